@@ -1,1 +1,81 @@
-"""Retroact."""
+"""Retroact: publish statistics again and again from a stream of additions and deletions.
+
+Private: the whole published sequence is (epsilon, delta)-differentially private for one added or deleted record.
+Retroactive: once a record is deleted, all later answers are distributed exactly as if it had never been there.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import noise
+    from .coins import Key
+    from .errors import ExhaustedError, InputError, KeyReusedError, RetroactError, VerificationError
+    from .privacy import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
+    from .schema import Boolean, Category, Date, Integer, Number, Schema, Text, Timestamp, Vector
+    from .statistics import Count, GroupBy, Linear, LinearQuery, Mean, Sum, Variance
+    from .stream import HorizonWarning, Plan, Release, Round, Specification, Stream, plan, solve
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApproximateDP",
+    "Boolean",
+    "Category",
+    "Count",
+    "Date",
+    "ExhaustedError",
+    "GaussianDP",
+    "GroupBy",
+    "Guarantee",
+    "HorizonWarning",
+    "InputError",
+    "Integer",
+    "Key",
+    "KeyReusedError",
+    "Linear",
+    "LinearQuery",
+    "Mean",
+    "Number",
+    "Plan",
+    "PureDP",
+    "Release",
+    "RetroactError",
+    "Round",
+    "Schema",
+    "Specification",
+    "Stream",
+    "Sum",
+    "Text",
+    "Timestamp",
+    "Variance",
+    "Vector",
+    "VerificationError",
+    "ZeroConcentratedDP",
+    "noise",
+    "plan",
+    "solve",
+]
+
+# Names are looked up when first asked for, so that `retroact --help` does not wait for numpy.
+_MODULES = ("errors", "coins", "privacy", "schema", "statistics", "stream")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        value = import_module(".noise", __name__) if name == "noise" else _found(name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _found(name: str) -> Any:
+    for module in _MODULES:
+        home = import_module(f".{module}", __name__)
+        if name in getattr(home, "__all__", vars(home)):
+            return getattr(home, name)
+    raise AttributeError(f"module {__name__!r} promises {name!r}, which none of {', '.join(_MODULES)} has")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,5 @@
+"""The command line. Nothing heavy is imported before a command runs, so that `retroact --help` answers at once."""
+
+from retroact.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,25 @@
+"""Consoles for people: colours on a terminal alone, and never a line broken for a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Where there is no terminal there is no width to respect.
+WIDE = 160
+
+
+def console_for(stream: Literal["stdout", "stderr"]) -> Console:
+    from rich.console import Console
+
+    console = Console(stderr=stream == "stderr", highlight=False)
+    if not console.is_terminal:
+        console.width = WIDE
+    return console
+
+
+def message(console: Console, text: str, style: str | None = None) -> None:
+    """A line as it is: no markup is read into it, and it is not wrapped."""
+    console.print(text, style=style, markup=False, emoji=False, soft_wrap=True)

@@ -1,0 +1,124 @@
+"""What a line of input becomes: an event, in one form for all formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Literal
+
+import msgspec
+
+from retroact.errors import InputError, RetroactError
+
+Op = Literal["add", "delete", "erase", "close"]
+OPS: tuple[Op, ...] = ("add", "delete", "erase", "close")
+Name = str | int
+ColumnReader = Callable[[list[Any]], list[Any]]
+
+# A schema has at least one field, and a count needs none: this one has the same value in every record.
+EVERY_RECORD = "*"
+
+
+# There are no cycles in what is read, so the garbage collector need not look for them.
+class Event(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """One operation, or the end of a round. The record is one of `Records`, or None."""
+
+    op: Op
+    record: Any = None
+    id: Name | None = None
+    subject: Name | None = None
+    stamp: int | None = None
+    round: int | None = None
+
+
+@dataclass
+class Block:
+    """Consecutive events, each with the number of its line."""
+
+    lines: list[int] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column, or key of a plain record, names what is not part of the record itself."""
+
+    id: str | None = None
+    subject: str | None = None
+    stamp: str | None = None
+    round: str | None = None
+
+    def items(self) -> list[tuple[str, str]]:
+        """Role and column, of those that are there."""
+        every = (("id", self.id), ("subject", self.subject), ("stamp", self.stamp), ("round", self.round))
+        return [(role, column) for role, column in every if column is not None]
+
+    def known(self, fields: Mapping[str, Any]) -> Roles:
+        """Columns called id, subject, stamp or round have that role, unless they are fields or another one is named."""
+        named = dict(self.items())
+        return Roles(**{role: named.get(role, None if role in fields else role) for role in ROLES})
+
+
+ROLES = ("id", "subject", "stamp", "round")
+
+
+class Records:
+    """The type of the records: structs with an attribute for every field, which are read and taken apart quickly.
+
+    Fields beyond the declared ones are refused when ``strict``, and skipped otherwise.
+
+    >>> records = Records(["country", "amount"], strict=True)
+    >>> row = msgspec.json.decode('{"country": "DE", "amount": 3}', type=records.row)
+    >>> records.columns([row, row])
+    {'country': ['DE', 'DE'], 'amount': [3, 3]}
+    """
+
+    def __init__(
+        self, names: Sequence[str], *, strict: bool, readers: Mapping[str, ColumnReader] | None = None
+    ) -> None:
+        self.names = tuple(names)
+        self.strict = strict
+        self._readers = dict(readers or {})
+        self.attributes = {name: f"f{position}" for position, name in enumerate(self.names)}
+        required = [
+            (attribute, Any, msgspec.field(name=name))
+            for name, attribute in self.attributes.items()
+            if name != EVERY_RECORD
+        ]
+        constant = [
+            (attribute, Any, msgspec.field(name=name, default=0))
+            for name, attribute in self.attributes.items()
+            if name == EVERY_RECORD
+        ]
+        self.row: Any = msgspec.defstruct("Row", [*required, *constant], forbid_unknown_fields=strict, gc=False)
+        self.event: Any = msgspec.defstruct(
+            "NativeEvent", [("record", self.row | None, None)], bases=(Event,), forbid_unknown_fields=True, gc=False
+        )
+
+    @property
+    def columns_read(self) -> tuple[str, ...]:
+        """The names that a file must have."""
+        return tuple(name for name in self.names if name != EVERY_RECORD)
+
+    def columns(self, rows: Sequence[Any]) -> dict[str, list[Any]]:
+        """The values by field, read from their cells where they are cells."""
+        columns: dict[str, list[Any]] = {}
+        for name, attribute in self.attributes.items():
+            column = list(map(attrgetter(attribute), rows))
+            columns[name] = self._readers[name](column) if name in self._readers else column
+        return columns
+
+    def as_dict(self, row: Any) -> dict[str, Any]:
+        return {name: column[0] for name, column in self.columns([row]).items()}
+
+
+def located(error: RetroactError, place: str) -> RetroactError:
+    """The same error, beginning with the file and the line.
+
+    >>> print(located(InputError("expected a number, got 'x'", place="amount"), "events.jsonl:17"))
+    events.jsonl:17: expected a number, got 'x' - at amount
+    """
+    if isinstance(error, InputError):
+        return InputError(f"{place}: {error.message}", place=error.place)
+    return type(error)(f"{place}: {error}")

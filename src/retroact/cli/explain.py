@@ -1,0 +1,110 @@
+"""`retroact explain`: what is protected and what is not, in plain words. Every number is read from the objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from retroact.cli.console import console_for
+from retroact.cli.options import Asked
+
+if TYPE_CHECKING:
+    from retroact.privacy import Guarantee
+    from retroact.stream import Specification
+
+Section = tuple[str, list[str]]
+
+RETROACTIVE = (
+    "Once a record is deleted, every later answer is distributed exactly as if the record had never been there: noise "
+    "is a function of the key, the round and the surviving data, and nothing else is kept."
+)
+ERASURE = (
+    "An erasure deletes every surviving record of a subject, those of the open round included. It takes effect in the "
+    "release of the round it arrives in, and in all after it. Releases of earlier rounds are out and stay as they are; "
+    "what they tell of the subject is bounded by the guarantee above."
+)
+NOT_PROTECTED = (
+    "What was published before an erasure: it is not taken back.",
+    "The schema, the bounds, the statistics and the times at which rounds close: they are public. Rounds must not "
+    "close by the number of updates.",
+    "What can be learned of a person from the records of others.",
+    "Anything against whoever holds the key: with it, the noise can be taken off.",
+    "Exact counts shown to the operator (stderr), the input files themselves and their backups.",
+    "More, and why: docs/limitations.md.",
+)
+
+
+def explain_command(asked: Asked, *, subject_records: int) -> None:
+    console = console_for("stdout")
+    console.width = min(console.width, 100)
+    for title, paragraphs in sections(asked.specification(), subject_records):
+        console.print(title, style="bold", markup=False)
+        for paragraph in paragraphs:
+            console.print(_indented(paragraph))
+        console.print()
+
+
+def sections(spec: Specification, subject_records: int) -> Iterator[Section]:
+    guarantee = spec.guarantee
+    yield "What is published", [_published(spec, name) for name in spec.statistics]
+    yield (
+        "What is protected",
+        [
+            f"One operation. {guarantee.text}.",
+            _life(guarantee),
+            _subject(guarantee, subject_records),
+            _adaptive(guarantee),
+        ],
+    )
+    yield "What retroactive means", [RETROACTIVE]
+    yield "What an erasure does", [ERASURE]
+    yield (
+        "How the budget is split",
+        [f"{name}: {spec.measure_of(name)}, noise by {spec.processes[name]!r}" for name in spec.statistics]
+        + [f"Together: {_budget(guarantee)}."],
+    )
+    yield "What is not protected", list(NOT_PROTECTED)
+
+
+def _published(spec: Specification, name: str) -> str:
+    statistic, window = spec.statistics[name], spec.window_of(name)
+    when = "every round" if statistic.every == 1 else f"every {statistic.every} rounds"
+    over = "all surviving records" if window is None else f"the surviving records of the last {window:,} rounds"
+    limit = "without a horizon" if spec.horizon is None else f"for {spec.horizon:,} rounds and no more"
+    return f"{name}: {statistic!r} over {over}, {when}, {limit}"
+
+
+def _life(guarantee: Guarantee) -> str:
+    whole, twice = guarantee.for_subject(1), guarantee.for_operations(2)
+    text = (
+        "A record's whole life. From its addition to its deletion a record counts during one interval of rounds, so "
+        f"adding it and deleting it later costs {_budget(whole)} together, as one operation does."
+    )
+    if guarantee.promises:
+        text += f" Promised: {'; '.join(guarantee.promises)} ({_budget(twice)})."
+    return text
+
+
+def _subject(guarantee: Guarantee, records: int) -> str:
+    whole = guarantee.for_subject(records)
+    return (
+        f"A person. {_budget(whole)} for {whole.unit}. Promised, not enforced: "
+        f"{'; '.join(whole.promises[len(guarantee.promises) :])}. Erasing a person costs nothing more."
+    )
+
+
+def _adaptive(guarantee: Guarantee) -> str:
+    if guarantee.adaptive:
+        return "Adaptive. It also holds when later updates are chosen after seeing earlier answers."
+    return "Not adaptive. It is proven only for updates that do not depend on earlier answers."
+
+
+def _budget(guarantee: Guarantee) -> str:
+    return f"ε = {guarantee.epsilon:.4g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
+
+
+def _indented(paragraph: str) -> object:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text(f"• {paragraph}"), (0, 0, 0, 2))

@@ -1,0 +1,230 @@
+"""The program `retroact`: its commands, and how it ends when something is wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from retroact import __version__
+from retroact.cli import options as o
+from retroact.cli.output import OutputFormat
+from retroact.errors import RetroactError
+
+app = typer.Typer(
+    name="retroact",
+    no_args_is_help=True,
+    add_completion=False,
+    # a traceback with local variables would show the key
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="rich",
+)
+
+_COLUMNS = "Columns of CSV files and plain records"
+_OUTPUT = "Output"
+_KEY = "Key"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"retroact {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Publish statistics again and again from a stream of additions and deletions: private, and exactly retroactive."""
+
+
+@app.command()
+def run(
+    events: Annotated[str, typer.Argument(metavar="EVENTS", help="JSON lines, CSV, or - for JSON lines on stdin.")],
+    spec: o.SpecOption = None,
+    count: o.CountOption = False,
+    sums: o.SumOption = None,
+    means: o.MeanOption = None,
+    variances: o.VarianceOption = None,
+    by: o.ByOption = None,
+    clip: o.ClipOption = False,
+    skip_missing: o.SkipOption = False,
+    epsilon: o.EpsilonOption = None,
+    delta: o.DeltaOption = None,
+    horizon: o.HorizonOption = None,
+    window: o.WindowOption = None,
+    every: o.EveryOption = None,
+    id: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="The id of a record.", rich_help_panel=_COLUMNS)
+    ] = None,
+    subject: Annotated[
+        str | None,
+        typer.Option("--subject", metavar="COLUMN", help="Whom a record belongs to.", rich_help_panel=_COLUMNS),
+    ] = None,
+    round: Annotated[
+        str | None,
+        typer.Option("--round", metavar="COLUMN", help="The number of its round, from 1.", rich_help_panel=_COLUMNS),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, help="Close empty rounds up to this one at the end.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Appears whole or not at all.", rich_help_panel=_OUTPUT),
+    ] = None,
+    format: Annotated[OutputFormat, typer.Option("--format", rich_help_panel=_OUTPUT)] = OutputFormat.jsonl,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.", rich_help_panel=_OUTPUT)
+    ] = False,
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="The secret; created if absent.", rich_help_panel=_KEY),
+    ] = None,
+    testing_key: Annotated[
+        int | None,
+        typer.Option("--testing-key", metavar="SEED", help="Reproducible, not private.", rich_help_panel=_KEY),
+    ] = None,
+) -> None:
+    """Replay a file of additions, deletions and erasures, and publish every round.
+
+    Rounds end by lines {"op": "close"} or by a growing round number; with neither, the input is one round.
+
+    Without a file that describes the stream, options do, and plain records are read as additions.
+
+    The key comes from --key-file, from RETROACT_KEY (64 hexadecimal digits), or is made for this run alone.
+
+    [bold]Examples[/bold]
+
+    retroact run events.jsonl --spec retroact.toml --out releases.jsonl
+
+    retroact run orders.csv --count --sum amount:0..500 --by country=DE,FR,US --subject customer --round day --epsilon 1
+    """
+    from retroact.cli.events import Roles
+    from retroact.cli.running import Run
+    from retroact.cli.running import run as run_events
+
+    asked = o.Asked(
+        spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,
+        window, every,
+    )  # fmt: skip
+    roles = Roles(id, subject, None, round)
+    run_events(asked, Run(events, roles, rounds, out, format, key_file, testing_key, quiet))
+
+
+@app.command()
+def plan(
+    spec: o.SpecArgument = None,
+    count: o.CountOption = False,
+    sums: o.SumOption = None,
+    means: o.MeanOption = None,
+    variances: o.VarianceOption = None,
+    by: o.ByOption = None,
+    clip: o.ClipOption = False,
+    skip_missing: o.SkipOption = False,
+    epsilon: o.EpsilonOption = None,
+    delta: o.DeltaOption = None,
+    horizon: o.HorizonOption = None,
+    window: o.WindowOption = None,
+    every: o.EveryOption = None,
+    records: Annotated[int, typer.Option("--records", min=1, help="To judge means and variances by.")] = 10_000,
+    error: Annotated[
+        list[str] | None,
+        typer.Option("--error", metavar="STATISTIC=ERROR", help="Wanted: ± 95 % in the worst round, for each one."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """The expected error of every statistic, before anything is released; or the epsilon that wanted errors cost.
+
+    [bold]Examples[/bold]
+
+    retroact plan retroact.toml
+
+    retroact plan --count --sum amount:0..500 --horizon 365 --delta 1e-6 --error count=50 --error sum_amount=2000
+    """
+    from retroact.cli.planning import plan_command
+
+    asked = o.Asked(
+        spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,
+        window, every,
+    )  # fmt: skip
+    plan_command(asked, records=records, errors=error or [], as_json=as_json)
+
+
+@app.command()
+def explain(
+    spec: o.SpecArgument = None,
+    count: o.CountOption = False,
+    sums: o.SumOption = None,
+    means: o.MeanOption = None,
+    variances: o.VarianceOption = None,
+    by: o.ByOption = None,
+    clip: o.ClipOption = False,
+    skip_missing: o.SkipOption = False,
+    epsilon: o.EpsilonOption = None,
+    delta: o.DeltaOption = None,
+    horizon: o.HorizonOption = None,
+    window: o.WindowOption = None,
+    every: o.EveryOption = None,
+    subject_records: Annotated[
+        int, typer.Option("--subject-records", min=1, metavar="C", help="The most records that one person ever adds.")
+    ] = 5,
+) -> None:
+    """Say in plain words what is protected, what is not, and what an erasure does.
+
+    [bold]Examples[/bold]
+
+    retroact explain retroact.toml --subject-records 20
+
+    retroact explain --count --epsilon 1 --horizon 365
+    """
+    from retroact.cli.explain import explain_command
+
+    asked = o.Asked(
+        spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,
+        window, every,
+    )  # fmt: skip
+    explain_command(asked, subject_records=subject_records)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page that is written.")] = Path(
+        "retroact-demo.html"
+    ),
+    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How many rounds the shop is open.")] = 1000,
+    seed: Annotated[int | None, typer.Option("--seed", help="The same demonstration again.")] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page when it is done.")] = False,
+) -> None:
+    """See it at work: a made-up stream, an erasure, and a page that shows both.
+
+    [bold]Example[/bold]
+
+    retroact demo --rounds 500 --seed 1
+    """
+    from retroact.cli.console import console_for
+    from retroact.cli.demo import demo as show
+
+    show(out=out, rounds=rounds, seed=seed, open_page=open_page, console=console_for("stdout"))
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the program and end the process: 0 fine, 2 bad input, 3 horizon exhausted, 4 verification failed."""
+    try:
+        app(None if argv is None else list(argv))
+    except RetroactError as error:
+        from retroact.cli.console import console_for, message
+
+        message(console_for("stderr"), f"error: {error}", "red")
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # whoever read the output has seen enough; what Python would flush at the end has nowhere to go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(141)
+    sys.exit(0)

@@ -1,0 +1,103 @@
+"""`retroact plan`: errors before epsilon, and what wanted errors cost."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from retroact.cli.console import console_for, message
+from retroact.cli.options import Asked
+from retroact.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from retroact.stream import Plan
+
+
+def plan_command(asked: Asked, *, records: int, errors: Sequence[str], as_json: bool) -> None:
+    import msgspec
+
+    from retroact.stream import plan, solve
+
+    # A specification is checked as a whole; an epsilon that is to be found needs a stand-in for that.
+    spec = asked.specification(epsilon=1.0 if errors else None)
+    if errors:
+        wanted = wanted_errors(errors)
+        shape = {"delta": spec.delta, "horizon": spec.horizon, "window": spec.window}
+        result = solve(spec.schema, spec.statistics, errors=wanted, records=records, **shape)  # type: ignore[arg-type]
+    else:
+        result = plan(spec, records)
+    if as_json:
+        found = {"weights": dict(result.weights)} if errors else {}
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode({**result.to_dict(), **found})).decode() + "\n")
+        return
+    console = console_for("stdout")
+    console.print(plan_table(result, brief=False))
+    rounds = "no horizon" if result.horizon is None else f"{result.horizon:,} rounds"
+    message(console, f"{rounds}; errors of means and variances are for {result.records:,} records")
+    message(console, result.guarantee.text)
+    if errors:
+        message(console, "")
+        message(console, "For these errors, give the stream:")
+        message(console, f"  epsilon = {_rounded_up(result.epsilon)}")
+        for name, weight in result.weights.items():
+            message(console, f"  weight of {name} = {weight:.6g}")
+
+
+def plan_table(plan: Plan, *, brief: bool) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("statistic", overflow="fold")
+    for head in ("± 95 %, worst round", "± 95 %, typical"):
+        table.add_column(head, justify="right", no_wrap=True)
+    if not brief:
+        table.add_column("deviation", justify="right", no_wrap=True)
+        table.add_column("± 95 %, all rounds at once", justify="right", no_wrap=True)
+    table.add_column("noise", no_wrap=True)
+    table.add_column("budget", no_wrap=True)
+    for row in plan.rows:
+        more = () if brief else (number(row.standard_deviation), number(row.simultaneous))
+        table.add_row(
+            plain(row.statistic), number(row.half_width), number(row.typical_half_width), *more, row.noise, row.budget
+        )
+    return table
+
+
+def wanted_errors(texts: Sequence[str]) -> Mapping[str, float]:
+    """
+    >>> wanted_errors(["orders=50", "revenue=1e3"])
+    {'orders': 50.0, 'revenue': 1000.0}
+    """
+    wanted: dict[str, float] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        try:
+            wanted[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not (name and equals):
+            raise InputError(f"expected a statistic and its error, such as orders=50, got {text!r}", place="--error")
+    return wanted
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def plain(text: str) -> Any:
+    """A text that rich takes as it is, square brackets included."""
+    from rich.text import Text
+
+    return Text(text)
+
+
+def _rounded_up(value: float) -> str:
+    """Four digits; never less than the value, which would miss the wanted errors."""
+    text = f"{value:.4g}"
+    return text if float(text) >= value else f"{value * 1.0005:.4g}"

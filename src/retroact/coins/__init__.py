@@ -1,0 +1,21 @@
+"""Secret key, names, and exact integer samples: all randomness of a stream."""
+
+from .coins import Coins, Words, integer_cells, name_bytes
+from .gaussian import DiscreteGaussian
+from .key import Key
+from .laplace import DiscreteLaplace
+from .law import Law
+from .uniform import below, permutation
+
+__all__ = [
+    "Coins",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Key",
+    "Law",
+    "Words",
+    "below",
+    "integer_cells",
+    "name_bytes",
+    "permutation",
+]

@@ -1,0 +1,143 @@
+"""All randomness, by name.
+
+A name is a path of branches (stream, statistic, purpose), a node (level, index), a cell (a coordinate or a bin) and
+the number of a stream of bits. The bits of a name are a pseudo-random function of it: nothing is drawn "next", so they
+depend neither on the order in which names are asked for nor on the machine.
+
+A branch is derived with keyed BLAKE2b. Below it, the block of (node, cell) is AES(k2, AES(k1, node) xor cell): the
+two-block CBC-MAC, a pseudo-random function on inputs of fixed length. The inner block is the key of one node, derived
+once for all its cells; the outer call runs over all cells in bulk. A worker that holds inner blocks and k2 can compute
+the noise of those nodes and of no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+U64 = npt.NDArray[np.uint64]
+I64 = npt.NDArray[np.int64]
+
+# Streams of one name: the low 16 bits number the draw, the bits above them its extensions.
+EXTENSION = 1 << 16
+
+
+def name_bytes(*parts: str | int | bytes) -> bytes:
+    """Length-prefixed and type-tagged, so that no two names share their bytes.
+
+    >>> name_bytes("a", "bc") == name_bytes("ab", "c")
+    False
+    >>> name_bytes(1) == name_bytes("1")
+    False
+    """
+    out = bytearray()
+    for part in parts:
+        if isinstance(part, str):
+            tag, raw = b"s", part.encode()
+        elif isinstance(part, bytes):
+            tag, raw = b"b", part
+        elif isinstance(part, int) and not isinstance(part, bool):
+            tag, raw = b"i", str(part).encode()
+        else:
+            raise TypeError(f"a name is made of text, integers and bytes, not {type(part).__name__}")
+        out += tag + len(raw).to_bytes(8, "little") + raw
+    return bytes(out)
+
+
+def integer_cells(count: int) -> U64:
+    """The cells 0 .. count-1 of a statistic whose coordinates are declared."""
+    cells = np.zeros((count, 2), dtype="<u8")
+    cells[:, 0] = np.arange(count, dtype=np.uint64)
+    return cells
+
+
+class Coins:
+    """A branch of the tree of names.
+
+    >>> coins = Coins(bytes(32)).branch("count", 3)
+    >>> bool((coins.words([0, 1], [5, 9]).block(0)[0] == coins.words([1], [9]).block(0)[0][0]).any())
+    True
+    """
+
+    __slots__ = ("_ciphers", "_secret")
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._ciphers: tuple[_Blocks, _Blocks] | None = None
+
+    def branch(self, *name: str | int | bytes) -> Coins:
+        return Coins(self._derive(b"branch", name_bytes(*name)))
+
+    def words(self, levels: npt.ArrayLike, indices: npt.ArrayLike, cells: U64 | None = None) -> Words:
+        """The bits of every (node, cell): nodes along the first axis, cells along the second."""
+        if self._ciphers is None:
+            self._ciphers = _Blocks(self._derive(b"nodes")), _Blocks(self._derive(b"cells"))
+        nodes = np.zeros((np.size(levels), 2), dtype="<u8")
+        nodes[:, 0] = np.asarray(indices, dtype=np.int64).view(np.uint64)
+        nodes[:, 1] = np.asarray(levels, dtype=np.uint64)
+        return Words(*self._ciphers, nodes, integer_cells(1) if cells is None else cells)
+
+    def _derive(self, purpose: bytes, message: bytes = b"") -> bytes:
+        return hashlib.blake2b(message, key=self._secret, digest_size=32, person=purpose.ljust(16, b"\0")).digest()
+
+    def __repr__(self) -> str:
+        return "Coins(secret)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("coins are not pickled: they hold a secret")
+
+
+class Words:
+    """The random bits of an array of names, as many as are asked for."""
+
+    __slots__ = ("_cells", "_inner", "_nodes", "_outer")
+
+    def __init__(self, inner: _Blocks, outer: _Blocks, nodes: U64, cells: U64) -> None:
+        self._inner, self._outer, self._nodes, self._cells = inner, outer, nodes, cells
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self._nodes), len(self._cells)
+
+    def block(self, stream: int) -> tuple[U64, U64]:
+        """128 bits a name, as two arrays of 64-bit words."""
+        return self._block(stream, self._nodes, self._cells)
+
+    def extension(self, position: int, stream: int) -> Iterator[int]:
+        """More bits, 128 at a time, behind the first word of ``stream`` of one name (a flat position)."""
+        node, cell = divmod(position, len(self._cells))
+        part = 0
+        while True:
+            part += 1
+            high, low = self._block(
+                stream + part * EXTENSION, self._nodes[node : node + 1], self._cells[cell : cell + 1]
+            )
+            yield int(high[0, 0]) << 64 | int(low[0, 0])
+
+    def _block(self, stream: int, nodes: U64, cells: U64) -> tuple[U64, U64]:
+        tagged = nodes.copy()
+        tagged[:, 1] |= np.uint64(stream << 32)
+        keys = self._inner(tagged)
+        mixed = (keys[:, None, :] ^ cells[None, :, :]).reshape(-1, 2)
+        out = self._outer(mixed).reshape(len(nodes), len(cells), 2)
+        return out[:, :, 0], out[:, :, 1]
+
+
+class _Blocks:
+    """AES-256 on an array of 16-byte blocks (little-endian words, whatever the machine)."""
+
+    __slots__ = ("_cipher",)
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = Cipher(algorithms.AES(key), modes.ECB())
+
+    def __call__(self, blocks: U64) -> U64:
+        source = np.ascontiguousarray(blocks, dtype="<u8")
+        # A fresh encryptor for each call: one that is shared would not be safe under threads.
+        out = self._cipher.encryptor().update(source.data.cast("B") if source.size else b"")
+        return np.frombuffer(out, dtype="<u8").reshape(-1, 2)

@@ -1,0 +1,50 @@
+"""Distribution functions to any number of binary digits, with the error of every step bounded.
+
+Numbers are integers in units of 2^-precision. ``floors`` runs a computation at growing precision until its error bound
+no longer touches any floor, so what it returns is the floor of the exact real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+DIGITS_PER_BIT = 0.30103
+
+
+def exp_minus(x: Fraction, precision: int) -> int:
+    """exp(-x) in units of 2^-precision, for x >= 0; off by less than 1 unit."""
+    digits = int(precision * DIGITS_PER_BIT) + 30
+    context = Context(prec=digits, rounding=ROUND_HALF_EVEN, Emin=-(10**9), Emax=10**9)
+    exponent = context.divide(Decimal(-x.numerator), Decimal(x.denominator))
+    value = context.exp(exponent)
+    # The quotient is off by x * 10^-digits at most, which 30 spare digits swallow for every x below 2^64.
+    return int(context.multiply(value, Decimal(1 << precision)))
+
+
+def floors(compute: Callable[[int], tuple[list[int], int]], bits: int) -> list[int]:
+    """floor(v * 2^bits) for the reals v that ``compute(precision)`` gives as (integers, common error bound)."""
+    guard = 64
+    while True:
+        values, error = compute(bits + guard)
+        low = [(v - error) >> guard for v in values]
+        if low == [(v + error) >> guard for v in values]:
+            return low
+        guard *= 2
+
+
+def geometric_tail(ratio_exponent: Fraction, start: int, precision: int, until: int) -> tuple[list[int], int]:
+    """start * q^k for k = 1, 2, ..., with q = exp(-ratio_exponent), down to below 2^-until or for ever at q^k > 0.
+
+    ``start`` is in units of 2^-precision, off by at most 2. Each product is cut off, so the error grows by less than
+    2 units a step (q < 1, start <= 2): 2 * (number of steps) + 4 bounds it.
+    """
+    q = exp_minus(ratio_exponent, precision)
+    smallest = 1 << (precision - until)
+    values = []
+    value = start
+    while value >= smallest:
+        value = value * q >> precision
+        values.append(value)
+    return values, 4 * len(values) + 8

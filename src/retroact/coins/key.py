@@ -1,0 +1,82 @@
+"""The one secret: a key, its epochs, and the rule that it drives one stream only.
+
+The same noise on two different data sets reveals their difference, so a key refuses a second stream. Testing keys
+are excepted, because two streams under one key are what the twin check is made of; their name says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import NoReturn
+
+from ..errors import InputError, KeyReusedError
+from .coins import Coins
+
+SIZE = 32
+
+# Fingerprints of the keys that already drive a stream in this process: two Key objects may hold one secret.
+_claimed: set[bytes] = set()
+
+
+class Key:
+    """A secret of 32 bytes. It never shows in a repr, a pickle, a log or a release.
+
+    >>> Key.generate()
+    Key(secret)
+    >>> Key.for_testing(7)
+    Key(testing)
+    """
+
+    __slots__ = ("_secret", "epoch", "testing")
+
+    def __init__(self, secret: bytes, *, epoch: int = 0, testing: bool = False) -> None:
+        if not isinstance(secret, bytes) or len(secret) != SIZE:
+            raise InputError(f"expected a key of {SIZE} bytes")
+        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
+            raise InputError(f"expected an epoch of 0 or more, got {epoch!r}", place="epoch")
+        self._secret = secret
+        self.epoch = epoch
+        self.testing = testing
+
+    @classmethod
+    def generate(cls) -> Key:
+        """A fresh key from the operating system's entropy."""
+        return cls(os.urandom(SIZE))
+
+    @classmethod
+    def for_testing(cls, seed: int) -> Key:
+        """A key that anybody can guess. Never publish what was made with it."""
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise InputError(f"expected an integer seed, got {type(seed).__name__}", place="seed")
+        return cls(hashlib.blake2b(f"testing:{seed}".encode(), digest_size=SIZE).digest(), testing=True)
+
+    def next_epoch(self) -> Key:
+        """The same secret with all coins new: for a stream that must not reuse the noise it has spent."""
+        return Key(self._secret, epoch=self.epoch + 1, testing=self.testing)
+
+    def claim(self) -> None:
+        """Mark this key as the key of a stream; the second time raises."""
+        if self.testing:
+            return
+        mark = hashlib.blake2b(self._secret, digest_size=16, person=b"retroact-claim", salt=self._salt()).digest()
+        if mark in _claimed:
+            raise KeyReusedError(
+                "this key already drives a stream; the same noise on two data sets would reveal their difference. "
+                "Use Key.generate() for every stream (Key.for_testing(seed) in tests)",
+                place="key",
+            )
+        _claimed.add(mark)
+
+    def coins(self, *name: str | int | bytes) -> Coins:
+        """The branch of coins under ``name``."""
+        return Coins(self._secret).branch("retroact/1", self.epoch, *name)
+
+    def _salt(self) -> bytes:
+        return self.epoch.to_bytes(16, "little")
+
+    def __repr__(self) -> str:
+        return "Key(testing)" if self.testing else "Key(secret)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a key is not pickled: hand the secret over by a channel made for secrets")

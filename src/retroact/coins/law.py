@@ -1,0 +1,37 @@
+"""What a law of integer noise says of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from .coins import I64, U64, Words
+
+
+class Law(ABC):
+    """An integer-valued law, symmetric about 0, that turns named bits into samples."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The exact variance, rounded to a float."""
+
+    @abstractmethod
+    def sample(self, words: Words) -> I64:
+        """One sample for every name."""
+
+    @abstractmethod
+    def log_transform(self, s: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        """log E exp(s X), where it exists: what exact tails of sums are computed from."""
+
+    @property
+    @abstractmethod
+    def transform_limit(self) -> float:
+        """The transform exists for real s below this (infinity for the Gaussian)."""
+
+
+def signed(magnitude: I64, spare: U64) -> I64:
+    """A fair sign from a bit that the magnitude did not use."""
+    return np.where(spare & np.uint64(1), -magnitude, magnitude)

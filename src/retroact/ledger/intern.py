@@ -1,0 +1,135 @@
+"""Text by number: each distinct text gets a small code for as long as something refers to it, and not longer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.ledger.keys import Integers
+
+# below this many codes, unused ones are not worth a renumbering
+_SMALL = 256
+
+
+class Interner:
+    """A table of text and reference counts.
+
+    `intern` gives codes without references; what has none when `sweep` is called is forgotten. Codes of forgotten
+    texts are given out again, and the ledger renumbers when three quarters of them lie idle.
+    """
+
+    def __init__(self, *, place: str, none: bool = False) -> None:
+        self._place = place
+        self._none = none
+        self._codes: dict[str | None, int] = {}
+        self._texts: NDArray[Any] = np.full(1, None, dtype=object)
+        self._references: Integers = np.zeros(1, dtype=np.int64)
+        self._free: list[int] = []
+        self._loose: list[Integers] = []
+        self.size = 0
+        if none:  # the absent text has code 0 for ever
+            self._codes[None] = 0
+            self._references[0] = 1
+            self.size = 1
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    @property
+    def bits(self) -> int:
+        """The width of the largest code."""
+        return max(0, self.size - 1).bit_length()
+
+    def intern(self, texts: Sequence[str | None]) -> Integers:
+        """A code for each text; new ones are forgotten by the next `sweep` unless `refer` is called for them."""
+        codes = self._codes
+        fresh = [text for text in dict.fromkeys(texts) if text not in codes]
+        if fresh:
+            self._assign(fresh)
+        return np.fromiter(map(codes.__getitem__, texts), dtype=np.int64, count=len(texts))
+
+    def lookup(self, texts: Sequence[str | None]) -> Integers:
+        """The code of each text, -1 where there is none."""
+        return np.fromiter(map(self._codes.get, texts, repeat(-1)), dtype=np.int64, count=len(texts))
+
+    def texts(self, codes: Integers) -> NDArray[Any]:
+        return self._texts[codes]
+
+    def refer(self, gained: Integers, lost: Integers) -> None:
+        """Count one reference more, or one less, for every code given."""
+        if self._none:
+            gained, lost = gained[gained > 0], lost[lost > 0]
+        np.add.at(self._references, gained, 1)
+        np.subtract.at(self._references, lost, 1)
+        self._loose.append(lost)
+
+    def sweep(self) -> None:
+        """Forget every text without a reference."""
+        if not self._loose:
+            return
+        loose = np.unique(np.concatenate(self._loose))
+        self._loose = []
+        forgotten = loose[self._references[loose] == 0]
+        for text in self._texts[forgotten].tolist():
+            self._codes.pop(text, None)
+        self._texts[forgotten] = None
+        self._free.extend(forgotten.tolist())
+
+    def ranks(self, codes: Integers) -> Integers:
+        """An array that takes each of the given codes to the rank of its text among them, in UTF-8 order."""
+        present = np.unique(codes)
+        # code points and UTF-8 bytes sort alike
+        ordered = sorted(zip(self._texts[present].tolist(), present.tolist(), strict=True))
+        ranks = np.zeros(self.size, dtype=np.int64)
+        ranks[[code for _, code in ordered]] = np.arange(len(ordered))
+        return ranks
+
+    @property
+    def sparse(self) -> bool:
+        return self.size > _SMALL and 4 * len(self._codes) < self.size
+
+    def compacted(self) -> tuple[Interner, Integers]:
+        """The same texts with codes from 0 on in the same order, and the array from old codes to new ones."""
+        dense = Interner(place=self._place, none=self._none)
+        old = np.sort(np.fromiter(self._codes.values(), dtype=np.int64, count=len(self._codes)))
+        dense.size = len(old)
+        dense._texts = self._texts[old] if len(old) else dense._texts
+        dense._references = self._references[old] if len(old) else dense._references
+        dense._codes = dict(zip(dense._texts[: len(old)].tolist(), range(len(old)), strict=True))
+        new = np.zeros(self.size, dtype=np.int64)
+        new[old] = np.arange(len(old))
+        return dense, new
+
+    def _assign(self, fresh: list[str | None]) -> None:
+        require_utf8(fresh, place=self._place)
+        reused = min(len(self._free), len(fresh))
+        grown = self.size + len(fresh) - reused
+        codes = self._free[len(self._free) - reused :] + list(range(self.size, grown))
+        if grown > len(self._texts):
+            capacity = max(2 * len(self._texts), grown)
+            texts: NDArray[Any] = np.full(capacity, None, dtype=object)
+            texts[: self.size] = self._texts[: self.size]
+            references = np.zeros(capacity, dtype=np.int64)
+            references[: self.size] = self._references[: self.size]
+            self._texts, self._references = texts, references
+        numbers = np.array(codes, dtype=np.int64)
+        self._loose.append(numbers)
+        del self._free[len(self._free) - reused :]
+        self.size = grown
+        self._texts[numbers] = np.array(fresh, dtype=object)
+        self._codes.update(zip(fresh, codes, strict=True))
+
+
+def require_utf8(texts: Sequence[str | None], *, place: str) -> None:
+    """Refuse what has no UTF-8 form: it could be neither ordered nor stored."""
+    try:
+        "".join(texts).encode()  # type: ignore[arg-type]
+    except (TypeError, UnicodeEncodeError):
+        for text in texts:
+            if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):
+                raise InputError(f"expected text that UTF-8 can write, got {text!r}", place=place) from None

@@ -1,0 +1,146 @@
+"""Sorted arrays of keys, each key one or more 64-bit words, most significant word first."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Words = tuple[NDArray[np.uint64], ...]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_WORD = 64
+
+
+def take(words: Words, where: Integers | Mask | slice) -> Words:
+    return tuple(word[where] for word in words)
+
+
+def concatenate(*parts: Words) -> Words:
+    filled = [part for part in parts if len(part[0])] or list(parts[:1])
+    return filled[0] if len(filled) == 1 else tuple(np.concatenate(word) for word in zip(*filled, strict=True))
+
+
+def order(words: Words) -> Integers:
+    """The permutation that sorts the keys; equal keys in any order.
+
+    As many words as fit are squeezed into one, and only the keys that it leaves tied are looked at further: a single
+    unstable argsort of 64-bit integers (which numpy vectorises) beats the stable sorts of `np.lexsort` several times.
+    """
+    key, bits = _squeezed(words[0])
+    rest = words[1:]
+    while rest:
+        low, low_bits = _squeezed(rest[0])
+        if bits + low_bits > _WORD:
+            break
+        key, bits, rest = (key << np.uint64(low_bits)) | low, bits + low_bits, rest[1:]
+    ascending = np.argsort(key)
+    if rest:
+        run, where = ties((key[ascending],))
+        if len(where):
+            members = ascending[where]
+            ranks, rank_bits = _ranks(rest[0][members])
+            refined = (run.view(np.uint64) << np.uint64(rank_bits)) | ranks
+            ascending[where] = members[order((refined, *take(rest[1:], members)))]
+    return ascending
+
+
+def ties(ordered: Words) -> tuple[Integers, Integers]:
+    """Where sorted keys have an equal neighbour; and for each of these places, the number of its run of equal keys."""
+    begins = starts(ordered)
+    tied = ~begins
+    tied[:-1] |= tied[1:]
+    where = np.flatnonzero(tied)
+    return np.cumsum(begins[where], dtype=np.int64), where
+
+
+def starts(ordered: Words) -> Mask:
+    """Where, among sorted keys, a run of equal ones begins."""
+    begins = np.ones(len(ordered[0]), dtype=np.bool_)
+    if len(begins):
+        np.not_equal(ordered[0][1:], ordered[0][:-1], out=begins[1:])
+        for word in ordered[1:]:
+            begins[1:] |= word[1:] != word[:-1]
+    return begins
+
+
+def unique(words: Words) -> tuple[Words, Integers]:
+    """The distinct keys in order, and how often each occurs. Keys of one word are sorted where they are."""
+    if len(words) == 1:
+        words[0].sort()
+    else:
+        words = take(words, order(words))
+    begins = starts(words)
+    repeats = np.flatnonzero(~begins)
+    counts = np.ones(len(begins) - len(repeats), dtype=np.int64)
+    if len(repeats):
+        words = take(words, begins)
+        # the k-th repeat has k repeats before it, and belongs to the key that began last
+        np.add.at(counts, repeats - np.arange(1, len(repeats) + 1), 1)
+    return words, counts
+
+
+def find(keys: Words, wanted: Words) -> tuple[Integers, Mask]:
+    """For each wanted key: the position of the first key that is not smaller, and whether it is equal; both sorted."""
+    length, count = len(keys[0]), len(wanted[0])
+    at, found = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
+    if length == 0 or count == 0:
+        return at, found
+    # a round adds behind all older keys and deletes among them: most of the time one of the two ends is everything
+    start = _search(wanted, take(keys, slice(1)))[0]
+    stop = _search(wanted, take(keys, slice(length - 1, length)), right=True)[0]
+    at[stop:] = length
+    inside = take(wanted, slice(start, stop))
+    at[start:stop] = _search(keys, inside)
+    found[start:stop] = True
+    for word, target in zip(keys, inside, strict=True):
+        found[start:stop] &= word[at[start:stop]] == target
+    return at, found
+
+
+def not_above(keys: Words, limit: Words) -> int:
+    """How many of the sorted keys are at most the limit; without one, none."""
+    return int(_search(keys, limit, right=True)[0]) if len(limit[0]) else 0
+
+
+def _search(keys: Words, wanted: Words, *, right: bool = False) -> Integers:
+    """`np.searchsorted` for keys of several words."""
+    if len(keys) == 1:
+        return np.searchsorted(keys[0], wanted[0], side="right" if right else "left")
+    low, high = np.searchsorted(keys[0], wanted[0]), np.searchsorted(keys[0], wanted[0], side="right")
+    for word, target in zip(keys[1:-1], wanted[1:-1], strict=True):
+        low, high = _bisect(word, target, low, high), _bisect(word, target, low, high, right=True)
+    return _bisect(keys[-1], wanted[-1], low, high, right=right)
+
+
+def _bisect(
+    word: NDArray[np.uint64], target: NDArray[np.uint64], low: Integers, high: Integers, *, right: bool = False
+) -> Integers:
+    """`searchsorted` with a range of its own for each target."""
+    low, high = low.copy(), high.copy()
+    open_ = np.flatnonzero(low < high)
+    while len(open_):
+        middle = (low[open_] + high[open_]) >> 1
+        seen, sought = word[middle], target[open_]
+        above = seen <= sought if right else seen < sought
+        low[open_[above]] = middle[above] + 1
+        high[open_[~above]] = middle[~above]
+        open_ = open_[low[open_] < high[open_]]
+    return low
+
+
+def _squeezed(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], int]:
+    """The word counted from its minimum, and the bits that takes."""
+    if len(word) == 0:
+        return word, 0
+    lowest = word.min()
+    return word - lowest, int(word.max() - lowest).bit_length()
+
+
+def _ranks(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], int]:
+    """Dense ranks in place of the values, and the bits they take."""
+    ascending = np.argsort(word)
+    rank = np.cumsum(starts((word[ascending],)), dtype=np.uint64) - np.uint64(1)
+    ranks = np.empty_like(word)
+    ranks[ascending] = rank
+    return ranks, int(rank[-1]).bit_length()

@@ -1,0 +1,341 @@
+"""Data_i: the multiset of surviving stamped records, kept in columns.
+
+It is what `retroact.ledger.model` defines, and nothing besides: no tombstones, no counts of past operations, no text
+that no surviving record holds. Two ledgers with equal surviving data give equal bytes, whatever their histories.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import compress
+
+import numpy as np
+
+from retroact.errors import InputError
+from retroact.ledger import keys, multiset, registers
+from retroact.ledger.intern import Interner
+from retroact.ledger.keys import Integers, Mask, Words
+from retroact.ledger.packing import Packing, Widths
+from retroact.ledger.surviving import Surviving, from_bytes, to_bytes
+from retroact.ledger.updates import Subjects, Updates
+from retroact.schema import Rows, Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Data_i - Data_{i-1} as signed copies, in no particular order, and how many operations had no effect."""
+
+    rows: Rows
+    stamps: Integers
+    weights: Integers
+    """Copies gained (above zero) or lost (below)."""
+    added: int
+    """The sum of the weights above zero, and, as a number above zero, of those below."""
+    removed: int
+    ignored_deletions: int
+    """Deletions by value, id or subject that named nothing."""
+    ignored_additions: int
+    """Additions with a stamp in the future."""
+
+
+class Ledger:
+    """The surviving records of one stream.
+
+    >>> from retroact.schema import Integer, Schema
+    >>> schema = Schema({"age": Integer(0, 120)})
+    >>> ledger, updates = Ledger(schema), Updates(schema)
+    >>> updates.add_one((31,), 1, subject="u17")
+    >>> updates.add_one((44,), 1)
+    >>> ledger.apply(1, updates).added
+    2
+    >>> updates = Updates(schema)
+    >>> updates.erase(["u17"])
+    >>> ledger.apply(2, updates).removed, len(ledger)
+    (1, 1)
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._texts = {name: Interner(place=name) for name, field in schema.fields.items() if field.interned}
+        self._subjects = Interner(place="subject", none=True)
+        self._packing = Packing(schema, Widths(8, dict.fromkeys(self._texts, 0), 0))
+        self._multiset = multiset.Multiset(_no_keys(self._packing), np.zeros(0, dtype=np.int64))
+        self._registers = registers.Registers(_no_keys(self._packing))
+
+    def __len__(self) -> int:
+        """The number of surviving copies."""
+        return self._multiset.copies + len(self._registers)
+
+    def apply(self, round: int, updates: Updates, *, before: Callable[[Change], None] | None = None) -> Change:
+        """Everything that arrived in one round, all or nothing.
+
+        `before` is called with the change when it is known and nothing is written yet: if it raises, nothing will be.
+        """
+        if round < 1:
+            raise InputError(f"expected a round number from 1, got {round}", place="round")
+        if updates.schema is not self.schema and updates.schema != self.schema:
+            raise InputError("expected updates of the ledger's own schema")
+        try:
+            change = self._apply(round, updates, before)
+        finally:
+            for interner in self._interners():
+                interner.sweep()
+        self._compact()
+        return change
+
+    def rows_with_stamp(self, stamp: int) -> tuple[Rows, Integers]:
+        """The distinct records of one stamp and how many copies there are of each, in no particular order."""
+        where, slots = self._between(stamp, stamp)
+        parts = keys.take(self._multiset.words, where), keys.take(self._registers.words, slots)
+        counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
+        return self._rows(*parts), counts
+
+    def data(self) -> Surviving:
+        """Data_i: everything that survives, in canonical order."""
+        return self._surviving(1, None)
+
+    def revised(self, past: int) -> Surviving:
+        """RevData_{i,l}: the records with a stamp up to l."""
+        return self._surviving(1, past)
+
+    def live(self, round: int, window: int) -> Surviving:
+        """Live_l: the records that are fewer than `window` rounds old in a round."""
+        if window < 1:
+            raise InputError(f"expected a number of rounds from 1, got {window}", place="window")
+        return self._surviving(max(1, round - window + 1), round)
+
+    def find_subject(self, subject: str) -> int:
+        """The number of surviving records of one subject."""
+        code = int(self._subjects.lookup([subject])[0])
+        if code < 0:
+            return 0
+        own = self._packing.subjects(self._multiset.words) == code
+        held = self._packing.subjects(self._registers.words) == code
+        return int(self._multiset.counts[own].sum()) + int(held.sum())
+
+    def state(self) -> bytes:
+        """The surviving data as bytes: equal for equal data."""
+        return to_bytes(self.schema, self.data())
+
+    def digest(self) -> bytes:
+        """SHA-256 of the state. It is a function of personal data: do not store it where they may not be stored."""
+        return hashlib.sha256(self.state()).digest()
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: bytes) -> Ledger:
+        """The ledger that `state` was taken of."""
+        stored = from_bytes(schema, state)
+        ledger = cls(schema)
+        values, owners = ledger._coded(stored.rows, stored.subjects, Interner.intern)
+        ledger._widen(int(stored.stamps.max(initial=1)))
+        words = ledger._packing.pack(stored.stamps, values, owners)
+        named = np.array([id is not None for id in stored.ids], dtype=np.bool_)
+        plain, counts = keys.take(words, ~named), stored.counts[~named]
+        order = keys.order(plain)
+        plain = keys.take(plain, order)
+        if not keys.starts(plain).all():
+            raise InputError("expected every record once")
+        ledger._multiset = multiset.Multiset(plain, counts[order])
+        ids = [id for id in stored.ids if id is not None]
+        held = keys.take(words, named)
+        ledger._registers.apply(ledger._registers.plan(ids, np.arange(len(ids)), held, None))
+        ledger._refer((words,), ())
+        for interner in ledger._interners():
+            interner.sweep()
+        return ledger
+
+    def _apply(self, round: int, updates: Updates, before: Callable[[Change], None] | None) -> Change:
+        added, _, late = self._arrived(round, *updates.additions.columns())
+        placed, timely, late_placed = self._arrived(round, *updates.placements.columns())
+        self._widen(round)
+        ids, rows = _events(updates, timely)
+        deleted, unknown = self._named(*updates.deletions.columns())
+        erased = self._erased(updates.erased)
+
+        plain = self._multiset.plan(self._pack(added), deleted, erased)
+        held = self._registers.plan(ids, rows, self._pack(placed), erased)
+
+        changed = keys.take(self._multiset.words, plain.changed)
+        gone = keys.take(changed, plain.counts == 0)
+        parts = (plain.inserted, changed, held.gained, held.lost)
+        differences = plain.counts - self._multiset.counts[plain.changed]
+        gained, lost = len(held.gained[0]), len(held.lost[0])
+        weights = (plain.copies, differences, np.ones(gained, dtype=np.int64), np.full(lost, -1, dtype=np.int64))
+        somebody = len(np.unique(self._packing.subjects(plain.erased, held.erased)))
+        change = Change(
+            rows=self._rows(*parts),
+            stamps=self._packing.stamps(*parts),
+            weights=np.concatenate(weights),
+            added=int(plain.copies.sum()) + int(differences[differences > 0].sum()) + gained,
+            removed=lost - int(differences[differences < 0].sum()),
+            ignored_deletions=unknown + plain.ignored + held.ignored + len(updates.erased) - somebody,
+            ignored_additions=late + late_placed,
+        )
+
+        if before is not None:
+            before(change)
+        # from here on nothing is worked out any more, only written down
+        self._registers.reserve(held)
+        self._multiset.apply(plain)
+        self._registers.apply(held)
+        self._refer((plain.inserted, held.gained), (gone, held.lost))
+        return change
+
+    def _arrived(self, round: int, rows: Rows, stamps: Integers, subjects: Subjects) -> tuple[_Coded, Mask, int]:
+        """Additions in codes, without those from the future; which ones are kept, and how many are not."""
+        timely = stamps <= round
+        late = len(stamps) - int(timely.sum())
+        if late:
+            rows, stamps, subjects = rows.take(timely), stamps[timely], _chosen(subjects, timely)
+        values, owners = self._coded(rows, subjects, Interner.intern)
+        return (stamps, values, owners), timely, late
+
+    def _named(self, rows: Rows, stamps: Integers, subjects: Subjects) -> tuple[Words, int]:
+        """The keys that deletions name, and how many deletions name nothing that could have a key."""
+        values, owners = self._coded(rows, subjects, Interner.lookup)
+        possible = (stamps >= 1) & (stamps <= (1 << self._packing.widths.stamp) - 1) & (owners >= 0)
+        for name in self._texts:
+            possible &= values[name] >= 0
+        unknown = len(stamps) - int(possible.sum())
+        if unknown:
+            stamps, owners = stamps[possible], owners[possible]
+            values = {name: column[possible] for name, column in values.items()}
+        return self._pack((stamps, values, owners)), unknown
+
+    def _coded(
+        self, rows: Rows, subjects: Subjects, code: Callable[[Interner, list[str | None]], Integers]
+    ) -> tuple[dict[str, Integers], Integers]:
+        """Rows and subjects with codes for text."""
+        values = {
+            name: code(self._texts[name], column.tolist()) if name in self._texts else column
+            for name, column in rows.columns.items()
+        }
+        if subjects is None or isinstance(subjects, str):
+            return values, np.broadcast_to(code(self._subjects, [subjects]), rows.count)
+        return values, code(self._subjects, list(subjects))
+
+    def _pack(self, coded: _Coded) -> Words:
+        return self._packing.pack(*coded)
+
+    def _erased(self, subjects: list[str]) -> Callable[[Words], Mask] | None:
+        """The predicate "belongs to one of these subjects"; None if none of them can have a record."""
+        codes = self._subjects.lookup(subjects)
+        codes = codes[codes >= 0]
+        if len(codes) == 0:
+            return None
+        flags = np.zeros(self._subjects.size, dtype=np.bool_)
+        flags[codes] = True
+        return lambda words: flags[self._packing.subjects(words)]
+
+    def _refer(self, gained: tuple[Words, ...], lost: tuple[Words, ...]) -> None:
+        for name, interner in self._texts.items():
+            interner.refer(self._packing.field(name, *gained), self._packing.field(name, *lost))
+        if self._packing.widths.subject:
+            self._subjects.refer(self._packing.subjects(*gained), self._packing.subjects(*lost))
+
+    def _interners(self) -> list[Interner]:
+        return [*self._texts.values(), self._subjects]
+
+    def _widen(self, round: int) -> None:
+        """Make room in the keys for stamps up to the round and for all codes in use; the data stay as they are."""
+        needed = Widths(
+            round.bit_length(), {name: text.bits for name, text in self._texts.items()}, self._subjects.bits
+        )
+        widths = self._packing.widths.covering(needed)
+        if widths != self._packing.widths:
+            self._relayout(widths, {}, None)
+
+    def _compact(self) -> None:
+        """Number texts anew where most numbers lie idle, so that nothing shows how much there once was."""
+        if not any(interner.sparse for interner in self._interners()):
+            return
+        texts = {name: interner.compacted() for name, interner in self._texts.items()}
+        subjects, owner_codes = self._subjects.compacted()
+        bits = {name: interner.bits for name, (interner, _) in texts.items()}
+        widths = Widths(self._packing.widths.stamp, dict.fromkeys(bits, 0), 0).covering(Widths(0, bits, subjects.bits))
+        self._relayout(widths, {name: codes for name, (_, codes) in texts.items()}, owner_codes)
+        self._texts = {name: interner for name, (interner, _) in texts.items()}
+        self._subjects = subjects
+
+    def _relayout(self, widths: Widths, texts: Mapping[str, Integers], subjects: Integers | None) -> None:
+        target = Packing(self.schema, widths)
+        plain = self._packing.repacked(self._multiset.words, target, texts, subjects)
+        held = self._packing.repacked(self._registers.words, target, texts, subjects)
+        self._multiset.repack(plain)
+        self._registers.repack(held)
+        self._packing = target
+
+    def _between(self, first: int, last: int | None) -> tuple[slice, Integers]:
+        """Where the records with these stamps lie: positions in the multiset, slots of the registers."""
+        bounds = self._packing.stamp_range(first, (1 << self._packing.widths.stamp) - 1 if last is None else last)
+        if bounds is None:
+            return slice(0, 0), np.zeros(0, dtype=np.int64)
+        word = self._registers.words[0]
+        return self._multiset.between(*bounds), np.flatnonzero((word >= bounds[0]) & (word <= bounds[1]))
+
+    def _rows(self, *parts: Words) -> Rows:
+        columns = {}
+        for name in self.schema.fields:
+            column = self._packing.field(name, *parts)
+            columns[name] = self._texts[name].texts(column) if name in self._texts else column
+        return Rows(columns, sum(len(part[0]) for part in parts))
+
+    def _surviving(self, first: int, last: int | None) -> Surviving:
+        where, slots = self._between(first, last)
+        plain = keys.take(self._multiset.words, where)
+        words = keys.concatenate(plain, keys.take(self._registers.words, slots))
+        counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
+        ids: list[str | None] = [*[None] * len(plain[0]), *self._registers.ids(slots)]
+        subjects = self._subjects.texts(self._packing.subjects(words)).tolist()
+        # keys without codes are sorted as records are
+        if self._texts or len(self._subjects) > 1 or len(slots):
+            order = self._canonical(words, ids, subjects)
+            words, counts = keys.take(words, order), counts[order]
+            ids, subjects = [ids[k] for k in order.tolist()], [subjects[k] for k in order.tolist()]
+        return Surviving(self._rows(words), self._packing.stamps(words), ids, subjects, counts)
+
+    def _canonical(self, words: Words, ids: list[str | None], subjects: list[str | None]) -> Integers:
+        """The permutation into canonical order."""
+        ranks = {name: text.ranks(self._packing.field(name, words)) for name, text in self._texts.items()}
+        values = self._packing.without_subjects(self._packing.repacked(words, self._packing, ranks))
+        order = keys.order(values)
+        run, where = keys.ties(keys.take(values, order))
+        if len(where):
+            names = [_label(ids[k], subjects[k]) for k in order[where].tolist()]
+            rank = {name: number for number, name in enumerate(sorted(set(names)))}
+            within = np.array([rank[name] for name in names], dtype=np.int64)
+            order[where] = order[where][np.lexsort((within, run))]
+        return order
+
+
+_Coded = tuple[Integers, dict[str, Integers], Integers]
+"""Stamps, values and subjects of records, with codes for text."""
+
+
+def _no_keys(packing: Packing) -> Words:
+    return tuple(np.zeros(0, dtype=np.uint64) for _ in range(packing.words))
+
+
+def _events(updates: Updates, timely: Mask) -> tuple[list[str], Integers]:
+    """The events on ids in arrival order: for each the row of the record that it places, or -1."""
+    places = np.ones(len(updates.event_ids), dtype=np.bool_)
+    places[updates.emptied] = False
+    rows = np.full(len(places), -1, dtype=np.int64)
+    rows[places] = np.where(timely, np.cumsum(timely) - 1, -1)
+    happens = ~places | (rows >= 0)
+    if happens.all():
+        return updates.event_ids, rows
+    return list(compress(updates.event_ids, happens.tolist())), rows[happens]
+
+
+def _chosen(subjects: Subjects, mask: Mask) -> Subjects:
+    if subjects is None or isinstance(subjects, str):
+        return subjects
+    return list(compress(subjects, mask.tolist()))
+
+
+def _label(id: str | None, subject: str | None) -> tuple[bool, str, bool, str]:
+    """Sorts by id, then by subject, None first."""
+    return id is not None, id or "", subject is not None, subject or ""

@@ -1,0 +1,185 @@
+"""Records without id: a sorted array of distinct keys, and beside it how many copies of each survive.
+
+Within a round c' = max(0, c + additions - deletions) for every key: additions come first, and a deletion that finds no
+copy does nothing. Keys begin with the stamp, so that what arrives with the current stamp sorts behind all the rest and
+is written into the spare room at the end; anything else writes the arrays anew. All spare room is always zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.ledger import keys
+from retroact.ledger.keys import Integers, Mask, Words
+
+_Number = TypeVar("_Number", np.uint64, np.int64)
+# an array is written anew slice by slice if there is at most one edit for so many keys
+_FEW = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What one round does to a multiset, worked out but not yet done."""
+
+    inserted: Words
+    """Keys that were not there before, sorted; with their number of copies."""
+    copies: Integers
+    at: Integers
+    """Positions, before the edit, in front of which the first of them go; the others go to the end."""
+    changed: Integers
+    """Positions whose number of copies changes, sorted; with the new number, 0 to remove the key."""
+    counts: Integers
+    erased: Words
+    """Keys, old or new, that had copies left when the erasures came."""
+    ignored: int
+    """Deletions that found no copy."""
+
+
+class Multiset:
+    """Distinct keys with their number of copies; `size` of the former, `copies` of the latter."""
+
+    def __init__(self, words: Words, counts: Integers) -> None:
+        """Sorted distinct keys and positive counts, which are taken over, not copied."""
+        self._words = words
+        self._counts = counts
+        self._spare: tuple[Words, Integers] | None = None
+        """The arrays of last time, all zero."""
+        self.size = len(counts)
+        self.copies = int(counts.sum())
+
+    @property
+    def words(self) -> Words:
+        return keys.take(self._words, slice(self.size))
+
+    @property
+    def counts(self) -> Integers:
+        return self._counts[: self.size]
+
+    def between(self, smallest: np.uint64, largest: np.uint64) -> slice:
+        """The positions of keys whose first word lies within the bounds."""
+        first = self._words[0][: self.size]
+        start, stop = np.searchsorted(first, smallest), np.searchsorted(first, largest, side="right")
+        return slice(int(start), int(stop))
+
+    def plan(self, additions: Words, deletions: Words, erased: Callable[[Words], Mask] | None) -> Edit:
+        """The effect of one round; the keys handed in are used up.
+
+        `erased` says which keys belong to an erased subject; None if nobody is erased.
+        """
+        added, net = keys.unique(additions)
+        deleted, losses = keys.unique(deletions)
+        again, both = keys.find(added, deleted)
+        if both.any():
+            net[again[both]] -= losses[both]
+            deleted, losses = keys.take(deleted, ~both), losses[~both]
+
+        # most rounds add behind all that is there, and need not look for what they add
+        old = keys.not_above(added, keys.take(self.words, slice(-1, None)))
+        at, present = keys.find(self.words, keys.take(added, slice(old)))
+        net[:old][present] += self._counts[at[present]]
+        at_deleted, found = keys.find(self.words, deleted)
+        left = self._counts[at_deleted[found]] - losses[found]
+        ignored = int(losses[~found].sum()) - int(left[left < 0].sum()) - int(net[net < 0].sum())
+
+        changed = np.concatenate([at[present], at_deleted[found]])
+        counts = np.maximum(np.concatenate([net[:old][present], left]), 0)
+        if present.any():
+            ascending = np.argsort(changed)
+            changed, counts = changed[ascending], counts[ascending]
+        new = net > 0
+        new[:old][present] = False
+        inserted, copies, at = added, net, at[new[:old]]
+        if not new.all():
+            inserted, copies = keys.take(added, new), net[new]
+        lost = keys.take(inserted, slice(0))
+        if erased is not None:
+            gone = np.flatnonzero(erased(self.words))
+            current = self.counts.copy()
+            current[changed] = counts
+            unborn = erased(inserted)
+            lost = keys.concatenate(keys.take(self.words, gone[current[gone] > 0]), keys.take(inserted, unborn))
+            inserted, copies, at = keys.take(inserted, ~unborn), copies[~unborn], at[~unborn[: len(at)]]
+            current[gone] = 0
+            changed = np.unique(np.concatenate([changed, gone]))
+            counts = current[changed]
+        real = counts != self._counts[changed]
+        return Edit(inserted, copies, at, changed[real], counts[real], lost, ignored)
+
+    def apply(self, edit: Edit) -> None:
+        """Carry out an edit planned on this very state; whatever can fail fails before anything changes."""
+        gained = int(edit.copies.sum()) + int((edit.counts - self._counts[edit.changed]).sum())
+        if len(edit.changed) == 0 and len(edit.at) == 0 and self.size + len(edit.copies) <= len(self._counts):
+            size = self.size + len(edit.copies)
+            for array, new in zip((*self._words, self._counts), (*edit.inserted, edit.copies), strict=True):
+                array[self.size : size] = new
+            self.size, self.copies = size, self.copies + gained
+            return
+        words, counts, size = self._rewritten(edit)
+        old = (self._words, self._counts)
+        used = self.size
+        self._words, self._counts, self.size, self.copies = words, counts, size, self.copies + gained
+        for array in (*old[0], old[1]):
+            array[:used] = 0
+        if size <= len(old[1]) <= 4 * size:
+            self._spare = old
+
+    def repack(self, words: Words) -> None:
+        """Take over the same keys in another layout."""
+        self._words, self._counts, self._spare = words, self.counts.copy(), None
+
+    def _rewritten(self, edit: Edit) -> tuple[Words, Integers, int]:
+        """Keys and counts after an edit, in the spare arrays if they fit: fresh memory costs more than the copying."""
+        gone = edit.changed[edit.counts == 0]
+        size = self.size - len(gone) + len(edit.copies)
+        spare, self._spare = self._spare, None
+        if spare is None or not size <= len(spare[1]) <= 4 * size:
+            room = size + size // 2
+            spare = tuple(np.zeros(room, dtype=np.uint64) for _ in self._words), np.zeros(room, dtype=np.int64)
+        words, counts = spare
+        for old, new, out in zip(self.words, edit.inserted, words, strict=True):
+            _merge(old, gone, edit.at, new, out[:size])
+        _merge(self.counts, gone, edit.at, edit.copies, counts[:size])
+        kept, left = edit.changed[edit.counts > 0], edit.counts[edit.counts > 0]
+        counts[kept - np.searchsorted(gone, kept) + np.searchsorted(edit.at, kept, side="right")] = left
+        return words, counts, size
+
+
+def _merge(old: NDArray[_Number], gone: Integers, at: Integers, new: NDArray[_Number], out: NDArray[_Number]) -> None:
+    """Write `old` without the positions `gone`, and with `new` in front of the positions `at` and at the end."""
+    if _FEW * (len(gone) + len(at)) < len(old):
+        np.concatenate(_pieces(old, gone, at, new), out=out)
+        return
+    kept = np.ones(len(old), dtype=np.bool_)
+    kept[gone] = False
+    old = old[kept]
+    inner = out[: len(old) + len(at)]
+    if len(at):
+        places = at - np.searchsorted(gone, at) + np.arange(len(at))
+        free = np.ones(len(inner), dtype=np.bool_)
+        free[places] = False
+        inner[free] = old
+        inner[places] = new[: len(at)]
+    else:
+        inner[:] = old
+    out[len(inner) :] = new[len(at) :]
+
+
+def _pieces(old: NDArray[_Number], gone: Integers, at: Integers, new: NDArray[_Number]) -> list[NDArray[_Number]]:
+    """The same as slices: cheaper than masks as long as there are few."""
+    pieces: list[NDArray[_Number]] = []
+    start = 0
+    # at one position, what is inserted comes first
+    edits = [(position, 0, k) for k, position in enumerate(at.tolist())]
+    edits += [(position, 1, 0) for position in gone.tolist()]
+    for position, removes, k in sorted(edits):
+        pieces.append(old[start:position])
+        if not removes:
+            pieces.append(new[k : k + 1])
+        start = position + removes
+    pieces += [old[start:], new[len(at) :]]
+    return pieces

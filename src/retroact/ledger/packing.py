@@ -1,0 +1,218 @@
+"""Records as keys: every column in its own bits of one or more 64-bit words, so that keys sort as records do.
+
+From the most significant bits of the first word down: the stamp, the field columns in declared order, the subject.
+Text and subjects enter as codes. A column may straddle two words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.ledger.keys import Integers, Words, take
+from retroact.schema import Schema, Vector
+
+_WORD = 64
+# widths that grow with the data grow by this many bits at a time, because every growth rewrites all keys
+_STEP = 4
+
+# rows handled at a time: temporary arrays stay in the cache, and are not fetched from the system again and again
+_BLOCK = 8192
+
+STAMP = 0
+SUBJECT = -1
+
+
+@dataclass(frozen=True)
+class Widths:
+    """The bits of the columns that grow with the data."""
+
+    stamp: int
+    texts: Mapping[str, int]
+    subject: int
+
+    def covering(self, other: Widths) -> Widths:
+        """Widths, in whole steps, that hold what either holds."""
+        return Widths(
+            _stepped(self.stamp, other.stamp),
+            {name: _stepped(bits, other.texts[name]) for name, bits in self.texts.items()},
+            _stepped(self.subject, other.subject),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some bits of a column, and where they lie; `below` are the bits of the column that lie in the next word."""
+
+    word: int
+    shift: int
+    bits: int
+    below: int
+
+    @property
+    def mask(self) -> np.uint64:
+        return np.uint64((1 << self.bits) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    place: str
+    lower: int
+    span: int
+    pieces: tuple[_Piece, ...] = ()
+
+    @property
+    def bits(self) -> int:
+        return self.span.bit_length()
+
+
+class Packing:
+    """Where each column lies in the words of a key."""
+
+    def __init__(self, schema: Schema, widths: Widths) -> None:
+        self.widths = widths
+        self._shapes: dict[str, tuple[int, ...]] = {
+            name: (field.width,) if isinstance(field, Vector) else () for name, field in schema.fields.items()
+        }
+        columns = [_Column("stamp", 0, (1 << widths.stamp) - 1)]
+        self._first: dict[str, int] = {}
+        for name, field in schema.fields.items():
+            self._first[name] = len(columns)
+            if field.interned:
+                columns.append(_Column(name, 0, (1 << widths.texts[name]) - 1))
+            else:
+                columns += [_Column(name, field.lower, field.upper - field.lower)] * field.width
+        columns.append(_Column("subject", 0, (1 << widths.subject) - 1))
+        self._columns = _placed(columns)
+        self.words = -(-sum(column.bits for column in columns) // _WORD)
+
+    def pack(self, stamps: Integers, values: Mapping[str, Integers], subjects: Integers) -> Words:
+        """The key of each record; `values` holds lattice numbers, and codes for text."""
+        columns = [stamps]
+        for name in self._first:
+            column, expected = values[name], (len(stamps), *self._shapes[name])
+            if column.dtype != np.int64 or column.shape != expected:
+                found = f"{column.dtype} of shape {column.shape}"
+                raise InputError(f"expected int64 of shape {expected}, got {found}", place=name)
+            columns += [column] if column.ndim == 1 else list(column.T)
+        columns.append(subjects)
+        return self._assembled(len(stamps), lambda index, block: _raw(self._columns[index], columns[index][block]))
+
+    def stamps(self, *parts: Words) -> Integers:
+        return self._values(parts, STAMP)
+
+    def subjects(self, *parts: Words) -> Integers:
+        return self._values(parts, SUBJECT)
+
+    def field(self, name: str, *parts: Words) -> Integers:
+        """Lattice numbers of one field, shaped as in `Rows`; codes for text."""
+        first = self._first[name]
+        if not self._shapes[name]:
+            return self._values(parts, first)
+        return np.stack([self._values(parts, first + j) for j in range(*self._shapes[name])], axis=1)
+
+    def stamp_range(self, first: int, last: int) -> tuple[np.uint64, np.uint64] | None:
+        """The smallest and the largest first word of keys with these stamps; None if there are none."""
+        column = self._columns[STAMP]
+        first, last, shift = max(first, 0), min(last, column.span), column.pieces[0].shift
+        if first > last:
+            return None
+        return np.uint64(first << shift), np.uint64((last << shift) | ((1 << shift) - 1))
+
+    def repacked(
+        self, words: Words, target: Packing, texts: Mapping[str, Integers], subjects: Integers | None = None
+    ) -> Words:
+        """The same records in another layout, with codes replaced by what they index in `texts` and `subjects`.
+
+        Sorted keys stay sorted if the replacements do not reverse the order of any two codes in use.
+        """
+        codes = {self._first[name]: replacement for name, replacement in texts.items()}
+        if subjects is not None:
+            codes[len(self._columns) - 1] = subjects
+
+        def part(index: int, block: slice) -> NDArray[np.uint64]:
+            raw = np.zeros(len(words[0][block]), dtype=np.uint64)
+            self._read(take(words, block), self._columns[index], raw)
+            return codes[index][raw].view(np.uint64) if index in codes else raw
+
+        return target._assembled(len(words[0]), part)
+
+    def without_subjects(self, words: Words) -> Words:
+        """The keys of the same records as if they belonged to nobody."""
+        bare = list(words)
+        for piece in self._columns[SUBJECT].pieces:
+            bare[piece.word] = bare[piece.word] & ~(piece.mask << np.uint64(piece.shift))
+        return tuple(bare)
+
+    def _values(self, parts: Sequence[Words], index: int) -> Integers:
+        column = self._columns[index]
+        values = np.zeros(sum(len(part[0]) for part in parts), dtype=np.uint64)
+        start = 0
+        for part in parts:
+            stop = start + len(part[0])
+            self._read(part, column, values[start:stop])
+            start = stop
+        if column.lower:
+            values += np.uint64(column.lower % (1 << _WORD))
+        return values.view(np.int64)
+
+    @staticmethod
+    def _read(words: Words, column: _Column, out: NDArray[np.uint64]) -> None:
+        """The bits of one column, written over zeros."""
+        if len(column.pieces) == 1:
+            piece = column.pieces[0]
+            np.right_shift(words[piece.word], np.uint64(piece.shift), out=out)
+            out &= piece.mask
+        else:
+            for piece in column.pieces:
+                out |= ((words[piece.word] >> np.uint64(piece.shift)) & piece.mask) << np.uint64(piece.below)
+
+    def _assembled(self, length: int, part: Callable[[int, slice], NDArray[np.uint64]]) -> Words:
+        """Words of which `part(column, block)` gives the bits of one column."""
+        words = tuple(np.zeros(length, dtype=np.uint64) for _ in range(self.words))
+        for start in range(0, length, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            for index, column in enumerate(self._columns):
+                raw = part(index, block)
+                for piece in column.pieces:
+                    bits = (raw >> np.uint64(piece.below)) & piece.mask if len(column.pieces) > 1 else raw
+                    words[piece.word][block] |= bits << np.uint64(piece.shift)
+        return words
+
+
+def _raw(column: _Column, values: Integers) -> NDArray[np.uint64]:
+    """Values counted from the lower bound, all of them known to fit their bits."""
+    raw = values.view(np.uint64)
+    if column.lower:
+        raw = raw - np.uint64(column.lower % (1 << _WORD))
+    if int(raw.max()) > column.span:
+        wrong, upper = int(values[np.argmax(raw)]), column.lower + column.span
+        raise InputError(f"expected a number from {column.lower} to {upper}, got {wrong}", place=column.place)
+    return raw
+
+
+def _stepped(*bits: int) -> int:
+    return min(_WORD, -(-max(bits) // _STEP) * _STEP)
+
+
+def _placed(columns: list[_Column]) -> list[_Column]:
+    """The columns one behind the other: every word full, but for the last, whose lowest bits are used."""
+    total = sum(column.bits for column in columns)
+    last = (total - 1) // _WORD
+    placed = []
+    start = 0
+    for column in columns:
+        stop = start + column.bits
+        pieces = []
+        while start < stop:
+            word = start // _WORD
+            end = min(stop, (word + 1) * _WORD)
+            limit = total if word == last else (word + 1) * _WORD
+            pieces.append(_Piece(word, limit - end, end - start, stop - end))
+            start = end
+        placed.append(_Column(column.place, column.lower, column.span, tuple(pieces)))
+    return placed

@@ -1,0 +1,182 @@
+"""Records with an id: a register for each id, which holds at most one record; every event on it replaces what it held.
+
+Records lie in slots without gaps: a removal moves the last record into the hole, and spare room is always zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import compress, repeat
+
+import numpy as np
+
+from retroact.ledger import keys
+from retroact.ledger.intern import require_utf8
+from retroact.ledger.keys import Integers, Mask, Words
+
+# a table this small is not worth shrinking
+_SMALL = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What one round does to the registers, worked out but not yet done."""
+
+    replaced: Integers
+    """Slots that get another record."""
+    replacements: Words
+    removed: Integers
+    """Slots that are emptied, sorted."""
+    ids: list[str]
+    """Ids that held nothing and now hold `inserted`."""
+    inserted: Words
+    gained: Words
+    """All records that are new, and all that are gone; one replaced by its equal is neither."""
+    lost: Words
+    erased: Words
+    """Records, old or new, that were there when the erasures came."""
+    ignored: int
+    """Deletions of ids that held nothing."""
+
+
+class Registers:
+    """The record of each id."""
+
+    def __init__(self, words: Words) -> None:
+        """No records yet, in keys of as many words as given."""
+        self._slots: dict[str, int] = {}
+        self._ids: list[str] = []
+        self._words = words
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    @property
+    def words(self) -> Words:
+        return keys.take(self._words, slice(len(self._ids)))
+
+    def ids(self, slots: Integers) -> list[str]:
+        return [self._ids[slot] for slot in slots.tolist()]
+
+    def plan(self, ids: Sequence[str], rows: Integers, records: Words, erased: Callable[[Words], Mask] | None) -> Edit:
+        """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if that is -1.
+
+        `erased` says which records belong to an erased subject; None if nobody is erased.
+        """
+        slots, names = self._places(ids)
+        arrival = np.arange(len(ids))
+        last = np.empty(len(self._ids) + len(names), dtype=np.int64)
+        last[slots] = arrival  # of several events on one id, the last one stays
+        final = np.flatnonzero(last[slots] == arrival)
+        ignored = _ignored(slots, rows, len(self._ids))
+        slot, row = slots[final], rows[final]
+        held = slot < len(self._ids)
+
+        lost = keys.take(records, slice(0))
+        removed = slot[held & (row < 0)]
+        if erased is not None:
+            old = erased(self.words)
+            old[slot[held]] = False
+            placed = np.flatnonzero(row >= 0)
+            unborn = placed[erased(keys.take(records, row[placed]))]
+            lost = keys.concatenate(keys.take(self.words, old), keys.take(records, row[unborn]))
+            removed = np.concatenate([removed, np.flatnonzero(old), slot[unborn][held[unborn]]])
+            row[unborn] = -1
+
+        replace, insert = held & (row >= 0), ~held & (row >= 0)
+        replaced, replacements = slot[replace], keys.take(records, row[replace])
+        inserted = keys.take(records, row[insert])
+        names = [names[place] for place in (slot[insert] - len(self._ids)).tolist()]
+        require_utf8(names, place="id")
+        before = keys.take(self._words, replaced)
+        differs = np.zeros(len(replaced), dtype=np.bool_)
+        for one, other in zip(before, replacements, strict=True):
+            differs |= one != other
+        return Edit(
+            replaced=replaced,
+            replacements=replacements,
+            removed=np.sort(removed),
+            ids=names,
+            inserted=inserted,
+            gained=keys.concatenate(keys.take(replacements, differs), inserted),
+            lost=keys.concatenate(keys.take(before, differs), keys.take(self._words, removed)),
+            erased=lost,
+            ignored=ignored,
+        )
+
+    def reserve(self, edit: Edit) -> None:
+        """Make room for an edit, so that carrying it out cannot fail."""
+        size = len(self._ids) + len(edit.ids)
+        if size > len(self._words[0]):
+            self._words = _resized(self.words, size + size // 2)
+
+    def apply(self, edit: Edit) -> None:
+        """Carry out an edit planned on this very state."""
+        self.reserve(edit)
+        for word, new in zip(self._words, edit.replacements, strict=True):
+            word[edit.replaced] = new
+        if len(edit.removed):
+            self._remove(edit.removed)
+        size = len(self._ids)
+        self._slots.update(zip(edit.ids, range(size, size + len(edit.ids)), strict=True))
+        self._ids.extend(edit.ids)
+        for word, new in zip(self._words, edit.inserted, strict=True):
+            word[size : len(self._ids)] = new
+
+    def repack(self, words: Words) -> None:
+        """Take over the same records in another layout."""
+        self._words = words
+
+    def _remove(self, removed: Integers) -> None:
+        before, size = len(self._ids), len(self._ids) - len(removed)
+        kept = np.ones(before - size, dtype=np.bool_)
+        kept[removed[removed >= size] - size] = False
+        holes, movers = removed[removed < size], np.flatnonzero(kept) + size
+        for slot in removed.tolist():
+            del self._slots[self._ids[slot]]
+        for hole, mover in zip(holes.tolist(), movers.tolist(), strict=True):
+            self._ids[hole] = self._ids[mover]
+            self._slots[self._ids[hole]] = hole
+        del self._ids[size:]
+        for word in self._words:
+            word[holes] = word[movers]
+            word[size:before] = 0
+        if len(self._words[0]) > max(_SMALL, 4 * size):
+            self._words = _resized(self.words, size + size // 2)
+            self._slots = dict(self._slots)
+
+    def _places(self, ids: Sequence[str]) -> tuple[Integers, list[str]]:
+        """For each id its slot, or the one that it would get behind all the others; and the ids of the latter kind."""
+        slots = np.fromiter(map(self._slots.get, ids, repeat(-1)), dtype=np.int64, count=len(ids))
+        unknown = slots < 0
+        strangers = list(compress(ids, unknown.tolist()))
+        names = list(dict.fromkeys(strangers))
+        size = len(self._ids)
+        if len(names) == len(strangers):
+            slots[unknown] = np.arange(size, size + len(names))
+        else:
+            places = dict(zip(names, range(size, size + len(names)), strict=True))
+            slots[unknown] = np.fromiter(map(places.__getitem__, strangers), dtype=np.int64, count=len(strangers))
+        return slots, names
+
+
+def _ignored(slots: Integers, rows: Integers, size: int) -> int:
+    """Deletions that found their id empty: after a deletion, or first of all on an id that held nothing."""
+    if not (rows < 0).any():
+        return 0
+    by_id = np.argsort(slots, kind="stable")
+    slots, empties = slots[by_id], rows[by_id] < 0
+    first = np.ones(len(slots), dtype=np.bool_)
+    first[1:] = slots[1:] != slots[:-1]
+    was_empty = slots >= size
+    was_empty[1:] = np.where(first[1:], was_empty[1:], empties[:-1])
+    return int((empties & was_empty).sum())
+
+
+def _resized(words: Words, capacity: int) -> Words:
+    """The same words with zeros behind them."""
+    resized = tuple(np.zeros(capacity, dtype=np.uint64) for _ in words)
+    for new, old in zip(resized, words, strict=True):
+        new[: len(old)] = old
+    return resized

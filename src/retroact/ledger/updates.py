@@ -1,0 +1,141 @@
+"""What arrives during one round, as it arrives; the ledger makes columns of it when the round is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from retroact.errors import InputError
+from retroact.ledger.keys import Integers
+from retroact.schema import Rows, Schema
+from retroact.schema.field import Encoded
+
+Subjects = Sequence[str | None] | str | None
+
+
+class Arrivals:
+    """Records with stamps and subjects, in arrival order: one by one, or many at a time."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.singles: list[tuple[tuple[Encoded, ...], int, str | None]] = []
+        self._batches: list[tuple[Rows, Integers, Subjects]] = []
+
+    def __len__(self) -> int:
+        return len(self.singles) + sum(rows.count for rows, _, _ in self._batches)
+
+    def extend(self, rows: Rows, stamps: Integers, subjects: Subjects) -> None:
+        if rows.count:
+            self._settle()
+            self._batches.append((rows, stamps, subjects))
+
+    def columns(self) -> tuple[Rows, Integers, Subjects]:
+        """Everything so far; subjects are one for all, or one for each."""
+        self._settle()
+        if not self._batches:
+            return Rows.empty(self._schema), np.zeros(0, dtype=np.int64), None
+        if len(self._batches) > 1:
+            rows, stamps, subjects = zip(*self._batches, strict=True)
+            named: list[str | None] = []
+            for batch, owners in zip(rows, subjects, strict=True):
+                named += [owners] * batch.count if owners is None or isinstance(owners, str) else owners
+            nobody = all(owners is None for owners in subjects)
+            self._batches = [(Rows.concatenate(rows), np.concatenate(stamps), None if nobody else named)]
+        return self._batches[0]
+
+    def _settle(self) -> None:
+        if self.singles:
+            records, stamps, subjects = zip(*self.singles, strict=True)
+            owners = list(subjects) if any(subject is not None for subject in subjects) else None
+            rows = Rows.from_tuples(self._schema, records)
+            self._batches.append((rows, np.array(stamps, dtype=np.int64), owners))
+            self.singles = []
+
+
+class Updates:
+    """The additions, deletions and erasures of one open round.
+
+    Rows and lists are kept, not copied: whoever hands them in leaves them alone until the round is applied.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.additions = Arrivals(schema)
+        self.deletions = Arrivals(schema)
+        self.placements = Arrivals(schema)
+        """Additions with an id."""
+        self.event_ids: list[str] = []
+        """The id of every event, in arrival order: of the placements, and of the deletions of ids in between."""
+        self.emptied: list[int] = []
+        """The positions of the latter."""
+        self.erased: list[str] = []
+
+    def __len__(self) -> int:
+        """The number of operations."""
+        return len(self.additions) + len(self.deletions) + len(self.event_ids) + len(self.erased)
+
+    def add(
+        self, rows: Rows, stamps: Integers | int, subjects: Subjects = None, ids: Sequence[str] | None = None
+    ) -> None:
+        """Records, all with an id or all without; one stamp and one subject for all, or one for each."""
+        each = _stamps(stamps, rows.count)
+        if rows.count and int(each.min()) < 1:
+            raise InputError(f"expected a round number from 1, got {int(each.min())}", place="stamp")
+        _require_length("subject", subjects, rows.count)
+        if ids is None:
+            self.additions.extend(rows, each, subjects)
+            return
+        _require_list("id", ids)
+        _require_length("id", ids, rows.count)
+        self.placements.extend(rows, each, subjects)
+        self.event_ids.extend(ids)
+
+    def add_one(
+        self, record: tuple[Encoded, ...], stamp: int, id: str | None = None, subject: str | None = None
+    ) -> None:
+        if stamp < 1:
+            raise InputError(f"expected a round number from 1, got {stamp}", place="stamp")
+        if id is None:
+            self.additions.singles.append((record, stamp, subject))
+        else:
+            self.placements.singles.append((record, stamp, subject))
+            self.event_ids.append(id)
+
+    def delete(self, rows: Rows, stamps: Integers | int, subjects: Subjects = None) -> None:
+        """One copy each of records without id."""
+        each = _stamps(stamps, rows.count)
+        _require_length("subject", subjects, rows.count)
+        self.deletions.extend(rows, each, subjects)
+
+    def delete_one(self, record: tuple[Encoded, ...], stamp: int, subject: str | None = None) -> None:
+        self.deletions.singles.append((record, stamp, subject))
+
+    def delete_ids(self, ids: Sequence[str]) -> None:
+        _require_list("id", ids)
+        self.emptied.extend(range(len(self.event_ids), len(self.event_ids) + len(ids)))
+        self.event_ids.extend(ids)
+
+    def erase(self, subjects: Sequence[str]) -> None:
+        """Every record of these subjects, whenever in the round it arrives."""
+        _require_list("subject", subjects)
+        if not all(isinstance(subject, str) for subject in subjects):
+            raise InputError(f"expected subjects, got {subjects!r}", place="subject")
+        self.erased.extend(subjects)
+
+
+def _stamps(stamps: Integers | int, count: int) -> Integers:
+    given = np.asarray(stamps, dtype=np.int64 if count == 0 else None)
+    if given.dtype.kind not in "iu" or given.shape not in ((), (count,)):
+        raise InputError(f"expected one round number, or {count} of them, got {stamps!r}", place="stamp")
+    return np.broadcast_to(given.astype(np.int64), count)
+
+
+def _require_list(place: str, given: Sequence[str]) -> None:
+    if isinstance(given, str):
+        raise InputError(f"expected a list, got the text {given!r}", place=place)
+
+
+def _require_length(place: str, given: Sequence[str | None] | str | None, count: int) -> None:
+    if given is not None and not isinstance(given, str) and len(given) != count:
+        raise InputError(f"expected {count} of them, got {len(given)}", place=place)

@@ -1,0 +1,142 @@
+"""Noise over rounds: what a process is, and everything that follows from its two maps.
+
+One operation changes the truth by a fixed amount on one interval of rounds (paper, proof of Theorem "linear"; so does a
+whole lifecycle). A process hides such intervals. It has nodes with independent integer noise and two
+data-independent maps:
+
+- ``terms(round)``: the noise of a round is Z = sum of weight * noise(node), over ``denominator``;
+- ``shift(s)``: the change of the nodes that adds 1 to Z in every round after boundary s, up to a common offset that
+  does not depend on s. Boundary s stands for "present from round s + 1 on"; "never" has a shift too.
+
+The identity that tests check by brute force for all s < e and all rounds:
+L(shift(s) - shift(e)) = 1[s < round <= e].
+
+**Privacy.** If the truth differs by F_x on rounds s + 1 .. e, shifting the noise by F_x * (shift(s) - shift(e)) makes
+both transcripts equal, so the privacy of the whole transcript is that of this shift: ``l1`` bounds the sum of
+|shift| / spread over all intervals (Laplace), ``l2_squared`` the sum of shift^2 / spread (Gaussian, spread in
+variance). **Retroactivity.** Nodes and weights depend on the round alone.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins.coins import I64
+from ..errors import InputError
+
+# Up to this many rounds the worst and the mean variance are computed over every round.
+ENUMERATED = 1 << 17
+
+Shift = dict[tuple[int, int], int]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """For each of R rounds, K nodes (level, index) and integer weights over a common denominator."""
+
+    levels: I64
+    indices: I64
+    weights: I64
+    denominator: int
+
+    def of(self, row: int) -> Terms:
+        """One round without its zero weights."""
+        used = np.flatnonzero(self.weights[row])
+        return Terms(
+            self.levels[row, used], self.indices[row, used], self.weights[row, used], denominator=self.denominator
+        )
+
+
+class Process(ABC):
+    """Noise over rounds 1 .. horizon (``None``: without end)."""
+
+    horizon: int | None
+    _latest: tuple[int, Terms] | None = None
+
+    @abstractmethod
+    def terms(self, rounds: I64) -> Terms:
+        """The nodes and weights of many rounds at once: random access, nothing is remembered."""
+
+    @abstractmethod
+    def shift(self, boundary: int) -> Shift:
+        """The change of the nodes for boundary 0, 1, ..., horizon (the last one: "never")."""
+
+    def at(self, round: int) -> Terms:
+        """The terms of one round; the latest is kept, since all statistics of a stream ask for the same."""
+        latest = self._latest
+        if latest is None or latest[0] != round:
+            latest = self._latest = round, self.terms(np.array([round])).of(0)
+        return latest[1]
+
+    @property
+    @abstractmethod
+    def l1(self) -> Fraction:
+        """max over intervals of sum |shift| / spread(level, 1)."""
+
+    @property
+    @abstractmethod
+    def l2_squared(self) -> Fraction:
+        """max over intervals of sum shift^2 / spread(level, 2)."""
+
+    def spread(self, level: int, p: int) -> Fraction:
+        """How much larger the noise of a level is than the unit: as a scale for p = 1, as a variance for p = 2."""
+        return Fraction(1)
+
+    def sensitivity(self, p: int) -> float:
+        """The sensitivity to the indicator of one interval with two free ends, in the norm p = 1 or 2."""
+        if p == 1:
+            return float(self.l1)
+        if p == 2:
+            return math.sqrt(self.l2_squared)
+        raise InputError(f"expected 1 or 2, got {p!r}", place="p")
+
+    def variances(self, rounds: npt.ArrayLike, p: int = 2) -> npt.NDArray[np.float64]:
+        """Variance of Z when a node of spread 1 has variance 1."""
+        terms = self.terms(np.atleast_1d(np.asarray(rounds, dtype=np.int64)))
+        levels = np.unique(terms.levels)
+        spread = np.array([float(self.spread(int(level), p)) ** (3 - p) for level in levels])
+        factor = spread[np.searchsorted(levels, terms.levels)]
+        weights = terms.weights / terms.denominator
+        out: npt.NDArray[np.float64] = (weights * weights * factor).sum(axis=1)
+        return out
+
+    def variance(self, round: int, p: int = 2) -> float:
+        return float(self.variances([round], p)[0])
+
+    def extremes(self, p: int = 2, horizon: int | None = None) -> tuple[float, float]:
+        """The worst and the mean of the variance over the rounds (a sample of them beyond 2^17)."""
+        last = self.horizon or horizon or ENUMERATED
+        if last <= ENUMERATED:
+            rounds = np.arange(1, last + 1)
+        else:
+            # An odd stride walks through every phase of every level.
+            rounds = (np.arange(ENUMERATED, dtype=np.int64) * ((last // ENUMERATED) | 1)) % last + 1
+        variances = self.variances(rounds, p)
+        return float(variances.max()), float(variances.mean())
+
+    def check_round(self, rounds: I64) -> None:
+        if rounds.size and (rounds.min() < 1 or (self.horizon is not None and rounds.max() > self.horizon)):
+            raise InputError(f"expected rounds in 1 .. {self.horizon or 'any'}, got {rounds.min()} .. {rounds.max()}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(horizon={self.horizon})"
+
+
+def check_horizon(horizon: int, place: str = "horizon") -> int:
+    if isinstance(horizon, bool) or not isinstance(horizon, int) or not 1 <= horizon <= 1 << 40:
+        raise InputError(f"expected a whole number of rounds between 1 and 2^40, got {horizon!r}", place=place)
+    return horizon
+
+
+def difference(first: Shift, second: Shift) -> Shift:
+    """first - second, without zeros: what one interval moves."""
+    out = dict(first)
+    for node, value in second.items():
+        out[node] = out.get(node, 0) - value
+    return {node: value for node, value in out.items() if value}

@@ -1,0 +1,136 @@
+"""Tails and quantiles of a sum of independent integer noises, sum of weight * noise over a denominator.
+
+With K(s) = log E exp(s Z), and Z on a lattice of spacing h, for x on the lattice
+  P(Z >= x) = (h / 2 pi i) * integral over s = c + iy, |y| <= pi / h, of exp(K(s) - s x) / (1 - exp(-s h)) ds,
+exactly, for every c > 0 where K exists. At the saddle point c the integrand falls off fast and is computed to five
+digits or better. The Gaussian has the normal tail. What is returned is for people to read: it is rounded to 6 digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins.coins import I64
+from ..coins.law import Law
+from ..privacy.normal import quantile as normal_quantile
+from ..privacy.normal import upper_tail_float
+
+# Points of the quadrature: for probabilities, and for half-widths, which are rounded anyway.
+FINE, COARSE = 1025, 257
+
+
+@dataclass(frozen=True)
+class Summand:
+    """``counts[i]`` independent noises of one law go in with weight ``weights[i]`` (in absolute value)."""
+
+    law: Law
+    weights: npt.NDArray[np.float64]
+    counts: I64
+
+    @classmethod
+    def of(cls, law: Law, weights: I64, denominator: int) -> Summand:
+        size, counts = np.unique(np.abs(weights), return_counts=True)
+        return cls(law, size / denominator, counts)
+
+    @property
+    def variance(self) -> float:
+        return float((self.weights**2 * self.counts).sum()) * self.law.variance
+
+
+class Tail:
+    """
+    >>> from retroact.coins import DiscreteLaplace
+    >>> noise = Summand.of(DiscreteLaplace(8), np.array([1]), 1)
+    >>> q = math.exp(-1 / 8)
+    >>> abs(Tail([noise], 1.0).upper(20) - q**20 / (1 + q)) < 1e-9
+    True
+    """
+
+    def __init__(self, summands: Sequence[Summand], spacing: float) -> None:
+        self._summands = [s for s in summands if s.weights.any()]
+        self._spacing = spacing
+        self.variance = math.fsum(s.variance for s in self._summands)
+
+    @property
+    def _gaussian(self) -> bool:
+        return all(math.isinf(s.law.transform_limit) for s in self._summands)
+
+    def upper(self, x: float) -> float:
+        """P(Z >= x)."""
+        if self.variance == 0:
+            return 1.0 if x <= 0 else 0.0
+        if self._gaussian:
+            return upper_tail_float(x / math.sqrt(self.variance))
+        x = self._on_lattice(x)
+        if x <= 0:
+            return 1.0 - self.upper(-x + self._spacing)
+        return self._contour(x, FINE)(x)
+
+    def half_width(self, level: float) -> float:
+        """The smallest h with P(|Z| <= h) >= level, rounded up to 6 digits."""
+        if self.variance == 0:
+            return 0.0
+        start = normal_quantile((1 + level) / 2) * math.sqrt(self.variance)
+        if self._gaussian:
+            return _up(start)
+        # One contour serves all x near the quantile: only the factor exp(-s x) changes.
+        upper = self._contour(self._on_lattice(start), COARSE)
+        target = (1 - level) / 2
+        low, high = 0.0, start
+        while upper(self._on_lattice(high)) > target:
+            low, high = high, high * 1.5
+        while high - low > max(1e-7 * high, self._spacing / 4):
+            middle = (low + high) / 2
+            low, high = (middle, high) if upper(self._on_lattice(middle)) > target else (low, middle)
+        return _up(high)
+
+    def _on_lattice(self, x: float) -> float:
+        return math.ceil(x / self._spacing - 1e-9) * self._spacing
+
+    def _transform(self, s: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
+        total = np.zeros(s.shape, dtype=np.complex128)
+        for part in self._summands:
+            total += (part.law.log_transform(s[:, None] * part.weights) * part.counts).sum(axis=1)
+        return total
+
+    def _contour(self, x: float, points: int) -> Callable[[float], float]:
+        """P(Z >= .) near x, along the contour through the saddle point of x."""
+        limit = min(float(s.law.transform_limit / s.weights.max()) for s in self._summands)
+        saddle, curvature = self._saddle(x, limit)
+        width = 1 / math.sqrt(curvature)
+        # y = width * sinh(t): dense at the saddle, stretched out where the integrand has died down.
+        t = np.linspace(0.0, min(math.asinh(math.pi / self._spacing / width), 13.0), points)
+        s = saddle + 1j * width * np.sinh(t)
+        fixed = self._transform(s)
+        kernel = self._spacing / -np.expm1(-s * self._spacing) * width * np.cosh(t)
+
+        def upper(at: float) -> float:
+            return max(0.0, float(np.trapezoid((np.exp(fixed - s * at) * kernel).real, t)) / math.pi)
+
+        return upper
+
+    def _saddle(self, x: float, limit: float) -> tuple[float, float]:
+        """The minimum of K(s) - s x - log s by bisection of its derivative (taken along the imaginary axis)."""
+        low, high = 0.0, limit
+        step = limit * 1e-7
+        for _ in range(25):
+            s = (low + high) / 2
+            slope = float(self._transform(np.array([s + 1j * step]))[0].imag) / step - x - 1 / s
+            low, high = (low, s) if slope > 0 else (s, high)
+        s = (low + high) / 2
+        gap = min(s, limit - s) / 4
+        k = self._transform(np.array([s - gap, s, s + gap], dtype=np.complex128)).real
+        return s, float((k[0] - 2 * k[1] + k[2]) / gap**2 + 1 / s**2)
+
+
+def _up(x: float) -> float:
+    """Rounded up to 6 digits, so that the last bits of exp and log do not show."""
+    if x == 0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(x)) - 5)
+    return float(f"{math.ceil(x / unit - 1e-6) * unit:.6g}")

@@ -1,0 +1,103 @@
+"""The unknown horizon: epochs that grow, each with a tree of its own and one noise that goes on for ever.
+
+Epoch i covers n_i boundaries (n_0 from a guess of the horizon, then 16 times as many each time):
+  Z_q = sum over epochs j < i of noise(j) + x * noise(i) + tree_i(q),   q in epoch i at position x.
+
+**Privacy.** Within its epoch the tree turns a unit at boundary s into a step minus the ramp x; noise(i), which goes in
+with weight x and then for ever, turns it into a full step. So an interval moves at most two trees and, if its ends lie
+in different epochs, their two noises by 1 each: the budget is not divided over the epochs. With a share a of it for
+the two noises, tree i of height m_i (h_i) gets
+  Gaussian: variance 2 m_i / (1 - a), long noise 2 / a:  across epochs a + (1 - a) = 1; within one
+            (1 - a)(1 + 1/m_i) <= 1 because a = 1 / (m_0 + 1) and heights grow;
+  Laplace:  scale 2 h_i / (1 - a), long noise 2 / a, a = 1/6: across a + (1 - a) = 1; within one 1 - a.
+So **l1 = l2_squared = 1** in these spreads, attained by the ends in different epochs.
+**Retroactivity.** Epochs are numbers of rounds, nodes and weights depend on the round alone.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from ..coins.coins import I64
+from .bridge import Bridge
+from .process import Process, Shift, Terms, check_horizon
+from .schauder import Schauder
+
+GROWTH = 16
+# Levels of epoch i are numbered from 64 i; the last of them is its long noise.
+STRIDE = 64
+LONG = STRIDE - 1
+
+
+class Unbounded(Process):
+    """
+    >>> Unbounded(1000).epoch_of(1023), Unbounded(1000).epoch_of(1024)
+    ((0, 0, 1024), (1, 1024, 16384))
+    """
+
+    horizon = None
+
+    def __init__(self, guess: int = 1023, *, inner: type[Schauder] | type[Bridge] = Schauder) -> None:
+        self.guess = check_horizon(guess, "guess")
+        self._inner = inner
+        self._trees: dict[int, Schauder | Bridge] = {}
+
+    def tree(self, epoch: int) -> Schauder | Bridge:
+        if epoch not in self._trees:
+            self._trees[epoch] = self._inner(self._inner(self.guess).length * GROWTH**epoch - 1)
+        return self._trees[epoch]
+
+    def epoch_of(self, boundary: int) -> tuple[int, int, int]:
+        """(epoch, its first boundary, its length)."""
+        epoch, start = 0, 0
+        while boundary >= start + self.tree(epoch).length:
+            start += self.tree(epoch).length
+            epoch += 1
+        return epoch, start, self.tree(epoch).length
+
+    def terms(self, rounds: I64) -> Terms:
+        self.check_round(rounds)
+        last, _, denominator = self.epoch_of(int(rounds.max()) if rounds.size else 0)
+        parts = []
+        start = 0
+        for epoch in range(last + 1):
+            tree = self.tree(epoch)
+            inside = (rounds >= start) & (rounds < start + tree.length)
+            local = tree.inner_terms(np.where(inside, rounds - start, 0))
+            scale = denominator // tree.length
+            long = np.clip(rounds - start, 0, tree.length)[:, None] * scale
+            parts.append(
+                (
+                    np.hstack([local.levels, np.full(long.shape, LONG)]) + STRIDE * epoch,
+                    np.hstack([local.indices, np.zeros_like(long)]),
+                    np.hstack([np.where(inside[:, None], local.weights * scale, 0), long]),
+                )
+            )
+            start += tree.length
+        levels, indices, weights = (np.hstack(column) for column in zip(*parts, strict=True))
+        return Terms(levels, indices, weights, denominator)
+
+    def shift(self, boundary: int) -> Shift:
+        epoch, start, _ = self.epoch_of(boundary)
+        tree = self.tree(epoch).shift(boundary - start)
+        out = {(level + STRIDE * epoch, index): value for (level, index), value in tree.items()}
+        out[LONG + STRIDE * epoch, 0] = 1
+        return out
+
+    def spread(self, level: int, p: int) -> Fraction:
+        share = Fraction(1, 6) if p == 1 else Fraction(1, self.tree(0).levels + 1)
+        epoch, inner = divmod(level, STRIDE)
+        return 2 / share if inner == LONG else 2 * self.tree(epoch).levels / (1 - share)
+
+    @property
+    def l1(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def l2_squared(self) -> Fraction:
+        return Fraction(1)
+
+    def __repr__(self) -> str:
+        return f"Unbounded({self.guess}, inner={self._inner.__name__})"

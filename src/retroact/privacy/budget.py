@@ -1,0 +1,70 @@
+"""Splitting one budget over the statistics of a stream.
+
+Each statistic is a mechanism of its own with independent noise, and one operation touches all of them, so their losses
+compose. Equal shares mean equal epsilon (pure) or equal mu^2 (Gaussian). Where a stream mixes both kinds, epsilon is
+first divided between the pure statistics and the group of Gaussian ones by weight, and that group gets all of delta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from ..errors import InputError
+from .gaussian import largest_mu
+from .measures import GaussianDP, Measure, PureDP, compose
+
+Kind = Literal["pure", "gaussian"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one statistic may spend: an exact epsilon (pure) or an exact mu^2 (Gaussian)."""
+
+    kind: Kind
+    amount: Fraction
+
+    @property
+    def measure(self) -> Measure:
+        return PureDP(float(self.amount)) if self.kind == "pure" else GaussianDP(math.sqrt(self.amount))
+
+
+def check_budget(epsilon: float | Fraction, delta: float | Fraction) -> tuple[Fraction, Fraction]:
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction) or not 0 < epsilon < 1e6:
+        raise InputError(f"expected a number above 0 (and below 1,000,000), got {epsilon!r}", place="epsilon")
+    if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction) or not 0 <= delta < 1:
+        raise InputError(f"expected a number from 0 to below 1, got {delta!r}", place="delta")
+    if delta and delta < 1e-60:
+        raise InputError(f"expected 0 or at least 1e-60, got {delta!r}", place="delta")
+    return Fraction(epsilon), Fraction(delta)
+
+
+def split(
+    epsilon: float | Fraction, delta: float | Fraction, kinds: Mapping[str, Kind], weights: Mapping[str, float]
+) -> dict[str, Share]:
+    """
+    >>> {n: float(s.amount) for n, s in split(1.0, 0, {"a": "pure", "b": "pure"}, {"a": 3, "b": 1}).items()}
+    {'a': 0.75, 'b': 0.25}
+    """
+    whole, failure = check_budget(epsilon, delta)
+    exact = {name: check_weight(weights.get(name, 1), name) for name in kinds}
+    total = sum(exact.values())
+    gaussian = sum((exact[name] for name, kind in kinds.items() if kind == "gaussian"), Fraction(0))
+    mu = largest_mu(whole * gaussian / total, failure) if gaussian else Fraction(0)
+    return {
+        name: Share(kind, whole * exact[name] / total if kind == "pure" else mu**2 * exact[name] / gaussian)
+        for name, kind in kinds.items()
+    }
+
+
+def check_weight(weight: float, name: str) -> Fraction:
+    if isinstance(weight, bool) or not isinstance(weight, int | float | Fraction) or not 0 < weight < math.inf:
+        raise InputError(f"expected a weight above 0, got {weight!r}", place=f"weights.{name}")
+    return Fraction(weight)
+
+
+def spent(shares: Mapping[str, Share]) -> Measure:
+    return compose(share.measure for share in shares.values())

@@ -1,0 +1,80 @@
+"""The Gaussian mechanism, analytically (Balle and Wang 2018), and what discrete noise adds to it.
+
+A shift of Gaussian noise by mu standard deviations is (epsilon, delta)-private exactly when
+  delta >= P(N > epsilon/mu - mu/2) - e^epsilon * P(N > epsilon/mu + mu/2).
+
+**Discrete noise** (`discreteness`). The noise of a node is the discrete Gaussian with parameter sigma; a shift moves it
+by whole numbers. Write Q(k) for the normal quantile of its distribution function at k. The trade-off curve of the
+pair (noise, noise + y) has its corners at the k, and lies above the curve of a Gaussian shifted by m standard
+deviations when Q(k) - Q(k - y) <= m for all k. The steepest slope of sigma * Q over all real offsets of the lattice is
+at most 1 + 1/(20 c^2) for a lattice with c = sigma / spacing >= 2 (it is 1 + 1/(24 c^2) to first order, at the centre,
+and falls to 1 in the tails; tests compute it to 30 digits). So each node is a Gaussian with mu larger by that factor,
+and independent nodes compose as Gaussians do. docs/proofs.md carries this over to adaptive streams, where the lattice
+of the noise that is still unknown, given all that was published, has a spacing of at most the L2 sensitivity: hence
+c = sigma / sensitivity, and `FINENESS`, which the lattice of the noise is refined to reach.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+from .normal import DIGITS, decimal, upper_tail, upper_tail_float
+
+# The noise is at least this many times coarser than its lattice (in units of the sensitivity).
+FINENESS = 4
+
+
+def discreteness(coarseness_squared: Fraction) -> Fraction:
+    """The factor on sigma that makes up for the lattice, for c^2 = (sigma / spacing)^2."""
+    return 1 + 1 / (20 * coarseness_squared)
+
+
+def exact_delta(mu: Decimal, epsilon: Decimal) -> Decimal:
+    with localcontext(Context(prec=DIGITS)):
+        ratio = epsilon / mu
+        return upper_tail(ratio - mu / 2) - epsilon.exp() * upper_tail(ratio + mu / 2)
+
+
+@lru_cache(maxsize=256)
+def largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest mu that is (epsilon, delta)-private, rounded down to 15 digits: the same on every machine."""
+    target, e = decimal(delta), decimal(epsilon)
+    with localcontext(Context(prec=DIGITS)):
+        low, high = Decimal(0), Decimal(1)
+        while exact_delta(high, e) <= target:
+            low, high = high, 2 * high
+        while high - low > high * Decimal("1e-17"):
+            middle = (low + high) / 2
+            low, high = (middle, high) if exact_delta(middle, e) <= target else (low, middle)
+        rounded = Context(prec=15, rounding=ROUND_FLOOR).plus(low)
+    return Fraction(rounded)
+
+
+def delta_of(mu: float, epsilon: float) -> float:
+    """For display: floats, good to about 1e-15 absolutely."""
+    if mu == 0:
+        return 0.0
+    first = upper_tail_float(epsilon / mu - mu / 2)
+    second = upper_tail_float(epsilon / mu + mu / 2)
+    # exp overflows long before the product does
+    product = math.exp(epsilon + math.log(second)) if second > 0 else 0.0
+    return max(0.0, first - product)
+
+
+def epsilon_of(mu: float, delta: float) -> float:
+    if mu == 0:
+        return 0.0
+    if not 0 < delta < 1:
+        return math.inf if delta <= 0 else 0.0
+    if delta_of(mu, 0.0) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while delta_of(mu, high) > delta:
+        low, high = high, 2 * high
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_of(mu, middle) > delta else (low, middle)
+    return high

@@ -1,0 +1,59 @@
+"""What is promised, as a value that every release carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .measures import ApproximateDP, Measure, PureDP, check_size
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The whole published sequence of a stream, for one operation (one addition or one deletion of a record).
+
+    >>> Guarantee(PureDP(1.0), epsilon=1.0).for_subject(3).epsilon
+    3.0
+    """
+
+    measure: Measure = field(repr=False)
+    epsilon: float
+    delta: float = 0.0
+    unit: str = "one operation: one addition or one deletion of a record"
+    adaptive: bool = True
+    promises: tuple[str, ...] = ()
+
+    def for_operations(self, count: int) -> Guarantee:
+        """The same for ``count`` operations at once (group privacy)."""
+        if check_size(count) == 1:
+            return self
+        return self._group(count, f"{count} operations")
+
+    def for_subject(self, records: int) -> Guarantee:
+        """For everything a person ever adds or deletes, under the promise of at most ``records`` records.
+
+        For linear statistics the whole life of a record, from its addition to its deletion, is one interval, so a
+        person with c records costs c operations, not 2c.
+        """
+        promise = f"a subject adds at most {records} record{'s' * (records != 1)} over the life of the stream"
+        return self._group(check_size(records), f"all records of one subject, at most {records}", promise)
+
+    def _group(self, size: int, unit: str, *promises: str) -> Guarantee:
+        measure = self.measure.group(size)
+        if isinstance(measure, ApproximateDP):
+            return Guarantee(measure, measure.value, measure.failure, unit, self.adaptive, self.promises + promises)
+        return Guarantee(
+            measure, measure.epsilon(self.delta), self.delta, unit, self.adaptive, self.promises + promises
+        )
+
+    @property
+    def text(self) -> str:
+        budget = f"ε = {self.epsilon:.4g}" + (f", δ = {self.delta:.3g}" if self.delta else "")
+        streams = "adaptive streams" if self.adaptive else "oblivious streams only"
+        conditions = "".join(f"; promised: {p}" for p in self.promises)
+        return f"{budget} for {self.unit}, over the whole published sequence ({streams}{conditions})"
+
+    def __str__(self) -> str:
+        return self.text
+
+
+__all__ = ["Guarantee", "PureDP"]

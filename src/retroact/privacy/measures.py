@@ -1,0 +1,223 @@
+"""Privacy as values: pure, approximate, zero-concentrated and Gaussian, with conversion, composition and groups.
+
+All of them bound how far the whole published sequence can differ when one operation is added or left out.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import InputError
+from .gaussian import delta_of, epsilon_of
+
+
+class Measure(ABC):
+    """A bound on the loss of privacy of one operation."""
+
+    @abstractmethod
+    def epsilon(self, delta: float = 0.0) -> float:
+        """The smallest proven epsilon at this delta (infinite where there is none)."""
+
+    @abstractmethod
+    def delta(self, epsilon: float) -> float:
+        """The smallest proven delta at this epsilon."""
+
+    @abstractmethod
+    def group(self, size: int) -> Measure:
+        """The bound for ``size`` operations at once."""
+
+
+@dataclass(frozen=True)
+class PureDP(Measure):
+    """
+    >>> PureDP(0.5).group(3)
+    PureDP(value=1.5)
+    """
+
+    value: float
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        return self.value
+
+    def delta(self, epsilon: float) -> float:
+        if epsilon >= self.value:
+            return 0.0
+        # Randomised response is the worst case: p = e^v / (1 + e^v).
+        return max(0.0, (math.exp(self.value) - math.exp(epsilon)) / (1 + math.exp(self.value)))
+
+    def group(self, size: int) -> PureDP:
+        return PureDP(self.value * check_size(size))
+
+    def __str__(self) -> str:
+        return f"ε = {self.value:.4g}"
+
+
+@dataclass(frozen=True)
+class ApproximateDP(Measure):
+    """
+    >>> ApproximateDP(1.0, 1e-6).group(2).epsilon(4e-6)
+    2.0
+    """
+
+    value: float
+    failure: float
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        return self.value if delta >= self.failure else math.inf
+
+    def delta(self, epsilon: float) -> float:
+        return self.failure if epsilon >= self.value else 1.0
+
+    def group(self, size: int) -> ApproximateDP:
+        growth = sum(math.exp(i * self.value) for i in range(check_size(size)))
+        return ApproximateDP(self.value * size, min(1.0, self.failure * growth))
+
+    def __str__(self) -> str:
+        return f"ε = {self.value:.4g}, δ = {self.failure:.3g}"
+
+
+@dataclass(frozen=True)
+class ZeroConcentratedDP(Measure):
+    """
+    >>> round(ZeroConcentratedDP(0.5).epsilon(1e-6), 2)
+    5.3
+    """
+
+    rho: float
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        if self.rho == 0:
+            return 0.0
+        if not 0 < delta < 1:
+            return math.inf
+        # epsilon = alpha rho + (log(1/(alpha delta)) + (alpha - 1) log(1 - 1/alpha)) / (alpha - 1), minimised over
+        # alpha > 1 (Canonne, Kamath and Steinke 2020, Proposition 12); unimodal in log(alpha - 1).
+        return max(0.0, _minimum(lambda t: self._bound(1 + math.exp(t), delta), -20.0, 40.0))
+
+    def _bound(self, alpha: float, delta: float) -> float:
+        penalty = math.log(1 / (alpha * delta)) + (alpha - 1) * math.log1p(-1 / alpha)
+        return alpha * self.rho + penalty / (alpha - 1)
+
+    def delta(self, epsilon: float) -> float:
+        low, high = -700.0, 0.0
+        if self.epsilon(math.exp(low)) <= epsilon:
+            return math.exp(low)
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.epsilon(math.exp(middle)) <= epsilon else (middle, high)
+        return math.exp(high)
+
+    def group(self, size: int) -> ZeroConcentratedDP:
+        return ZeroConcentratedDP(self.rho * check_size(size) ** 2)
+
+    def __str__(self) -> str:
+        return f"ρ = {self.rho:.4g}"
+
+
+@dataclass(frozen=True)
+class GaussianDP(Measure):
+    """
+    >>> round(GaussianDP(0.2367).epsilon(1e-6), 3)
+    1.0
+    """
+
+    mu: float
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        return epsilon_of(self.mu, delta)
+
+    def delta(self, epsilon: float) -> float:
+        return delta_of(self.mu, epsilon)
+
+    def group(self, size: int) -> GaussianDP:
+        return GaussianDP(self.mu * check_size(size))
+
+    def concentrated(self) -> ZeroConcentratedDP:
+        return ZeroConcentratedDP(self.mu**2 / 2)
+
+    def __str__(self) -> str:
+        return f"μ = {self.mu:.4g}"
+
+
+@dataclass(frozen=True)
+class MixedDP(Measure):
+    """Pure, Gaussian and approximate parts that were composed: each is kept apart, so nothing is lost before it must.
+
+    >>> both = compose([PureDP(0.5), GaussianDP(0.1)])
+    >>> both.epsilon(1e-6) < 0.5 + 0.5
+    True
+    """
+
+    pure: float = 0.0
+    mu: float = 0.0
+    failure: float = 0.0
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        if delta < self.failure:
+            return math.inf
+        return self.pure + epsilon_of(self.mu, delta - self.failure)
+
+    def delta(self, epsilon: float) -> float:
+        if epsilon < self.pure:
+            return 1.0
+        return min(1.0, self.failure + delta_of(self.mu, epsilon - self.pure))
+
+    def group(self, size: int) -> Measure:
+        check_size(size)
+        if self.failure == 0:
+            return MixedDP(self.pure * size, self.mu * size)
+        raise InputError("a group of a composition with an approximate part needs a delta: convert it first")
+
+    def __str__(self) -> str:
+        parts = [f"ε = {self.pure:.4g}"] * bool(self.pure) + [f"μ = {self.mu:.4g}"] * bool(self.mu)
+        return " and ".join(parts + [f"δ = {self.failure:.3g}"] * bool(self.failure)) or "ε = 0"
+
+
+def compose(measures: Iterable[Measure]) -> Measure:
+    """Everything published, together: epsilons, deltas and squared mus (and rhos) add up.
+
+    >>> compose([GaussianDP(0.3), GaussianDP(0.4)])
+    GaussianDP(mu=0.5)
+    """
+    parts = list(measures)
+    concentrated = [m for m in parts if isinstance(m, ZeroConcentratedDP)]
+    if concentrated:
+        # The pure and the Gaussian have a rho of their own (epsilon^2 / 2 and mu^2 / 2).
+        if any(isinstance(m, ApproximateDP) or (isinstance(m, MixedDP) and m.failure) for m in parts):
+            raise InputError("zero-concentrated and approximate guarantees do not compose here: convert one of them")
+        return ZeroConcentratedDP(
+            math.fsum(
+                [m.rho for m in concentrated]
+                + [m.value**2 / 2 for m in parts if isinstance(m, PureDP)]
+                + [m.mu**2 / 2 for m in parts if isinstance(m, GaussianDP)]
+                + [(m.pure**2 + m.mu**2) / 2 for m in parts if isinstance(m, MixedDP)]
+            )
+        )
+    pure = math.fsum(
+        [m.value for m in parts if isinstance(m, PureDP | ApproximateDP)]
+        + [m.pure for m in parts if isinstance(m, MixedDP)]
+    )
+    square = math.fsum(m.mu**2 for m in parts if isinstance(m, GaussianDP | MixedDP))
+    failure = math.fsum(m.failure for m in parts if isinstance(m, ApproximateDP | MixedDP))
+    if not square:
+        return ApproximateDP(pure, failure) if failure else PureDP(pure)
+    if not pure and not failure:
+        return GaussianDP(math.sqrt(square))
+    return MixedDP(pure, math.sqrt(square), failure)
+
+
+def check_size(size: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InputError(f"expected a whole number of operations from 1 on, got {size!r}", place="group")
+    return size
+
+
+def _minimum(function, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
+    ratio = (math.sqrt(5) - 1) / 2
+    for _ in range(200):
+        a, b = high - ratio * (high - low), low + ratio * (high - low)
+        low, high = (low, b) if function(a) < function(b) else (a, high)
+    return float(function((low + high) / 2))

@@ -1,0 +1,34 @@
+"""Typed, bounded fields: every value becomes integers on a declared lattice at the door.
+
+Bounds are declared, never inferred, because a bound that depends on the data would tell of the data. Integers, because
+sums of floats remember what was added and deleted again.
+"""
+
+from retroact.schema.discrete import Boolean, Category, Text
+from retroact.schema.field import Field
+from retroact.schema.frames import columns_of
+from retroact.schema.lattice import column_to_lattice, to_lattice
+from retroact.schema.numbers import Integer, Number
+from retroact.schema.rows import Rows
+from retroact.schema.schema import Schema
+from retroact.schema.specification import from_spec
+from retroact.schema.times import Date, Timestamp
+from retroact.schema.vector import Vector
+
+__all__ = [
+    "Boolean",
+    "Category",
+    "Date",
+    "Field",
+    "Integer",
+    "Number",
+    "Rows",
+    "Schema",
+    "Text",
+    "Timestamp",
+    "Vector",
+    "column_to_lattice",
+    "columns_of",
+    "from_spec",
+    "to_lattice",
+]

@@ -1,0 +1,89 @@
+"""Fields whose values lie between two declared bounds, on a lattice of integers."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.schema.exact import exact_text
+from retroact.schema.field import Field, Missing, encode_each
+from retroact.schema.messages import At, mismatch
+
+# Below this every lattice integer is also a float, so nothing downstream can lose it.
+LARGEST = 2**53
+
+
+class Bounded(Field):
+    """A value, rounded to the lattice and then held against the bounds: an error outside, or clipped.
+
+    Membership is decided after rounding: a value less than half a step outside counts as the bound itself.
+
+    >>> from retroact.schema import Number
+    >>> Number(0, 500).encode(500.004, "amount"), Number(0, 500, clip=True).encode(1e30, "amount")
+    (50000, 50000)
+    >>> Number(0, 500).encode(1e30, "amount")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected a number between 0 and 500, got 1e+30 - at amount
+    """
+
+    noun: ClassVar[str]
+
+    def __init__(self, lower: Fraction, upper: Fraction, step: Fraction, *, clip: bool, missing: Missing) -> None:
+        super().__init__(clip=clip, missing=missing)
+        self.step = step
+        if lower > upper:
+            raise InputError(
+                f"expected lower to be at most upper, got {self._text(lower / step)} and {self._text(upper / step)}"
+            )
+        self.lower = self._bound("lower", lower)
+        self.upper = self._bound("upper", upper)
+
+    def _bound(self, name: str, bound: Fraction) -> int:
+        multiple = bound / self.step
+        step, text = exact_text(self.step), self._text(multiple)
+        if multiple.denominator != 1:
+            raise InputError(f"expected a multiple of the step {step}, got {text}", place=name)
+        if abs(multiple) >= LARGEST:
+            raise InputError(f"expected a bound of fewer than 2^53 steps of {step}, got {text}", place=name)
+        return multiple.numerator
+
+    def _text(self, multiple: Fraction | int) -> str:
+        """So many steps, as a person writes them."""
+        return exact_text(multiple * self.step)
+
+    @abstractmethod
+    def _nearest(self, value: object, place: str) -> int:
+        """The lattice integer of one value, wherever it lies."""
+
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+        """The same for many, except that what is out of bounds may become anything else that is, on the same side."""
+
+        def nearest(value: object, place: str) -> int:
+            return min(max(self._nearest(value, place), self.lower - 1), self.upper + 1)
+
+        return np.array(encode_each(nearest, cells, at), np.int64)
+
+    def encode(self, value: object, place: str) -> int:
+        nearest = self._nearest(value, place)
+        if self.lower <= nearest <= self.upper:
+            return nearest
+        if self.clip:
+            return self.lower if nearest < self.lower else self.upper
+        raise mismatch(f"{self.noun} between {self._text(self.lower)} and {self._text(self.upper)}", value, place)
+
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+        nearest = self._nearest_cells(cells, at)
+        if self.clip:
+            return np.clip(nearest, self.lower, self.upper)
+        outside = (nearest < self.lower) | (nearest > self.upper)
+        if outside.any():
+            first = int(np.argmax(outside))
+            # the scalar path refuses it too, in the same words
+            self.encode(cells[first], at(first))
+        return nearest

@@ -1,0 +1,180 @@
+"""Fields without an order that noise could use: yes or no, one of a declared list, any text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.schema.field import Field, Missing, encode_each
+from retroact.schema.messages import At, mismatch, show
+
+MAX_TEXT_BYTES = 2**20
+
+
+class Boolean(Field):
+    """True or false, also as 1 and 0 or as the words.
+
+    >>> [Boolean().encode(value, "member") for value in (True, 0, "TRUE", "false")]
+    [1, 0, 1, 0]
+    """
+
+    kind: ClassVar[str] = "boolean"
+    upper = 1
+
+    def __init__(self, *, missing: Missing = "error") -> None:
+        super().__init__(missing=missing)
+
+    def encode(self, value: object, place: str) -> int:
+        if isinstance(value, int | np.integer | np.bool_) and (value == 0 or value == 1):
+            return int(value)
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return int(value.lower() == "true")
+        raise mismatch("true or false", value, place)
+
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+        if cells.dtype.kind == "b":
+            return cells.astype(np.int64)
+        return np.array(encode_each(self.encode, cells, at), np.int64)
+
+    def decode(self, encoded: int) -> bool:
+        return bool(encoded)
+
+    def spec(self) -> dict[str, object]:
+        return {"type": self.kind, "missing": self.missing}
+
+    def _arguments(self) -> list[str]:
+        return []
+
+
+class Category(Field):
+    """One of a declared list of texts or whole numbers; the code of a value is its position in the list.
+
+    A whole number may also come as its text, as it does from a CSV file, unless the list holds that text itself.
+
+    >>> size = Category(["small", "large", 3])
+    >>> [size.encode(value, "size") for value in ("large", 3, "3")]
+    [1, 2, 2]
+    """
+
+    kind: ClassVar[str] = "category"
+
+    def __init__(self, values: Iterable[str | int], *, missing: Missing = "error") -> None:
+        super().__init__(missing=missing)
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise mismatch("a list of texts or whole numbers", values, "values")
+        self.values = tuple(_category(value) for value in values)
+        if not self.values:
+            raise mismatch("at least one value", list(self.values), "values")
+        codes = {value: code for code, value in enumerate(self.values)}
+        if len(codes) != len(self.values):
+            twice = next(value for value in self.values if self.values.count(value) > 1)
+            raise InputError(f"expected distinct values, got {show(twice)} twice", place="values")
+        self.upper = len(self.values) - 1
+        self._lookup: dict[object, int] = {str(value): code for value, code in codes.items()}
+        self._lookup.update(codes.items())
+
+    def encode(self, value: object, place: str) -> int:
+        # a dictionary alone would take True and 1.0 for 1
+        if isinstance(value, str) or (isinstance(value, int | np.integer) and not isinstance(value, bool)):
+            code = self._lookup.get(value)
+            if code is not None:
+                return code
+        few = ", ".join(map(show, self.values[:5]))
+        rest = f" or {len(self.values) - 5} more" if len(self.values) > 5 else ""
+        raise mismatch(f"one of {few}{rest}", value, place)
+
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+        items = cells.tolist()
+        if set(map(type, items)) <= {str, int}:
+            try:
+                return np.fromiter(map(self._lookup.__getitem__, items), np.int64, len(items))
+            except KeyError:
+                pass
+        return np.array(encode_each(self.encode, cells, at), np.int64)
+
+    def decode(self, encoded: int) -> str | int:
+        return self.values[encoded]
+
+    def spec(self) -> dict[str, object]:
+        return {"type": self.kind, "values": list(self.values), "missing": self.missing}
+
+    def _arguments(self) -> list[str]:
+        return [repr(list(self.values))]
+
+
+class Text(Field):
+    """Any text, as given: no case, space or Unicode form is changed.
+
+    >>> Text().encode("Müller", "name")
+    'Müller'
+    >>> Text().encode(7, "name")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected text, got 7 - at name
+    """
+
+    kind: ClassVar[str] = "text"
+    interned: ClassVar[bool] = True
+
+    def __init__(self, *, missing: Missing = "error") -> None:
+        super().__init__(missing=missing)
+
+    def encode(self, value: object, place: str) -> str:
+        if not isinstance(value, str):
+            raise mismatch("text", value, place)
+        if not value.isascii() or len(value) > MAX_TEXT_BYTES:
+            _check_utf8(value, place)
+        # subclasses may print as something else than what they hold
+        return value if type(value) is str else str.__str__(value)
+
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
+        if _all_plain(cells.tolist()):
+            return cells.astype(object)
+        return np.array(encode_each(self.encode, cells, at), dtype=object)
+
+    def decode(self, encoded: str) -> str:
+        return encoded
+
+    def spec(self) -> dict[str, object]:
+        return {"type": self.kind, "missing": self.missing}
+
+    def _arguments(self) -> list[str]:
+        return []
+
+
+def _all_plain(items: list[Any]) -> bool:
+    """Whether a few operations over the whole column prove that every item is text that would be accepted."""
+    if set(map(type, items)) != {str}:
+        return False
+    for start in range(0, len(items), 4096):
+        part = items[start : start + 4096]
+        try:
+            size = len("".join(part).encode())
+        except UnicodeEncodeError:
+            return False
+        # only a part that is long in sum can have a long member
+        if size > MAX_TEXT_BYTES and max(map(len, part)) > MAX_TEXT_BYTES // 4:
+            return False
+    return True
+
+
+def _check_utf8(text: str, place: str) -> None:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise mismatch(f"text that UTF-8 can write (no lone surrogate, as at {error.start + 1})", text, place) from None
+    if size > MAX_TEXT_BYTES:
+        raise InputError(f"expected at most {MAX_TEXT_BYTES} bytes of text, got {size}", place=place or None)
+
+
+def _category(value: object) -> str | int:
+    if isinstance(value, str):
+        _check_utf8(value, "values")
+        return str.__str__(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and abs(int(value)) < 2**63:
+        return int(value)
+    raise mismatch("texts or whole numbers of 64 bits", value, "values")

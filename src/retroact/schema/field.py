@@ -1,0 +1,173 @@
+"""What every field has in common: one value or a column of them goes in, integers (or text) come out.
+
+A field never looks at other values to decide what to do with one: bounds are declared, so that what a record becomes
+does not depend on the records around it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.schema.messages import At, mismatch
+
+Encoded = int | str | tuple[int, ...]
+Missing = Literal["error", "skip"]
+
+
+class Field(ABC):
+    """A declared type of values. Fields are never changed after they are made, and compare by what they declare.
+
+    >>> from retroact.schema import Number
+    >>> amount = Number(0, 500, step=0.01, missing="skip")
+    >>> amount.encode("12.50", "amount"), amount.decode(1250)
+    (1250, 12.5)
+    >>> amount.encode_column([1.5, None, 2], "amount")
+    (array([150, 200]), array([ True, False,  True]))
+    """
+
+    kind: ClassVar[str]
+    width: int = 1
+    """Integer columns of the encoded form."""
+    interned: ClassVar[bool] = False
+    """Whether the encoded form is text, which the ledger replaces by a number of its own."""
+    lower: int = 0
+    upper: int = 0
+    """Inclusive bounds of every encoded coordinate."""
+    step: Fraction = Fraction(1)
+
+    def __init__(self, *, clip: bool = False, missing: Missing = "error") -> None:
+        if not isinstance(clip, bool):
+            raise mismatch("clip to be true or false", clip, None)
+        if missing not in ("error", "skip"):
+            raise mismatch('missing to be "error" or "skip"', missing, None)
+        self.clip = clip
+        self.missing: Missing = missing
+
+    @abstractmethod
+    def encode(self, value: object, place: str) -> Encoded:
+        """One value in its encoded form. A missing value is an error here, whatever `missing` says."""
+
+    @abstractmethod
+    def decode(self, encoded: Any) -> object:
+        """The value that an encoded form stands for."""
+
+    @abstractmethod
+    def spec(self) -> dict[str, object]:
+        """The canonical description, which `from_spec` reads; exact, so that a digest of it names the field."""
+
+    @abstractmethod
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
+        """The encoded form of all cells, in order; `at` gives the place of a cell."""
+
+    @abstractmethod
+    def _arguments(self) -> list[str]:
+        """The arguments in `repr`, without `clip` and `missing`."""
+
+    def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+        """The encoded form of the values that are kept, and which ones are (None when all are)."""
+        cells = self._one_cell_a_row(as_cells(values, place), place)
+        keep = None
+        if self.missing == "skip":
+            absent = self._absent(cells)
+            if absent.any():
+                keep = ~absent
+                # what is left may all be of one type
+                cells = as_cells(cells[keep], place)
+        rows = None if keep is None else np.flatnonzero(keep)
+
+        def at(index: int) -> str:
+            return f"{place}, row {(index if rows is None else int(rows[index])) + 1}"
+
+        return self._encode_cells(cells, at), keep
+
+    def _one_cell_a_row(self, cells: NDArray[Any], place: str) -> NDArray[Any]:
+        if cells.ndim > 1 and len(cells):
+            raise mismatch("one value", cells[0], f"{place}, row 1")
+        return cells.reshape(-1)
+
+    def is_missing(self, value: object) -> bool:
+        """Whether the value stands for "no value": None, NaN or NaT."""
+        if value is None:
+            return True
+        if isinstance(value, (float, np.floating)):
+            return bool(value != value)
+        if isinstance(value, Decimal):
+            return value.is_nan()
+        return isinstance(value, np.datetime64) and bool(np.isnat(value))
+
+    def _absent(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
+        if cells.dtype.kind == "f":
+            return np.asarray(np.isnan(cells))
+        if cells.dtype.kind == "M":
+            return np.asarray(np.isnat(cells))
+        if cells.dtype.kind == "O":
+            return np.array([value is None or self.is_missing(value) for value in cells], np.bool_)
+        return np.zeros(len(cells), np.bool_)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Field) and self.spec() == other.spec()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        arguments = self._arguments()
+        if self.clip:
+            arguments.append("clip=True")
+        if self.missing != "error":
+            arguments.append(f"missing={self.missing!r}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
+
+def as_cells(values: object, place: str) -> NDArray[Any]:
+    """The column as an array that keeps every value as it is: no mixed column is widened to a common type.
+
+    >>> as_cells([1, 2.5, True], "amount")
+    array([1, 2.5, True], dtype=object)
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = np.asarray(np.ma.getmaskarray(values).reshape(len(values), -1).any(axis=1))
+        return _objects([None if gone else value for gone, value in zip(hidden, values.data, strict=True)])
+    if isinstance(values, np.ndarray):
+        if values.ndim == 0:
+            raise mismatch("a column", values, place)
+        return as_cells(values.tolist(), place) if values.dtype == object and values.ndim == 1 else values
+    if hasattr(values, "__array__") and not isinstance(values, np.generic):
+        return as_cells(np.asarray(values), place)
+    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+        raise mismatch("a column", values, place)
+    # a look at the first value spares columns of text the look at all
+    if len(values) and type(values[0]) in (float, int):
+        types = set(map(type, values))
+        if types == {float}:
+            return np.array(values, np.float64)
+        if types == {int}:
+            with suppress(OverflowError):
+                return np.array(values, np.int64)
+    return _objects(values)
+
+
+def _objects(values: Sequence[object]) -> NDArray[Any]:
+    # np.array() would look inside nested sequences
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def encode_each(encode: Callable[[object, str], Any], cells: NDArray[Any], at: At) -> list[Any]:
+    """Every cell by the scalar path, with the place worked out only for a cell that is refused."""
+    result = []
+    for index, value in enumerate(cells):
+        try:
+            result.append(encode(value, ""))
+        except InputError:
+            encode(value, at(index))
+            raise
+    return result

@@ -1,0 +1,183 @@
+"""From a value to the nearest point of a lattice: exactly, whatever type the value came in.
+
+The lattice of `step` is anchored at zero: the integer k stands for k * step. Ties go to the even integer.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.schema.exact import exact_ratio, half_even
+from retroact.schema.messages import At, mismatch
+
+_INT64_MAX = 2**63 - 1
+
+
+def to_lattice(value: object, step: Fraction, *, place: str | None = None) -> int:
+    """The integer k for which k * step is nearest to the value.
+
+    >>> cent = Fraction(1, 100)
+    >>> [to_lattice(value, cent) for value in (0.155, "0.155", 0.165, 12, "-1.5e1")]
+    [16, 16, 16, 1200, -1500]
+    """
+    numerator, denominator = exact_ratio(value, place)
+    return half_even(numerator * step.denominator, denominator * step.numerator)
+
+
+# The shortcut. Write s for 1/step. For a float v with shortest text r, |r - v| <= 2^-53 |v|; the float of s and the
+# product x = v * s are rounded once each. So |x - r * s| < 2^-51 |x|, and when x is further than 2^-50 |x| from
+# every tie, rounding x gives what the exact path gives. All other values take the exact path.
+
+
+def shortcut_scale(step: Fraction) -> float:
+    """1/step as a float, or NaN (for which the shortcut never applies) where it is too large or too small."""
+    try:
+        scale = step.denominator / step.numerator
+    except OverflowError:
+        return math.nan
+    # within these powers of two a denormal value cannot come near a tie, where its relative error would matter
+    return scale if 2.0**-1000 < scale < 2.0**1000 else math.nan
+
+
+def shortcut(value: float, scale: float) -> int | None:
+    """`to_lattice` by float arithmetic, or None where it might differ from the exact result.
+
+    >>> shortcut(12.5, 100.0), shortcut(0.155, 100.0)
+    (1250, None)
+    """
+    x = value * scale
+    if -(2.0**49) < x < 2.0**49:
+        nearest = round(x)
+        if abs(x - nearest) < 0.5 - abs(x) * 2.0**-50:
+            return nearest
+    return None
+
+
+def column_to_lattice(
+    values: NDArray[Any], step: Fraction, *, at: At | None = None, saturate: bool = False
+) -> NDArray[np.int64]:
+    """`to_lattice` for every element of a one-dimensional array, with equal results.
+
+    An element whose integer does not fit 64 bits is an error, or, with `saturate`, becomes the nearest one that does.
+
+    >>> column_to_lattice(np.array([0.155, 0.165, 12.5]), Fraction(1, 100))
+    array([  16,   16, 1250])
+    """
+    at = at or _row
+    if values.dtype == object:
+        values = _small_numbers(values)
+    kind = values.dtype.kind
+    if kind == "f" and values.dtype.itemsize <= 8:
+        result, clear = _floats(values, step, at)
+    elif kind == "i" or (kind == "u" and (values.dtype.itemsize < 8 or not (values > _INT64_MAX).any())):
+        result, clear = _integers(values.astype(np.int64), step)
+    else:
+        result, clear = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+    doubtful = np.flatnonzero(~clear)
+    if doubtful.size:
+        result[doubtful] = _one_by_one(values[doubtful], doubtful, step, at, saturate)
+    return result
+
+
+def _small_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """A mixed column of floats and integers as floats, when that changes no value: as it comes from JSON."""
+    if set(map(type, values)) == {float, int}:
+        try:
+            floats = values.astype(np.float64)
+        except OverflowError:
+            return values
+        if (np.abs(floats) < 2.0**53).all():
+            return floats
+    return values
+
+
+def _floats(values: NDArray[Any], step: Fraction, at: At) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    finite = np.isfinite(values)
+    if not finite.all():
+        first = int(np.argmin(finite))
+        raise mismatch("a finite number", values[first], at(first))
+    scale = shortcut_scale(step)
+    limits = np.finfo(values.dtype)
+    with np.errstate(all="ignore"):
+        x = values.astype(np.float64) * scale
+        nearest = np.rint(x)
+        # 4 eps is the 2^-50 of above for float64, and as generous for narrower floats, whose denormals are not so
+        # small that they could be neglected: hence the second term
+        doubt = np.abs(x) * (4 * float(limits.eps)) + float(limits.smallest_subnormal) * scale
+        clear = np.abs(x - nearest) < 0.5 - doubt
+    doubtful = np.flatnonzero(~clear)
+    if doubtful.size:
+        nearest[doubtful] = 0
+        if values.dtype == np.float64:
+            settled, sure = _ties(values[doubtful], np.floor(x[doubtful]), step)
+            nearest[doubtful[sure]] = settled[sure]
+            clear[doubtful[sure]] = True
+    return nearest.astype(np.int64), clear
+
+
+def _ties(
+    values: NDArray[np.float64], below: NDArray[np.float64], step: Fraction
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Values v next to the tie h = (below + 1/2) * step, decided by comparing v with the float of h.
+
+    Rounding to a float is monotone, so v < float(h) proves that the text of v is below h, and v > float(h) that it is
+    above. When they are equal and h has at most 15 digits, h is the text of v: no two such texts share a float.
+    """
+    digits = 0
+    while 10**digits % step.denominator and digits < 21:
+        digits += 1
+    unit = step * 10**digits * 5
+    if unit.denominator != 1 or unit >= 10**15:
+        return below, np.zeros(len(values), np.bool_)
+    with np.errstate(all="ignore"):
+        # below 10^15 the product is exact, and so is 10^22; then the quotient is the float of h
+        scaled = (2 * below + 1) * float(unit)
+        tie = scaled / float(10 ** (digits + 1))
+        sure = np.abs(scaled) < 10.0**15
+        up = (values > tie) | ((values == tie) & (below % 2 == 1))
+    return below + up, sure
+
+
+def _integers(values: NDArray[np.int64], step: Fraction) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    if step == 1:
+        return values, np.ones(len(values), bool)
+    largest = _INT64_MAX // step.denominator if step.numerator <= _INT64_MAX else -1
+    clear = (values <= largest) & (values >= -largest)
+    divisor = step.numerator if largest > 0 else 1
+    quotient, rest = np.divmod(np.where(clear, values, 0) * (step.denominator if largest > 0 else 1), divisor)
+    other = divisor - rest
+    return quotient + ((rest > other) | ((rest == other) & (quotient & 1 == 1))), clear
+
+
+def _one_by_one(values: NDArray[Any], rows: NDArray[np.intp], step: Fraction, at: At, saturate: bool) -> list[int]:
+    # list() keeps the numpy scalars, and with them the precision that says which text a float32 stands for
+    items = values.tolist() if values.dtype in (np.float64, np.int64, np.uint64) else list(values)
+    scale = shortcut_scale(step)
+    result = []
+    for index, value in enumerate(items):
+        nearest = shortcut(value, scale) if type(value) is float else None
+        if nearest is None:
+            nearest = _exact(value, step, int(rows[index]), at)
+            if not -_INT64_MAX <= nearest <= _INT64_MAX:
+                if not saturate:
+                    raise mismatch("a number whose multiple of the step fits 64 bits", value, at(int(rows[index])))
+                nearest = _INT64_MAX if nearest > 0 else -_INT64_MAX
+        result.append(nearest)
+    return result
+
+
+def _exact(value: object, step: Fraction, row: int, at: At) -> int:
+    try:
+        return to_lattice(value, step)
+    except ValueError:
+        # only now is the place worth its cost
+        return to_lattice(value, step, place=at(row))
+
+
+def _row(index: int) -> str:
+    return f"row {index + 1}"

@@ -1,0 +1,130 @@
+"""Numbers with declared bounds: `Number` on a lattice of any step, `Integer` on the whole numbers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.schema.bounded import Bounded
+from retroact.schema.exact import decimal_text, exact_ratio
+from retroact.schema.field import Missing
+from retroact.schema.lattice import column_to_lattice, shortcut, shortcut_scale, to_lattice
+from retroact.schema.messages import At, mismatch
+
+
+class Number(Bounded):
+    """A number between two bounds, kept as a whole number of steps.
+
+    The default step is the largest power of ten that leaves at least 10000 steps between the bounds.
+
+    >>> amount = Number(0, 500)
+    >>> amount
+    Number(0, 500, step=0.01)
+    >>> [amount.encode(value, "amount") for value in (12.5, "12.50", 0.155)]
+    [1250, 1250, 16]
+    >>> amount.encode_column([1, 2.5, 600], "amount")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected a number between 0 and 500, got 600 - at amount, row 3
+    """
+
+    kind: ClassVar[str] = "number"
+    noun: ClassVar[str] = "a number"
+
+    def __init__(
+        self, lower: object, upper: object, *, step: object = None, clip: bool = False, missing: Missing = "error"
+    ) -> None:
+        low, high = exact_number(lower, "lower"), exact_number(upper, "upper")
+        size = _default_step(low, high) if step is None else exact_number(step, "step")
+        if size <= 0:
+            raise mismatch("a step above 0", step, "step")
+        super().__init__(low, high, size, clip=clip, missing=missing)
+        self._scale = shortcut_scale(size)
+
+    def _nearest(self, value: object, place: str) -> int:
+        if type(value) is float:
+            nearest = shortcut(value, self._scale)
+            if nearest is not None:
+                return nearest
+        return to_lattice(value, self.step, place=place)
+
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+        return column_to_lattice(cells, self.step, at=at, saturate=True)
+
+    def decode(self, encoded: int) -> float:
+        return float(self.step * int(encoded))
+
+    def spec(self) -> dict[str, object]:
+        lower, upper, step = map(self._text, (self.lower, self.upper, 1))
+        shared = {"clip": self.clip, "missing": self.missing}
+        return {"type": self.kind, "lower": lower, "upper": upper, "step": step, **shared}
+
+    def _arguments(self) -> list[str]:
+        return [self._text(self.lower), self._text(self.upper), f"step={self._text(1)}"]
+
+
+class Integer(Bounded):
+    """A whole number between two bounds; 3, 3.0 and "3" are whole numbers, 2.5 is not.
+
+    >>> age = Integer(0, 120)
+    >>> [age.encode(value, "age") for value in (3, 3.0, "3")]
+    [3, 3, 3]
+    >>> age.encode(2.5, "age")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected a whole number, got 2.5 - at age
+    """
+
+    kind: ClassVar[str] = "integer"
+    noun: ClassVar[str] = "a whole number"
+
+    def __init__(self, lower: object, upper: object, *, clip: bool = False, missing: Missing = "error") -> None:
+        low, high = exact_number(lower, "lower"), exact_number(upper, "upper")
+        super().__init__(low, high, Fraction(1), clip=clip, missing=missing)
+
+    def _nearest(self, value: object, place: str) -> int:
+        numerator, denominator = exact_ratio(value, place)
+        if denominator != 1:
+            raise mismatch("a whole number", value, place)
+        return numerator
+
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+        if cells.dtype.kind not in "fiu":
+            return super()._nearest_cells(cells, at)
+        if cells.dtype.kind == "f":
+            # holds for the float exactly when it holds for its shortest text; NaN and infinities fail it or later
+            whole = cells == np.rint(cells)
+            if not whole.all():
+                first = int(np.argmin(whole))
+                self._nearest(cells[first], at(first))
+        return column_to_lattice(cells, self.step, at=at, saturate=True)
+
+    def decode(self, encoded: int) -> int:
+        return int(encoded)
+
+    def spec(self) -> dict[str, object]:
+        shared = {"clip": self.clip, "missing": self.missing}
+        return {"type": self.kind, "lower": str(self.lower), "upper": str(self.upper), **shared}
+
+    def _arguments(self) -> list[str]:
+        return [str(self.lower), str(self.upper)]
+
+
+def exact_number(value: object, name: str) -> Fraction:
+    """A declared number, which must have an exact decimal text, since a specification holds that text."""
+    number = Fraction(*exact_ratio(value, name))
+    if abs(number.numerator).bit_length() > 4096 or decimal_text(number) is None:
+        raise mismatch("a number with a short decimal text", value, name)
+    return number
+
+
+def _default_step(lower: Fraction, upper: Fraction) -> Fraction:
+    if lower >= upper:
+        raise InputError(f"expected lower to be below upper when no step is given, got {lower} and {upper}")
+    largest = (upper - lower) / 10000
+    power = len(str(largest.numerator)) - len(str(largest.denominator))
+    return Fraction(10) ** (power if Fraction(10) ** power <= largest else power - 1)

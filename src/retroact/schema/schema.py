@@ -1,0 +1,207 @@
+"""The door: records in any usual form go in, encoded rows come out, or an error that names the field and the row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.schema.field import Encoded, Field
+from retroact.schema.frames import columns_of
+from retroact.schema.messages import mismatch, show
+from retroact.schema.rows import Rows
+from retroact.schema.specification import from_spec
+from retroact.schema.vector import Vector, is_sequence
+
+__all__ = ["Rows", "Schema"]
+
+
+class Schema:
+    """The fields of a record, by name, in declared order.
+
+    >>> from retroact.schema import Number, Text
+    >>> schema = Schema({"country": Text(), "amount": Number(0, 500)})
+    >>> rows, single = schema.encode({"country": "DE", "amount": 12.5})
+    >>> rows.columns["amount"], single
+    (array([1250]), True)
+    >>> rows, single = schema.encode({"country": ["DE", "FR"], "amount": [1, 2]})
+    >>> rows.count, single
+    (2, False)
+    >>> schema.encode([{"country": "DE", "amount": 1}, {"country": "DE", "amount": 501}])
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected a number between 0 and 500, got 501 - at amount, row 2
+    """
+
+    def __init__(self, fields: Mapping[str, Field]) -> None:
+        if not isinstance(fields, Mapping) or not fields:
+            raise mismatch("at least one field", fields, "schema")
+        for name, field in fields.items():
+            if not isinstance(name, str) or not name or not _is_utf8(name):
+                raise mismatch("a name for every field", name, "schema")
+            if not isinstance(field, Field):
+                raise mismatch("a field such as Number(0, 500)", field, f"schema.{name}")
+        self.fields: dict[str, Field] = dict(fields)
+        self._plain = tuple(name for name, field in fields.items() if not isinstance(field, Vector))
+        self._plan = tuple((name, field, field.encode, field.missing == "skip") for name, field in fields.items())
+
+    @classmethod
+    def from_spec(cls, mapping: Mapping[str, Any], *, place: str = "schema") -> Schema:
+        """The schema that the `[schema]` table of a specification describes."""
+        if not isinstance(mapping, Mapping):
+            raise mismatch("a table of fields", mapping, place)
+        return cls({name: from_spec(table, f"{place}.{name}") for name, table in mapping.items()})
+
+    def spec(self) -> dict[str, dict[str, object]]:
+        return {name: field.spec() for name, field in self.fields.items()}
+
+    def __eq__(self, other: object) -> bool:
+        # the order counts: encoded tuples follow it
+        return isinstance(other, Schema) and list(self.fields.items()) == list(other.fields.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.fields.items()))
+
+    def __repr__(self) -> str:
+        return f"Schema({self.fields!r})"
+
+    def encode(self, data: Any, *, place: str = "") -> tuple[Rows, bool]:
+        """The rows of one record, of columns, of a list of records or of an Arrow table; and whether it was one record.
+
+        All of it is checked before any of it is returned. `place` says where the data came from, such as `line 7`.
+        """
+        try:
+            return self._encode(data)
+        except InputError as error:
+            raise _placed(error, place) from None
+
+    def encode_record(self, record: Mapping[str, Any], place: str = "") -> tuple[Encoded, ...] | None:
+        """The encoded values of one record in the order of the fields, or None when the record is to be skipped."""
+        try:
+            return self._encode_record(record)
+        except InputError as error:
+            raise _placed(error, place) from None
+
+    def _encode(self, data: Any) -> tuple[Rows, bool]:
+        if type(data) is dict or isinstance(data, Mapping):
+            if data.keys() != self.fields.keys():
+                self._refuse_names(data, None)
+            if not self._is_record(data):
+                return self._encode_columns(data), False
+            record = self._encode_record(data)
+            return (_nothing_kept(self) if record is None else Rows.from_tuples(self, [record])), True
+        if hasattr(data, "__arrow_c_stream__"):
+            columns = columns_of(data)
+            if columns.keys() != self.fields.keys():
+                self._refuse_names(columns, None)
+            return self._encode_columns(columns), False
+        if isinstance(data, list | tuple):
+            return self._encode_columns(self._transpose(data)), False
+        raise mismatch("a record, a mapping of columns, a list of records or an Arrow table", data, None)
+
+    def _encode_record(self, record: Mapping[str, Any]) -> tuple[Encoded, ...] | None:
+        if type(record) is not dict and not isinstance(record, Mapping):
+            raise mismatch("a record", record, None)
+        if record.keys() != self.fields.keys():
+            self._refuse_names(record, None)
+        values: list[Encoded] = []
+        skip = False
+        for name, field, encode, may_skip in self._plan:
+            value = record[name]
+            if may_skip and field.is_missing(value):
+                # go on: the other values are refused all the same when they are wrong
+                skip = True
+            else:
+                values.append(encode(value, name))
+        return None if skip else tuple(values)
+
+    def _encode_columns(self, columns: Mapping[str, Any]) -> Rows:
+        lengths = {name: _length(columns[name], name) for name in self.fields}
+        if len(set(lengths.values())) > 1:
+            counts = ", ".join(f"{name} with {length}" for name, length in lengths.items())
+            raise InputError(f"expected columns of equal length, got {counts}")
+        count = next(iter(lengths.values()))
+        encoded = {name: field.encode_column(columns[name], name) for name, field in self.fields.items()}
+        masks = [mask for _, mask in encoded.values() if mask is not None]
+        if not masks:
+            return Rows({name: column for name, (column, _) in encoded.items()}, count)
+        keep: NDArray[np.bool_] = np.logical_and.reduce(masks)
+        kept = np.flatnonzero(keep).astype(np.int64)
+        # a column has already lost its own missing values, but not those of its neighbours
+        rows = {name: column[keep if mask is None else keep[mask]] for name, (column, mask) in encoded.items()}
+        return Rows(rows, len(kept), kept, count - len(kept))
+
+    def _transpose(self, records: list[Any] | tuple[Any, ...]) -> dict[str, list[Any]]:
+        for row, record in enumerate(records):
+            if type(record) is not dict and not isinstance(record, Mapping):
+                raise mismatch("a record", record, f"row {row + 1}")
+            if record.keys() != self.fields.keys():
+                self._refuse_names(record, f"row {row + 1}")
+        return {name: [record[name] for record in records] for name in self.fields}
+
+    def _refuse_names(self, given: Mapping[Any, Any], place: str | None) -> NoReturn:
+        missing = [f"no {show(name)}" for name in self.fields if name not in given]
+        unknown = [f"an unknown field {show(name)}" for name in given if name not in self.fields]
+        got = " and ".join(missing + unknown)
+        raise InputError(f"expected the fields {', '.join(self.fields)}, got {got}", place=place)
+
+    def is_record(self, data: Mapping[str, Any]) -> bool:
+        """Whether a mapping is one record rather than columns; the names of its fields are checked on the way."""
+        if data.keys() != self.fields.keys():
+            self._refuse_names(data, None)
+        return self._is_record(data)
+
+    def _is_record(self, data: Mapping[str, Any]) -> bool:
+        if not self._plain:
+            return not any(_is_table(data[name]) for name in self.fields)
+        single = [name for name in self._plain if not _is_many(data[name])]
+        if 0 < len(single) < len(self._plain):
+            several = next(name for name in self._plain if name not in single)
+            raise InputError(
+                "expected one record (a single value for every field) or columns (several for every field), "
+                f"got several for {several} and one for {single[0]}"
+            )
+        return bool(single)
+
+
+def _is_many(value: object) -> bool:
+    if value is None or isinstance(value, (str, int, float, bytes, np.generic)):
+        return False
+    if isinstance(value, np.ndarray):
+        return value.ndim > 0
+    return is_sequence(value) or (hasattr(value, "__array__") and hasattr(value, "__len__"))
+
+
+def _is_table(value: object) -> bool:
+    """Whether the value of a vector field is a column of vectors: of two dimensions, or without any rows."""
+    if not _is_many(value):
+        return False
+    if isinstance(value, np.ndarray) and value.ndim > 1:
+        return True
+    items: list[object] = list(value)  # type: ignore[call-overload]
+    return not items or any(map(_is_many, items))
+
+
+def _length(column: object, place: str) -> int:
+    if (isinstance(column, np.ndarray) and column.ndim == 0) or not hasattr(column, "__len__"):
+        raise mismatch("a column", column, place)
+    return len(column)
+
+
+def _nothing_kept(schema: Schema) -> Rows:
+    return Rows(Rows.empty(schema).columns, 0, np.empty(0, np.int64), 1)
+
+
+def _placed(error: InputError, place: str) -> InputError:
+    return InputError(error.message, place=", ".join(part for part in (error.place, place) if part) or None)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

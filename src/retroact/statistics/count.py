@@ -1,0 +1,35 @@
+"""How many records survive."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..schema import Rows, Schema
+from .linear import Contributions, Layout, Linear, one_each
+from .noisy import Answer, Noisy, symmetric
+
+
+class Count(Linear):
+    """**Privacy.** A record contributes 1. **Retroactivity.** Theorem "linear" with F the row of ones.
+
+    >>> Count(where={"country": "DE"})
+    Count(where={'country': 'DE'})
+    """
+
+    kind: ClassVar[str] = "count"
+
+    def layout(self, schema: Schema) -> Layout:
+        return Layout((1,), Fraction(1), Fraction(1), 1)
+
+    def contribute(self, rows: Rows, schema: Schema) -> Contributions:
+        return one_each(rows, np.ones(rows.count, dtype=np.int64))
+
+    def answer(self, noisy: Noisy, schema: Schema) -> Answer:
+        return symmetric(float(noisy.values[0]), float(noisy.deviations[0]), lambda level: noisy.half_width(0, level))
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        return float(deviations[0])

@@ -1,0 +1,78 @@
+"""Any linear statistic for each of the declared categories of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..schema import Boolean, Category, Rows, Schema
+from .linear import Contributions, Layout, Linear, field_of
+from .noisy import Answer, Noisy
+
+
+class GroupBy(Linear):
+    """**Privacy.** A record falls in one group, so the norms are those of the inner statistic: groups cost nothing.
+    **Retroactivity.** As the inner statistic, coordinate by coordinate; every declared group is released in every
+    round, empty or not.
+
+    >>> from retroact.statistics import Count
+    >>> GroupBy("country", Count())
+    GroupBy(by='country', of={'type': 'count', 'every': 1})
+    """
+
+    kind: ClassVar[str] = "group"
+
+    def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
+        if not isinstance(of, Linear) or isinstance(of, GroupBy):
+            raise InputError(f"expected a statistic that is not grouped itself, got {of!r}", place="of")
+        # Options may be given on either; the inner ones are what they are by default.
+        super().__init__(**{**of.options(), **options})
+        self.by = (by,) if isinstance(by, str) else tuple(by)
+        self.of = of
+        if not self.by or len(set(self.by)) != len(self.by):
+            raise InputError(f"expected one or more different fields, got {by!r}", place="by")
+
+    def arguments(self) -> dict[str, Any]:
+        return {"by": self.by[0] if len(self.by) == 1 else list(self.by), "of": self.of.spec()}
+
+    def _groups(self, schema: Schema) -> list[Any]:
+        lists = []
+        for name in self.by:
+            field = field_of(schema, name, Category, Boolean)
+            lists.append(field.values if isinstance(field, Category) else (False, True))
+        return [group[0] if len(group) == 1 else group for group in product(*lists)]
+
+    def layout(self, schema: Schema) -> Layout:
+        inner = self.of.layout(schema)
+        return Layout(inner.units * len(self._groups(schema)), inner.norm1, inner.norm2_squared, inner.largest)
+
+    def contribute(self, rows: Rows, schema: Schema) -> Contributions:
+        group = np.zeros(rows.count, dtype=np.int64)
+        for name in self.by:
+            group = group * (schema.fields[name].upper + 1) + rows.columns[name]
+        inner = self.of.contribute(rows, schema)
+        size = self.of.layout(schema).size
+        return Contributions(inner.row, group[inner.row] * size + inner.coordinate, inner.amount)
+
+    def validate(self, rows: Rows, schema: Schema) -> None:
+        self.of.validate(rows, schema)
+
+    def answer(self, noisy: Noisy, schema: Schema) -> Answer:
+        size = self.of.layout(schema).size
+        answers = {
+            group: self.of.answer(noisy.slice(i * size, (i + 1) * size), schema)
+            for i, group in enumerate(self._groups(schema))
+        }
+        return Answer(
+            {group: a.value for group, a in answers.items()},
+            {group: a.standard_error for group, a in answers.items()},
+            lambda level: {group: a.interval(level) for group, a in answers.items()},
+        )
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        return self.of.error(deviations[: self.of.layout(schema).size], schema, records // len(self._groups(schema)))

@@ -1,0 +1,83 @@
+"""The mean of a field: a noisy centred sum over a noisy count."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..schema import Field, Rows, Schema
+from .linear import Contributions, Layout, Linear
+from .moments import bounded, centred, ratio_bounds, span
+from .noisy import Answer, Noisy
+
+
+class Mean(Linear):
+    """**Privacy.** A record contributes (1, centred value): at most one unit in each of two coordinates.
+    **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
+
+    Where the noisy count cannot be told from zero the value is None and the interval is the declared bounds. The
+    interval holds both the count and the sum with probability ``level`` together, and is cut to the declared bounds.
+
+    >>> Mean("age")
+    Mean(field='age')
+    """
+
+    kind: ClassVar[str] = "mean"
+
+    def __init__(self, field: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.field = field
+
+    def arguments(self) -> dict[str, Any]:
+        return {"field": self.field}
+
+    def layout(self, schema: Schema) -> Layout:
+        unit = span(bounded(schema, self.field))
+        return Layout((1, unit), Fraction(2), Fraction(2), unit)
+
+    def contribute(self, rows: Rows, schema: Schema) -> Contributions:
+        count = rows.count
+        amounts = centred(rows, self.field, schema.fields[self.field])
+        return Contributions(
+            np.tile(np.arange(count), 2),
+            np.repeat([0, 1], count),
+            np.concatenate([np.ones(count, dtype=np.int64), amounts]),
+        )
+
+    def answer(self, noisy: Noisy, schema: Schema) -> Answer:
+        field = schema.fields[self.field]
+        count, total = (float(v) for v in noisy.values)
+
+        def interval(level: float) -> tuple[float, float]:
+            each = (1 + level) / 2  # both hold together with probability level, by the union bound
+            around, reach = noisy.half_width(0, each), noisy.half_width(1, each)
+            if count - around <= 0:
+                return bounds(field)
+            low, high = ratio_bounds(total - reach, total + reach, count - around, count + around)
+            return to_field(low, field), to_field(high, field)
+
+        if not noisy.above_zero(0):
+            return Answer(None, None, interval)
+        slope = total / count
+        deviation = math.hypot(float(noisy.deviations[1]), slope * float(noisy.deviations[0])) / count
+        return Answer(to_field(slope, field), deviation / 2 * float(field.step), interval)
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        """At the worst place for it, a mean at one of the bounds."""
+        field = schema.fields[self.field]
+        worst = math.hypot(float(deviations[1]), span(field) * float(deviations[0]))
+        return worst / max(1, records) / 2 * float(field.step)
+
+
+def to_field(centred_mean: float, field: Field) -> float:
+    """Back from half-steps around the middle, cut to the declared bounds."""
+    steps = (centred_mean + field.lower + field.upper) / 2
+    return min(max(steps, field.lower), field.upper) * float(field.step)
+
+
+def bounds(field: Field) -> tuple[float, float]:
+    return float(field.lower * field.step), float(field.upper * field.step)

@@ -1,0 +1,33 @@
+"""What mean and variance share: a field centred on the middle of its bounds, in whole half-steps.
+
+With k the lattice value, the centred value 2k - (lower + upper) is an integer of at most upper - lower in absolute
+value. Centring halves the sensitivity of the sum, and is undone after the noise is on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..schema import Boolean, Field, Integer, Number, Rows, Schema
+from .linear import field_of
+
+I64 = npt.NDArray[np.int64]
+
+
+def bounded(schema: Schema, name: str) -> Field:
+    return field_of(schema, name, Number, Integer, Boolean)
+
+
+def span(field: Field) -> int:
+    return max(1, field.upper - field.lower)
+
+
+def centred(rows: Rows, name: str, field: Field) -> I64:
+    return 2 * rows.columns[name] - (field.lower + field.upper)
+
+
+def ratio_bounds(low: float, high: float, fewest: float, most: float) -> tuple[float, float]:
+    """The range of a / n for a in [low, high] and n in [fewest, most], with fewest > 0."""
+    corners = [low / fewest, low / most, high / fewest, high / most]
+    return min(corners), max(corners)

@@ -1,0 +1,88 @@
+"""Totals with their noise on: all that a release may look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins
+from ..errors import InputError
+from ..noise import Mechanism
+
+Integers = npt.NDArray[np.int64] | npt.NDArray[np.object_]
+
+
+class Noisy:
+    """Noisy integer totals of one round over a denominator, and the law of their noise."""
+
+    def __init__(
+        self, numerators: Integers, denominator: int, mechanism: Mechanism, index: int, round: int, first: int = 0
+    ) -> None:
+        self.numerators = numerators
+        self.denominator = denominator
+        self.round = round
+        self._mechanism, self._index, self._first = mechanism, index, first
+
+    @classmethod
+    def of(cls, totals: npt.NDArray[np.int64], mechanism: Mechanism, index: int, round: int) -> Noisy:
+        noise, denominator = mechanism.draw(index)
+        if noise.dtype == object or (totals.size and int(np.abs(totals).max()) >= (1 << 61) // denominator):
+            exact: Integers = totals.astype(object) * denominator + noise
+        else:
+            exact = totals * denominator + noise
+        return cls(exact, denominator, mechanism, index, round)
+
+    @cached_property
+    def values(self) -> npt.NDArray[np.float64]:
+        return np.array([value / self.denominator for value in self.numerators.tolist()])
+
+    @cached_property
+    def deviations(self) -> npt.NDArray[np.float64]:
+        """Standard deviation of the noise of every coordinate."""
+        every = np.sqrt(self._mechanism.variances(self._index))
+        return every[self._first : self._first + len(self.numerators)]
+
+    def half_width(self, coordinate: int, level: float) -> float:
+        """The noise of a coordinate is at most this in absolute value with probability ``level``."""
+        return self._mechanism.tail(self._index, self._first + coordinate).half_width(level)
+
+    def above_zero(self, coordinate: int) -> bool:
+        """Whether a total can be told from zero at the 95 % level."""
+        value, deviation = float(self.values[coordinate]), float(self.deviations[coordinate])
+        # By Chebyshev the half-width is below 4.48 deviations, which settles most cases without a tail.
+        return value > 4.5 * deviation or value > self.half_width(coordinate, 0.95)
+
+    def slice(self, start: int, stop: int) -> Noisy:
+        return Noisy(
+            self.numerators[start:stop], self.denominator, self._mechanism, self._index, self.round, self._first + start
+        )
+
+    def coins(self) -> tuple[Coins, Coins]:
+        """For post-processing that tosses coins: those shared by all rounds, and those of this round alone."""
+        branch = self._mechanism.coins.branch("map")
+        return branch.branch("shared"), branch.branch("fresh", self.round)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a statistic makes of noisy totals: a value, its standard error, and an interval at any level."""
+
+    value: Any
+    standard_error: Any
+    interval: Callable[[float], Any]
+
+
+def check_level(level: float) -> float:
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise InputError(f"expected a level between 0 and 1, got {level!r}", place="level")
+    return float(level)
+
+
+def symmetric(value: float, deviation: float, half_width: Callable[[float], float]) -> Answer:
+    """value +- noise."""
+    return Answer(value, deviation, lambda level: (value - half_width(level), value + half_width(level)))

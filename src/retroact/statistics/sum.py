@@ -1,0 +1,67 @@
+"""The sum of a field: a number, or a vector coordinate by coordinate."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..schema import Boolean, Integer, Number, Rows, Schema, Vector
+from .linear import Contributions, Layout, Linear, field_of, one_each
+from .noisy import Answer, Noisy, symmetric
+
+
+class Sum(Linear):
+    """**Privacy.** A record contributes its lattice value, at most max(|lower|, |upper|); a vector at most its radius
+    in the second norm (in lattice steps, rounding included). **Retroactivity.** Theorem "linear" with F the row of values.
+
+    >>> Sum("amount")
+    Sum(field='amount')
+    """
+
+    kind: ClassVar[str] = "sum"
+
+    def __init__(self, field: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.field = field
+
+    def arguments(self) -> dict[str, Any]:
+        return {"field": self.field}
+
+    def layout(self, schema: Schema) -> Layout:
+        field = field_of(schema, self.field, Number, Integer, Boolean, Vector)
+        if isinstance(field, Vector):
+            largest = max(1, abs(field.lower), abs(field.upper))
+            return Layout((1,) * field.width, Fraction(field.norm1_bound), Fraction(field.norm2_bound), largest)
+        largest = max(1, abs(field.lower), abs(field.upper))
+        return Layout((largest,), Fraction(1), Fraction(1), largest)
+
+    def contribute(self, rows: Rows, schema: Schema) -> Contributions:
+        column = rows.columns[self.field]
+        if column.ndim == 1:
+            return one_each(rows, column)
+        count, width = column.shape
+        return Contributions(np.repeat(np.arange(count), width), np.tile(np.arange(width), count), column.ravel())
+
+    def answer(self, noisy: Noisy, schema: Schema) -> Answer:
+        field = schema.fields[self.field]
+        step = float(field.step)
+        if field.width == 1 and not isinstance(field, Vector):
+            return symmetric(
+                float(noisy.values[0]) * step,
+                float(noisy.deviations[0]) * step,
+                lambda level: noisy.half_width(0, level) * step,
+            )
+        value = noisy.values * step
+
+        def interval(level: float) -> npt.NDArray[np.float64]:
+            # All coordinates carry the same law.
+            reach = noisy.half_width(0, level) * step
+            return np.stack([value - reach, value + reach], axis=1)
+
+        return Answer(value, noisy.deviations * step, interval)
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        return float(deviations[0]) * float(schema.fields[self.field].step)

@@ -1,0 +1,64 @@
+"""``where=``: a data-independent predicate on the record, written as data so that it has a digest.
+
+A condition on a field is a value, a list of values, or bounds {"min": .., "max": ..} (either may be left out). All
+conditions must hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..schema import Rows, Schema
+
+Condition = Any
+Where = Mapping[str, Condition]
+_BOUNDS = {"min", "max"}
+
+
+def check(where: Where, schema: Schema, place: str) -> None:
+    """Every field is there and every value passes its door."""
+    for name, condition in where.items():
+        if name not in schema.fields:
+            raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
+        _encoded(condition, name, schema, f"{place}.{name}")
+
+
+def select(where: Where, rows: Rows, schema: Schema) -> npt.NDArray[np.bool_]:
+    """The records for which all conditions hold.
+
+    >>> from retroact.schema import Integer
+    >>> schema = Schema({"age": Integer(0, 120)})
+    >>> rows, _ = schema.encode({"age": [17, 18, 40, 70]})
+    >>> select({"age": {"min": 18, "max": 65}}, rows, schema).tolist()
+    [False, True, True, False]
+    """
+    chosen = np.ones(rows.count, dtype=bool)
+    for name, condition in where.items():
+        column = rows.columns[name]
+        encoded = _encoded(condition, name, schema, name)
+        if isinstance(encoded, dict):
+            if "min" in encoded:
+                chosen &= column >= encoded["min"]
+            if "max" in encoded:
+                chosen &= column <= encoded["max"]
+        else:
+            chosen &= np.isin(column, encoded) if len(encoded) else False
+    return chosen
+
+
+def _encoded(condition: Condition, name: str, schema: Schema, place: str) -> dict[str, Any] | list[Any]:
+    field = schema.fields[name]
+    if field.width != 1:
+        raise InputError("expected a field with one value, got a vector", place=place)
+    if isinstance(condition, Mapping):
+        if not condition or set(condition) - _BOUNDS or field.interned:
+            expected = "a value or a list of values" if field.interned else "min and max"
+            raise InputError(f"expected {expected}, got {dict(condition)!r}", place=place)
+        return {bound: field.encode(value, f"{place}.{bound}") for bound, value in condition.items()}
+    values = condition if isinstance(condition, list | tuple) else [condition]
+    return [field.encode(value, place) for value in values]

@@ -1,0 +1,19 @@
+"""Rounds, erasure, budget: what turns statistics into a published sequence."""
+
+from .plan import Expected, Plan, plan, solve
+from .release import Applied, Release, Round
+from .specification import Specification
+from .stream import HorizonWarning, Stream
+
+__all__ = [
+    "Applied",
+    "Expected",
+    "HorizonWarning",
+    "Plan",
+    "Release",
+    "Round",
+    "Specification",
+    "Stream",
+    "plan",
+    "solve",
+]

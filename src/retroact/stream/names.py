@@ -1,0 +1,101 @@
+"""Ids, subjects and stamps at the door: one for a record, or one for each record of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..schema import Rows
+
+I64 = npt.NDArray[np.int64]
+Name = str | int
+Names = Name | Sequence[Name | None] | None
+Stamps = int | Sequence[int] | I64 | None
+FARTHEST = 1 << 40
+
+
+def is_single(name: Any) -> bool:
+    return name is None or isinstance(name, str | int | np.integer)
+
+
+def name_of(value: Any, place: str) -> str | None:
+    """Ids and subjects are texts; whole numbers are taken as their decimal text."""
+    if value is None or (type(value) is str and value.isascii()):
+        if value == "":
+            raise InputError("expected a non-empty text, got ''", place=place)
+        return value
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_):
+        return str(int(value))
+    if not isinstance(value, str):
+        raise InputError(f"expected a text or a whole number, got {type(value).__name__}", place=place)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InputError("expected valid Unicode text, got a lone surrogate", place=place) from None
+    return str(value)
+
+
+def _is_plain(value: Any) -> bool:
+    """A name that needs no second look."""
+    return type(value) is str and value != "" and value.isascii()
+
+
+def _listed(given: Any, place: str) -> list[Any]:
+    """Any usual column of names or stamps, as a list of Python values."""
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(given, method):
+            return list(getattr(given, method)())
+    if isinstance(given, Mapping | bytes) or not hasattr(given, "__iter__"):
+        raise InputError(f"expected one value or a list of them, got {type(given).__name__}", place=place)
+    return list(given)
+
+
+def names_of(given: Any, count: int, place: str, rows: Rows) -> list[str | None] | None:
+    """One name for each record that was kept."""
+    if given is None:
+        return None
+    if is_single(given):
+        if place == "id" and count != 1:
+            raise InputError(f"expected {count} ids, one for each record, got one", place=place)
+        return [name_of(given, place)] * rows.count
+    listed = _listed(given, place)
+    if len(listed) != count:
+        raise InputError(f"expected {count}, one for each record, got {len(listed)}", place=place)
+    if all(map(_is_plain, listed)):
+        checked: list[str | None] = listed
+    else:
+        checked = [name_of(value, f"{place}, row {position + 1}") for position, value in enumerate(listed)]
+    return checked if rows.kept is None else [checked[i] for i in rows.kept.tolist()]
+
+
+def required(given: Any, place: str) -> list[str]:
+    """One name or several, none of them missing."""
+    names = []
+    for value in [given] if is_single(given) else _listed(given, place):
+        name = name_of(value, place)
+        if name is None:
+            raise InputError("expected a text or a whole number, got None", place=place)
+        names.append(name)
+    return names
+
+
+def stamp_of(stamp: Any, now: int) -> int:
+    if stamp is None:
+        return now
+    if isinstance(stamp, bool | np.bool_) or not isinstance(stamp, int | np.integer) or stamp < 1:
+        raise InputError(f"expected a round from 1 on, got {stamp!r}", place="stamp")
+    return min(int(stamp), FARTHEST)
+
+
+def stamps_of(stamp: Any, count: int, now: int, rows: Rows) -> I64 | int:
+    if stamp is None or isinstance(stamp, int | np.integer | bool):
+        return stamp_of(stamp, now)
+    listed = _listed(stamp, "stamp")
+    if len(listed) != count:
+        raise InputError(f"expected {count} stamps, one for each record, got {len(listed)}", place="stamp")
+    stamps = np.array([stamp_of(each, now) for each in listed], dtype=np.int64)
+    return stamps if rows.kept is None else stamps[rows.kept]

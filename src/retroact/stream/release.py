@@ -1,0 +1,106 @@
+"""What is published: one statistic in one round, with its error and its guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..privacy import Guarantee
+from ..statistics.noisy import check_level
+
+
+@dataclass(frozen=True)
+class Release:
+    """A published answer. Two releases are equal when their `encode()` are equal, byte for byte."""
+
+    statistic: str
+    round: int
+    value: Any
+    standard_error: Any
+    guarantee: Guarantee = field(repr=False)
+    numerators: tuple[int, ...] = field(repr=False)
+    denominator: int = field(repr=False)
+    _interval: Callable[[float], Any] = field(repr=False)
+
+    def interval(self, level: float = 0.95) -> Any:
+        """Holds the truth with probability ``level``, for this one round and over the noise alone."""
+        return self._interval(check_level(level))
+
+    def to_dict(self) -> dict[str, Any]:
+        """One line of output: plain types, texts as keys."""
+        return {
+            "round": self.round,
+            "statistic": self.statistic,
+            "value": plain(self.value),
+            "standard_error": plain(self.standard_error),
+            "interval95": plain(self.interval(0.95)),
+        }
+
+    def encode(self) -> bytes:
+        """Everything that the noise decides, exactly: equal for equal key, round and surviving data."""
+        exact = [str(n) for n in self.numerators], str(self.denominator)
+        return msgspec.json.encode([self.round, self.statistic, plain(self.value), plain(self.standard_error), exact])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Release) and self.encode() == other.encode()
+
+    def __hash__(self) -> int:
+        return hash(self.encode())
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a round did to the surviving data. For whoever runs the stream; it is exact, so it is never published."""
+
+    added: int
+    removed: int
+    ignored_deletions: int
+    ignored_additions: int
+
+
+class Round(Mapping[str, Release]):
+    """The releases of one round, by the name of the statistic."""
+
+    def __init__(self, number: int, releases: Mapping[str, Release], applied: Applied) -> None:
+        self.number = number
+        self.applied = applied
+        self._releases = dict(releases)
+
+    def __getitem__(self, name: str) -> Release:
+        return self._releases[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._releases)
+
+    def __len__(self) -> int:
+        return len(self._releases)
+
+    def encode(self) -> bytes:
+        return b"\n".join(release.encode() for release in self._releases.values())
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={release.value!r}" for name, release in self._releases.items())
+        return f"Round({self.number}: {inside})"
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it: arrays as lists, keys as text."""
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return repr(value)
+
+
+def _key(key: Any) -> str:
+    return key if isinstance(key, str) else msgspec.json.encode(key).decode()

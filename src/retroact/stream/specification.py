@@ -1,0 +1,219 @@
+"""A stream before it has a key: schema, statistics, budget, horizon. All that can be checked is checked here."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+
+from ..coins import Coins
+from ..errors import InputError
+from ..noise import Mechanism, Oblivious, Process
+from ..noise.choice import kind_of, process_for
+from ..noise.process import check_horizon
+from ..privacy import ApproximateDP, Guarantee, Kind, Measure, PureDP, Share, check_budget, compose, split
+from ..schema import Field, Schema
+from ..statistics import Linear, statistic_from_spec
+
+# Totals are 64-bit integers; a stream must have room for at least this many records.
+FEWEST = 1 << 24
+LARGEST_TOTAL = 1 << 62
+
+KEYS = ("epsilon", "delta", "horizon", "window", "schema", "statistics")
+
+
+class Specification:
+    """Checked and immutable: what the names of all coins begin with.
+
+    >>> import retroact as ra
+    >>> spec = Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=1000)
+    >>> spec.processes["n"]
+    Bridge(horizon=1000)
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[str, Field] | Schema,
+        statistics: Mapping[str, Linear],
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        horizon: int | None = None,
+        window: int | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
+        self.schema = schema if isinstance(schema, Schema) else Schema(schema)
+        self.epsilon, self.delta = epsilon, delta
+        whole, failure = check_budget(epsilon, delta)
+        self.horizon = None if horizon is None else check_horizon(horizon)
+        self.window = None if window is None else check_horizon(window, "window")
+        self.statistics = _checked(statistics, self.schema)
+        for name in weights or {}:
+            if name not in self.statistics:
+                raise InputError(f"expected one of {', '.join(self.statistics)}, got {name!r}", place="weights")
+        self.weights = {name: s.weight for name, s in self.statistics.items()} | dict(weights or {})
+        self.capacity = self._capacity()
+        self.processes = {name: self._process(name) for name in self.statistics}
+        self.shares = self._split(whole, failure)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], place: str = "") -> Specification:
+        """As a file has it: the tables [schema] and [statistics], and the budget beside them."""
+        prefix = f"{place}: " if place else ""
+        if not isinstance(data, Mapping):
+            raise InputError(f"expected a table, got {type(data).__name__}", place=place or None)
+        for key in data:
+            if key not in KEYS:
+                raise InputError(f"expected only {', '.join(KEYS)}, got {key!r}", place=f"{prefix}{key}")
+        for key in ("schema", "statistics", "epsilon"):
+            if key not in data:
+                raise InputError(f"expected {key}, which is missing", place=f"{prefix}{key}")
+        if not isinstance(data["statistics"], Mapping):
+            raise InputError(f"expected a table, got {data['statistics']!r}", place=f"{prefix}statistics")
+        try:
+            schema = Schema.from_spec(data["schema"])
+            statistics = {
+                name: statistic_from_spec(spec, f"statistics.{name}") for name, spec in data["statistics"].items()
+            }
+            return cls(
+                schema,
+                statistics,
+                epsilon=data["epsilon"],
+                delta=data.get("delta", 0.0),
+                horizon=data.get("horizon"),
+                window=data.get("window"),
+            )
+        except InputError as error:
+            raise InputError(error.message, place=f"{prefix}{error.place}" if error.place else place or None) from None
+
+    def releases(self, name: str) -> int | None:
+        """How many releases of a statistic the horizon allows."""
+        return None if self.horizon is None else -(-self.horizon // self.statistics[name].every)
+
+    def window_of(self, name: str) -> int | None:
+        own = self.statistics[name].window
+        return own if own is not None else self.window
+
+    def digest(self, name: str) -> bytes:
+        """Of everything that the noise of a statistic must not be shared across."""
+        share, process = self.shares[name], self.processes[name]
+        content = {
+            "retroact": 1,
+            "schema": self.schema.spec(),
+            "name": name,
+            "statistic": self.statistics[name].spec(),
+            "window": self.window_of(name),
+            "budget": [self.epsilon, self.delta, share.kind, str(share.amount)],
+            "horizon": self.horizon,
+            "process": repr(process),
+        }
+        return hashlib.blake2b(msgspec.json.encode(content, order="deterministic"), digest_size=32).digest()
+
+    def mechanism(self, name: str, coins: Coins) -> Mechanism:
+        """The calibrated noise of one statistic under these coins."""
+        layout = self.statistics[name].layout(self.schema)
+        noise = self.statistics[name].noise
+        return Mechanism(
+            self.processes[name],
+            self.shares[name],
+            units=layout.units,
+            norm1=layout.norm1,
+            norm2_squared=layout.norm2_squared,
+            coins=coins.branch(self.digest(name)),
+            oblivious=noise if isinstance(noise, Oblivious) else None,
+        )
+
+    @property
+    def measure(self) -> Measure:
+        """What all statistics spend together."""
+        return compose(self.measure_of(name) for name in self.statistics)
+
+    def measure_of(self, name: str) -> Measure:
+        noise = self.statistics[name].noise
+        if isinstance(noise, Oblivious):
+            epsilon, delta = (float(part) for part in noise.cost(self._known_horizon(name)))
+            return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
+        return self.shares[name].measure
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(self.measure, float(self.epsilon), float(self.delta), promises=PROMISES)
+
+    def _process(self, name: str) -> Process:
+        statistic = self.statistics[name]
+        window = self.window_of(name)
+        return process_for(
+            statistic.noise,
+            kind_of(statistic.noise, self.delta),
+            self.releases(name),
+            None if window is None else -(-window // statistic.every),
+            f"statistics.{name}.noise",
+        )
+
+    def _split(self, whole: Fraction, failure: Fraction) -> dict[str, Share]:
+        """Laws of the user's own cost what they declare; the rest is divided by weight."""
+        fixed = {
+            name: s.noise.cost(self._known_horizon(name))
+            for name, s in self.statistics.items()
+            if isinstance(s.noise, Oblivious)
+        }
+        left = whole - sum((e for e, _ in fixed.values()), Fraction(0))
+        slack = failure - sum((d for _, d in fixed.values()), Fraction(0))
+        kinds: dict[str, Kind] = {
+            name: kind_of(s.noise, self.delta) for name, s in self.statistics.items() if name not in fixed
+        }
+        if left < 0 or slack < 0 or (kinds and left == 0):
+            costs = ", ".join(f"{name} ({float(e):.4g}, {float(d):.3g})" for name, (e, d) in fixed.items())
+            raise InputError(
+                f"expected a budget above what the declared laws cost over the horizon: {costs}", place="epsilon"
+            )
+        if "gaussian" in kinds.values() and slack == 0:
+            raise InputError("expected a delta above what the declared laws cost", place="delta")
+        shares = split(left, slack, kinds, self.weights) if kinds else {}
+        return {name: shares.get(name) or Share("pure", fixed[name][0]) for name in self.statistics}
+
+    def _known_horizon(self, name: str) -> int:
+        releases = self.releases(name)
+        if releases is None:
+            raise InputError('a law of your own needs a horizon (Theorem "linear")', place=f"statistics.{name}.noise")
+        return releases
+
+    def _capacity(self) -> int:
+        capacity = LARGEST_TOTAL
+        for name, statistic in self.statistics.items():
+            largest = statistic.layout(self.schema).largest
+            capacity = min(capacity, LARGEST_TOTAL // largest)
+            if capacity < FEWEST:
+                raise InputError(
+                    f"its totals would leave 64-bit integers after {capacity:,} records (one record adds up to "
+                    f"{largest:,} steps); expected room for {FEWEST:,}: take a coarser step or narrower bounds",
+                    place=f"statistics.{name}",
+                )
+        return capacity
+
+
+PROMISES = ("no deleted record is added again with the same past stamp, or its life counts as two operations",)
+
+
+def _checked(statistics: Mapping[str, Linear], schema: Schema) -> dict[str, Linear]:
+    if not isinstance(statistics, Mapping) or not statistics:
+        raise InputError("expected at least one statistic, by name", place="statistics")
+    for name, statistic in statistics.items():
+        if not isinstance(name, str) or not name:
+            raise InputError(f"expected a name for every statistic, got {name!r}", place="statistics")
+        if not isinstance(statistic, Linear):
+            raise InputError(
+                f"expected a statistic such as Count(), got {statistic!r}: only retroactive statistics go in a stream",
+                place=f"statistics.{name}",
+            )
+        statistic.check(schema, f"statistics.{name}")
+    return dict(statistics)
+
+
+def rounded(value: float) -> float:
+    """Three digits, for people."""
+    return float(f"{value:.3g}") if math.isfinite(value) else value

@@ -1,0 +1,357 @@
+"""A stream: additions and deletions in, private and retroactive releases out, round by round.
+
+**Privacy.** Every statistic adds calibrated noise by name; together they spend the budget (Theorem "linear",
+composition). **Retroactivity.** A release is a function of key, round and surviving data, and the state is the
+surviving data with totals that are sums over it.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Key
+from ..errors import ExhaustedError, InputError
+from ..ledger import Change, Ledger, Updates
+from ..noise import Mechanism
+from ..privacy import Guarantee, Measure, compose
+from ..schema import Field, Rows, Schema
+from ..statistics import Linear, Noisy
+from .names import Names, Stamps, is_single, name_of, names_of, required, stamp_of, stamps_of
+from .plan import Plan, plan
+from .release import Applied, Release, Round
+from .specification import Specification
+
+I64 = npt.NDArray[np.int64]
+FORMAT = 1
+WARN_AT = 0.8
+
+
+class HorizonWarning(UserWarning):
+    """Four fifths of the promised rounds are used."""
+
+
+class Stream:
+    """
+    >>> import retroact as ra
+    >>> orders = ra.Stream(
+    ...     schema={"amount": ra.Number(0, 500)}, statistics={"revenue": ra.Sum("amount")}, epsilon=1.0, horizon=100)
+    >>> orders.add({"amount": 12.5}, id="o-1", subject="u17")
+    1
+    >>> first = orders.close_round()
+    >>> orders.erase(subject="u17")
+    >>> second = orders.close_round()      # as if u17 had never been there
+    >>> second["revenue"].round, second.applied.removed
+    (2, 1)
+    """
+
+    def __init__(
+        self,
+        schema: Mapping[str, Field] | Schema,
+        statistics: Mapping[str, Linear],
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        horizon: int | None = None,
+        window: int | None = None,
+        weights: Mapping[str, float] | None = None,
+        key: Key | None = None,
+    ) -> None:
+        spec = Specification(
+            schema, statistics, epsilon=epsilon, delta=delta, horizon=horizon, window=window, weights=weights
+        )
+        self._begin(spec, key, Ledger(spec.schema), 0, [])
+
+    @classmethod
+    def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:
+        stream = cls.__new__(cls)
+        stream._begin(specification, key, Ledger(specification.schema), 0, [])
+        return stream
+
+    def _begin(
+        self, spec: Specification, key: Key | None, ledger: Ledger, origin: int, before: list[Guarantee]
+    ) -> None:
+        key = Key.generate() if key is None else key
+        if not isinstance(key, Key):
+            raise InputError("expected a Key, such as Key.generate()", place="key")
+        key.claim()
+        self.specification = spec
+        self._ledger = ledger
+        self._origin = origin
+        self._round = origin + 1
+        self._before = before
+        self._updates = Updates(spec.schema)
+        self._warned = False
+        self._lock = threading.RLock()
+        coins = key.coins("stream")
+        self._mechanisms: dict[str, Mechanism] = {name: spec.mechanism(name, coins) for name in spec.statistics}
+        self._guarantee = self._composed()
+        self._totals = self._recompute()
+
+    # What people ask for -------------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema:
+        return self.specification.schema
+
+    @property
+    def round(self) -> int:
+        """The open round, from 1."""
+        return self._round
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self._guarantee
+
+    @property
+    def budget(self) -> dict[str, Measure]:
+        """What each statistic spends over the whole horizon."""
+        return {name: self.specification.measure_of(name) for name in self.specification.statistics}
+
+    def plan(self, records: int = 10_000) -> Plan:
+        """The expected error of every statistic, before anything is released."""
+        return plan(self.specification, records)
+
+    @property
+    def records(self) -> int:
+        """Surviving records at the last close. Exact, so not for publication."""
+        return len(self._ledger)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.specification.statistics)
+        return f"Stream({names}; round {self._round} of {self.specification.horizon or 'any'})"
+
+    # What comes in ---------------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        data: Any,
+        *,
+        id: Names = None,
+        subject: Names = None,
+        stamp: Stamps = None,
+    ) -> int | None:
+        """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
+
+        Returns the stamp; None when it lies in the future, which makes the addition a no-op. With an id, what that id
+        held is replaced. All or nothing: an error leaves the stream as it was.
+        """
+        with self._lock:
+            now = self._round
+            if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
+                record = self.schema.encode_record(data)
+                at = stamp_of(stamp, now)
+                one, owner = name_of(id, "id"), name_of(subject, "subject")
+                if record is None:
+                    return at
+                self._validate(lambda: Rows.from_tuples(self.schema, [record]))
+                self._room(1)
+                self._updates.add_one(record, at, one, owner)
+                return at if at <= now else None
+            rows, count = self._encode(data)
+            stamps = stamps_of(stamp, count, now, rows)
+            ids, subjects = names_of(id, count, "id", rows), names_of(subject, count, "subject", rows)
+            if ids is not None and any(name is None for name in ids):
+                raise InputError("expected an id for every record of the batch, or for none", place="id")
+            self._validate(lambda: rows)
+            self._room(rows.count)
+            self._updates.add(rows, stamps, subjects, ids)  # type: ignore[arg-type]
+            return now if stamp is None else (stamp if isinstance(stamp, int) and stamp <= now else None)
+
+    def delete(
+        self,
+        data: Any = None,
+        *,
+        stamp: Stamps = None,
+        id: Names = None,
+        subject: Names = None,
+    ) -> None:
+        """Delete by id, or one copy of a record by its value, its stamp and its subject (if it has one).
+
+        Deleting what is not there changes nothing, now or later; `close_round().applied` tells how many did.
+        """
+        with self._lock:
+            if (data is None) == (id is None):
+                raise InputError("expected either id=... or a record with its stamp")
+            if id is not None:
+                if stamp is not None or subject is not None:
+                    raise InputError("expected an id alone: it holds at most one record", place="id")
+                self._updates.delete_ids(required(id, "id"))
+                return
+            if stamp is None:
+                raise InputError(
+                    "a deletion by value names its stamp, the round the record was added in: "
+                    "'the oldest copy' would let one operation change every later round",
+                    place="stamp",
+                )
+            rows, count = self._encode(data)
+            stamps = stamps_of(stamp, count, self._round, rows)
+            self._updates.delete(rows, stamps, names_of(subject, count, "subject", rows))
+
+    def erase(self, *, subject: Names) -> None:
+        """Erase all records of a subject: one deletion for each of them, also for those added in this round."""
+        with self._lock:
+            self._updates.erase(required(subject, "subject"))
+
+    # What goes out ---------------------------------------------------------------------------------------------------
+
+    def close_round(self) -> Round:
+        """End the open round and publish: all or nothing."""
+        with self._lock:
+            index = self._round - self._origin
+            self._check_horizon(index)
+            totals: dict[str, I64] = {}
+            releases: dict[str, Release] = {}
+
+            def compute(change: Change) -> None:
+                for name, statistic in self.specification.statistics.items():
+                    totals[name] = self._advance(name, change)
+                    if index % statistic.every == 0:
+                        releases[name] = self._release(name, totals[name], index // statistic.every)
+
+            # Everything that can fail runs before the ledger writes the first byte.
+            change = self._ledger.apply(self._round, self._updates, before=compute)
+            self._totals = totals
+            self._updates = Updates(self.schema)
+            self._round += 1
+            applied = Applied(change.added, change.removed, change.ignored_deletions, change.ignored_additions)
+            return Round(self._round - 1, releases, applied)
+
+    def successor(
+        self, *, epsilon: float, delta: float = 0.0, horizon: int | None = None, key: Key | None = None
+    ) -> Stream:
+        """A stream that goes on from the surviving data of this one, with a budget, a horizon and a key of its own.
+
+        This is the way on when a horizon is used up. Both streams see the same records, so their guarantees compose:
+        the successor's guarantee says what both spend together. Round numbers go on.
+        """
+        with self._lock:
+            if len(self._updates):
+                raise InputError("expected no updates in the open round: close it first, or hand them to the successor")
+            old = self.specification
+            spec = Specification(
+                old.schema,
+                old.statistics,
+                epsilon=epsilon,
+                delta=delta,
+                horizon=horizon,
+                window=old.window,
+                weights=old.weights,
+            )
+            stream = Stream.__new__(Stream)
+            ledger = Ledger.from_state(old.schema, self._ledger.state())
+            stream._begin(spec, key, ledger, self._round - 1, [*self._before, old.guarantee])
+            return stream
+
+    # What is kept ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> bytes:
+        """Round and surviving data, in canonical bytes: equal for histories that unite. The key is not in it."""
+        with self._lock:
+            if len(self._updates):
+                raise InputError("expected no updates in the open round: the state is taken between rounds")
+            return msgspec.msgpack.encode([FORMAT, self._round, self._origin, self._ledger.state()])
+
+    @classmethod
+    def from_state(cls, specification: Specification, state: bytes, *, key: Key) -> Stream:
+        """Go on from a state, under the same key and specification. The caller answers for its being the latest."""
+        try:
+            version, round, origin, ledger = msgspec.msgpack.decode(state, type=tuple[int, int, int, bytes])
+        except msgspec.MsgspecError as error:
+            raise InputError(f"expected the state of a stream, got something else ({error})", place="state") from None
+        if version != FORMAT:
+            raise InputError(f"expected state format {FORMAT}, got {version}", place="state")
+        stream = cls.__new__(cls)
+        stream._begin(specification, key, Ledger.from_state(specification.schema, ledger), origin, [])
+        stream._round = round
+        stream._totals = stream._recompute()
+        return stream
+
+    # Inside ----------------------------------------------------------------------------------------------------------
+
+    def _release(self, name: str, totals: I64, index: int) -> Release:
+        noisy = Noisy.of(totals, self._mechanisms[name], index, self._round)
+        answer = self.specification.statistics[name].answer(noisy, self.schema)
+        return Release(
+            name,
+            self._round,
+            answer.value,
+            answer.standard_error,
+            self._guarantee,
+            tuple(noisy.numerators.tolist()),
+            noisy.denominator,
+            answer.interval,
+        )
+
+    def _advance(self, name: str, change: Change) -> I64:
+        """The totals after a change; with a window, without what expires in this round."""
+        statistic = self.specification.statistics[name]
+        window = self.specification.window_of(name)
+        rows, weights = change.rows, change.weights
+        if window is not None:
+            live = np.flatnonzero(change.stamps > self._round - window)
+            if live.size < rows.count:
+                rows, weights = rows.take(live), weights[live]
+        totals = self._totals[name] + statistic.totals(rows, weights, self.schema)
+        if window is not None and self._round > window:
+            # What was live in the last round and has this stamp goes now, deleted in this round or not.
+            expired, counts = self._ledger.rows_with_stamp(self._round - window)
+            totals -= statistic.totals(expired, counts, self.schema)
+        return totals
+
+    def _recompute(self) -> dict[str, I64]:
+        """Totals from the surviving data alone, as at the last close."""
+        out = {}
+        for name, statistic in self.specification.statistics.items():
+            window = self.specification.window_of(name)
+            last = self._round - 1
+            data = self._ledger.data() if window is None else self._ledger.live(last, window)
+            out[name] = statistic.totals(data.rows, data.counts, self.schema)
+        return out
+
+    def _composed(self) -> Guarantee:
+        own = self.specification.guarantee
+        if not self._before:
+            return own
+        parts = [*self._before, own]
+        measure = compose(part.measure for part in parts)
+        delta = sum(part.delta for part in parts)
+        together = "together with the streams before it"
+        return Guarantee(measure, measure.epsilon(delta), delta, f"{own.unit}, {together}", own.adaptive, own.promises)
+
+    def _check_horizon(self, index: int) -> None:
+        horizon = self.specification.horizon
+        if horizon is None:
+            return
+        if index > horizon:
+            raise ExhaustedError(
+                f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. "
+                "To go on: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
+            )
+        if index == max(1, int(horizon * WARN_AT)) and horizon > 1 and not self._warned:
+            self._warned = True  # first, so that a warning turned into an error does not bar the way for ever
+            warnings.warn(
+                f"round {index:,} of {horizon:,}: plan what follows (stream.successor)", HorizonWarning, stacklevel=3
+            )
+
+    def _encode(self, data: Any) -> tuple[Rows, int]:
+        rows, _ = self.schema.encode(data)
+        return rows, rows.count + rows.skipped
+
+    def _validate(self, rows: Any) -> None:
+        for statistic in self.specification.statistics.values():
+            if type(statistic).validate is not Linear.validate:
+                statistic.validate(rows(), self.schema)
+
+    def _room(self, count: int) -> None:
+        if len(self._ledger) + len(self._updates) + count > self.specification.capacity:
+            raise InputError(
+                f"expected at most {self.specification.capacity:,} records, the most that 64-bit totals hold for these "
+                "statistics: a coarser step makes room"
+            )

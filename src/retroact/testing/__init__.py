@@ -1,0 +1,51 @@
+"""Checks for any statistic or dynamic algorithm: your own too."""
+
+from .algorithm import Algorithm, CheckFailedError, Persistent, StreamAlgorithm, run
+from .checks import (
+    check_algorithm,
+    check_bounded_state,
+    check_key,
+    check_no_op_deletions,
+    check_order,
+    check_replay,
+    check_state,
+    check_statistic,
+    check_twin,
+)
+from .conformance import Conformance, check_noise_law, conformance
+from .game import AdaptGame, Adversary, View
+from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, uniting_pairs, values_of
+from .sensitivity import check_oblivious, check_sensitivity, true_totals
+
+__all__ = [
+    "AdaptGame",
+    "Adversary",
+    "Algorithm",
+    "CheckFailedError",
+    "Conformance",
+    "Pair",
+    "Persistent",
+    "Shape",
+    "StreamAlgorithm",
+    "View",
+    "check_algorithm",
+    "check_bounded_state",
+    "check_key",
+    "check_no_op_deletions",
+    "check_noise_law",
+    "check_oblivious",
+    "check_order",
+    "check_replay",
+    "check_sensitivity",
+    "check_state",
+    "check_statistic",
+    "check_twin",
+    "conformance",
+    "history",
+    "neighbouring_pairs",
+    "run",
+    "shuffled",
+    "true_totals",
+    "uniting_pairs",
+    "values_of",
+]

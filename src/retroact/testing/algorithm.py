@@ -1,0 +1,107 @@
+"""What the checks run: any dynamic algorithm, round by round, and a stream as one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from ..coins import Key
+from ..errors import VerificationError
+from ..ledger.model import Add, Delete, DeleteId, Erase, Update
+from ..stream import Round, Specification, Stream
+
+
+class CheckFailedError(VerificationError):
+    """A check found what it looks for; the message holds the history that shows it."""
+
+
+class Algorithm(Protocol):
+    """A dynamic algorithm (paper, section 2): takes the updates of a round, gives an answer."""
+
+    def close(self, updates: Sequence[Update]) -> bytes:
+        """The answer of the round, as bytes that are equal exactly when the answers are."""
+
+
+@runtime_checkable
+class Persistent(Protocol):
+    """An algorithm whose state can be taken and given back between rounds."""
+
+    def state(self) -> bytes: ...
+
+    def resume(self, state: bytes) -> Algorithm: ...
+
+
+Make = Callable[[Key], Algorithm]
+
+
+class StreamAlgorithm:
+    """A stream under a key. The value of an update is a tuple, in the order of the fields.
+
+    ``chunk`` feeds the additions of a round in batches of that many records instead of one by one.
+    """
+
+    def __init__(
+        self, specification: Specification, key: Key, *, chunk: int | None = None, stream: Stream | None = None
+    ) -> None:
+        self.specification = specification
+        self.stream = Stream.from_specification(specification, key=key) if stream is None else stream
+        self._key, self._chunk = key, chunk
+
+    def close(self, updates: Sequence[Update]) -> bytes:
+        return self.release(updates).encode()
+
+    def release(self, updates: Sequence[Update]) -> Round:
+        if self._chunk is None:
+            for update in updates:
+                self._feed(update)
+        else:
+            self._feed_batches(list(updates), self._chunk)
+        return self.stream.close_round()
+
+    def state(self) -> bytes:
+        return self.stream.state()
+
+    def resume(self, state: bytes) -> StreamAlgorithm:
+        stream = Stream.from_state(self.specification, state, key=self._key)
+        return StreamAlgorithm(self.specification, self._key, chunk=self._chunk, stream=stream)
+
+    def _record(self, value: Any) -> dict[str, Any]:
+        return dict(zip(self.specification.schema.fields, value, strict=True))
+
+    def _feed(self, update: Update) -> None:
+        match update:
+            case Add(value, stamp, id, subject):
+                self.stream.add(self._record(value), id=id, subject=subject, stamp=stamp)  # type: ignore[arg-type]
+            case Delete(value, stamp, subject):
+                self.stream.delete(self._record(value), stamp=stamp, subject=subject)  # type: ignore[arg-type]
+            case DeleteId(id):
+                self.stream.delete(id=id)  # type: ignore[arg-type]
+            case Erase(subject):
+                self.stream.erase(subject=subject)  # type: ignore[arg-type]
+
+    def _feed_batches(self, updates: list[Update], chunk: int) -> None:
+        """Runs of additions of one kind go in together; everything keeps its order."""
+        run: list[Add] = []
+        for update in [*updates, None]:
+            fits = isinstance(update, Add) and (not run or (run[-1].id is None) == (update.id is None))
+            if run and (not fits or len(run) == chunk):
+                self._feed_run(run)
+                run = []
+            if isinstance(update, Add):
+                run.append(update)
+            elif update is not None:
+                self._feed(update)
+
+    def _feed_run(self, run: list[Add]) -> None:
+        self.stream.add(
+            [self._record(add.value) for add in run],
+            id=None if run[0].id is None else [add.id for add in run],  # type: ignore[misc]
+            subject=[add.subject for add in run],  # type: ignore[misc]
+            stamp=[self.stream.round if add.stamp is None else add.stamp for add in run],
+        )
+
+
+def run(make: Make, key: Key, sequence: Sequence[Sequence[Update]]) -> list[bytes]:
+    """All answers of one history."""
+    algorithm = make(key)
+    return [algorithm.close(updates) for updates in sequence]

@@ -1,0 +1,174 @@
+"""Every identity and every sensitivity by brute force, on all intervals of small horizons."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from retroact.errors import InputError
+from retroact.noise import Bridge, Doubling, Schauder, Tree, Unbounded, Windowed, difference
+
+HORIZONS = [*range(1, 21), 23, 31, 32, 33, 47, 48, 63, 64]
+
+
+def brute_force(process, rounds, window=None):
+    """The largest L1 and squared L2 over all intervals; checks L(shift(s) - shift(e)) = 1[s < round <= e] as well."""
+    terms = process.terms(np.arange(1, rounds + 1))
+    matrix = {}
+    for row in range(rounds):
+        one = terms.of(row)
+        for level, index, weight in zip(one.levels.tolist(), one.indices.tolist(), one.weights.tolist(), strict=True):
+            matrix.setdefault((level, index), np.zeros(rounds, dtype=object))[row] += weight
+    shifts = [process.shift(s) for s in range(rounds + 1)]
+    l1 = l2 = Fraction(0)
+    at = np.arange(1, rounds + 1)
+    for s in range(rounds):
+        for e in range(s + 1, min(rounds, s + (window or rounds)) + 1):
+            moved = difference(shifts[s], shifts[e])
+            image = np.zeros(rounds, dtype=object)
+            for node, value in moved.items():
+                if node in matrix:
+                    image += value * matrix[node]
+            assert (image == np.where((s < at) & (at <= e), terms.denominator, 0)).all(), (process, s, e)
+            l1 = max(l1, sum(abs(v) / process.spread(n[0], 1) for n, v in moved.items()))
+            l2 = max(l2, sum(v * v / process.spread(n[0], 2) for n, v in moved.items()))
+    return l1, l2
+
+
+@pytest.mark.parametrize("horizon", HORIZONS)
+@pytest.mark.parametrize("kind", [Tree, Schauder, Bridge])
+def test_claimed_sensitivity_is_the_true_one(kind, horizon):
+    process = kind(horizon)
+    assert brute_force(process, horizon) == (process.l1, process.l2_squared)
+
+
+@pytest.mark.parametrize("radices", [(2, 2, 2, 2), (4, 4), (2, 8), (16,), (8, 2)])
+def test_bridges_of_other_radices(radices):
+    process = Bridge(15, radices=radices)
+    assert brute_force(process, 15) == (process.l1, process.l2_squared) == (2 * len(radices), 2 * len(radices))
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 4, 8, 16, 33, 64])
+def test_the_papers_accounting_is_never_below_the_truth(horizon):
+    process = Tree(horizon, accounting="paper")
+    assert max(brute_force(process, horizon)) <= process.l1 == 2 * (math.ceil(math.log2(horizon)) + 1)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 5, 7, 8, 9, 16, 17])
+@pytest.mark.parametrize("inner", [Schauder, Bridge])
+def test_windows(inner, window):
+    process = Windowed(window, inner=inner)
+    assert brute_force(process, 64, window) == (process.l1, process.l2_squared)
+
+
+@pytest.mark.parametrize("guess", [1, 3, 5])
+@pytest.mark.parametrize("inner", [Schauder, Bridge])
+def test_unknown_horizon(inner, guess):
+    process = Unbounded(guess, inner=inner)
+    assert brute_force(process, 64) == (process.l1, process.l2_squared)
+
+
+def test_the_papers_doubling_approaches_its_bound():
+    found = [max(brute_force(Doubling(), rounds)) for rounds in (2, 8, 32, 64)]
+    assert found == sorted(found)
+    assert found[-1] > Fraction(4, 5)
+    assert found[-1] <= Doubling().l1 == Doubling().l2_squared == 1
+
+
+def test_a_wrong_claim_would_be_caught():
+    class Cheap(Schauder):
+        def shift(self, boundary):
+            return {node: value for node, value in super().shift(boundary).items() if node[0]}
+
+    with pytest.raises(AssertionError):
+        brute_force(Cheap(15), 15)
+
+
+def test_powers_of_two_have_the_known_closed_form():
+    assert [Tree(1 << k).l1 for k in range(2, 12)] == [2 * k - 1 for k in range(2, 12)]
+
+
+def processes():
+    return [
+        Tree(100),
+        Tree(1000, accounting="paper"),
+        Schauder(100),
+        Bridge(100),
+        Bridge(5000),
+        Windowed(10),
+        Windowed(10, inner=Bridge),
+        Windowed(1),
+        Unbounded(7),
+        Unbounded(7, inner=Bridge),
+        Doubling(),
+    ]
+
+
+@pytest.mark.parametrize("process", processes(), ids=repr)
+def test_random_access_is_the_batch(process):
+    rounds = np.array([1, 2, 3, 50, 99, 100])
+    for p in (1, 2):
+        together = process.variances(rounds, p)
+        assert together == pytest.approx([process.variance(int(r), p) for r in rounds], rel=1e-12)
+    batch = process.terms(rounds)
+    for row, r in enumerate(rounds.tolist()):
+        alone, among = process.at(r), batch.of(row)
+        left = {(a, b): Fraction(c, alone.denominator) for a, b, c in _triples(alone)}
+        assert left == {(a, b): Fraction(c, among.denominator) for a, b, c in _triples(among)}
+
+
+def _triples(terms):
+    return zip(terms.levels.tolist(), terms.indices.tolist(), terms.weights.tolist(), strict=True)
+
+
+def test_errors_of_the_study():
+    """Worst and root-mean-square factors at epsilon = 1 for horizons 2^k - 1 (noise study, section 4)."""
+    for bits, worst, mean in [(8, 15.73, 12.87), (10, 22.44, 18.33), (12, 28.74, 23.48), (16, 44.1, 36.1)]:
+        process = Bridge((1 << bits) - 1)
+        found = [float(process.l1) * math.sqrt(2 * v) for v in process.extremes(1)]
+        assert found == pytest.approx([worst, mean], rel=2e-3)
+    for bits, worst, mean in [(8, 17.92, 15.26), (10, 21.91, 18.69), (12, 25.89, 22.13), (16, 33.9, 29.03)]:
+        process = Schauder((1 << bits) - 1)
+        found = [4.2247 * process.sensitivity(2) * math.sqrt(v) for v in process.extremes(2)]
+        assert found == pytest.approx([worst, mean], rel=2e-3)
+
+
+def test_windows_do_not_care_for_the_horizon():
+    process = Windowed(100)
+    near, far = process.variances(np.arange(1, 129)), process.variances(np.arange(1, 129) + 128 * 10**9)
+    assert near == pytest.approx(far)
+
+
+def test_unbounded_loses_little_while_the_guess_holds():
+    known, unknown = Schauder(1023), Unbounded(1023)
+    rounds = np.arange(1, 1024)
+    ratio = math.sqrt(unknown.variances(rounds).max() * unknown.l2_squared)
+    assert ratio < 1.25 * math.sqrt(known.variances(rounds).max() * known.l2_squared)
+    doubling = Doubling()
+    assert doubling.variances(rounds).max() > 10 * unknown.variances(rounds).max()
+
+
+@pytest.mark.parametrize("kind", [Tree, Schauder, Bridge, Windowed, Unbounded])
+@pytest.mark.parametrize("bad", [0, -1, 1.5, "8", True, None, 1 << 41])
+def test_bad_horizons(kind, bad):
+    with pytest.raises(InputError, match="whole number of rounds"):
+        kind(bad)
+
+
+@pytest.mark.parametrize("process", [Tree(10), Schauder(10), Bridge(10)])
+@pytest.mark.parametrize("bad", [0, 11, -3])
+def test_rounds_outside(process, bad):
+    with pytest.raises(InputError, match="rounds"):
+        process.variance(bad)
+
+
+@pytest.mark.parametrize("radices", [(3, 5), (2, 2), (16, 16, 2), (1, 16)])
+def test_bad_radices(radices):
+    with pytest.raises(InputError, match="radices"):
+        Bridge(15, radices=radices)
+
+
+def test_sensitivity_knows_two_norms():
+    with pytest.raises(InputError, match="1 or 2"):
+        Schauder(10).sensitivity(3)

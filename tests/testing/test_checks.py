@@ -1,0 +1,329 @@
+"""The checks pass what is right and catch what is planted."""
+
+import warnings
+from fractions import Fraction
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from planted import (
+    ArrivalOrder,
+    DictOrder,
+    FloatSum,
+    FutureDeletions,
+    GrowingState,
+    NoNoise,
+    Reference,
+    SequentialNoise,
+    StaleCache,
+    Tombstones,
+    UnkeyedClock,
+)
+
+import retroact as ra
+from retroact.coins import DiscreteLaplace
+from retroact.ledger.model import Add, Delete, neighbouring, unite_at
+from retroact.noise import Mechanism, Oblivious
+from retroact.statistics import Noisy
+from retroact.testing import (
+    AdaptGame,
+    CheckFailedError,
+    Shape,
+    StreamAlgorithm,
+    check_algorithm,
+    check_bounded_state,
+    check_key,
+    check_no_op_deletions,
+    check_noise_law,
+    check_oblivious,
+    check_order,
+    check_sensitivity,
+    check_state,
+    check_statistic,
+    check_twin,
+    history,
+    neighbouring_pairs,
+    shuffled,
+    strategies,
+    uniting_pairs,
+)
+
+SHAPE = Shape(values=(1e17, 1.0, 2.0, 3.0), rounds=6)
+
+
+def pairs(count=150, seed=1):
+    return list(uniting_pairs(SHAPE, Random(seed), count))
+
+
+def test_generated_pairs_unite_where_they_say_and_differ_before():
+    found = pairs(300)
+    assert all(unite_at(p.one, p.other) == p.unite for p in found)
+    assert sum(p.unite > 1 for p in found) > 100, "too few pairs with a past to forget"
+    assert len({p.unite for p in found}) == 6
+
+
+def test_generated_neighbours_are_neighbours():
+    assert all(neighbouring(a, b) for a, b in neighbouring_pairs(SHAPE, Random(2), 200))
+
+
+def test_shuffling_keeps_the_order_of_events_on_one_id():
+    random = Random(3)
+    for _ in range(200):
+        for updates in history(SHAPE, random):
+            other = shuffled(updates, random)
+            assert sorted(map(repr, other)) == sorted(map(repr, updates))
+            for id in {getattr(u, "id", None) for u in updates} - {None}:
+                assert [u for u in other if getattr(u, "id", None) == id] == [
+                    u for u in updates if getattr(u, "id", None) == id
+                ]
+
+
+def test_a_correct_algorithm_passes():
+    assert "twin" in check_algorithm(Reference, SHAPE, pairs=100)
+
+
+@pytest.mark.parametrize("bug", [FloatSum, SequentialNoise, DictOrder, StaleCache, UnkeyedClock, FutureDeletions])
+def test_the_twin_check_catches(bug):
+    with pytest.raises(CheckFailedError, match="twin check: histories unite at round"):
+        check_twin(bug, pairs())
+
+
+def test_float_sums_remember_the_classic_case():
+    add = lambda v: (Add(v),)  # noqa: E731
+    pair = next(p for p in pairs(1))
+    one = (add(1.0), add(1e17), (Delete(1e17, 2),))
+    other = (add(1.0), (), ())
+    assert unite_at(one, other) == 3
+    with pytest.raises(CheckFailedError):
+        check_twin(FloatSum, [type(pair)(one, other, 3)])
+
+
+def test_tombstones_are_caught_in_the_state():
+    check_twin(Tombstones, pairs(40))  # the answers are right
+    with pytest.raises(CheckFailedError, match="something of the past is kept"):
+        check_state(Tombstones, pairs())
+
+
+def test_growing_state_is_caught():
+    churn = lambda r: (Add(1.0), Add(2.0)) if r % 2 else (Delete(1.0, r - 1), Delete(2.0, r - 1))  # noqa: E731
+    with pytest.raises(CheckFailedError, match="bounded state"):
+        check_bounded_state(GrowingState, churn)
+
+
+def test_remembered_deletions_are_caught():
+    random = Random(4)
+    with pytest.raises(CheckFailedError, match="no-op deletions"):
+        check_no_op_deletions(FutureDeletions, [history(SHAPE, random) for _ in range(300)], SHAPE, random)
+
+
+def test_arrival_order_is_caught():
+    random = Random(5)
+    with pytest.raises(CheckFailedError, match="order within a round"):
+        check_order(ArrivalOrder, [history(SHAPE, random) for _ in range(400)], random)
+
+
+def test_missing_noise_is_caught():
+    with pytest.raises(CheckFailedError, match="no noise"):
+        check_key(NoNoise, history(SHAPE, Random(6)))
+
+
+def spec(delta=0.0, horizon=8, **statistics):
+    return ra.Specification(
+        {"age": ra.Integer(0, 120)}, statistics or {"n": ra.Count()}, epsilon=1.0, delta=delta, horizon=horizon
+    )
+
+
+def test_noise_keyed_by_data_is_caught(monkeypatch):
+    """Retroactive, since equal data give equal noise, and not private: the twin check cannot see it."""
+
+    def of(cls, totals, mechanism, index, round):
+        numerators, denominator = mechanism.draw(1 + (index + int(totals.sum())) % 8)
+        return cls(totals * denominator + numerators, denominator, mechanism, index, round)
+
+    monkeypatch.setattr(Noisy, "of", classmethod(of))
+    shape = Shape(values=((0,), (50,), (120,)), rounds=8)
+    check_twin(lambda key: StreamAlgorithm(spec(), key), uniting_pairs(shape, Random(7), 20))
+    with pytest.raises(ra.VerificationError, match="depends on the data"):
+        check_oblivious(spec(), Random(8))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_wrong_scale_is_caught(monkeypatch, delta):
+    assert check_noise_law(spec(delta), draws=4000)["n"].holds
+    right = Mechanism._calibrate
+
+    def smaller(self, level, unit):
+        law = right(self, level, unit)
+        return DiscreteLaplace(law.scale * Fraction(9, 10)) if delta == 0 else type(law)(law.parameter * Fraction(4, 5))
+
+    monkeypatch.setattr(Mechanism, "_calibrate", smaller)
+    with pytest.raises(ra.VerificationError, match="refuted"):
+        check_noise_law(spec(delta), draws=4000)
+    with pytest.raises(ra.VerificationError, match="costs"):
+        check_sensitivity(spec(delta), Random(9))
+
+
+def test_fresh_noise_each_round_is_caught_by_the_covariance(monkeypatch):
+    right = Mechanism.draw
+
+    def fresh(self, index):
+        self.coins = self.coins.branch(index)
+        return right(self, index)
+
+    monkeypatch.setattr(Mechanism, "draw", fresh)
+    with pytest.raises(ra.VerificationError, match="refuted"):
+        check_noise_law(spec(), draws=4000)
+
+
+def test_noise_of_another_key_is_caught(monkeypatch):
+    right = Noisy.of.__func__
+
+    def of(cls, totals, mechanism, index, round):
+        mechanism.coins = mechanism.coins.branch("other")
+        return right(cls, totals, mechanism, index, round)
+
+    monkeypatch.setattr(Noisy, "of", classmethod(of))
+    with pytest.raises(ra.VerificationError, match="not its noise"):
+        check_noise_law(spec())
+
+
+def test_an_understated_norm_is_caught():
+    class Double(ra.Count):
+        def contribute(self, rows, schema):
+            parts = super().contribute(rows, schema)
+            return type(parts)(parts.row, parts.coordinate, parts.amount * 2)
+
+    with pytest.raises(ra.VerificationError, match="costs"):
+        check_sensitivity(spec(n=Double()), Random(10))
+
+
+SCHEMA = {
+    "country": ra.Category(["DE", "FR"]),
+    "amount": ra.Number(-10, 500, step=0.01),
+    "age": ra.Integer(0, 120),
+    "member": ra.Boolean(),
+    "place": ra.Vector(2, radius=1, step=0.01),
+    "note": ra.Text(),
+}
+STATISTICS = {
+    "count": ra.Count(),
+    "count, tree": ra.Count(noise="tree"),
+    "count, schauder": ra.Count(noise="schauder"),
+    "count, bridge": ra.Count(noise="bridge"),
+    "count, window": ra.Count(window=3),
+    "count, every": ra.Count(every=2),
+    "count, where": ra.Count(where={"note": ["a", ""], "age": {"min": 18}}),
+    "sum": ra.Sum("amount"),
+    "sum, window and every": ra.Sum("amount", window=3, every=2),
+    "sum of booleans": ra.Sum("member"),
+    "vector sum": ra.Sum("place"),
+    "mean": ra.Mean("age"),
+    "variance": ra.Variance("amount"),
+    "groups": ra.GroupBy(["country", "member"], ra.Count()),
+    "means by group": ra.GroupBy("country", ra.Mean("age", window=4)),
+    "mapped": ra.Count().map(lambda v: round(v, -1), name="tens"),
+    "mapped with coins": ra.Count().map(
+        lambda v, shared, fresh: v + int(fresh.words([0], [0]).block(0)[0][0, 0] % 7), name="jitter", coins=True
+    ),
+    "query": ra.LinearQuery(
+        lambda c: np.stack([c["age"] < 18, c["age"] >= 65, c["country"] == 0], axis=1).astype(int),
+        size=3, norm1=2, norm2=2, name="ages",
+    ),
+}  # fmt: skip
+NO_HORIZON = {"count, tree"}
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_every_statistic_passes_every_check(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ra.HorizonWarning)
+        ran = check_statistic(
+            STATISTICS[name], SCHEMA, pairs=6, draws=2000, horizons=(8,) if name in NO_HORIZON else (8, None)
+        )
+    assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state"} <= set(ran)
+
+
+@pytest.mark.parametrize("noise", ["paper", "doubling", "own"])
+def test_reference_forms_pass_the_checks(noise):
+    own = Oblivious(DiscreteLaplace(50), "fifty", epsilon=0.02)
+    statistic = ra.Count(noise=own if noise == "own" else noise)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ra.HorizonWarning)
+        check_statistic(statistic, SCHEMA, pairs=8, draws=0, horizons=(None,) if noise == "doubling" else (8,))
+
+
+def every_statistic(delta):
+    return ra.Specification(
+        SCHEMA, {n: s for n, s in STATISTICS.items() if "mapped" not in n}, epsilon=8.0, delta=delta, horizon=6
+    )
+
+
+TWO_VALUES = (("DE", 1.5, 30, True, (0.5, 0.5), "a"), ("FR", -10, 90, False, (0, -1), "é"))
+
+
+@settings(deadline=None)
+@given(strategies.uniting_pairs(Shape(values=TWO_VALUES, rounds=6)))
+def test_twin_check_by_hypothesis(pair):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ra.HorizonWarning)
+        check_twin(lambda key: StreamAlgorithm(EVERYTHING, key), [pair], keys=(1,))
+
+
+EVERYTHING = every_statistic(1e-6)
+
+
+@settings(deadline=None, max_examples=50)
+@given(strategies.neighbouring_pairs(Shape(values=("a", "b"), rounds=4)))
+def test_hypothesis_neighbours(pair):
+    assert neighbouring(*pair)
+
+
+@pytest.mark.slow
+def test_ten_thousand_pairs():
+    """Every statistic at once, 10,000 random uniting pairs: no byte differs."""
+    from retroact.testing import values_of
+
+    shape = Shape(values_of(ra.Schema(SCHEMA), Random(0)), rounds=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ra.HorizonWarning)
+        compared = check_twin(
+            lambda key: StreamAlgorithm(EVERYTHING, key), uniting_pairs(shape, Random(11), 10_000), keys=(1,)
+        )
+    assert compared > 20_000
+
+
+class Curious:
+    """Adds while the answers look low, and challenges in the round after the first high one."""
+
+    def __init__(self, challenge):
+        self.challenge = challenge
+        self.done = False
+
+    def updates(self, round, answers):
+        challenge = None
+        if answers and not self.done and round > 2:
+            challenge, self.done = self.challenge(round), True
+        return ([Add((30,))] if len(answers) % 2 else []), challenge
+
+
+@pytest.mark.parametrize("challenge", [lambda r: Add((120,)), lambda r: Delete((30,), 2)], ids=["addition", "deletion"])
+def test_the_adaptive_game_differs_by_one_interval(challenge):
+    """Under one key the two worlds' answers differ by the challenge alone, until they agree again."""
+    game = lambda: AdaptGame(lambda key: StreamAlgorithm(spec(), key), Curious(challenge), rounds=6)  # noqa: E731
+    zero, one = (game().play(world, ra.Key.for_testing(3)) for world in (0, 1))
+    assert zero.challenges == one.challenges
+    differs = [a != b for a, b in zip(zero.answers, one.answers, strict=True)]
+    assert differs == [False, False, True, True, True, True]
+
+
+def test_the_game_refuses_a_second_challenge():
+    class Greedy:
+        def updates(self, round, answers):
+            return [], Add((1,)) if round < 3 else Delete((1,), 1)
+
+    make = lambda key: StreamAlgorithm(spec(), key)  # noqa: E731
+    with pytest.raises(ra.InputError, match="one challenge"):
+        AdaptGame(make, Greedy(), rounds=3).play(0, ra.Key.for_testing(1))
+    with pytest.raises(ra.InputError, match="one challenge of a kind"):
+        AdaptGame(make, Greedy(), rounds=3, challenges="each").play(0, ra.Key.for_testing(1))
