@@ -35,7 +35,7 @@ every_world = pytest.mark.parametrize("world", WORLDS)
 
 
 @every_world
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_equal_data_after_every_round(world: str, data: st.DataObject) -> None:
     schema, values = WORLDS[world]

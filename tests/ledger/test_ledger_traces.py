@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ledger_histories import WORLDS, check_internals, contents, histories, play
 
 from retroact.errors import InputError
-from retroact.ledger import Ledger, Updates
+from retroact.ledger import Change, Ledger, Updates
 from retroact.ledger.multiset import Multiset
 from retroact.ledger.registers import Registers
 from retroact.schema import Integer, Rows, Schema, Text
@@ -190,6 +190,23 @@ def test_a_round_that_fails_changes_nothing_and_can_be_repeated(failing, monkeyp
     assert ledger.state() == again.state()
 
 
+def test_whoever_is_told_of_a_change_before_it_is_made_can_prevent_it() -> None:
+    ledger, updates = populated(), with_secrets(Updates(SCHEMA), 2)
+    told = []
+
+    def refuse(change: Change) -> None:
+        told.append((change.added, len(ledger)))
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        ledger.apply(2, updates, before=refuse)
+    assert told == [(5, 40)]
+    check_internals(ledger)
+    assert_no_trace(ledger)
+    assert ledger.state() == populated().state()
+    assert ledger.apply(2, updates, before=lambda change: None).added == 5
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -244,7 +261,7 @@ def test_states_of_another_version_or_schema_are_refused() -> None:
         Ledger.from_state(Schema({"t": Text(), "n": Integer(0, 5)}), populated().state())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_a_spoilt_state_is_refused_or_is_a_state(data: st.DataObject) -> None:
     state = msgspec.msgpack.decode(populated().state())

@@ -37,15 +37,14 @@ def test_gaussian_variance_is_sensitivity_over_mu_and_a_little_more():
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0, 30.0])
-def test_large_budgets_refine_the_lattice(epsilon):
-    """The noise stays at least four times as coarse as the L2 sensitivity on its lattice."""
+@pytest.mark.parametrize("process", [Schauder(255), Bridge(255), Tree(255), Windowed(16, inner=Bridge)], ids=repr)
+def test_large_budgets_refine_the_lattice(process, epsilon):
+    """The noise stays at least four times as coarse as the shifts, and as what no round can see, on its lattice."""
     share = split(epsilon, 1e-6, {"a": "gaussian"}, {})["a"]
-    process = Schauder(255)
     made = mechanism(process, share)
     law = made.law(0, 1)
-    assert law.parameter >= 16 * process.l2_squared
-    _, denominator = made.draw(1)
-    fineness = (denominator // process.length) ** 2
+    assert law.parameter >= 16 * max(process.l2_squared, process.kernel_squared)
+    fineness = made.refinement**2
     assert Fraction(1) <= law.parameter / fineness / (process.l2_squared / share.amount) < Fraction(1007, 1000)
 
 

@@ -85,6 +85,29 @@ def test_a_wrong_claim_would_be_caught():
         brute_force(Cheap(15), 15)
 
 
+@pytest.mark.parametrize("process", [Tree(16), Schauder(15), Bridge(15, radices=(4, 4)), Bridge(15)], ids=repr)
+def test_what_no_round_can_see(process):
+    """The kernel of the map from nodes to rounds: trivial for trees, "all children of a parent" for bridges."""
+    terms = process.terms(np.arange(1, process.horizon + 1))
+    nodes = sorted({(a, b) for row in range(process.horizon) for a, b, _ in _triples(terms.of(row))})
+    matrix = np.zeros((process.horizon, len(nodes)))
+    for row in range(process.horizon):
+        for level, index, weight in _triples(terms.of(row)):
+            matrix[row, nodes.index((level, index))] = weight
+    rank = np.linalg.matrix_rank(matrix)
+    if not process.kernel_squared:
+        assert rank == len(nodes)
+        return
+    families = {}
+    for level, index in nodes:
+        families.setdefault((level, index // process.radices[level]), []).append((level, index))
+    for family in families.values():
+        together = matrix[:, [nodes.index(node) for node in family]].sum(axis=1)
+        assert not together.any()
+        assert len(family) <= process.kernel_squared
+    assert rank + len(families) == len(nodes)
+
+
 def test_powers_of_two_have_the_known_closed_form():
     assert [Tree(1 << k).l1 for k in range(2, 12)] == [2 * k - 1 for k in range(2, 12)]
 

@@ -88,7 +88,7 @@ def test_discrete_gaussian_tree_against_the_oracle():
         made = Mechanism(
             process, share, units=(1,), norm1=Fraction(1), norm2_squared=Fraction(1), coins=Coins(bytes(32))
         )
-        fineness = made.draw(1)[1] // process.length
+        fineness = made.refinement
         sigma = math.sqrt(made.law(0, 1).parameter)
         one = losses.from_discrete_gaussian_mechanism(sigma, sensitivity=fineness, value_discretization_interval=1e-5)
         two = losses.from_discrete_gaussian_mechanism(

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from retroact.cli.events import OPS, ROLES, Block, ColumnReader, Event, Op, Records, Roles, located
+from retroact.cli.events import EVERY_RECORD, OPS, ROLES, Block, ColumnReader, Event, Op, Records, Roles, located
 from retroact.cli.files import Source, not_utf8
 from retroact.errors import InputError
-from retroact.schema import Boolean, Field, Number, Schema, Vector
+from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
 from retroact.schema.messages import mismatch, show
 
 ROWS = 4096
@@ -143,15 +143,17 @@ def _whole(cell: str, place: str) -> int | None:
 
 
 def cell_readers(schema: Schema) -> dict[str, ColumnReader]:
-    """For each field: from the cells of a column to values. What is no value stays as it is, for the field to refuse."""
-    return {name: _column_reader(field) for name, field in schema.fields.items()}
+    """For each field, from cells to values. A cell that is no value stays as it is, for the field to refuse."""
+    return {name: _column_reader(field) for name, field in schema.fields.items() if name != EVERY_RECORD}
 
 
 def _column_reader(field: Field) -> ColumnReader:
     # an empty cell is a missing value, unless it is a value of the field itself
     empty = "" if field.missing != "skip" and _accepts(field, "") else None
     if isinstance(field, Number):
-        return lambda cells: _numbers(cells, empty)
+        return lambda cells: _numbers(cells, float, empty)
+    if isinstance(field, Integer):
+        return lambda cells: _numbers(cells, int, empty)
     if isinstance(field, Boolean):
         words = {"1": True, "0": False, "": empty}
         return lambda cells: [words.get(cell, cell) for cell in cells]
@@ -168,15 +170,15 @@ def _accepts(field: Field, value: object) -> bool:
     return True
 
 
-def _numbers(cells: list[str], empty: str | None) -> list[Any]:
-    """As floats where that is exact for all of them, which are quicker to encode; as text otherwise.
+def _numbers(cells: list[str], kind: type[float] | type[int], empty: str | None) -> list[Any]:
+    """As numbers where that is exact for all of them, which are quicker to encode; as text otherwise.
 
-    >>> _numbers(["12.50", "3"], None), _numbers(["1.5", "nan"], None), _numbers(["0.1234567890123456789"], None)
-    ([12.5, 3.0], ['1.5', 'nan'], ['0.1234567890123456789'])
+    >>> _numbers(["12.50", "3"], float, None), _numbers(["1.5", "nan"], float, None)
+    ([12.5, 3.0], ['1.5', 'nan'])
     """
     if max(map(len, cells)) <= _FLOAT_DIGITS and _DECIMAL.issuperset("".join(cells)):
         with suppress(ValueError):
-            return list(map(float, cells))
+            return list(map(kind, cells))
     return [cell or empty for cell in cells]
 
 

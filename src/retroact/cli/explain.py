@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from retroact.cli.console import console_for
+from retroact.cli.console import console_for, message
 from retroact.cli.options import Asked
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ def explain_command(asked: Asked, *, subject_records: int) -> None:
     for title, paragraphs in sections(asked.specification(), subject_records):
         console.print(title, style="bold", markup=False)
         for paragraph in paragraphs:
-            console.print(_indented(paragraph))
+            lines = wrap(paragraph, console.width, initial_indent="  • ", subsequent_indent="    ")
+            message(console, "\n".join(lines))
         console.print()
 
 
@@ -80,8 +82,9 @@ def _life(guarantee: Guarantee) -> str:
         "A record's whole life. From its addition to its deletion a record counts during one interval of rounds, so "
         f"adding it and deleting it later costs {_budget(whole)} together, as one operation does."
     )
+    text += f" A new value under the same id is two operations, a deletion and an addition: {_budget(twice)}."
     if guarantee.promises:
-        text += f" Promised: {'; '.join(guarantee.promises)} ({_budget(twice)})."
+        text += f" Promised: {'; '.join(guarantee.promises)} (and then {_budget(twice)})."
     return text
 
 
@@ -101,10 +104,3 @@ def _adaptive(guarantee: Guarantee) -> str:
 
 def _budget(guarantee: Guarantee) -> str:
     return f"ε = {guarantee.epsilon:.4g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")
-
-
-def _indented(paragraph: str) -> object:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    return Padding(Text(f"• {paragraph}"), (0, 0, 0, 2))

@@ -30,11 +30,14 @@ class JsonLines:
         self.source = source
         self.schema = schema
         self.records = records
-        self.roles = roles
+        self.roles = Roles()
+        """What the first record has."""
         self.ignored: tuple[str, ...] = ()
         self.plain = False
+        self._named = roles
+        self._known = Roles() if roles is None else roles.known(schema.fields)
         self._native = msgspec.json.Decoder(records.event).decode
-        self._parse_plain = None if roles is None else _plain_parser(records, roles, roles.known(schema.fields))
+        self._parse_plain = None if roles is None else _plain_parser(records, roles, self._known)
 
     def __iter__(self) -> Iterator[Block]:
         line = 1
@@ -47,10 +50,10 @@ class JsonLines:
                 for number, text in enumerate(lines, line):
                     try:
                         event = (parse or self._native)(text)
-                    except _REFUSED as error:
+                    except _REFUSED:
                         if not text.strip():
                             continue
-                        event = self._by_hand(text, number, error)
+                        event = self._by_hand(text, number)
                     block.events.append(event)
                     block.lines.append(number)
             except InputError:
@@ -72,22 +75,28 @@ class JsonLines:
             return self._native
         if not isinstance(value, dict):
             return self._native
-        record = value.get("record") if "op" in value else value
-        self.plain = self._parse_plain is not None and "op" not in value
+        self.plain = self._is_plain(value)
+        record = value if self.plain else value.get("record")
+        if self.plain:
+            self.roles = Roles(**{role: column for role, column in self._known.items() if column in value})
         if not self.records.strict and isinstance(record, dict):
-            needed = {*self.records.names, *(column for _, column in self._known() if self.plain)}
+            needed = {*self.records.names, *(column for _, column in self.roles.items())}
             self.ignored = tuple(key for key in record if key not in needed)
         return self._parse_plain if self.plain and self._parse_plain else self._native
 
-    def _known(self) -> list[tuple[str, str]]:
-        return [] if self.roles is None else self.roles.known(self.schema.fields).items()
+    def _is_plain(self, value: Mapping[str, Any]) -> bool:
+        return self._parse_plain is not None and ("op" not in value or "op" in self._columns())
 
-    def _by_hand(self, text: bytes, line: int, error: Exception) -> Event:
+    def _columns(self) -> set[str]:
+        """All that a plain record is asked for."""
+        return {*self.records.names, *(column for _, column in self._known.items())}
+
+    def _by_hand(self, text: bytes, line: int) -> Event:
         try:
             value = self._value(text)
             if not isinstance(value, dict):
                 raise mismatch('an object such as {"op": "add", "record": {...}}', value, None)
-            if self._parse_plain is not None and "op" not in value:
+            if self._parse_plain is not None and self._is_plain(value):
                 self._check_plain(value)
                 return self._parse_plain(text)
             self._check_native(value)
@@ -122,19 +131,15 @@ class JsonLines:
 
     def _check_plain(self, value: Mapping[str, Any]) -> None:
         self._check_record({name: value[name] for name in self.records.columns_read if name in value})
-        for role, column in self._known():
-            if column not in value and self.roles is not None and getattr(self.roles, role) is not None:
+        for role, column in self._known.items():
+            if column not in value and self._named is not None and getattr(self._named, role):
                 raise InputError(f"expected {show(column)}, the {role} of the record, got none")
             _check_role(role, value.get(column), column)
 
     def _check_native(self, value: Mapping[str, Any]) -> None:
         if "op" not in value:
-            hint = (
-                "; plain records are read with options such as --count in place of --spec"
-                if self.records.strict
-                else ""
-            )
-            raise InputError(f'expected "op" with one of {", ".join(OPS)}, got none{hint}')
+            hint = "plain records are read with options such as --count in place of --spec"
+            raise InputError(f'expected "op" with one of {", ".join(OPS)}, got none; {hint}')
         if value["op"] not in OPS:
             raise mismatch(f"one of {', '.join(OPS)}", value["op"], "op")
         for key in value:
@@ -157,15 +162,15 @@ class JsonLines:
 def _plain_parser(records: Records, named: Roles, known: Roles) -> Callable[[bytes], Event]:
     """From a plain record to an event. Columns that options name must be there, others called so may be."""
     extra: list[tuple[str, Any, Any]] = []
-    if "op" not in records.names and "op" not in dict(known.items()).values():
+    if "op" not in (*records.names, *(column for _, column in known.items())):
         extra.append(("op", Any, msgspec.UNSET))
     where: dict[str, str] = {}
     for role, column in known.items():
         where[role] = records.attributes.get(column, f"{role}_")
         if column not in records.attributes:
             kind = Name | None if role in ("id", "subject") else int | None
-            required = getattr(named, role) is not None
-            extra.append((f"{role}_", kind, msgspec.field(name=column, **({} if required else {"default": None}))))
+            default = msgspec.NODEFAULT if getattr(named, role) else None
+            extra.append((f"{role}_", kind, msgspec.field(name=column, default=default)))
     plain = msgspec.defstruct("PlainRecord", extra, bases=(records.row,), kw_only=True, gc=False)
     decode = msgspec.json.Decoder(plain).decode
     id_, subject, stamp, round_ = (where.get(role, "_absent") for role in ROLES)
@@ -201,4 +206,6 @@ def _reason(error: Exception) -> tuple[str, int | None]:
     found = _BYTE.match(str(error))
     if found is None:
         return str(error), None
-    return found[1][:1].lower() + found[1][1:], None if found[2] is None else int(found[2])
+    reason = found[1][:1].lower() + found[1][1:]
+    # of trailing characters it names the second
+    return reason, None if found[2] is None else int(found[2]) - (reason == "trailing characters")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,15 +61,19 @@ def run(
     window: o.WindowOption = None,
     every: o.EveryOption = None,
     id: Annotated[
-        str | None, typer.Option("--id", metavar="COLUMN", help="The id of a record.", rich_help_panel=_COLUMNS)
+        str | None, typer.Option("--id", metavar="COLUMN", help="The id of a record (id).", rich_help_panel=_COLUMNS)
     ] = None,
     subject: Annotated[
         str | None,
-        typer.Option("--subject", metavar="COLUMN", help="Whom a record belongs to.", rich_help_panel=_COLUMNS),
+        typer.Option(
+            "--subject", metavar="COLUMN", help="Whom a record belongs to (subject).", rich_help_panel=_COLUMNS
+        ),
     ] = None,
     round: Annotated[
         str | None,
-        typer.Option("--round", metavar="COLUMN", help="The number of its round, from 1.", rich_help_panel=_COLUMNS),
+        typer.Option(
+            "--round", metavar="COLUMN", help="Its round, from 1 (round); '' for none.", rich_help_panel=_COLUMNS
+        ),
     ] = None,
     rounds: Annotated[
         int | None, typer.Option("--rounds", min=1, help="Close empty rounds up to this one at the end.")
@@ -223,8 +226,4 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
         message(console_for("stderr"), f"error: {error}", "red")
         sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # whoever read the output has seen enough; what Python would flush at the end has nowhere to go
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(141)
     sys.exit(0)

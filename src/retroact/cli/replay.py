@@ -111,21 +111,19 @@ class Replay:
         self._open = True
         stream, columns = self.stream, self._records.columns
         try:
-            for events, ids in (
-                (self._additions, None),
-                (self._placements, [event.id for event in self._placements]),
-            ):
+            for events, ids in ((self._additions, None), (self._placements, _ids(self._placements))):
                 if events:
                     data = columns([event.record for event in events])
-                    stream.add(data, id=ids, subject=_subjects(events), stamp=_stamps(events, stream.round))  # type: ignore[arg-type]
+                    stream.add(data, id=ids, subject=_subjects(events), stamp=_stamps(events, stream.round))
             if self._emptied:
-                stream.delete(id=[event.id for event in self._emptied])  # type: ignore[misc]
+                stream.delete(id=_ids(self._emptied))
             if self._deletions:
                 data = columns([event.record for event in self._deletions])
                 stamps = _stamps(self._deletions, stream.round)
                 stream.delete(data, stamp=stamps, subject=_subjects(self._deletions))
             if self._erasures:
-                stream.erase(subject=[event.subject for event in self._erasures])  # type: ignore[misc]
+                subjects: list[Any] = [event.subject for event in self._erasures]
+                stream.erase(subject=subjects)
         except InputError as error:
             self._name_the_line(error, until)
         self._handed_over = until
@@ -152,7 +150,9 @@ class Replay:
             ids = None if event.id is None else [event.id]
             self.stream.add([record], id=ids, subject=[event.subject], stamp=event.stamp)
         elif event.op == "erase":
-            self.stream.erase(subject=[event.subject])  # type: ignore[list-item]
+            if event.subject is None:
+                raise InputError("expected a subject to erase, got none", place="subject")
+            self.stream.erase(subject=[event.subject])
         else:
             data = None if record is None else [record]
             self.stream.delete(data, stamp=event.stamp, id=event.id, subject=event.subject)
@@ -203,6 +203,10 @@ class Replay:
             place = error.place.removesuffix("row 1").removesuffix(", ") or None
             error = InputError(error.message, place=place)
         return located(error, f"{self._name}:{self._block.lines[position]}")
+
+
+def _ids(events: Iterable[Event]) -> list[Any]:
+    return [event.id for event in events]
 
 
 def _subjects(events: Iterable[Event]) -> list[Any] | None:

@@ -43,7 +43,7 @@ class Report:
         kind = source.format if reader.plain else "native JSON lines"
         fields = [f"{name} {field!r}" for name, field in spec.schema.fields.items() if name != EVERY_RECORD]
         self.line(f"{source.name}: {kind}; fields: {', '.join(fields) or 'none needed'}")
-        if reader.plain and reader.roles is not None:
+        if reader.plain:
             self.line(f"columns: {_roles(reader.roles)}")
         if not reader.records.strict and reader.ignored:
             self.line(f"note: ignored, as no statistic needs them: {', '.join(map(show, reader.ignored))}")

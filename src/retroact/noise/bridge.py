@@ -88,6 +88,11 @@ class Bridge(Process):
     def l2_squared(self) -> Fraction:
         return self.l1
 
+    @property
+    def kernel_squared(self) -> Fraction:
+        """All children of one parent up by one: walk and ramp cancel."""
+        return Fraction(max(self.radices))
+
     def _span(self, level: int) -> int:
         span = 1
         for k in self.radices[:level]:

@@ -22,13 +22,18 @@ import numpy.typing as npt
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law, integer_cells
 from ..errors import InputError
 from ..privacy import FINENESS, Share, discreteness
-from .process import Process, Terms
+from .process import Process
 from .tails import Summand, Tail
 from .tree import Tree
 
 # A sample of scale b is beyond 128 b with probability below 2^-180; the bound decides how products are computed.
 REACH = 128
 HEADROOM = 1 << 62
+# Rounds times coordinates that are computed at once.
+BLOCK = 64
+INDEX_BITS = 48
+
+Integers = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,16 @@ class Oblivious:
         """(2m epsilon, 2m delta): Theorem "linear", part 2."""
         factor = 2 * Tree(horizon).height
         return factor * Fraction(self.epsilon), factor * Fraction(self.delta)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The noise of some rounds in a row: rounds by coordinates, and the variance for each unit."""
+
+    first: int
+    numerators: Integers
+    denominator: int
+    variances: dict[int, npt.NDArray[np.float64]]
 
 
 class Mechanism:
@@ -71,6 +86,7 @@ class Mechanism:
         self._cells = integer_cells(len(units))
         self._groups = {unit: np.flatnonzero(np.asarray(units, dtype=object) == unit) for unit in dict.fromkeys(units)}
         self._refinement, self._inflation = self._lattice(min(units))
+        self._latest: _Block | None = None
         self._laws: dict[tuple[int, Fraction], Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
 
@@ -78,39 +94,67 @@ class Mechanism:
     def size(self) -> int:
         return len(self._cells)
 
-    def draw(self, round: int) -> tuple[npt.NDArray[np.int64] | npt.NDArray[np.object_], int]:
+    @property
+    def refinement(self) -> int:
+        """How many times finer than the data the lattice of the noise is."""
+        return 1 << self._refinement
+
+    def draw(self, round: int) -> tuple[Integers, int]:
         """Integer noise for every coordinate, and the denominator it is over."""
-        terms = self.process.at(round)
-        denominator = terms.denominator << self._refinement
-        out = np.zeros(self.size, dtype=object)
-        wide = False
-        for coordinates, nodes, law in self._parts(terms):
-            weights = terms.weights[nodes]
-            samples = law.sample(self.coins.words(terms.levels[nodes], terms.indices[nodes], self._cells[coordinates]))
-            reach = REACH * max(1.0, law.variance**0.5) * float(np.abs(weights).sum())
-            if reach < HEADROOM:
-                out[coordinates] += weights @ samples
-            else:
-                wide = True
-                out[coordinates] += weights.astype(object) @ samples.astype(object)
-        return (out if wide else out.astype(np.int64)), denominator
+        block = self._block(round)
+        return block.numerators[round - block.first], block.denominator << self._refinement
+
+    def variances(self, round: int) -> npt.NDArray[np.float64]:
+        """Of the noise of every coordinate."""
+        block = self._block(round)
+        out = np.empty(self.size)
+        for unit, coordinates in self._groups.items():
+            out[coordinates] = block.variances[unit][round - block.first]
+        return out
 
     def tail(self, round: int, coordinate: int) -> Tail:
         """The exact law of the noise of one coordinate in one round."""
         terms = self.process.at(round)
+        unit = next(unit for unit, coordinates in self._groups.items() if coordinate in coordinates)
         denominator = terms.denominator << self._refinement
-        parts = [p for p in self._parts(terms) if coordinate in p[0]]
-        spacing = math.gcd(*(int(w) for w in terms.weights)) / denominator
-        return Tail([Summand.of(law, terms.weights[nodes], denominator) for _, nodes, law in parts], spacing)
+        laws = [self.law(level, unit) for level in terms.levels.tolist()]
+        parts = [
+            Summand.of(law, terms.weights[[other is law for other in laws]], denominator) for law in dict.fromkeys(laws)
+        ]
+        return Tail(parts, math.gcd(*terms.weights.tolist()) / denominator)
 
-    def variances(self, round: int) -> npt.NDArray[np.float64]:
-        terms = self.process.at(round)
-        denominator = terms.denominator << self._refinement
-        out = np.zeros(self.size)
-        for coordinates, nodes, law in self._parts(terms):
-            weights = terms.weights[nodes] / denominator
-            out[coordinates] += float(weights @ weights) * law.variance
-        return out
+    def _block(self, round: int) -> _Block:
+        """Rounds are computed in blocks that are fixed by their numbers: the noise of later rounds is known anyway."""
+        length = max(1, BLOCK // self.size)
+        first = max(1, round // length * length)
+        block = self._latest
+        if block is None or block.first != first:
+            last = round // length * length + length - 1
+            block = self._latest = self._compute(first, min(last, self.process.horizon or last))
+        return block
+
+    def _compute(self, first: int, last: int) -> _Block:
+        terms = self.process.terms(np.arange(first, last + 1))
+        used = terms.weights != 0
+        nodes, where = np.unique((terms.levels << INDEX_BITS) + terms.indices, return_inverse=True)
+        levels, indices = nodes >> INDEX_BITS, nodes & ((1 << INDEX_BITS) - 1)
+        where = where.reshape(used.shape)
+        numerators: Integers = np.zeros((last - first + 1, self.size), dtype=np.int64)
+        variances = {}
+        squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
+        for unit, coordinates in self._groups.items():
+            by_level = {level: self.law(level, unit) for level in np.unique(terms.levels[used]).tolist()}
+            size = np.array([by_level[level].variance if level in by_level else 0.0 for level in levels.tolist()])
+            variances[unit] = (squares * size[where]).sum(axis=1)
+            reach = REACH * max(1.0, size.max(initial=0.0) ** 0.5) * float(np.abs(terms.weights).sum(axis=1).max())
+            samples: Integers = np.zeros((len(nodes), len(coordinates)), dtype=np.int64)
+            for law in dict.fromkeys(by_level.values()):
+                own = np.flatnonzero([by_level.get(level) is law for level in levels.tolist()])
+                samples[own] = law.sample(self.coins.words(levels[own], indices[own], self._cells[coordinates]))
+            if reach >= HEADROOM:
+                numerators, samples = numerators.astype(object), samples.astype(object)
+            numerators[:, coordinates] = (terms.weights[:, :, None] * samples[where]).sum(axis=1)
+        return _Block(first, numerators, terms.denominator, variances)
 
     def law(self, level: int, unit: int) -> Law:
         """The law of the nodes of a level, in the lattice of the noise."""
@@ -136,18 +180,9 @@ class Mechanism:
     def _lattice(self, unit: int) -> tuple[int, Fraction]:
         if self._oblivious is not None or self.share.kind == "pure":
             return 0, Fraction(1)
-        coarseness = unit**2 * self._norm2_squared / self.share.amount
+        sensitivity = self.process.l2_squared
+        variance = unit**2 * self._norm2_squared * sensitivity / self.share.amount
         refinement = 0
-        while coarseness * 4**refinement < FINENESS**2:
+        while variance * 4**refinement < FINENESS**2 * max(sensitivity, self.process.kernel_squared):
             refinement += 1
-        return refinement, discreteness(coarseness * 4**refinement)
-
-    def _parts(self, terms: Terms) -> list[tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Law]]:
-        """(coordinates, nodes, law) for every group of equal laws."""
-        parts = []
-        for unit, coordinates in self._groups.items():
-            laws = [self.law(level, unit) for level in terms.levels.tolist()]
-            for law in dict.fromkeys(laws):
-                nodes = np.array([i for i, other in enumerate(laws) if other is law])
-                parts.append((coordinates, nodes, law))
-        return parts
+        return refinement, discreteness(variance * 4**refinement / sensitivity)

@@ -84,6 +84,12 @@ class Process(ABC):
     def l2_squared(self) -> Fraction:
         """max over intervals of sum shift^2 / spread(level, 2)."""
 
+    @property
+    def kernel_squared(self) -> Fraction:
+        """The squared length, in spreads, of the longest vector of a basis of node values that no round can see. Gaussian
+        noise must be coarse beside it too (docs/proofs.md, 3a). Processes with as many nodes as rounds have none."""
+        return Fraction(0)
+
     def spread(self, level: int, p: int) -> Fraction:
         """How much larger the noise of a level is than the unit: as a scale for p = 1, as a variance for p = 2."""
         return Fraction(1)

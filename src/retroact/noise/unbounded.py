@@ -99,5 +99,10 @@ class Unbounded(Process):
     def l2_squared(self) -> Fraction:
         return Fraction(1)
 
+    @property
+    def kernel_squared(self) -> Fraction:
+        """Of all epochs: a bridge has radices up to 64, and its spread is above 2."""
+        return Fraction(32) if self._inner is Bridge else Fraction(0)
+
     def __repr__(self) -> str:
         return f"Unbounded({self.guess}, inner={self._inner.__name__})"

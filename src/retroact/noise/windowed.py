@@ -83,5 +83,9 @@ class Windowed(Process):
         # Adjacent blocks: every level of both trees moves by one, and the border.
         return max(self.inner.l2_squared, Fraction(2 * self.inner.levels + 1))
 
+    @property
+    def kernel_squared(self) -> Fraction:
+        return Fraction(0) if self.inner is None else self.inner.kernel_squared
+
     def __repr__(self) -> str:
         return f"Windowed({self.window}, inner={type(self.inner).__name__})"

@@ -15,7 +15,8 @@ from .noisy import Answer, Noisy, symmetric
 
 class Sum(Linear):
     """**Privacy.** A record contributes its lattice value, at most max(|lower|, |upper|); a vector at most its radius
-    in the second norm (in lattice steps, rounding included). **Retroactivity.** Theorem "linear" with F the row of values.
+    in the second norm (in lattice steps, rounding included). **Retroactivity.** Theorem "linear" with F the row of
+    values.
 
     >>> Sum("amount")
     Sum(field='amount')

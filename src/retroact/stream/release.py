@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +43,8 @@ class Release:
 
     def encode(self) -> bytes:
         """Everything that the noise decides, exactly: equal for equal key, round and surviving data."""
-        exact = [str(n) for n in self.numerators], str(self.denominator)
+        common = math.gcd(self.denominator, *self.numerators)
+        exact = [str(n // common) for n in self.numerators], str(self.denominator // common)
         return msgspec.json.encode([self.round, self.statistic, plain(self.value), plain(self.standard_error), exact])
 
     def __eq__(self, other: object) -> bool:

@@ -2,8 +2,8 @@
 
 World 0 has the challenge update, world 1 does not; privacy says that the adversary's view hardly tells them apart. With
 ``challenges="one"`` there is one challenge, an addition or a deletion, as in the definition of neighbours: the
-guarantee is that of one operation. With ``challenges="each"`` there may be one of each kind, as the game is written in the paper;
-then two intervals differ and the guarantee is that of two operations.
+guarantee is that of one operation. With ``challenges="each"`` there may be one of each kind, as the game is written
+in the paper; then two intervals differ and the guarantee is that of two operations.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _cost(mechanism: Mechanism, units: tuple[int, ...], moved: npt.NDArray[np.in
     vector = moved[first]
     if not (moved[first : last + 1] == vector).all():
         raise VerificationError(f"sensitivity: one operation changed more than one interval of {shown}")
-    refinement = mechanism.draw(1)[1] // mechanism.process.at(1).denominator
+    refinement = mechanism.refinement
     shift = difference(mechanism.process.shift(first), mechanism.process.shift(last + 1))
     cost = Fraction(0)
     for coordinate, amount in enumerate(vector.tolist()):

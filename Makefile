@@ -1,0 +1,42 @@
+# `make test` and `make demo` work on a fresh machine: they make their own environment from the hash lock.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+# as many workers as cores
+WORKERS ?= auto
+
+.PHONY: test test-slow lint demo bench lock clean
+
+$(STAMP): pyproject.toml requirements/core.txt requirements/dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/core.txt -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $(STAMP)
+
+test: $(STAMP) lint
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+demo: $(STAMP)
+	$(BIN)/retroact demo
+
+bench: $(STAMP)
+	for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+# Needs uv. Hashes only: no address of any registry goes into the files.
+lock:
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		pyproject.toml -o requirements/core.txt
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		-c requirements/core.txt requirements/dev.in -o requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis retroact-demo.html

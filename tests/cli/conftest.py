@@ -1,0 +1,3 @@
+from cli_program import folder, program
+
+__all__ = ["folder", "program"]

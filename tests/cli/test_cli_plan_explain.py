@@ -1,0 +1,100 @@
+"""`retroact plan` and `retroact explain`: numbers as the library has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_program import Program
+
+import retroact as ra
+from retroact.cli.options import read_toml
+
+OPTIONS = ("--count", "--sum", "amount:0..500", "--horizon", 100, "--delta", 1e-6)
+
+
+def specification(folder: Path) -> ra.Specification:
+    return ra.Specification.from_dict(read_toml(folder / "shop.toml"))
+
+
+def test_plan_of_a_file(program: Program, folder: Path) -> None:
+    ended = program("plan", "shop.toml", "--records", 500, "--json")
+    assert ended.code == 0, ended.err
+    expected = ra.plan(specification(folder), 500)
+    assert json.loads(ended.out) == json.loads(json.dumps(expected.to_dict()))
+    table = program("plan", "shop.toml", "--records", 500).out
+    assert expected.guarantee.text in table
+    for row in expected.rows:
+        assert row.statistic in table
+        assert row.budget in table
+
+
+def test_plan_by_options(program: Program) -> None:
+    ended = program("plan", *OPTIONS, "--epsilon", 1)
+    assert ended.code == 0, ended.err
+    assert "sum_amount" in ended.out
+    assert "100 rounds" in ended.out
+
+
+def test_epsilon_from_errors(program: Program) -> None:
+    wanted = ("--error", "count=40", "--error", "sum_amount=5000")
+    found = json.loads(program("plan", *OPTIONS, *wanted, "--json").out)
+    solved = ra.solve(
+        {"amount": ra.Number(0, 500)},
+        {"count": ra.Count(), "sum_amount": ra.Sum("amount")},
+        errors={"count": 40, "sum_amount": 5000},
+        delta=1e-6,
+        horizon=100,
+    )
+    assert found["epsilon"] == pytest.approx(solved.epsilon)
+    assert found["weights"] == pytest.approx(dict(solved.weights))
+    text = program("plan", *OPTIONS, *wanted).out
+    shown = next(float(line.split("=")[1]) for line in text.splitlines() if line.startswith("  epsilon ="))
+    assert solved.epsilon <= shown <= solved.epsilon * 1.001
+    assert "weight of count" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--error", "count"), "such as orders=50, got 'count' - at --error"),
+        (("--error", "count=x"), "such as orders=50, got 'count=x' - at --error"),
+        (("--error", "count=40"), "expected a wanted error for every statistic, got none - at errors.sum_amount"),
+        (("--error", "count=40", "--error", "sum_amount=0"), "expected a number above 0"),
+        (("--error", "count=40", "--error", "sum_amount=1", "--error", "x=1"), "got 'x'"),
+    ],
+)
+def test_bad_errors(options: tuple[str, ...], message: str, program: Program) -> None:
+    ended = program("plan", *OPTIONS, *options)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_explain(program: Program, folder: Path) -> None:
+    guarantee = specification(folder).guarantee
+    ended = program("explain", "shop.toml", "--subject-records", 7)
+    assert ended.code == 0, ended.err
+    text = " ".join(ended.out.split())
+    assert guarantee.text in text
+    assert f"ε = {guarantee.for_subject(7).epsilon:.4g} for {guarantee.for_subject(7).unit}" in text
+    assert f"ε = {guarantee.for_operations(2).epsilon:.4g}" in text
+    assert guarantee.for_subject(7).promises[-1] in text
+    for part in ("every 2 rounds", "Adaptive.", "docs/limitations.md", "An erasure", "for 50 rounds and no more"):
+        assert part in text
+    for name in ("orders", "revenue", "average", "countries"):
+        assert f"{name}: {specification(folder).measure_of(name)}" in text
+
+
+def test_explain_by_options(program: Program) -> None:
+    ended = program("explain", "--count", "--epsilon", 0.5, "--window", 7)
+    assert ended.code == 0, ended.err
+    text = " ".join(ended.out.split())
+    assert "the surviving records of the last 7 rounds" in text
+    assert "without a horizon" in text
+
+
+def test_demo_is_wired(program: Program, folder: Path) -> None:
+    ended = program("demo", "--rounds", 60, "--seed", 1, "--out", "page.html")
+    assert ended.code == 0, ended.err
+    assert (folder / "page.html").read_text().startswith("<!")
