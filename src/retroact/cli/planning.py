@@ -52,11 +52,11 @@ def plan_table(plan: Plan, *, brief: bool) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("statistic", overflow="fold")
-    for head in ("± 95 %, worst round", "± 95 %, typical"):
-        table.add_column(head, justify="right", no_wrap=True)
+    heads = ["± 95 %\nworst round", "± 95 %\ntypical"]
     if not brief:
-        table.add_column("deviation", justify="right", no_wrap=True)
-        table.add_column("± 95 %, all rounds at once", justify="right", no_wrap=True)
+        heads += ["standard\ndeviation", "± 95 %\nall rounds"]
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
     table.add_column("noise", no_wrap=True)
     table.add_column("budget", no_wrap=True)
     for row in plan.rows:

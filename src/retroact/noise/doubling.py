@@ -22,7 +22,7 @@ from .unbounded import STRIDE
 
 class Doubling(Process):
     """
-    >>> Doubling().variance(1024) < Doubling().variance(2047)
+    >>> Doubling().variance(1025) < Doubling().variance(2046)
     True
     """
 

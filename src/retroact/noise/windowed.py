@@ -26,7 +26,7 @@ from .schauder import Schauder
 
 class Windowed(Process):
     """
-    >>> Windowed(64).variance(10**12) == Windowed(64).variance(10**12 % 64)
+    >>> Windowed(64).variance(64 * 10**9 + 5) == Windowed(64).variance(5)
     True
     """
 

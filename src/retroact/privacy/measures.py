@@ -83,7 +83,7 @@ class ApproximateDP(Measure):
 class ZeroConcentratedDP(Measure):
     """
     >>> round(ZeroConcentratedDP(0.5).epsilon(1e-6), 2)
-    5.3
+    5.22
     """
 
     rho: float

@@ -1,0 +1,181 @@
+"""What holds for the project as a whole: layers, docs that run, outputs that are real, locks without addresses."""
+
+import ast
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import retroact
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "retroact"
+# Imports go down only: each package may import itself and what stands before it.
+LAYERS = ["errors", "schema", "ledger", "coins", "privacy", "noise", "statistics", "stream", "testing", "cli"]
+MODULES = [m.name for m in pkgutil.walk_packages(retroact.__path__, "retroact.") if not m.name.endswith("__main__")]
+
+
+def imported(path):
+    """The packages of retroact that a file imports when it is loaded or run."""
+    package = ["retroact", *path.relative_to(SOURCE).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            names = [module] if module != "retroact" else [f"retroact.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "retroact" and len(parts) > 1:
+                yield parts[1]
+
+
+def test_imports_go_down_only():
+    for path in sorted(SOURCE.rglob("*.py")):
+        layer = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if layer not in LAYERS:
+            assert layer in ("__init__", "__main__"), f"{path} is in no layer"
+            continue
+        for other in imported(path):
+            if other in LAYERS:
+                assert LAYERS.index(other) <= LAYERS.index(layer), f"{path} imports {other}, which is above {layer}"
+            elif layer != "cli":
+                assert other.startswith("__"), f"{path} imports the public names of the package: {other}"
+
+
+def test_an_upward_import_would_be_found(tmp_path):
+    assert LAYERS.index("stream") > LAYERS.index("noise")
+    assert set(imported(SOURCE / "stream" / "stream.py")) >= {"coins", "ledger", "noise", "privacy", "statistics"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} says nothing of itself"
+    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+def test_public_names_are_documented():
+    for name in retroact.__all__:
+        thing = getattr(retroact, name)
+        assert (thing.__doc__ or "").strip(), f"retroact.{name} has no docstring"
+
+
+@pytest.mark.parametrize("page", [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"], ids=lambda p: p.name)
+def test_python_in_the_docs_runs(page, capsys):
+    namespace = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def run(command, folder):
+    environment = {
+        **os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100",
+        "NO_COLOR": "1",
+    }  # fmt: skip
+    environment.pop("RETROACT_KEY", None)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+    )
+    return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip("\n").split("\n"))
+
+
+def test_the_readme_shows_what_happens(tmp_path):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    text = (ROOT / "README.md").read_text()
+    checked = 0
+    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            assert run(command, tmp_path) == expected.rstrip("\n"), command
+            checked += 1
+    assert checked >= 4
+    program = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
+    printed = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1]
+    (tmp_path / "program.py").write_text(program)
+    assert run("python program.py", tmp_path) == printed.rstrip("\n")
+
+
+def test_links_in_the_docs_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_theory_table_names_things_that_exist():
+    text = (ROOT / "docs" / "theory.md").read_text()
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    for name in set(re.findall(r"`(test_\w+)", text)):
+        assert f"def {name}(" in tests, f"theory.md names {name}, which is nowhere"
+    for path in set(re.findall(r"`((?:tests|ledger|noise|coins|privacy|statistics|stream)/[\w/]*(?:\.py)?)`", text)):
+        assert (ROOT / path).exists() or (SOURCE / path).exists(), f"theory.md names {path}, which is nowhere"
+    source = "\n".join(path.read_text() for path in SOURCE.rglob("*.py"))
+    for name in set(re.findall(r"`(?:\w+\.)*(\w+)\(?[^`]*`", text)):
+        if not name.startswith("test_") and not (ROOT / "tests" / name).exists():
+            assert re.search(rf"\b{name}\b", source), f"theory.md names {name}, which is nowhere"
+
+
+def test_locks_hold_hashes_and_no_addresses():
+    for lock in (ROOT / "requirements").glob("*.txt"):
+        text = lock.read_text()
+        assert "--hash=sha256:" in text
+        assert not re.search(r"://|--index-url|--extra-index-url|--find-links|@ file", text), lock
+
+
+def test_files_stay_small():
+    for path in SOURCE.rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 400, f"{path}: two concepts share a room"
+
+
+SCRIPT = """
+import hashlib, warnings
+import numpy as np
+import retroact as ra
+warnings.simplefilter("ignore")
+digest = hashlib.sha256()
+for delta in (0.0, 1e-6):
+    stream = ra.Stream(
+        {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)},
+        {"n": ra.Count(), "s": ra.Sum("amount"), "m": ra.Mean("age"), "v": ra.Variance("age"), "w": ra.Count(window=5)},
+        epsilon=1.0, delta=delta, horizon=40, key=ra.Key.for_testing(1))
+    rng = np.random.default_rng(1)
+    for round in range(1, 41):
+        ages = rng.integers(0, 120, 50)
+        stream.add({"country": [f"c{a % 7}" for a in ages], "amount": ages * 1.25, "age": ages},
+                   subject=[f"u{a % 11}" for a in ages])
+        if round % 9 == 0:
+            stream.erase(subject="u3")
+        for release in stream.close_round().values():
+            digest.update(release.encode())
+            digest.update(repr(release.to_dict()).encode())
+print(digest.hexdigest())
+"""
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2"}, {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4"}],
+    ids=["plain", "hash seed 1", "hash seed 2", "without vector instructions"],
+)
+def test_same_key_and_data_same_bytes(environment):
+    """Everything published, intervals included, is the same under other hash seeds and other vector instructions."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == PUBLISHED
+
+
+# Of format 1: a change here changes every published number under every key.
+PUBLISHED = "5739dcd7197657e13fd263e2ae88cc4527fd5a8b6fc7dec2a9e775ed1d7420e8"
