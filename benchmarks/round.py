@@ -69,7 +69,8 @@ def main():
             add, close, high = ten(delta, deletions)
             what = "800 additions, 200 deletions" if deletions else "1,000 additions"
             print(
-                f"ten statistics, delta = {delta:g}, {what}: add {add:.2f} ms, close {close:.2f} ms (95 %: {high:.2f} ms)"
+                f"ten statistics, delta = {delta:g}, {what}: "
+                f"add {add:.2f} ms, close {close:.2f} ms (95 %: {high:.2f} ms)"
             )
     print(f"retroact --help: {startup('-m', 'retroact', '--help'):.2f} s (python alone: {startup('-c', 'pass'):.2f} s)")
     size, names = installed_megabytes()

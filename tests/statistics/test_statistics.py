@@ -237,6 +237,6 @@ def test_specifications_from_data():
             ra.Specification.from_dict({k: v for k, v in data.items() if k != key}, "retroact.toml")
     with pytest.raises(ra.InputError, match=r"retroact\.toml: colour"):
         ra.Specification.from_dict({**data, "colour": 1}, "retroact.toml")
+    backwards = {"amount": {"type": "number", "lower": 1, "upper": 0}}
     with pytest.raises(ra.InputError, match=r"retroact\.toml: schema\.amount"):
-        backwards = {"amount": {"type": "number", "lower": 1, "upper": 0}}
         ra.Specification.from_dict({**data, "schema": backwards}, "retroact.toml")

@@ -87,7 +87,7 @@ class Process(ABC):
     @property
     def kernel_squared(self) -> Fraction:
         """The squared length, in spreads, of the longest vector of a basis of node values that no round can see.
-        Gaussian noise must be coarse beside it too (docs/proofs.md, 3a). Processes with as many nodes as rounds have none."""
+        Gaussian noise must be coarse beside it too (docs/proofs.md, 3a); where nodes are as many as rounds it is 0."""
         return Fraction(0)
 
     def spread(self, level: int, p: int) -> Fraction:
