@@ -45,7 +45,7 @@ def root(
     """Publish statistics again and again from a stream of additions and deletions: private, and exactly retroactive."""
 
 
-@app.command()
+@app.command(short_help="Replay a file of events and publish every round.")
 def run(
     events: Annotated[str, typer.Argument(metavar="EVENTS", help="JSON lines, CSV, or - for JSON lines on stdin.")],
     spec: o.SpecOption = None,
@@ -104,7 +104,7 @@ def run(
 
     The key comes from --key-file, from RETROACT_KEY (64 hexadecimal digits), or is made for this run alone.
 
-    [bold]Examples[/bold]
+    Examples:
 
     retroact run events.jsonl --spec retroact.toml --out releases.jsonl
 
@@ -122,7 +122,7 @@ def run(
     run_events(asked, Run(events, roles, rounds, out, format, key_file, testing_key, quiet))
 
 
-@app.command()
+@app.command(short_help="The errors to expect from an ε, or the ε for wanted errors.")
 def plan(
     spec: o.SpecArgument = None,
     count: o.CountOption = False,
@@ -146,7 +146,7 @@ def plan(
 ) -> None:
     """The expected error of every statistic, before anything is released; or the epsilon that wanted errors cost.
 
-    [bold]Examples[/bold]
+    Examples:
 
     retroact plan retroact.toml
 
@@ -161,7 +161,7 @@ def plan(
     plan_command(asked, records=records, errors=error or [], as_json=as_json)
 
 
-@app.command()
+@app.command(short_help="Say in words what is protected and what is not.")
 def explain(
     spec: o.SpecArgument = None,
     count: o.CountOption = False,
@@ -182,7 +182,7 @@ def explain(
 ) -> None:
     """Say in plain words what is protected, what is not, and what an erasure does.
 
-    [bold]Examples[/bold]
+    Examples:
 
     retroact explain retroact.toml --subject-records 20
 
@@ -197,18 +197,18 @@ def explain(
     explain_command(asked, subject_records=subject_records)
 
 
-@app.command()
+@app.command(short_help="See it at work on a made-up shop; needs no data.")
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page that is written.")] = Path(
         "retroact-demo.html"
     ),
-    rounds: Annotated[int, typer.Option("--rounds", min=1, help="How many rounds the shop is open.")] = 1000,
+    rounds: Annotated[int, typer.Option("--rounds", min=10, help="How many rounds the shop is open.")] = 1000,
     seed: Annotated[int | None, typer.Option("--seed", help="The same demonstration again.")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page when it is done.")] = False,
 ) -> None:
     """See it at work: a made-up stream, an erasure, and a page that shows both.
 
-    [bold]Example[/bold]
+    Example:
 
     retroact demo --rounds 500 --seed 1
     """

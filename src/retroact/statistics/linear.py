@@ -126,11 +126,11 @@ class Linear(ABC):
         except InputError as error:
             raise InputError(error.message, place=f"{place}.{error.place}" if error.place else place) from None
 
-    def map(self, function: Callable[..., Any], *, name: str, coins: bool = False) -> Mapped:
+    def map(self, function: Callable[..., Any], *, name: str | None = None, coins: bool = False) -> Mapped:
         """The statistic with ``function`` applied to every answer: f(value), or f(value, shared, fresh) with coins.
 
         Lemma "closure": the function is memoryless, ``shared`` coins are the same in all rounds, ``fresh`` ones are
-        new in each. ``name`` stands for the function in the specification: change it when the function changes.
+        new in each. ``name`` stands for the function in the specification; its own name is the default.
         """
         from .mapped import Mapped
 

@@ -20,15 +20,18 @@ class Mapped(Linear):
     The map's own error is unknown, so there is no standard error and no interval.
 
     >>> from retroact.statistics import Count
-    >>> Count().map(round, name="rounded")
-    Mapped(map='rounded', of={'type': 'count', 'every': 1})
+    >>> Count().map(round)
+    Mapped(map='round', of={'type': 'count', 'every': 1})
     """
 
     kind: ClassVar[str] = "mapped"
 
-    def __init__(self, of: Linear, function: Callable[..., Any], *, name: str, coins: bool = False) -> None:
+    def __init__(
+        self, of: Linear, function: Callable[..., Any], *, name: str | None = None, coins: bool = False
+    ) -> None:
         if not callable(function):
             raise InputError(f"expected a function, got {function!r}", place="function")
+        name = getattr(function, "__name__", type(function).__name__) if name is None else name
         if not isinstance(name, str) or not name:
             raise InputError(f"expected a name for the function, got {name!r}", place="name")
         super().__init__(**of.options())
