@@ -46,7 +46,7 @@ def test_bad_categories(values: object) -> None:
 @pytest.mark.parametrize(
     ("field", "good", "bad"),
     [
-        *((Boolean(), True, bad) for bad in (2, -1, "yes", "1", None, 1.0, math.nan, [], np.float64(1))),
+        *((Boolean(), True, bad) for bad in (2, -1, "yes", "2", None, 1.0, math.nan, [], np.float64(1))),
         *((SIZE, "small", bad) for bad in ("Small", "", 4, True, 3.0, None, math.nan, ["small"], b"small", np.True_)),
         *((Text(), "a", bad) for bad in (7, None, True, 1.5, math.nan, b"a", ["a"], "\ud800", "a\udfff", {})),
         (Category([1, 0]), 1, True),

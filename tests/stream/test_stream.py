@@ -395,6 +395,12 @@ def test_headroom_is_proved_when_the_stream_is_made():
     assert coarse.specification.capacity > 40_000_000
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_noise_too_wide_for_64_bits_is_refused_when_the_stream_is_made(delta):
+    with pytest.raises(ra.InputError, match=r"2\^55"):
+        stream(schema={"big": ra.Number(0, 10**12, step=10)}, sum=ra.Sum("big"), epsilon=1e-9, delta=delta * 1e-6)
+
+
 def test_a_key_drives_one_stream():
     key = ra.Key.generate()
     make = lambda: ra.Stream(SCHEMA, {"n": ra.Count()}, epsilon=1.0, horizon=5, key=key)  # noqa: E731
@@ -464,6 +470,12 @@ def test_a_successor_goes_on_from_what_survives():
     assert after.guarantee.epsilon <= 1.5
     assert after.guarantee.delta == 2e-6
     assert "together with the streams before it" in after.guarantee.text
+    spec, state, key = after.specification, after.state(), ra.Key.for_testing(2)
+    with pytest.raises(ra.InputError, match="before"):
+        ra.Stream.from_state(spec, state, key=key)
+    again = ra.Stream.from_state(spec, state, key=key, before=after.before)
+    assert again.guarantee == after.guarantee
+    assert again.close_round().encode() == after.close_round().encode()
     s.add(ORDER)
     with pytest.raises(ra.InputError, match="open round"):
         s.successor(epsilon=1, horizon=5)

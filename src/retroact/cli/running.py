@@ -42,14 +42,15 @@ def run(asked: Asked, order: Run) -> None:
         reader = _reader(source, spec.schema, order.roles, by_options=asked.file is None)
         blocks = iter(reader)
         first = next(blocks, None)
-        if first is None:
+        if first is None or not first.events:
+            # an empty block comes only before an error, which is raised here
+            next(blocks, None)
             raise source.nothing()
         with open_output(order.out, order.format, events=order.events) as output:
             key, origin = choose_key(order.key_file, order.testing_seed)
             stream = Stream.from_specification(spec, key=key)
-            if first.events:
-                report.recognised(source, reader, spec, first)
-                report.line(origin)
+            report.recognised(source, reader, spec, first)
+            report.line(origin)
             replay = Replay(stream, reader.records, source.name, output.write)
             shown = order.out is not None or not sys.stdout.isatty()
             with report.horizon_warnings(), Progress(report, source, shown=shown) as progress:

@@ -20,7 +20,7 @@ from ..errors import InputError
 from .coins import I64, Words
 from .exact import exp_minus, floors
 from .inverse import Inverse
-from .law import Law, signed
+from .law import WIDEST, Law, signed
 
 DIRECT = 512
 BASE = 256
@@ -62,6 +62,11 @@ class DiscreteGaussian(Law):
     def __init__(self, variance: Fraction | int, *, bits: int = 64) -> None:
         if variance <= 0:
             raise InputError(f"expected a positive variance, got {variance}", place="variance")
+        if variance > WIDEST**2:
+            raise InputError(
+                f"expected a deviation of at most 2^55 lattice steps, got {float(variance) ** 0.5:.3g}",
+                place="variance",
+            )
         self.parameter = Fraction(variance)
         self._parts = _tables(self.parameter, bits)
 

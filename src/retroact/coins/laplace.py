@@ -22,7 +22,7 @@ from ..errors import InputError
 from .coins import I64, Words
 from .exact import exp_minus, floors, geometric_tail
 from .inverse import Inverse
-from .law import Law, signed
+from .law import WIDEST, Law, signed
 
 DIRECT = 512
 DIGIT = 4096
@@ -85,6 +85,8 @@ class DiscreteLaplace(Law):
     def __init__(self, scale: Fraction | int, *, bits: int = 64) -> None:
         if scale <= 0:
             raise InputError(f"expected a positive scale, got {scale}", place="scale")
+        if scale > WIDEST:
+            raise InputError(f"expected a scale of at most 2^55 lattice steps, got {float(scale):.3g}", place="scale")
         self.scale = Fraction(scale)
         self._parts = _tables(self.scale, bits)
 

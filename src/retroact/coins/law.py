@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from .coins import I64, U64, Words
 
+# Samples are 64-bit integers; a law this wide leaves them with probability below 2^-180.
+WIDEST = 1 << 55
+
 
 class Law(ABC):
     """An integer-valued law, symmetric about 0, that turns named bits into samples."""

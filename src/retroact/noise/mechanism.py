@@ -87,8 +87,12 @@ class Mechanism:
         self._groups = {unit: np.flatnonzero(np.asarray(units, dtype=object) == unit) for unit in dict.fromkeys(units)}
         self._refinement, self._inflation = self._lattice(min(units))
         self._latest: _Block | None = None
+        self._widths: tuple[int, dict[tuple[int, float], float]] = 0, {}
         self._laws: dict[tuple[int, Fraction], Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
+        for unit in self._groups:
+            # Now, so that noise too wide for 64 bits is an error before the stream begins.
+            self.law(int(self.process.at(1).levels[0]), unit)
 
     @property
     def size(self) -> int:
@@ -115,13 +119,25 @@ class Mechanism:
     def tail(self, round: int, coordinate: int) -> Tail:
         """The exact law of the noise of one coordinate in one round."""
         terms = self.process.at(round)
-        unit = next(unit for unit, coordinates in self._groups.items() if coordinate in coordinates)
+        unit = self._unit_of(coordinate)
         denominator = terms.denominator << self._refinement
         laws = [self.law(level, unit) for level in terms.levels.tolist()]
         parts = [
             Summand.of(law, terms.weights[[other is law for other in laws]], denominator) for law in dict.fromkeys(laws)
         ]
         return Tail(parts, math.gcd(*terms.weights.tolist()) / denominator)
+
+    def half_width(self, round: int, coordinate: int, level: float) -> float:
+        """The noise is at most this in absolute value with probability ``level``; kept for the latest round."""
+        if self._widths[0] != round:
+            self._widths = round, {}
+        key = self._unit_of(coordinate), level
+        if key not in self._widths[1]:
+            self._widths[1][key] = self.tail(round, coordinate).half_width(level)
+        return self._widths[1][key]
+
+    def _unit_of(self, coordinate: int) -> int:
+        return next(unit for unit, coordinates in self._groups.items() if coordinate in coordinates)
 
     def _block(self, round: int) -> _Block:
         """Rounds are computed in blocks that are fixed by their numbers: the noise of later rounds is known anyway."""

@@ -16,9 +16,9 @@ MAX_TEXT_BYTES = 2**20
 
 
 class Boolean(Field):
-    """True or false, also as 1 and 0 or as the words.
+    """True or false, also as 1 and 0, as the words, or as the digits that a CSV file has.
 
-    >>> [Boolean().encode(value, "member") for value in (True, 0, "TRUE", "false")]
+    >>> [Boolean().encode(value, "member") for value in (True, 0, "TRUE", "0")]
     [1, 0, 1, 0]
     """
 
@@ -31,8 +31,8 @@ class Boolean(Field):
     def encode(self, value: object, place: str) -> int:
         if isinstance(value, int | np.integer | np.bool_) and (value == 0 or value == 1):
             return int(value)
-        if isinstance(value, str) and value.lower() in ("true", "false"):
-            return int(value.lower() == "true")
+        if isinstance(value, str) and value.lower() in ("true", "false", "1", "0"):
+            return int(value.lower() in ("true", "1"))
         raise mismatch("true or false", value, place)
 
     def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:

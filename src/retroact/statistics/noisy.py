@@ -49,7 +49,7 @@ class Noisy:
 
     def half_width(self, coordinate: int, level: float) -> float:
         """The noise of a coordinate is at most this in absolute value with probability ``level``."""
-        return self._mechanism.tail(self._index, self._first + coordinate).half_width(level)
+        return self._mechanism.half_width(self._index, self._first + coordinate, level)
 
     def above_zero(self, coordinate: int) -> bool:
         """Whether a total can be told from zero at the 95 % level."""

@@ -65,6 +65,7 @@ class Plan:
             "delta": self.guarantee.delta,
             "horizon": self.horizon,
             "records": self.records,
+            "weights": dict(self.weights),
             "statistics": [vars(row) for row in self.rows],
         }
 
@@ -186,7 +187,7 @@ def _error(
     if level is None:
         return error
     last = mechanism.size - 1
-    return error * mechanism.tail(round, last).half_width(level) / float(deviations[last])
+    return error * mechanism.half_width(round, last, level) / float(deviations[last])
 
 
 def _rounds(releases: int | None) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -108,6 +108,11 @@ class Stream:
     @property
     def guarantee(self) -> Guarantee:
         return self._guarantee
+
+    @property
+    def before(self) -> tuple[Guarantee, ...]:
+        """The guarantees of the streams that this one goes on from."""
+        return tuple(self._before)
 
     @property
     def budget(self) -> dict[str, Measure]:
@@ -259,16 +264,28 @@ class Stream:
             return msgspec.msgpack.encode([FORMAT, self._round, self._origin, self._ledger.state()])
 
     @classmethod
-    def from_state(cls, specification: Specification, state: bytes, *, key: Key) -> Stream:
-        """Go on from a state, under the same key and specification. The caller answers for its being the latest."""
+    def from_state(
+        cls, specification: Specification, state: bytes, *, key: Key, before: Sequence[Guarantee] = ()
+    ) -> Stream:
+        """Go on from a state, under the same key and specification. The caller answers for its being the latest.
+
+        A stream that follows others (`successor`) also needs their guarantees, its `before`: they compose with its own.
+        """
         try:
             version, round, origin, ledger = msgspec.msgpack.decode(state, type=tuple[int, int, int, bytes])
         except msgspec.MsgspecError as error:
             raise InputError(f"expected the state of a stream, got something else ({error})", place="state") from None
         if version != FORMAT:
             raise InputError(f"expected state format {FORMAT}, got {version}", place="state")
+        if bool(origin) != bool(before):
+            raise InputError(
+                f"expected the guarantees of the streams before this one, which began after round {origin}"
+                if origin
+                else "expected no guarantees from before: this stream follows no other",
+                place="before",
+            )
         stream = cls.__new__(cls)
-        stream._begin(specification, key, Ledger.from_state(specification.schema, ledger), origin, [])
+        stream._begin(specification, key, Ledger.from_state(specification.schema, ledger), origin, list(before))
         stream._round = round
         stream._totals = stream._recompute()
         return stream
