@@ -160,6 +160,17 @@ class Linear(ABC):
         return f"{type(self).__name__}({inside})"
 
 
+class OfField(Linear):
+    """A statistic of one field."""
+
+    def __init__(self, field: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.field = field
+
+    def arguments(self) -> dict[str, Any]:
+        return {"field": self.field}
+
+
 def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:
     """The field, if it is there and of a kind that the statistic can take."""
     if name not in schema.fields:

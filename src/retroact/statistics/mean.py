@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..schema import Field, Rows, Schema
-from .linear import Contributions, Layout, Linear
-from .moments import bounded, centred, ratio_bounds, span
+from .linear import Contributions, Layout, OfField
+from .moments import bounded, powers, ratio_bounds, span
 from .noisy import Answer, Noisy
 
 
-class Mean(Linear):
+class Mean(OfField):
     """**Privacy.** A record contributes (1, centred value): at most one unit in each of two coordinates.
     **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
 
@@ -28,25 +28,12 @@ class Mean(Linear):
 
     kind: ClassVar[str] = "mean"
 
-    def __init__(self, field: str, **options: Any) -> None:
-        super().__init__(**options)
-        self.field = field
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field}
-
     def layout(self, schema: Schema) -> Layout:
         unit = span(bounded(schema, self.field))
         return Layout((1, unit), Fraction(2), Fraction(2), unit)
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        count = rows.count
-        amounts = centred(rows, self.field, schema.fields[self.field])
-        return Contributions(
-            np.tile(np.arange(count), 2),
-            np.repeat([0, 1], count),
-            np.concatenate([np.ones(count, dtype=np.int64), amounts]),
-        )
+        return powers(rows, self.field, schema.fields[self.field], 1)
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         field = schema.fields[self.field]

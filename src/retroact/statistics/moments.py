@@ -7,12 +7,9 @@ value. Centring halves the sensitivity of the sum, and is undone after the noise
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema
-from .linear import field_of
-
-I64 = npt.NDArray[np.int64]
+from .linear import Contributions, field_of
 
 
 def bounded(schema: Schema, name: str) -> Field:
@@ -23,8 +20,15 @@ def span(field: Field) -> int:
     return max(1, field.upper - field.lower)
 
 
-def centred(rows: Rows, name: str, field: Field) -> I64:
-    return 2 * rows.columns[name] - (field.lower + field.upper)
+def powers(rows: Rows, name: str, field: Field, highest: int) -> Contributions:
+    """Every record adds 1, c, c^2, ... of its centred value c to coordinates 0, 1, 2, ..."""
+    centred = 2 * rows.columns[name] - (field.lower + field.upper)
+    coordinates = np.arange(highest + 1)
+    return Contributions(
+        np.tile(np.arange(rows.count), highest + 1),
+        np.repeat(coordinates, rows.count),
+        (centred[None, :] ** coordinates[:, None]).ravel(),
+    )
 
 
 def ratio_bounds(low: float, high: float, fewest: float, most: float) -> tuple[float, float]:

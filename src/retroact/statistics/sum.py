@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..schema import Boolean, Integer, Number, Rows, Schema, Vector
-from .linear import Contributions, Layout, Linear, field_of, one_each
+from .linear import Contributions, Layout, OfField, field_of, one_each
 from .noisy import Answer, Noisy, symmetric
 
 
-class Sum(Linear):
+class Sum(OfField):
     """**Privacy.** A record contributes its lattice value, at most max(|lower|, |upper|); a vector at most its radius
     in the second norm (in lattice steps, rounding included). **Retroactivity.** Theorem "linear" with F the row of
     values.
@@ -23,13 +23,6 @@ class Sum(Linear):
     """
 
     kind: ClassVar[str] = "sum"
-
-    def __init__(self, field: str, **options: Any) -> None:
-        super().__init__(**options)
-        self.field = field
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field}
 
     def layout(self, schema: Schema) -> Layout:
         field = field_of(schema, self.field, Number, Integer, Boolean, Vector)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ..schema import Rows, Schema
-from .linear import Contributions, Layout, Linear
-from .moments import bounded, centred, ratio_bounds, span
+from .linear import Contributions, Layout, OfField
+from .moments import bounded, powers, ratio_bounds, span
 from .noisy import Answer, Noisy
 
 
-class Variance(Linear):
+class Variance(OfField):
     """The (population) variance. **Privacy.** A record contributes (1, c, c^2) with c its centred value: at most one
     unit in each of three coordinates. **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
 
@@ -28,25 +28,12 @@ class Variance(Linear):
 
     kind: ClassVar[str] = "variance"
 
-    def __init__(self, field: str, **options: Any) -> None:
-        super().__init__(**options)
-        self.field = field
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field}
-
     def layout(self, schema: Schema) -> Layout:
         unit = span(bounded(schema, self.field))
         return Layout((1, unit, unit**2), Fraction(3), Fraction(3), unit**2)
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        count = rows.count
-        amounts = centred(rows, self.field, schema.fields[self.field])
-        return Contributions(
-            np.tile(np.arange(count), 3),
-            np.repeat([0, 1, 2], count),
-            np.concatenate([np.ones(count, dtype=np.int64), amounts, amounts * amounts]),
-        )
+        return powers(rows, self.field, schema.fields[self.field], 2)
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         field = schema.fields[self.field]
