@@ -61,7 +61,7 @@ def test_help(program: Program) -> None:
 
 def test_csv_with_options_alone(program: Program, folder: Path) -> None:
     (folder / "orders.csv").write_text(ORDERS)
-    ended = program("run", "orders.csv", *STATISTICS, *ROLES, "--testing-key", 5)
+    ended = program("run", "orders.csv", *STATISTICS, *ROLES, "--rounds", 3, "--testing-key", 5)
     assert ended.code == 0, ended.err
     assert ended.releases == by_the_library(EXPECTED)
     assert "id in 'order', subject in 'customer', round in 'day'" in ended.err
@@ -75,7 +75,7 @@ def test_plain_json_with_options_alone(program: Program) -> None:
         {"country": "FR", "amount": 3, "order": "o2", "customer": "u2", "day": 1},
         {"country": "US", "amount": "0.155", "order": "o3", "customer": None, "day": 3},
     ]
-    ended = program("run", "-", *STATISTICS, *ROLES, "--testing-key", 5, stdin=lines(*records).encode())
+    ended = program("run", "-", *STATISTICS, *ROLES, "--rounds", 3, "--testing-key", 5, stdin=lines(*records).encode())
     assert ended.code == 0, ended.err
     assert ended.releases == by_the_library(EXPECTED)
 
@@ -217,18 +217,35 @@ def test_rounds(program: Program) -> None:
     assert rounds(add()) == 1
     assert rounds(CLOSE) == 1
     assert rounds(add(), CLOSE) == 1
-    assert rounds(add(), CLOSE, add()) == 2
-    assert rounds(add(), CLOSE, {"op": "delete", "id": "nobody"}) == 2
-    assert rounds(add(round=3)) == 3
-    assert rounds(add(round=1), add(), add(round=4), CLOSE) == 4
-    assert rounds({"op": "close", "round": 2}, CLOSE) == 3
+    assert rounds({"op": "close", "round": 2}, CLOSE, more=("--rounds", 4)) == 4
     assert rounds(add(), more=("--rounds", 6)) == 6
-    assert rounds(add(), CLOSE, CLOSE, more=("--rounds", 1)) == 2
+    assert rounds(add(), CLOSE, more=("--rounds", 1)) == 1
+
+
+def test_how_many_rounds_are_published_does_not_depend_on_the_last_records(program: Program) -> None:
+    """One more or one fewer operation after the last close, or in the last round, changes no number of rounds."""
+
+    def published(*events: dict[str, Any], more: tuple[Any, ...] = ()) -> int:
+        ended = program("run", "-", "--spec", "shop.toml", *more, stdin=lines(*events).encode())
+        assert ended.code == 0, ended.err
+        return len({release["round"] for release in ended.releases})
+
+    assert published(add(), CLOSE) == published(add(), CLOSE, add()) == 1
+    assert published(add(), CLOSE, {"op": "delete", "id": "nobody"}) == 1
+    numbered = [add(round=1), add(round=2), add(round=5)]
+    assert published(*numbered, more=("--rounds", 7)) == published(*numbered[:1], more=("--rounds", 7)) == 7
+    ended = program("run", "-", "--spec", "shop.toml", stdin=lines(*numbered).encode())
+    assert ended.code == 2
+    assert "stdin:1: rounds by number need --rounds N" in ended.err
+    ended = program("run", "-", "--spec", "shop.toml", "--rounds", 1, stdin=lines(CLOSE, CLOSE).encode())
+    assert "stdin:2: expected at most 1 rounds (--rounds), got one more" in ended.err
+    ended = program("run", "-", "--spec", "shop.toml", stdin=lines(add(), CLOSE, add()).encode())
+    assert "not published: its round is still open" in ended.err
 
 
 def test_roles_by_name_and_without(program: Program) -> None:
     data = b'{"id": "a", "round": 2}\n{"id": "a", "round": 2}\n'
-    ended = program("run", "-", "--count", "--epsilon", 1, stdin=data)
+    ended = program("run", "-", "--count", "--epsilon", 1, "--rounds", 2, stdin=data)
     assert "2 rounds; 1 records added" in ended.err
     ended = program("run", "-", "--count", "--epsilon", 1, "--id", "", "--round", "", stdin=data)
     assert "1 round; 2 records added" in ended.err

@@ -139,6 +139,11 @@ def test_pure_profile_is_that_of_randomised_response():
     assert PureDP(1.0).delta(1.0) == 0
 
 
+def test_absurd_budgets_do_not_overflow():
+    assert PureDP(1000.0).delta(1.0) == pytest.approx(1.0)
+    assert ApproximateDP(500.0, 1e-6).group(3).failure == 1.0
+
+
 def test_groups():
     assert PureDP(0.5).group(3) == PureDP(1.5)
     assert GaussianDP(0.2).group(5).mu == pytest.approx(1.0)
@@ -175,7 +180,7 @@ def test_mixed_split_stays_within_the_budget():
     assert compose(share.measure for share in shares.values()).epsilon(1e-6) == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "1", None, True])
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, 1001, "1", None, True])
 def test_bad_epsilon(bad):
     with pytest.raises(InputError, match="epsilon"):
         split(bad, 0, {"a": "pure"}, {})

@@ -123,6 +123,60 @@ def test_bad_queries(options, place):
         ra.LinearQuery(young_and_old, **({"size": 2, "norm1": 1, "name": "q"} | options))
 
 
+def sparse_query(row, coordinate, amount, **norms):
+    parts = Contributions(*(np.array(part, dtype=d) for part, d in ((row, int), (coordinate, int), amount)))
+    return ra.LinearQuery(lambda c: parts, name="sparse", **norms)
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (sparse_query([0] * 4, [0] * 4, ([1] * 4, int), size=4, norm2=2), "norm2"),
+        (sparse_query([0] * 3, [0, 1, 2], ([16] * 3, np.int8), size=8, norm2=20), "norm2"),
+        (sparse_query([0], [0], ([-(2**63)], np.int64), size=1, norm2=1), "norm2"),
+        (sparse_query([-1], [0], ([1], int), size=1, norm2=1), "rows"),
+        (sparse_query([0], [5], ([1], int), size=1, norm2=1), "coordinates"),
+        (sparse_query([0], [0], ([1.0], float), size=1, norm2=1), "integers"),
+        (sparse_query([0, 0], [0], ([1], int), size=1, norm2=1), "one length"),
+        (ra.LinearQuery(lambda c: np.full((1, 1), -(2**63)), size=1, norm2=1, name="dense"), "norm2"),
+    ],
+)
+def test_contributions_beyond_what_was_declared(query, message):
+    stream = ra.Stream(SCHEMA, {"q": query}, epsilon=1.0, horizon=3, key=ra.Key.for_testing(1))
+    with pytest.raises(ra.InputError, match=message):
+        stream.add({name: column[:1] for name, column in DATA.items()})
+
+
+def test_a_query_cannot_change_the_records():
+    def greedy(columns):
+        columns["age"][:] = 0
+        return columns["age"][:, None]
+
+    query = ra.LinearQuery(greedy, size=1, norm1=200, name="greedy")
+    stream = ra.Stream(SCHEMA, {"q": query}, epsilon=1.0, horizon=3, key=ra.Key.for_testing(1))
+    with pytest.raises(ValueError, match="read-only"):
+        stream.add({name: column[:1] for name, column in DATA.items()})
+
+
+def test_conditions_of_a_group_and_of_its_statistic_both_hold():
+    both = ra.GroupBy("country", ra.Count(where={"age": {"min": 30}}), where={"member": True})
+    r = release(both, 1)
+    truth = ((COUNTRY == "DE") & (DATA["age"] >= 30) & DATA["member"]).sum()
+    assert abs(r.value["DE"] - truth) < 6 * r.standard_error["DE"]
+    with pytest.raises(ra.InputError, match="two"):
+        ra.GroupBy("country", ra.Count(where={"age": 3}), where={"age": 4})
+
+
+def test_conditions_compare_texts_as_they_are():
+    stream = ra.Stream(
+        {"t": ra.Text()}, {"n": ra.Count(where={"t": ["a\0"]})}, epsilon=1.0, horizon=3, key=ra.Key.for_testing(1)
+    )
+    stream.add({"t": ["a", "a\0", "b"]})
+    stream.close_round()
+    assert stream._totals["n"].tolist() == [1]
+    ra.Stream(SCHEMA, {"n": ra.Count(where={"age": np.int64(3)})}, epsilon=1.0, horizon=3)
+
+
 def test_a_query_of_the_wrong_shape():
     query = ra.LinearQuery(lambda c: c["age"], size=2, norm1=1, name="flat")
     stream = ra.Stream(SCHEMA, {"q": query}, epsilon=1.0, horizon=3, key=ra.Key.for_testing(1))

@@ -233,6 +233,35 @@ def test_the_state_is_the_surviving_data():
     assert again.close_round().encode() == twin.close_round().encode()
 
 
+def test_a_state_is_tied_to_its_specification():
+    make = lambda values, epsilon=1.0: ra.Specification(  # noqa: E731
+        {"c": ra.Category(values)}, {"n": ra.GroupBy("c", ra.Count())}, epsilon=epsilon, horizon=5
+    )
+    key = ra.Key.for_testing(1)
+    s = ra.Stream.from_specification(make(["a", "b"]), key=key)
+    s.add({"c": "a"})
+    s.close_round()
+    ra.Stream.from_state(make(["a", "b"]), s.state(), key=key)
+    for other in (make(["b", "a"]), make(["a", "b"], 2.0)):
+        with pytest.raises(ra.InputError, match="specification"):
+            ra.Stream.from_state(other, s.state(), key=key)
+
+
+def test_a_stream_that_could_not_be_made_leaves_its_key_free():
+    key = ra.Key.generate()
+    schema = {"big": ra.Number(0, 10**12, step=10)}
+    with pytest.raises(ra.InputError):
+        ra.Stream(schema, {"s": ra.Sum("big")}, epsilon=1e-9, horizon=5, key=key)
+    ra.Stream(schema, {"s": ra.Sum("big")}, epsilon=1.0, horizon=5, key=key)
+
+
+def test_a_successor_has_coins_of_its_own():
+    s = ra.Stream({"v": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=1, key=ra.Key.for_testing(1))
+    first = s.close_round()["n"]
+    after = s.successor(epsilon=1.0, horizon=1, key=ra.Key.for_testing(1)).close_round()["n"]
+    assert first.numerators != after.numerators
+
+
 # Ways in ------------------------------------------------------------------------------------------------------------
 
 
@@ -278,6 +307,19 @@ def test_skipped_records_take_their_ids_and_stamps_with_them():
     assert s.add({"age": None}) == 3
     s.close_round()
     assert totals(s) == [1]
+
+
+def test_a_skipped_record_empties_its_id():
+    """Every event on an id replaces what it held, also one with nothing to put in its place."""
+    schema = {"age": ra.Integer(0, 120, missing="skip")}
+    s = stream(schema=schema, ages=ra.Sum("age"))
+    s.add({"age": [1, 2, 4, 8]}, id=["a", "b", "c", "d"])
+    s.close_round()
+    s.add({"age": None}, id="a")
+    s.add({"age": [None, 16, None]}, id=["b", "c", "c"])
+    s.add({"age": [None, 32]}, id=["d", "d"])
+    s.close_round()
+    assert totals(s, "ages") == [32]
 
 
 BAD_RECORDS = [

@@ -77,7 +77,7 @@ def run(
         ),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="Close empty rounds up to this one at the end.")
+        int | None, typer.Option("--rounds", min=1, help="Publish exactly so many; rounds by number need it.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -108,7 +108,7 @@ def run(
 
     retroact run events.jsonl --spec retroact.toml --out releases.jsonl
 
-    retroact run orders.csv --count --sum amount:0..500 --by country=DE,FR,US --subject customer --round day --epsilon 1
+    retroact run orders.csv --count --sum amount:0..500 --by country=DE,FR,US --subject customer --round day --rounds 365 --epsilon 1
     """
     from retroact.cli.events import Roles
     from retroact.cli.running import Run

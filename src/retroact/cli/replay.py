@@ -31,15 +31,24 @@ class Totals:
 class Replay:
     """One file of events, one stream."""
 
-    def __init__(self, stream: Stream, records: Records, name: str, publish: Callable[[Round], None]) -> None:
+    def __init__(
+        self,
+        stream: Stream,
+        records: Records,
+        name: str,
+        publish: Callable[[Round], None],
+        rounds: int | None = None,
+    ) -> None:
         self.stream = stream
+        self._rounds = rounds
         self.totals = Totals()
         self.clocked = False
         """Whether a close line or a round number was seen."""
         self._records = records
         self._name = name
         self._publish = publish
-        self._open = False
+        self.open = False
+        """Whether something waits for a round to close."""
         self._block, self._handed_over = Block(), 0
         self._forget()
 
@@ -65,12 +74,13 @@ class Replay:
                 self._update(position, event)
         self._flush(len(block.events))
 
-    def finish(self, rounds: int | None = None) -> None:
-        """The end of the input: closes the open round if there is something in it, then empty ones up to ``rounds``."""
+    def finish(self) -> None:
+        """The end of the input. How many rounds are published never depends on the last records: up to ``rounds`` where
+        that is given, one where nothing ends rounds, and otherwise as many as were closed by lines that say so."""
         try:
-            if self._open or not self.clocked:
+            while self._rounds is not None and self.stream.round <= self._rounds:
                 self._close()
-            while rounds is not None and self.stream.round <= rounds:
+            if self._rounds is None and not self.clocked:
                 self._close()
         except RetroactError as error:
             raise located(error, f"{self._name}, at its end") from None
@@ -108,7 +118,7 @@ class Replay:
         """Hand over what was gathered, from the events of the block before position ``until``."""
         if not (self._additions or self._placements or self._emptied or self._deletions or self._erasures):
             return
-        self._open = True
+        self.open = True
         stream, columns = self.stream, self._records.columns
         try:
             for events, ids in ((self._additions, None), (self._placements, _ids(self._placements))):
@@ -162,9 +172,17 @@ class Replay:
         here = self.stream.round
         self.clocked = True
         try:
+            if self._rounds is None:
+                raise InputError(
+                    "rounds by number need --rounds N, how many are published: that is a public choice, "
+                    "and must not be read off the last record",
+                    place="--rounds",
+                )
             if isinstance(target, bool) or not isinstance(target, int) or target < here:
                 open_round = f" (round {here - 1} is closed)" if here > 1 else ""
                 raise InputError(f"expected a round from {here} on{open_round}, got {target!r}", place="round")
+            if target > self._rounds:
+                raise InputError(f"expected a round up to {self._rounds:,} (--rounds), got {target:,}", place="round")
             if target - here > LONGEST_LEAP:
                 raise InputError(
                     f"expected the number of a round, counted from 1, got {target:,}: {target - here:,} rounds after "
@@ -182,13 +200,15 @@ class Replay:
         try:
             if any(part is not None for part in (event.record, event.id, event.subject, event.stamp)):
                 raise InputError("expected nothing beside it, except a round", place="close")
+            if self._rounds is not None and self.stream.round > self._rounds:
+                raise InputError(f"expected at most {self._rounds:,} rounds (--rounds), got one more", place="close")
             self._close()
         except RetroactError as error:
             raise self._located(error, position) from None
 
     def _close(self) -> None:
         released = self.stream.close_round()
-        self._open = False
+        self.open = False
         totals, applied = self.totals, released.applied
         totals.rounds += 1
         totals.added += applied.added

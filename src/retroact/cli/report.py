@@ -85,6 +85,8 @@ class Report:
         stream, totals = replay.stream, replay.totals
         if not replay.clocked:
             self.line("note: no close lines and no round numbers: the whole input is one round")
+        if replay.open:
+            self.line("note: what came after the last close line is not published: its round is still open")
         done = [f"{totals.rounds:,} round{'s' * (totals.rounds != 1)}"]
         done.append(f"{totals.added:,} records added, {totals.removed:,} removed")
         if totals.ignored_deletions:

@@ -51,14 +51,14 @@ def run(asked: Asked, order: Run) -> None:
             stream = Stream.from_specification(spec, key=key)
             report.recognised(source, reader, spec, first)
             report.line(origin)
-            replay = Replay(stream, reader.records, source.name, output.write)
+            replay = Replay(stream, reader.records, source.name, output.write, order.rounds)
             shown = order.out is not None or not sys.stdout.isatty()
             with report.horizon_warnings(), Progress(report, source, shown=shown) as progress:
                 for block in chain([first], blocks):
                     replay.apply(block)
                     output.flush()
                     progress.update(replay.totals.rounds)
-                replay.finish(order.rounds)
+                replay.finish()
     report.summary(replay)
 
 

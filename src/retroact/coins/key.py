@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from typing import NoReturn
 
 from ..errors import InputError, KeyReusedError
@@ -17,6 +18,7 @@ SIZE = 32
 
 # Fingerprints of the keys that already drive a stream in this process: two Key objects may hold one secret.
 _claimed: set[bytes] = set()
+_lock = threading.Lock()
 
 
 class Key:
@@ -60,13 +62,15 @@ class Key:
         if self.testing:
             return
         mark = hashlib.blake2b(self._secret, digest_size=16, person=b"retroact-claim", salt=self._salt()).digest()
-        if mark in _claimed:
+        with _lock:
+            known = mark in _claimed
+            _claimed.add(mark)
+        if known:
             raise KeyReusedError(
                 "this key already drives a stream; the same noise on two data sets would reveal their difference. "
                 "Use Key.generate() for every stream (Key.for_testing(seed) in tests)",
                 place="key",
             )
-        _claimed.add(mark)
 
     def coins(self, *name: str | int | bytes) -> Coins:
         """The branch of coins under ``name``."""

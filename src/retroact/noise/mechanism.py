@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law, integer_cells
+from ..coins.law import WIDEST
 from ..errors import InputError
 from ..privacy import FINENESS, Share, discreteness
 from .process import Process
@@ -32,6 +33,8 @@ HEADROOM = 1 << 62
 # Rounds times coordinates that are computed at once.
 BLOCK = 64
 INDEX_BITS = 48
+# Streams without a horizon are checked up to here.
+LAST_ROUND = 1 << 36
 
 Integers = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
@@ -90,9 +93,7 @@ class Mechanism:
         self._widths: tuple[int, dict[tuple[int, float], float]] = 0, {}
         self._laws: dict[tuple[int, Fraction], Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
-        for unit in self._groups:
-            # Now, so that noise too wide for 64 bits is an error before the stream begins.
-            self.law(int(self.process.at(1).levels[0]), unit)
+        self._check_width()
 
     @property
     def size(self) -> int:
@@ -129,12 +130,13 @@ class Mechanism:
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
         """The noise is at most this in absolute value with probability ``level``; kept for the latest round."""
-        if self._widths[0] != round:
-            self._widths = round, {}
+        known = self._widths  # one reference: intervals are asked for from any thread
+        if known[0] != round:
+            known = self._widths = round, {}
         key = self._unit_of(coordinate), level
-        if key not in self._widths[1]:
-            self._widths[1][key] = self.tail(round, coordinate).half_width(level)
-        return self._widths[1][key]
+        if key not in known[1]:
+            known[1][key] = self.tail(round, coordinate).half_width(level)
+        return known[1][key]
 
     def _unit_of(self, coordinate: int) -> int:
         return next(unit for unit, coordinates in self._groups.items() if coordinate in coordinates)
@@ -181,17 +183,37 @@ class Mechanism:
     def _calibrate(self, level: int, unit: int) -> Law:
         if self._oblivious is not None:
             return self._oblivious.law
-        p = 1 if self.share.kind == "pure" else 2
-        spread = self.process.spread(level, p)
+        spread = self.process.spread(level, self._norm)
         key = (unit, spread)
         if key not in self._laws:
-            if p == 1:
-                self._laws[key] = DiscreteLaplace(unit * self._norm1 * self.process.l1 * spread / self.share.amount)
-            else:
-                variance = unit**2 * self._norm2_squared * self.process.l2_squared * spread / self.share.amount
-                exact = variance * self._inflation**2 * 4**self._refinement
-                self._laws[key] = DiscreteGaussian(Fraction(math.ceil(exact * 2**20), 2**20))
+            size = self._size(unit, spread)
+            self._laws[key] = DiscreteLaplace(size) if self._norm == 1 else DiscreteGaussian(size)
         return self._laws[key]
+
+    @property
+    def _norm(self) -> int:
+        return 1 if self.share.kind == "pure" else 2
+
+    def _size(self, unit: int, spread: Fraction) -> Fraction:
+        """The scale of Laplace noise, or the variance of Gaussian noise, in the lattice of the noise."""
+        if self._norm == 1:
+            return unit * self._norm1 * self.process.l1 * spread / self.share.amount
+        variance = unit**2 * self._norm2_squared * self.process.l2_squared * spread / self.share.amount
+        return Fraction(math.ceil(variance * self._inflation**2 * 4**self._refinement * 2**20), 2**20)
+
+    def _check_width(self) -> None:
+        """Noise too wide for 64 bits, in whatever round, is an error before the stream begins."""
+        if self._oblivious is not None:
+            return
+        last = self.process.terms(np.array([self.process.horizon or LAST_ROUND]))
+        spread = max(self.process.spread(level, self._norm) for level in np.unique(last.levels).tolist())
+        size = self._size(max(self._groups), spread)
+        if size > WIDEST**self._norm:
+            wide = float(size) ** (1 / self._norm)
+            raise InputError(
+                f"its noise would be {wide:.3g} lattice steps wide, expected at most 2^55: "
+                "take a larger budget or a coarser step"
+            )
 
     def _lattice(self, unit: int) -> tuple[int, Fraction]:
         if self._oblivious is not None or self.share.kind == "pure":

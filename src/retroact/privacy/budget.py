@@ -33,8 +33,8 @@ class Share:
 
 
 def check_budget(epsilon: float | Fraction, delta: float | Fraction) -> tuple[Fraction, Fraction]:
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction) or not 0 < epsilon < 1e6:
-        raise InputError(f"expected a number above 0 (and below 1,000,000), got {epsilon!r}", place="epsilon")
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction) or not 0 < epsilon <= 1000:
+        raise InputError(f"expected a number above 0 and up to 1,000, got {epsilon!r}", place="epsilon")
     if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction) or not 0 <= delta < 1:
         raise InputError(f"expected a number from 0 to below 1, got {delta!r}", place="delta")
     if delta and delta < 1e-60:

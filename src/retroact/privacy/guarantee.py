@@ -35,7 +35,8 @@ class Guarantee:
         person with c records costs c operations, not 2c.
         """
         promise = f"a subject adds at most {records} record{'s' * (records != 1)} over the life of the stream"
-        return self._group(check_size(records), f"all records of one subject, at most {records}", promise)
+        own = "an id belongs to one subject"
+        return self._group(check_size(records), f"all records of one subject, at most {records}", promise, own)
 
     def _group(self, size: int, unit: str, *promises: str) -> Guarantee:
         measure = self.measure.group(size)

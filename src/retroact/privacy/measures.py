@@ -46,7 +46,7 @@ class PureDP(Measure):
         if epsilon >= self.value:
             return 0.0
         # Randomised response is the worst case: p = e^v / (1 + e^v).
-        return max(0.0, (math.exp(self.value) - math.exp(epsilon)) / (1 + math.exp(self.value)))
+        return -math.expm1(epsilon - self.value) / (1 + math.exp(-self.value))
 
     def group(self, size: int) -> PureDP:
         return PureDP(self.value * check_size(size))
@@ -72,7 +72,8 @@ class ApproximateDP(Measure):
         return self.failure if epsilon >= self.value else 1.0
 
     def group(self, size: int) -> ApproximateDP:
-        growth = sum(math.exp(i * self.value) for i in range(check_size(size)))
+        # beyond e^700 the bound says nothing any more
+        growth = sum(math.exp(min(700.0, i * self.value)) for i in range(check_size(size)))
         return ApproximateDP(self.value * size, min(1.0, self.failure * growth))
 
     def __str__(self) -> str:

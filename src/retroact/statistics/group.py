@@ -30,8 +30,12 @@ class GroupBy(Linear):
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
         if not isinstance(of, Linear) or isinstance(of, GroupBy):
             raise InputError(f"expected a statistic that is not grouped itself, got {of!r}", place="of")
-        # Options may be given on either; the inner ones are what they are by default.
-        super().__init__(**{**of.options(), **options})
+        # Options may be given on either; conditions of both must hold.
+        conditions = dict(options.get("where") or {})
+        twice = conditions.keys() & of.where.keys()
+        if twice:
+            raise InputError(f"expected one condition on {sorted(twice)[0]!r}, got two", place="where")
+        super().__init__(**{**of.options(), **options, "where": {**of.where, **conditions}})
         self.by = (by,) if isinstance(by, str) else tuple(by)
         self.of = of
         if not self.by or len(set(self.by)) != len(self.by):

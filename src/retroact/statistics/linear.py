@@ -74,7 +74,7 @@ class Linear(ABC):
         noise: Choice = None,
         weight: float = 1,
     ) -> None:
-        self.where = dict(where or {})
+        self.where = conditions.plain(where or {})
         self.window = _count(window, "window") if window is not None else None
         self.every = _count(every, "every")
         self.noise = named(noise, "noise")

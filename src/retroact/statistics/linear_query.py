@@ -16,6 +16,8 @@ from .linear import Contributions, Layout, Linear
 from .noisy import Answer, Noisy
 
 Columns = Mapping[str, npt.NDArray[Any]]
+# Squares of amounts stay in 64 bits.
+LARGEST_NORM = 1 << 31
 
 
 class LinearQuery(Linear):
@@ -58,6 +60,8 @@ class LinearQuery(Linear):
         if labels is not None and len(labels) != size:
             raise InputError(f"expected {size} labels, got {len(labels)}", place="labels")
         self.function, self.size, self.name, self.labels = function, size, name, labels
+        if max(norm1 or 0, norm2 or 0) > LARGEST_NORM:
+            raise InputError(f"expected norms of at most 2^31, got {max(norm1 or 0, norm2 or 0)}", place="norm2")
         # ||v||_2 <= ||v||_1 <= sqrt(size) ||v||_2
         self.norm2_squared = norm2**2 if norm2 is not None else norm1**2  # type: ignore[operator]
         self.norm1 = norm1 if norm1 is not None else isqrt(size * self.norm2_squared)
@@ -70,40 +74,63 @@ class LinearQuery(Linear):
         return Layout((1,) * self.size, Fraction(self.norm1), Fraction(self.norm2_squared), largest)
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        out = self.function(rows.columns)
+        columns = {name: column.view() for name, column in rows.columns.items()}
+        for column in columns.values():
+            column.flags.writeable = False  # other statistics see the same arrays
+        out = self.function(columns)
         if isinstance(out, Contributions):
-            return out
+            return self._merged(out, rows.count)
         amounts = np.asarray(out)
         if amounts.shape != (rows.count, self.size):
             raise InputError(
                 f"expected an array of shape {(rows.count, self.size)}, got {amounts.shape}", place=self.name
             )
-        if amounts.dtype.kind not in "iu":
-            raise InputError(
-                f"expected integers, got {amounts.dtype}: a sum of floats remembers what was deleted", place=self.name
-            )
+        _integers(amounts, self.name)
         row, coordinate = np.nonzero(amounts)
-        return Contributions(row, coordinate, amounts[row, coordinate].astype(np.int64))
+        return Contributions(row, coordinate, self._bounded(amounts[row, coordinate], row))
 
     def validate(self, rows: Rows, schema: Schema) -> None:
-        parts = self.contribute(rows, schema)
-        if parts.amount.dtype.kind not in "iu":
-            raise InputError(f"expected integers, got {parts.amount.dtype}", place=self.name)
-        if parts.coordinate.size and not 0 <= parts.coordinate.min() <= parts.coordinate.max() < self.size:
-            raise InputError(f"expected coordinates below {self.size}, got {parts.coordinate.max()}", place=self.name)
-        largest = isqrt(self.norm2_squared)
-        # One by one first, so that the squares below cannot wrap around.
-        bad = np.unique(parts.row[np.abs(parts.amount) > largest])
-        if not bad.size:
-            sizes, squares = np.zeros(rows.count, dtype=np.int64), np.zeros(rows.count, dtype=np.int64)
-            np.add.at(sizes, parts.row, np.abs(parts.amount))
-            np.add.at(squares, parts.row, parts.amount * parts.amount)
-            bad = np.flatnonzero((sizes > self.norm1) | (squares > self.norm2_squared))
+        parts = self.contributions(rows, schema)
+        sizes, squares = np.zeros(rows.count, dtype=np.int64), np.zeros(rows.count, dtype=np.int64)
+        # No amount is beyond the norms and no coordinate comes twice, so these sums stay in 64 bits.
+        np.add.at(sizes, parts.row, np.abs(parts.amount))
+        np.add.at(squares, parts.row, parts.amount * parts.amount)
+        bad = np.flatnonzero((sizes > self.norm1) | (squares > self.norm2_squared))
         if bad.size:
+            raise self._beyond(int(bad[0]))
+
+    def _merged(self, parts: Contributions, count: int) -> Contributions:
+        """Sparse contributions, checked, with what one record adds to one coordinate added up first."""
+        row, coordinate, amount = (np.asarray(part) for part in (parts.row, parts.coordinate, parts.amount))
+        if not row.shape == coordinate.shape == amount.shape or row.ndim != 1:
+            raise InputError("expected row, coordinate and amount of one length", place=self.name)
+        for part in (row, coordinate, amount):
+            _integers(part, self.name)
+        if row.size and not (row.min() >= 0 and row.max() < count):
+            raise InputError(f"expected rows from 0 to {count - 1}, got {row.min()} to {row.max()}", place=self.name)
+        if row.size and not (coordinate.min() >= 0 and coordinate.max() < self.size):
             raise InputError(
-                f"expected a column within norm1 = {self.norm1} and norm2^2 = {self.norm2_squared}, got more",
-                place=f"{self.name}, row {int(bad[0]) + 1}",
+                f"expected coordinates below {self.size}, got {coordinate.min()} to {coordinate.max()}", place=self.name
             )
+        amount = self._bounded(amount, row)
+        place, where = np.unique(row.astype(np.int64) * self.size + coordinate, return_inverse=True)
+        total = np.zeros(len(place), dtype=np.int64)
+        np.add.at(total, where, amount)
+        return Contributions(place // self.size, place % self.size, self._bounded(total, place // self.size))
+
+    def _bounded(self, amount: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """64-bit integers that are each within the norms; compared before anything can wrap around."""
+        largest = min(self.norm1, isqrt(self.norm2_squared))
+        bad = np.flatnonzero((amount > largest) | (amount < -largest))
+        if bad.size:
+            raise self._beyond(int(row[bad[0]]))
+        return amount.astype(np.int64)
+
+    def _beyond(self, row: int) -> InputError:
+        return InputError(
+            f"expected a column within norm1 = {self.norm1} and norm2^2 = {self.norm2_squared}, got more",
+            place=f"{self.name}, row {row + 1}",
+        )
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         value = noisy.values
@@ -121,3 +148,10 @@ class LinearQuery(Linear):
         if self.labels is None:
             return values
         return {label: tuple(v) if np.ndim(v) else float(v) for label, v in zip(self.labels, values, strict=True)}
+
+
+def _integers(values: npt.NDArray[Any], name: str) -> None:
+    if values.dtype.kind not in "iu":
+        raise InputError(
+            f"expected integers, got {values.dtype}: a sum of floats remembers what was deleted", place=name
+        )

@@ -20,6 +20,19 @@ Where = Mapping[str, Condition]
 _BOUNDS = {"min", "max"}
 
 
+def plain(where: Where) -> dict[str, Condition]:
+    """The conditions as Python values, which have one spelling each."""
+
+    def value(condition: Condition) -> Condition:
+        if isinstance(condition, Mapping):
+            return {key: value(bound) for key, bound in condition.items()}
+        if isinstance(condition, list | tuple):
+            return [value(one) for one in condition]
+        return condition.item() if isinstance(condition, np.generic) else condition
+
+    return {name: value(condition) for name, condition in where.items()}
+
+
 def check(where: Where, schema: Schema, place: str) -> None:
     """Every field is there and every value passes its door."""
     for name, condition in where.items():
@@ -47,7 +60,8 @@ def select(where: Where, rows: Rows, schema: Schema) -> npt.NDArray[np.bool_]:
             if "max" in encoded:
                 chosen &= column <= encoded["max"]
         else:
-            chosen &= np.isin(column, encoded) if len(encoded) else False
+            # One by one: an array of texts would lose their trailing NULs.
+            chosen &= np.logical_or.reduce([column == value for value in encoded], initial=False)
     return chosen
 
 

@@ -72,6 +72,14 @@ def names_of(given: Any, count: int, place: str, rows: Rows) -> list[str | None]
     return checked if rows.kept is None else [checked[i] for i in rows.kept.tolist()]
 
 
+def last_skipped(given: Any, rows: Rows) -> list[str]:
+    """The ids whose last event of a batch is a record that was skipped."""
+    listed = [given] if is_single(given) else _listed(given, "id")
+    kept = set() if rows.kept is None else set(rows.kept.tolist())
+    last = {name_of(value, "id"): position for position, value in enumerate(listed)}
+    return [name for name, position in last.items() if name is not None and position not in kept]
+
+
 def required(given: Any, place: str) -> list[str]:
     """One name or several, none of them missing."""
     names = []

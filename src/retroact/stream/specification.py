@@ -107,11 +107,17 @@ class Specification:
             "name": name,
             "statistic": self.statistics[name].spec(),
             "window": self.window_of(name),
-            "budget": [self.epsilon, self.delta, share.kind, str(share.amount)],
+            "budget": [float(self.epsilon), float(self.delta), share.kind, str(share.amount)],
             "horizon": self.horizon,
             "process": repr(process),
         }
         return hashlib.blake2b(msgspec.json.encode(content, order="deterministic"), digest_size=32).digest()
+
+    @property
+    def whole_digest(self) -> bytes:
+        """Of everything: what a state is tied to. The order of the fields counts, since records are tuples."""
+        parts = [msgspec.json.encode(list(self.schema.spec().items())), *map(self.digest, self.statistics)]
+        return hashlib.blake2b(b"".join(parts), digest_size=32).digest()
 
     def mechanism(self, name: str, coins: Coins) -> Mechanism:
         """The calibrated noise of one statistic under these coins."""

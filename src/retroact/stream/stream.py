@@ -23,7 +23,7 @@ from ..noise import Mechanism
 from ..privacy import Guarantee, Measure, compose
 from ..schema import Field, Rows, Schema
 from ..statistics import Linear, Noisy
-from .names import Names, Stamps, is_single, name_of, names_of, required, stamp_of, stamps_of
+from .names import Names, Stamps, is_single, last_skipped, name_of, names_of, required, stamp_of, stamps_of
 from .plan import Plan, plan
 from .release import Applied, Release, Round
 from .specification import Specification
@@ -80,7 +80,6 @@ class Stream:
         key = Key.generate() if key is None else key
         if not isinstance(key, Key):
             raise InputError("expected a Key, such as Key.generate()", place="key")
-        key.claim()
         self.specification = spec
         self._ledger = ledger
         self._origin = origin
@@ -89,10 +88,12 @@ class Stream:
         self._updates = Updates(spec.schema)
         self._warned = False
         self._lock = threading.RLock()
-        coins = key.coins("stream")
+        # A stream that follows another begins later, and so has names of its own even under the same testing key.
+        coins = key.coins("stream", *([origin] if origin else []))
         self._mechanisms: dict[str, Mechanism] = {name: spec.mechanism(name, coins) for name in spec.statistics}
         self._guarantee = self._composed()
         self._totals = self._recompute()
+        key.claim()  # last, so that a stream that could not be made leaves its key free
 
     # What people ask for -------------------------------------------------------------------------------------------
 
@@ -154,6 +155,9 @@ class Stream:
                 at = stamp_of(stamp, now)
                 one, owner = name_of(id, "id"), name_of(subject, "subject")
                 if record is None:
+                    if one is not None:
+                        # An event on an id replaces what it held, also when there is nothing to put in its place.
+                        self._updates.delete_ids([one])
                     return at
                 self._validate(lambda: Rows.from_tuples(self.schema, [record]))
                 self._room(1)
@@ -167,6 +171,8 @@ class Stream:
             self._validate(lambda: rows)
             self._room(rows.count)
             self._updates.add(rows, stamps, subjects, ids)  # type: ignore[arg-type]
+            if ids is not None and rows.kept is not None:
+                self._updates.delete_ids(last_skipped(id, rows))
             return now if stamp is None else (stamp if isinstance(stamp, int) and stamp <= now else None)
 
     def delete(
@@ -261,7 +267,8 @@ class Stream:
         with self._lock:
             if len(self._updates):
                 raise InputError("expected no updates in the open round: the state is taken between rounds")
-            return msgspec.msgpack.encode([FORMAT, self._round, self._origin, self._ledger.state()])
+            digest, before = self.specification.whole_digest, len(self._before)
+            return msgspec.msgpack.encode([FORMAT, digest, self._round, self._origin, before, self._ledger.state()])
 
     @classmethod
     def from_state(
@@ -272,17 +279,17 @@ class Stream:
         A stream that follows others (`successor`) also needs their guarantees, its `before`: they compose with its own.
         """
         try:
-            version, round, origin, ledger = msgspec.msgpack.decode(state, type=tuple[int, int, int, bytes])
+            parts = msgspec.msgpack.decode(state, type=tuple[int, bytes, int, int, int, bytes])
         except msgspec.MsgspecError as error:
             raise InputError(f"expected the state of a stream, got something else ({error})", place="state") from None
+        version, digest, round, origin, streams, ledger = parts
         if version != FORMAT:
             raise InputError(f"expected state format {FORMAT}, got {version}", place="state")
-        if bool(origin) != bool(before):
+        if digest != specification.whole_digest:
+            raise InputError("expected the specification that the state was made under, got another", place="state")
+        if len(before) != streams:
             raise InputError(
-                f"expected the guarantees of the streams before this one, which began after round {origin}"
-                if origin
-                else "expected no guarantees from before: this stream follows no other",
-                place="before",
+                f"expected the guarantees of {streams} streams before this one, got {len(before)}", place="before"
             )
         stream = cls.__new__(cls)
         stream._begin(specification, key, Ledger.from_state(specification.schema, ledger), origin, list(before))
