@@ -108,7 +108,7 @@ def run(
 
     retroact run events.jsonl --spec retroact.toml --out releases.jsonl
 
-    retroact run orders.csv --count --sum amount:0..500 --by country=DE,FR,US --subject customer --round day --rounds 365 --epsilon 1
+    retroact run orders.csv --count --sum amount:0..500 --subject customer --round day --rounds 365 --epsilon 1
     """
     from retroact.cli.events import Roles
     from retroact.cli.running import Run
