@@ -23,11 +23,13 @@ def span(field: Field) -> int:
 def powers(rows: Rows, name: str, field: Field, highest: int) -> Contributions:
     """Every record adds 1, c, c^2, ... of its centred value c to coordinates 0, 1, 2, ..."""
     centred = 2 * rows.columns[name] - (field.lower + field.upper)
-    coordinates = np.arange(highest + 1)
+    amounts = [np.ones_like(centred)]
+    for _ in range(highest):
+        amounts.append(amounts[-1] * centred)
     return Contributions(
         np.tile(np.arange(rows.count), highest + 1),
-        np.repeat(coordinates, rows.count),
-        (centred[None, :] ** coordinates[:, None]).ravel(),
+        np.repeat(np.arange(highest + 1), rows.count),
+        np.concatenate(amounts),
     )
 
 
