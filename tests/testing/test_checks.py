@@ -253,6 +253,14 @@ def test_reference_forms_pass_the_checks(noise):
         check_statistic(statistic, SCHEMA, pairs=8, draws=0, horizons=(None,) if noise == "doubling" else (8,))
 
 
+def test_a_law_with_a_delta_is_for_oblivious_streams_only():
+    for delta, adaptive in ((0.0, True), (1e-9, False)):
+        own = Oblivious(DiscreteLaplace(50), "fifty", epsilon=0.02, delta=delta)
+        made = ra.Specification(SCHEMA, {"n": ra.Count(noise=own)}, epsilon=1.0, delta=1e-6, horizon=8)
+        assert made.guarantee.adaptive is adaptive
+        assert ("oblivious streams only" in made.guarantee.text) is not adaptive
+
+
 def every_statistic(delta):
     return ra.Specification(
         SCHEMA, {n: s for n, s in STATISTICS.items() if "mapped" not in n}, epsilon=8.0, delta=delta, horizon=6

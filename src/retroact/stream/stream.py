@@ -347,7 +347,8 @@ class Stream:
         measure = compose(part.measure for part in parts)
         delta = sum(part.delta for part in parts)
         together = "together with the streams before it"
-        return Guarantee(measure, measure.epsilon(delta), delta, f"{own.unit}, {together}", own.adaptive, own.promises)
+        adaptive = all(part.adaptive for part in parts)
+        return Guarantee(measure, measure.epsilon(delta), delta, f"{own.unit}, {together}", adaptive, own.promises)
 
     def _check_horizon(self, index: int) -> None:
         horizon = self.specification.horizon
