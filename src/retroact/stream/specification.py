@@ -147,8 +147,8 @@ class Specification:
 
     @property
     def guarantee(self) -> Guarantee:
-        # A law of the user's own is known to be private for fixed shifts; with delta > 0 that says nothing of shifts that
-        # are chosen after seeing answers (docs/proofs.md, 3).
+        # A law of the user's own is known to be private for fixed shifts. With delta > 0 that says nothing of shifts
+        # that are chosen after seeing answers (docs/proofs.md, 3).
         laws = [s.noise for s in self.statistics.values() if isinstance(s.noise, Oblivious)]
         adaptive = all(law.delta == 0 for law in laws)
         return Guarantee(self.measure, float(self.epsilon), float(self.delta), adaptive=adaptive, promises=PROMISES)
