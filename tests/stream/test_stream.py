@@ -320,6 +320,10 @@ def test_a_skipped_record_empties_its_id():
     s.add({"age": [None, 32]}, id=["d", "d"])
     s.close_round()
     assert totals(s, "ages") == [32]
+    assert s.add({"age": None}, id="d", stamp=9) is None
+    s.add({"age": [None, None]}, id=["d", "zz"], stamp=[9, 1])
+    assert s.close_round().applied.ignored_deletions == 1
+    assert totals(s, "ages") == [32], "an event with a stamp in the future is none"
 
 
 BAD_RECORDS = [
@@ -518,9 +522,20 @@ def test_a_successor_goes_on_from_what_survives():
     again = ra.Stream.from_state(spec, state, key=key, before=after.before)
     assert again.guarantee == after.guarantee
     assert again.close_round().encode() == after.close_round().encode()
-    s.add(ORDER)
+    again.add(ORDER)
     with pytest.raises(ra.InputError, match="open round"):
-        s.successor(epsilon=1, horizon=5)
+        again.state()
+
+
+def test_what_the_open_round_holds_goes_with_the_successor():
+    s = stream(horizon=1)
+    s.close_round()
+    s.add(ORDER, id="a")
+    with pytest.raises(ra.ExhaustedError):
+        s.close_round()
+    after = s.successor(epsilon=1.0, delta=1e-6, horizon=5, key=ra.Key.for_testing(2))
+    assert after.close_round().applied.added == 1
+    assert totals(after) == [1]
 
 
 def test_an_unknown_horizon_goes_on():

@@ -145,7 +145,8 @@ class Stream:
     ) -> int | None:
         """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
 
-        Returns the stamp; None when it lies in the future, which makes the addition a no-op. With an id, what that id
+        Returns the stamp; None when it lies in the future, which makes the addition a no-op, and for a batch with a
+        stamp for each record. With an id, what that id
         held is replaced. All or nothing: an error leaves the stream as it was.
         """
         with self._lock:
@@ -155,10 +156,10 @@ class Stream:
                 at = stamp_of(stamp, now)
                 one, owner = name_of(id, "id"), name_of(subject, "subject")
                 if record is None:
-                    if one is not None:
+                    if one is not None and at <= now:
                         # An event on an id replaces what it held, also when there is nothing to put in its place.
                         self._updates.delete_ids([one])
-                    return at
+                    return at if at <= now else None
                 self._validate(lambda: Rows.from_tuples(self.schema, [record]))
                 self._room(1)
                 self._updates.add_one(record, at, one, owner)
@@ -172,8 +173,8 @@ class Stream:
             self._room(rows.count)
             self._updates.add(rows, stamps, subjects, ids)  # type: ignore[arg-type]
             if ids is not None and rows.kept is not None:
-                self._updates.delete_ids(last_skipped(id, rows))
-            return now if stamp is None else (stamp if isinstance(stamp, int) and stamp <= now else None)
+                self._updates.delete_ids(last_skipped(id, stamp, now, rows))
+            return stamps if isinstance(stamps, int) and stamps <= now else None
 
     def delete(
         self,
@@ -240,11 +241,10 @@ class Stream:
         """A stream that goes on from the surviving data of this one, with a budget, a horizon and a key of its own.
 
         This is the way on when a horizon is used up. Both streams see the same records, so their guarantees compose:
-        the successor's guarantee says what both spend together. Round numbers go on.
+        the successor's guarantee says what both spend together. Round numbers go on, and what the open round holds goes
+        with them.
         """
         with self._lock:
-            if len(self._updates):
-                raise InputError("expected no updates in the open round: close it first, or hand them to the successor")
             old = self.specification
             spec = Specification(
                 old.schema,
@@ -258,6 +258,7 @@ class Stream:
             stream = Stream.__new__(Stream)
             ledger = Ledger.from_state(old.schema, self._ledger.state())
             stream._begin(spec, key, ledger, self._round - 1, [*self._before, old.guarantee])
+            stream._updates, self._updates = self._updates, Updates(old.schema)
             return stream
 
     # What is kept ----------------------------------------------------------------------------------------------------
