@@ -151,6 +151,13 @@ def test_groups():
     three = ApproximateDP(1.0, 1e-6).group(3)
     assert three.failure == pytest.approx(1e-6 * (1 + math.e + math.e**2))
     assert MixedDP(0.5, 0.1).group(2) == MixedDP(1.0, 0.2)
+    three = MixedDP(0.5, 0.1, 1e-7).group(3)
+    assert three.pure == pytest.approx(1.5)
+    assert three.mu == pytest.approx(0.3)
+    assert three.failure == pytest.approx(1e-7 * (1 + math.e**0.5 + math.e))
+    one = Guarantee(MixedDP(0.5, 0.1, 1e-7), 1.0, 1e-6)
+    assert one.for_subject(3).epsilon == pytest.approx(1.5 + epsilon_of(0.3, 9e-7))
+    assert one.for_subject(3).delta == pytest.approx(9e-7 + three.failure)
     for bad in (0, -1, 1.5, True):
         with pytest.raises(InputError):
             PureDP(1.0).group(bad)

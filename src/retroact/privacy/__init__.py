@@ -1,6 +1,6 @@
 """Guarantees as values, their composition, and the split of a budget."""
 
-from .budget import Kind, Share, check_budget, spent, split
+from .budget import Kind, Share, check_budget, split
 from .gaussian import FINENESS, delta_of, discreteness, epsilon_of, largest_mu
 from .guarantee import Guarantee
 from .measures import ApproximateDP, GaussianDP, Measure, MixedDP, PureDP, ZeroConcentratedDP, compose
@@ -22,6 +22,5 @@ __all__ = [
     "discreteness",
     "epsilon_of",
     "largest_mu",
-    "spent",
     "split",
 ]

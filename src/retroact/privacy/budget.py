@@ -15,7 +15,7 @@ from typing import Literal
 
 from ..errors import InputError
 from .gaussian import largest_mu
-from .measures import GaussianDP, Measure, PureDP, compose
+from .measures import GaussianDP, Measure, PureDP
 
 Kind = Literal["pure", "gaussian"]
 
@@ -64,7 +64,3 @@ def check_weight(weight: float, name: str) -> Fraction:
     if isinstance(weight, bool) or not isinstance(weight, int | float | Fraction) or not 0 < weight < math.inf:
         raise InputError(f"expected a weight above 0, got {weight!r}", place=f"weights.{name}")
     return Fraction(weight)
-
-
-def spent(shares: Mapping[str, Share]) -> Measure:
-    return compose(share.measure for share in shares.values())

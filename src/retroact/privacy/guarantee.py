@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .measures import ApproximateDP, Measure, PureDP, check_size
+from .measures import ApproximateDP, Measure, MixedDP, check_size
 
 
 @dataclass(frozen=True)
 class Guarantee:
     """The whole published sequence of a stream, for one operation (one addition or one deletion of a record).
 
+    >>> from retroact.privacy import PureDP
     >>> Guarantee(PureDP(1.0), epsilon=1.0).for_subject(3).epsilon
     3.0
     """
@@ -42,9 +43,11 @@ class Guarantee:
         measure = self.measure.group(size)
         if isinstance(measure, ApproximateDP):
             return Guarantee(measure, measure.value, measure.failure, unit, self.adaptive, self.promises + promises)
-        return Guarantee(
-            measure, measure.epsilon(self.delta), self.delta, unit, self.adaptive, self.promises + promises
-        )
+        delta = self.delta
+        if isinstance(measure, MixedDP) and isinstance(self.measure, MixedDP):
+            # What the approximate parts lose in a group comes on top; the Gaussian parts keep the rest of delta.
+            delta = min(1.0, delta + measure.failure - self.measure.failure)
+        return Guarantee(measure, measure.epsilon(delta), delta, unit, self.adaptive, self.promises + promises)
 
     @property
     def text(self) -> str:
@@ -55,6 +58,3 @@ class Guarantee:
 
     def __str__(self) -> str:
         return self.text
-
-
-__all__ = ["Guarantee", "PureDP"]

@@ -72,9 +72,7 @@ class ApproximateDP(Measure):
         return self.failure if epsilon >= self.value else 1.0
 
     def group(self, size: int) -> ApproximateDP:
-        # beyond e^700 the bound says nothing any more
-        growth = sum(math.exp(min(700.0, i * self.value)) for i in range(check_size(size)))
-        return ApproximateDP(self.value * size, min(1.0, self.failure * growth))
+        return ApproximateDP(self.value * check_size(size), _group_failure(self.value, self.failure, size))
 
     def __str__(self) -> str:
         return f"ε = {self.value:.4g}, δ = {self.failure:.3g}"
@@ -166,11 +164,10 @@ class MixedDP(Measure):
             return 1.0
         return min(1.0, self.failure + delta_of(self.mu, epsilon - self.pure))
 
-    def group(self, size: int) -> Measure:
-        check_size(size)
-        if self.failure == 0:
-            return MixedDP(self.pure * size, self.mu * size)
-        raise InputError("a group of a composition with an approximate part needs a delta: convert it first")
+    def group(self, size: int) -> MixedDP:
+        # Part by part; the epsilon of the approximate parts is at most that of all that is not Gaussian.
+        failure = _group_failure(self.pure, self.failure, check_size(size))
+        return MixedDP(self.pure * size, self.mu * size, failure)
 
     def __str__(self) -> str:
         parts = [f"ε = {self.pure:.4g}"] * bool(self.pure) + [f"μ = {self.mu:.4g}"] * bool(self.mu)
@@ -208,6 +205,11 @@ def compose(measures: Iterable[Measure]) -> Measure:
     if not pure and not failure:
         return GaussianDP(math.sqrt(square))
     return MixedDP(pure, math.sqrt(square), failure)
+
+
+def _group_failure(epsilon: float, failure: float, size: int) -> float:
+    """delta (1 + e^epsilon + ... + e^((size - 1) epsilon)); beyond e^700 that says nothing any more."""
+    return min(1.0, failure * sum(math.exp(min(700.0, i * epsilon)) for i in range(size)))
 
 
 def check_size(size: int) -> int:

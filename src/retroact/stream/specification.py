@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -222,8 +221,3 @@ def _checked(statistics: Mapping[str, Linear], schema: Schema) -> dict[str, Line
             )
         statistic.check(schema, f"statistics.{name}")
     return dict(statistics)
-
-
-def rounded(value: float) -> float:
-    """Three digits, for people."""
-    return float(f"{value:.3g}") if math.isfinite(value) else value

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
 from ..coins import Key
-from ..ledger.model import Sequence, Update
+from ..ledger.model import Add, Delete, DeleteId, Erase, Sequence, Update
 from ..schema import Field, Schema
 from ..statistics import Linear
 from ..stream import Specification
@@ -155,10 +155,10 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
             batched = StreamAlgorithm(spec, key, chunk=chunk)
             if [batched.close(updates) for updates in sequence] != run(make, key, sequence):
                 raise CheckFailedError(f"batch boundaries: batches of {chunk} gave other answers:\n  {sequence}")
-    unbounded = Specification(
+    longer = Specification(
         spec.schema, spec.statistics, epsilon=spec.epsilon, delta=spec.delta, horizon=spec.horizon and 100
     )
-    check_bounded_state(lambda key: StreamAlgorithm(unbounded, key), _churn(shape))
+    check_bounded_state(lambda key: StreamAlgorithm(longer, key), _churn(shape))
     check_sensitivity(spec, random)
     check_oblivious(spec, random)
     if draws:
@@ -174,8 +174,6 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
 
 
 def _churn(shape: Shape) -> Callable[[int], tuple[Update, ...]]:
-    from ..ledger.model import Add, Delete, DeleteId, Erase
-
     def churn(round: int) -> tuple[Update, ...]:
         value = shape.values[round % len(shape.values)]
         return (
