@@ -12,8 +12,20 @@ if TYPE_CHECKING:
     from .coins import Key
     from .errors import ExhaustedError, InputError, KeyReusedError, RetroactError, VerificationError
     from .privacy import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
-    from .schema import Boolean, Category, Date, Integer, Number, Schema, Text, Timestamp, Vector
-    from .statistics import Count, GroupBy, Linear, LinearQuery, Mean, Sum, Variance
+    from .schema import Boolean, Bytes, Category, Date, Integer, Number, Schema, Text, Timestamp, Vector
+    from .statistics import (
+        Count,
+        Distinct,
+        GroupBy,
+        Histogram,
+        Linear,
+        LinearQuery,
+        Mean,
+        Quantiles,
+        Restated,
+        Sum,
+        Variance,
+    )
     from .stream import HorizonWarning, Plan, Release, Round, Specification, Stream, plan, solve
 
 __version__ = "0.1.0"
@@ -21,13 +33,16 @@ __version__ = "0.1.0"
 __all__ = [
     "ApproximateDP",
     "Boolean",
+    "Bytes",
     "Category",
     "Count",
     "Date",
+    "Distinct",
     "ExhaustedError",
     "GaussianDP",
     "GroupBy",
     "Guarantee",
+    "Histogram",
     "HorizonWarning",
     "InputError",
     "Integer",
@@ -39,7 +54,9 @@ __all__ = [
     "Number",
     "Plan",
     "PureDP",
+    "Quantiles",
     "Release",
+    "Restated",
     "RetroactError",
     "Round",
     "Schema",

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from retroact.ledger import Change, Ledger, Surviving, Updates
 from retroact.ledger.model import Add, Delete, DeleteId, Erase, Point, Update
-from retroact.schema import Integer, Rows, Schema, Text, Vector
+from retroact.schema import Bytes, Integer, Rows, Schema, Text, Vector
 
 IDS = ("i", "j", "")
 SUBJECTS = ("s", "t", "\u00e9\U0001f600")
 LARGE = 2**53 - 1
+LOW, HIGH = -(2**63), 2**63 - 1
 
 # a schema, and the few values that its histories are made of
 WORLDS: dict[str, tuple[Schema, tuple[tuple, ...]]] = {
@@ -28,6 +29,14 @@ WORLDS: dict[str, tuple[Schema, tuple[tuple, ...]]] = {
     "two words": (
         Schema({"x": Integer(-LARGE, LARGE), "t": Text(), "y": Integer(-LARGE, LARGE)}),
         ((-LARGE, "a", LARGE), (-LARGE, "a", -LARGE), (LARGE, "b", 0), (0, "a", LARGE)),
+    ),
+    "64 bits": (
+        Schema({"m": Integer(0, 2), "x": Integer(LOW, HIGH), "y": Integer(LOW, HIGH), "t": Text()}),
+        ((0, LOW, HIGH, "a"), (0, HIGH, LOW, "a"), (0, -1, 0, "b"), (0, 0, -1, ""), (2, LOW, LOW, "a")),
+    ),
+    "bytes": (
+        Schema({"b": Bytes(), "n": Integer(0, 1)}),
+        (("", 0), ("\0", 1), ("\0\0", 0), ("\xff\0", 0), ("\xff", 1), ("\x80", 0), ("\x7f", 0)),
     ),
     "vectors": (
         Schema({"p": Vector(3, radius=2**30, step=1), "q": Vector(1, radius=5, step=1)}),

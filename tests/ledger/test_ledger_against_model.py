@@ -154,6 +154,10 @@ LARGE_SCHEMAS = {
     "two words": Schema({"n": Integer(-50, 50), "x": Integer(0, 2**50), "y": Integer(0, 2**50), "m": Integer(0, 30)}),
     "three words": Schema({name: Integer(-(2**52), 2**52) for name in "xyz"}),
     "text": Schema({"t": Text(), "m": Integer(0, 30)}),
+    "64 bits": Schema({"x": Integer(-(2**63), 2**63 - 1)}),
+    "several of 64 bits": Schema(
+        {"n": Integer(0, 6), "x": Integer(-(2**63), 2**63 - 1), "y": Integer(-(2**63), 2**63 - 1), "m": Integer(0, 1)}
+    ),
 }
 
 

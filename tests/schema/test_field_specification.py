@@ -7,7 +7,20 @@ from datetime import date
 import pytest
 
 from retroact.errors import InputError
-from retroact.schema import Boolean, Category, Date, Field, Integer, Number, Schema, Text, Timestamp, Vector, from_spec
+from retroact.schema import (
+    Boolean,
+    Bytes,
+    Category,
+    Date,
+    Field,
+    Integer,
+    Number,
+    Schema,
+    Text,
+    Timestamp,
+    Vector,
+    from_spec,
+)
 
 FIELDS: list[Field] = [
     Number(0, 500),
@@ -16,7 +29,10 @@ FIELDS: list[Field] = [
     Integer(-5, 120, clip=True),
     Boolean(missing="skip"),
     Category(["a", 1, "1", "é"]),
+    Integer(-(2**63), 2**63 - 1, missing="skip"),
     Text(),
+    Bytes(),
+    Bytes(missing="skip"),
     Date("2020-01-01", "2020-12-31", missing="skip"),
     Timestamp("2020-01-01T01:00:00+01:00", "2020-12-31T00:00:00.25Z", step="0.25"),
     Vector(3, radius=1.5, step=0.001, clip=True),
@@ -53,6 +69,7 @@ def test_the_canonical_form() -> None:
 def test_toml() -> None:
     tables = tomllib.loads("""
         country = { type = "text" }
+        digest = { type = "bytes", missing = "skip" }
         amount = { type = "number", lower = 0, upper = 500, step = 0.01 }
         day = { type = "date", lower = 2020-01-01, upper = 2020-12-31 }
         at = { type = "timestamp", lower = 2020-01-01T00:00:00Z, upper = 2021-01-01T00:00:00Z, missing = "skip" }
@@ -63,6 +80,7 @@ def test_toml() -> None:
     assert schema == Schema(
         {
             "country": Text(),
+            "digest": Bytes(missing="skip"),
             "amount": Number(0, 500, step="0.01"),
             "day": Date(date(2020, 1, 1), date(2020, 12, 31)),
             "at": Timestamp("2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z", missing="skip"),
@@ -79,13 +97,14 @@ def test_toml() -> None:
     [
         (
             {"type": "numbr"},
-            "one of number, integer, boolean, category, text, date, timestamp, vector, got 'numbr' - at schema.x",
+            "number, integer, boolean, category, text, bytes, date, timestamp, vector, got 'numbr' - at schema.x",
         ),
         ({}, "got None - at schema.x"),
         ({"type": ["number"]}, "expected a type"),
         ("number", "expected a table with a type, got 'number' - at schema.x"),
         ({"type": "number", "lower": 0}, "expected the key 'upper', got only type, lower - at schema.x"),
         ({"type": "text", "lower": 0}, "expected the keys type, missing, got 'lower' - at schema.x"),
+        ({"type": "bytes", "upper": 9}, "expected the keys type, missing, got 'upper' - at schema.x"),
         ({"type": "vector", "dimension": 2, "radius": 1}, "expected the key 'step'"),
         ({"type": "number", "lower": 0, "upper": "x"}, "expected a number, got 'x' - at schema.x.upper"),
         ({"type": "number", "lower": 5, "upper": 0, "step": 1}, "at most upper, got 5 and 0 - at schema.x"),

@@ -12,10 +12,25 @@ import pyarrow as pa
 import pytest
 
 from retroact.errors import InputError
-from retroact.schema import Boolean, Category, Date, Field, Integer, Number, Schema, Text, Timestamp, Vector, columns_of
-from retroact.schema.frames import _text_views
+from retroact.schema import (
+    Boolean,
+    Bytes,
+    Category,
+    Date,
+    Field,
+    Integer,
+    Number,
+    Schema,
+    Text,
+    Timestamp,
+    Vector,
+    columns_of,
+)
+from retroact.schema.frames import _views
 
 TEXTS = ["a", "", "é👩‍👧", None, "twelve bytes", "thirteen byte", "a\0b"]
+BLOBS = [b"", b"\0", None, b"\xff\0", b"a\0", b"twelve bytes", b"thirteen byte", b"\xc3\xa9\xff" * 30]
+PAIRS = [b"\0\0", b"a\0", None, b"\xff\xfe", b"\0b"]
 LISTS = [[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]
 D = Decimal
 
@@ -33,6 +48,13 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "ascii": (pa.string(), ["DE", "FR", "DE"]),
     "dictionary": (pa.dictionary(pa.int8(), pa.string()), TEXTS),
     "dictionary of large": (pa.dictionary(pa.int32(), pa.large_string()), ["x", None, "x", "y"]),
+    "binary": (pa.binary(), BLOBS),
+    "large_binary": (pa.large_binary(), BLOBS),
+    "binary_view": (pa.binary_view(), BLOBS),
+    "fixed_size_binary": (pa.binary(2), PAIRS),
+    "fixed_size_binary without nulls": (pa.binary(3), [b"abc", b"\0\0\0", b"xy\0"]),
+    "dictionary of binary": (pa.dictionary(pa.int8(), pa.binary()), BLOBS),
+    "list of binary": (pa.list_(pa.binary()), [[b"a\0", b""], None, [b"c"]]),
     "null": (pa.null(), [None, None]),
     "date32": (pa.date32(), [date(2020, 1, 1), None, date(1960, 2, 29)]),
     "date64": (pa.date64(), [date(2020, 1, 1), None, date(1960, 2, 29)]),
@@ -154,6 +176,55 @@ def test_other_fields() -> None:
     assert encode(Number(0, 1, missing="skip"), pa.array([None, 0.5, math.nan])) == [5000]
 
 
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)], ids=str)
+def test_bytes(kind: pa.DataType) -> None:
+    values = PAIRS if kind == pa.binary(2) else BLOBS
+    known = [value for value in values if value is not None]
+    for field in (Bytes(), Bytes(missing="skip")):
+        encoded = encode(field, pa.array(known, kind))
+        assert [field.decode(text) for text in encoded] == known
+        assert encoded == [field.encode(value, "x") for value in known]
+    assert encode(Bytes(missing="skip"), pa.array(values, kind)) == encoded
+    with pytest.raises(InputError, match=r"expected bytes, got None - at x, row 3"):
+        encode(Bytes(), pa.array(values, kind))
+    with pytest.raises(InputError, match=r"expected text, got b.* - at x, row 1"):
+        encode(Text(), pa.array(known, kind))
+
+
+def test_bytes_of_any_length() -> None:
+    longest = b"\xff" * 2**20
+    for kind in (pa.binary(), pa.large_binary(), pa.binary_view()):
+        assert encode(Bytes(), pa.array([b"", longest], kind)) == ["", longest.decode("latin-1")]
+        with pytest.raises(InputError, match="expected at most 1048576 bytes, got 1048577 - at x, row 2"):
+            encode(Bytes(), pa.array([b"", longest + b"a"], kind))
+    assert encode(Bytes(), pa.array([longest], pa.binary(2**20))) == [longest.decode("latin-1")]
+    with pytest.raises(InputError, match="got 1048577 - at x, row 1"):
+        encode(Bytes(), pa.array([longest + b"a"], pa.binary(2**20 + 1)))
+    assert encode(Bytes(), pa.array(["AP8=", ""])) == ["\0\xff", ""]
+
+
+def test_integers_of_64_bits() -> None:
+    ends = [-(2**63), 2**63 - 1]
+    wide, clipped = Integer(*ends), Integer(*ends, clip=True, missing="skip")
+    assert encode(wide, pa.array(ends, pa.int64())) == ends
+    assert encode(clipped, pa.array([*ends, None], pa.int64())) == ends
+    assert encode(wide, pa.array([0, 2**63 - 1], pa.uint64())) == [0, 2**63 - 1]
+    assert encode(clipped, pa.array([2**63 - 1, 2**63, None, 2**64 - 1], pa.uint64())) == [2**63 - 1] * 3
+    with pytest.raises(
+        InputError, match=r"between -9223372036854775808 and 9223372036854775807, got .*8 - at x, row 2"
+    ):
+        encode(wide, pa.array([0, 2**63], pa.uint64()))
+    for kind in (pa.decimal128(38, 2), pa.decimal256(60, 2)):
+        assert encode(wide, pa.array(list(map(D, ends)), kind)) == ends
+        beyond = pa.array([D(ends[0] - 1), D(ends[1] + 1), D(-(10**30)), D(10**30), None], kind)
+        assert encode(clipped, beyond) == ends * 2
+        for row in range(4):
+            with pytest.raises(InputError, match=r"between .*, got Decimal.* - at x, row 1"):
+                encode(wide, beyond.slice(row, 1))
+    with pytest.raises(InputError, match="expected a whole number, got Decimal"):
+        encode(wide, pa.array([D("9223372036854775806.5")]))
+
+
 @pytest.mark.parametrize(
     ("array", "message"),
     [
@@ -162,8 +233,9 @@ def test_other_fields() -> None:
         (pa.array([1.0, math.nan]), "a finite number, got nan - at x, row 2"),
         (pa.array([True]), "expected a number, got True - at x, row 1"),
         (pa.array([1, 2**63 - 1]), "between 0 and 500, got 9223372036854775807 - at x, row 2"),
-        (pa.array([b"1"]), "expected numbers, text, dates, timestamps or lists, got Arrow type 'z' - at x"),
-        (pa.array([{"a": 1}]), "got Arrow type '+s' - at x"),
+        (pa.array([b"1"]), "expected a number, got b'1' - at x, row 1"),
+        (pa.array([b"1"], pa.binary(1)), "expected a number, got b'1' - at x, row 1"),
+        (pa.array([{"a": 1}]), "expected numbers, text, bytes, dates, timestamps or lists, got Arrow type '+s' - at x"),
         (pa.array([1], pa.duration("s")), "got Arrow type 'tDs' - at x"),
         (pa.array([date(2020, 1, 1)]), "expected a number, got datetime.date(2020, 1, 1) - at x, row 1"),
     ],
@@ -203,11 +275,11 @@ def test_what_lies_under_a_null_is_not_read() -> None:
     texts = pa.Array.from_buffers(pa.string(), 2, [validity, offsets, pa.py_buffer(b"\xffb")])
     assert columns_of(pa.table({"x": texts})) == {"x": [None, "b"]}
     heads = pa.py_buffer(np.array([2**31 - 1, 0, 99, 7, 1, ord("b"), 0, 0], "i4"))
-    assert _text_views(_View([b"", heads, b"", b""]), 0, 2, [False, True]) == ["", "b"]
+    assert _views(_View([b"", heads, b"", b""]), 0, 2, [False, True]) == [b"", b"b"]
 
 
 class _View:
-    """As much of a view as the reader of text views looks at: pyarrow will not make one with nonsense in it."""
+    """As much of a view as the reader of views looks at: pyarrow will not make one with nonsense in it."""
 
     def __init__(self, buffers: list[Any]) -> None:
         self.buffers, self.n_buffers = buffers, len(buffers)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from retroact.errors import InputError
 from retroact.schema import column_to_lattice, to_lattice
 from retroact.schema.exact import decimal_text
-from retroact.schema.lattice import shortcut, shortcut_scale
+from retroact.schema.lattice import saturated, shortcut, shortcut_scale
 
 CENT = Fraction(1, 100)
 STEPS = [
@@ -121,13 +121,11 @@ def test_columns_agree_with_scalars_on_adversarial_floats(step: Fraction) -> Non
     assert [to_lattice(value, step) for value in values] == expected
     quick = [shortcut(value, shortcut_scale(step)) for value in values]
     assert all(fast in (None, slow) for fast, slow in zip(quick, expected, strict=True))
-    fits = [index for index, k in enumerate(expected) if abs(k) < 2**63]
+    fits = [index for index, k in enumerate(expected) if -(2**63) <= k < 2**63]
     column = column_to_lattice(np.array(values)[fits], step)
     assert column.dtype == np.int64
     assert column.tolist() == [expected[index] for index in fits]
-    largest = 2**63 - 1
-    saturated = [min(max(k, -largest), largest) for k in expected]
-    assert column_to_lattice(np.array(values), step, saturate=True).tolist() == saturated
+    assert column_to_lattice(np.array(values), step, saturate=True).tolist() == [saturated(k) for k in expected]
 
 
 @pytest.mark.parametrize("step", [CENT, Fraction(1), Fraction(1, 10**6), Fraction(3, 1000), Fraction(7, 3)], ids=str)
@@ -144,8 +142,7 @@ def test_columns_agree_with_the_definition(step: Fraction, values: list[float]) 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1))
 def test_float32_means_its_own_shortest_text(step: Fraction, values: list[float]) -> None:
     column = np.array(values, np.float32)
-    limit = 2**63 - 1
-    expected = [min(max(reference(str(value), step), -limit), limit) for value in column]
+    expected = [saturated(reference(str(value), step)) for value in column]
     assert column_to_lattice(column, step, saturate=True).tolist() == expected
 
 
@@ -169,7 +166,7 @@ def test_integer_columns(dtype: type, step: Fraction) -> None:
     info = np.iinfo(dtype)
     values = [0, 1, 2, 3, 5, 7, 100, int(info.min), int(info.max), int(info.max) // 3]
     expected = [round(Fraction(value) / step) for value in values]
-    fits = [index for index, k in enumerate(expected) if -(2**63) < k < 2**63]
+    fits = [index for index, k in enumerate(expected) if -(2**63) <= k < 2**63]
     column = np.array(values, dtype)[fits]
     assert column_to_lattice(column, step).tolist() == [expected[index] for index in fits]
 
@@ -185,6 +182,17 @@ def test_many_ties_of_every_parity() -> None:
 def test_what_does_not_fit_is_refused_not_wrapped(column: np.ndarray) -> None:
     with pytest.raises(InputError, match=r"fits 64 bits, got .* - at row 2"):
         column_to_lattice(column, CENT)
+
+
+def test_both_ends_of_64_bits() -> None:
+    ends = [-(2**63), 2**63 - 1]
+    for values in (np.array(ends), np.array(ends, object), np.array(["-9223372036854775808", "9223372036854775807"])):
+        assert column_to_lattice(values, Fraction(1)).tolist() == ends
+    beyond = np.array([-(2**63) - 1, 2**63, -(10**30), 10**30], object)
+    assert column_to_lattice(beyond, Fraction(1), saturate=True).tolist() == ends * 2
+    for k in range(4):
+        with pytest.raises(InputError, match=r"fits 64 bits, got .* - at row 1"):
+            column_to_lattice(beyond[k : k + 1], Fraction(1))
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

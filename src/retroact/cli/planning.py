@@ -25,7 +25,13 @@ def plan_command(asked: Asked, *, records: int, errors: Sequence[str], as_json: 
     spec = asked.specification(epsilon=1.0 if errors else None)
     if errors:
         wanted = wanted_errors(errors)
-        shape = {"delta": spec.delta, "horizon": spec.horizon, "window": spec.window}
+        shape = {
+            "delta": spec.delta,
+            "horizon": spec.horizon,
+            "window": spec.window,
+            "late": spec.late,
+            "deletions_every": spec.deletions_every,
+        }
         result = solve(spec.schema, spec.statistics, errors=wanted, records=records, **shape)  # type: ignore[arg-type]
     else:
         result = plan(spec, records)
@@ -36,6 +42,9 @@ def plan_command(asked: Asked, *, records: int, errors: Sequence[str], as_json: 
     console = console_for("stdout")
     console.print(plan_table(result, brief=False))
     rounds = "no horizon" if result.horizon is None else f"{result.horizon:,} rounds"
+    for row in result.rows:
+        for note in row.notes:
+            message(console, f"{row.statistic}: {note}")
     message(console, f"{rounds}; errors of means and variances are for {result.records:,} records")
     message(console, result.guarantee.text)
     if errors:

@@ -13,7 +13,7 @@ the noise of those nodes and of no other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NoReturn
 
 import numpy as np
@@ -81,6 +81,16 @@ class Coins:
         nodes[:, 0] = np.asarray(indices, dtype=np.int64).view(np.uint64)
         nodes[:, 1] = np.asarray(levels, dtype=np.uint64)
         return Words(*self._ciphers, nodes, integer_cells(1) if cells is None else cells)
+
+    def cells(self, names: Iterable[bytes]) -> U64:
+        """A cell for each name: 128 bits that only the holder of the key can compute or make collide.
+
+        >>> Coins(bytes(32)).cells([b"DE", b"FR"]).shape
+        (2, 2)
+        """
+        key, person = self._secret, b"cell".ljust(16, b"\0")
+        out = b"".join(hashlib.blake2b(name, key=key, digest_size=16, person=person).digest() for name in names)
+        return np.frombuffer(out, dtype="<u8").reshape(-1, 2)
 
     def _derive(self, purpose: bytes, message: bytes = b"") -> bytes:
         return hashlib.blake2b(message, key=self._secret, digest_size=32, person=purpose.ljust(16, b"\0")).digest()

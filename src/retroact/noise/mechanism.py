@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law, integer_cells
+from ..coins.coins import I64, U64
 from ..coins.law import WIDEST
 from ..errors import InputError
 from ..privacy import FINENESS, Share, discreteness
-from .process import Process
+from .process import Process, Shift
 from .tails import Summand, Tail
 from .tree import Tree
 
@@ -32,6 +33,8 @@ REACH = 128
 HEADROOM = 1 << 62
 # Rounds times coordinates that are computed at once.
 BLOCK = 64
+# Named cells that are drawn at once: as many as fit the cache beside the nodes of a round.
+CHUNK = 1 << 13
 INDEX_BITS = 48
 # Streams without a horizon are checked up to here.
 LAST_ROUND = 1 << 36
@@ -90,6 +93,7 @@ class Mechanism:
         self._groups = {unit: np.flatnonzero(np.asarray(units, dtype=object) == unit) for unit in dict.fromkeys(units)}
         self._refinement, self._inflation = self._lattice(min(units))
         self._latest: _Block | None = None
+        self._by_coordinate: list[Coins] | None = None
         self._widths: tuple[int, dict[tuple[int, float], float]] = 0, {}
         self._laws: dict[tuple[int, Fraction], Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
@@ -109,6 +113,29 @@ class Mechanism:
         block = self._block(round)
         return block.numerators[round - block.first], block.denominator << self._refinement
 
+    def sample(self, round: int, cells: U64) -> tuple[Integers, int]:
+        """Integer noise for every coordinate of every named cell (cells by coordinates), and the denominator it is
+        over. Nothing is kept: noise is drawn by name whenever it is needed."""
+        terms = self.process.at(round)
+        if self._by_coordinate is None:
+            self._by_coordinate = [self.coins.branch("coordinate", i) for i in range(self.size)]
+        out: Integers = np.zeros((len(cells), self.size), dtype=np.int64)
+        for unit, coordinates in self._groups.items():
+            by_level = {level: self.law(level, unit) for level in np.unique(terms.levels).tolist()}
+            widest = max((law.variance for law in by_level.values()), default=0.0)
+            if self._reach(widest, terms.weights) >= HEADROOM:
+                out = out.astype(object)
+            for law in dict.fromkeys(by_level.values()):
+                own = np.flatnonzero([by_level[level] is law for level in terms.levels.tolist()])
+                weights = terms.weights[own].astype(out.dtype)
+                for coordinate in coordinates.tolist():
+                    coins = self._by_coordinate[coordinate]
+                    for start in range(0, len(cells), CHUNK):
+                        part = slice(start, start + CHUNK)
+                        words = coins.words(terms.levels[own], terms.indices[own], cells[part])
+                        out[part, coordinate] += weights @ law.sample(words).astype(out.dtype, copy=False)
+        return out, terms.denominator << self._refinement
+
     def variances(self, round: int) -> npt.NDArray[np.float64]:
         """Of the noise of every coordinate."""
         block = self._block(round)
@@ -116,6 +143,17 @@ class Mechanism:
         for unit, coordinates in self._groups.items():
             out[coordinates] = block.variances[unit][round - block.first]
         return out
+
+    def variances_of(self, coordinate: int, rounds: I64) -> npt.NDArray[np.float64]:
+        """Of the noise of one coordinate in many rounds."""
+        unit, out = self._unit_of(coordinate), []
+        for part in np.array_split(rounds, max(1, len(rounds) // CHUNK)):
+            terms = self.process.terms(part)
+            levels = np.unique(terms.levels)
+            variance = np.array([self.law(int(level), unit).variance for level in levels])
+            squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
+            out.append((squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1))
+        return np.concatenate(out)
 
     def tail(self, round: int, coordinate: int) -> Tail:
         """The exact law of the noise of one coordinate in one round."""
@@ -127,6 +165,22 @@ class Mechanism:
             Summand.of(law, terms.weights[[other is law for other in laws]], denominator) for law in dict.fromkeys(laws)
         ]
         return Tail(parts, math.gcd(*terms.weights.tolist()) / denominator)
+
+    def cost(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> Fraction:
+        """What hiding a change of one coordinate over the releases costs, in the exact scales of the laws: an epsilon,
+        or a mu^2. One pattern for each view (here: one). For checks; raises ValueError for what is not hidden."""
+        (pattern,) = patterns
+        return self.cost_of(coordinate, self.process.hidden(pattern))
+
+    def cost_of(self, coordinate: int, shift: Shift) -> Fraction:
+        total = Fraction(0)
+        for (level, _), value in shift.items():
+            law = self.law(level, self._unit_of(coordinate))
+            if isinstance(law, DiscreteLaplace):
+                total += abs(value) / law.scale
+            elif isinstance(law, DiscreteGaussian):
+                total += Fraction(value * self.refinement) ** 2 / law.parameter
+        return total
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
         """The noise is at most this in absolute value with probability ``level``; kept for the latest round."""
@@ -164,7 +218,7 @@ class Mechanism:
             by_level = {level: self.law(level, unit) for level in np.unique(terms.levels[used]).tolist()}
             size = np.array([by_level[level].variance if level in by_level else 0.0 for level in levels.tolist()])
             variances[unit] = (squares * size[where]).sum(axis=1)
-            reach = REACH * max(1.0, size.max(initial=0.0) ** 0.5) * float(np.abs(terms.weights).sum(axis=1).max())
+            reach = self._reach(size.max(initial=0.0), terms.weights)
             samples: Integers = np.zeros((len(nodes), len(coordinates)), dtype=np.int64)
             for law in dict.fromkeys(by_level.values()):
                 own = np.flatnonzero([by_level.get(level) is law for level in levels.tolist()])
@@ -173,6 +227,11 @@ class Mechanism:
                 numerators, samples = numerators.astype(object), samples.astype(object)
             numerators[:, coordinates] = (terms.weights[:, :, None] * samples[where]).sum(axis=1)
         return _Block(first, numerators, terms.denominator, variances)
+
+    @staticmethod
+    def _reach(variance: float, weights: I64) -> float:
+        """A bound on the numerators, or rather one that is passed with negligible probability."""
+        return REACH * max(1.0, math.sqrt(variance)) * float(np.abs(weights).sum(axis=-1).max(initial=0))
 
     def law(self, level: int, unit: int) -> Law:
         """The law of the nodes of a level, in the lattice of the noise."""

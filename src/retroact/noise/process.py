@@ -11,6 +11,9 @@ data-independent maps:
 The identity that tests check by brute force for all s < e and all rounds:
 L(shift(s) - shift(e)) = 1[s < round <= e].
 
+Some statistics change on other sets of rounds. A process that hides those has ``hidden(pattern)``, the change of the
+nodes for a pattern of rounds, with L(hidden(d)) = d; its ``l1`` and ``l2_squared`` are over the patterns it promises.
+
 **Privacy.** If the truth differs by F_x on rounds s + 1 .. e, shifting the noise by F_x * (shift(s) - shift(e)) makes
 both transcripts equal, so the privacy of the whole transcript is that of this shift: ``l1`` bounds the sum of
 |shift| / spread over all intervals (Laplace), ``l2_squared`` the sum of shift^2 / spread (Gaussian, spread in
@@ -21,6 +24,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -66,6 +70,24 @@ class Process(ABC):
     @abstractmethod
     def shift(self, boundary: int) -> Shift:
         """The change of the nodes for boundary 0, 1, ..., horizon (the last one: "never")."""
+
+    def hidden(self, pattern: Sequence[int]) -> Shift:
+        """The change of the nodes that moves the rounds 1 .. len(pattern) by the pattern and no other round: here for
+        one number on one interval of rounds, and 0 elsewhere."""
+        factor, intervals = self.runs(pattern)
+        if len(intervals) > 1:
+            raise InputError(f"expected one interval of rounds, got {len(intervals)}", place="pattern")
+        return combined(*((factor, difference(self.shift(s), self.shift(e))) for s, e in intervals))
+
+    def runs(self, pattern: Sequence[int]) -> tuple[int, list[tuple[int, int]]]:
+        """The one number in a pattern that is not 0, and the intervals s < round <= e on which it stands."""
+        if self.horizon is not None and len(pattern) > self.horizon:
+            raise InputError(f"expected at most {self.horizon} rounds, got {len(pattern)}", place="pattern")
+        numbers = sorted({*pattern} - {0})
+        if len(numbers) > 1:
+            raise InputError(f"expected 0 and one other number, got {numbers}", place="pattern")
+        edges = np.flatnonzero(np.diff([0, *(number != 0 for number in pattern), 0])).tolist()
+        return (numbers or [0])[0], list(zip(edges[::2], edges[1::2], strict=True))
 
     def at(self, round: int) -> Terms:
         """The terms of one round; the latest is kept, since all statistics of a stream ask for the same."""
@@ -142,7 +164,13 @@ def check_horizon(horizon: int, place: str = "horizon") -> int:
 
 def difference(first: Shift, second: Shift) -> Shift:
     """first - second, without zeros: what one interval moves."""
-    out = dict(first)
-    for node, value in second.items():
-        out[node] = out.get(node, 0) - value
+    return combined((1, first), (-1, second))
+
+
+def combined(*parts: tuple[int, Shift]) -> Shift:
+    """The sum of factor * shift over all parts, without zeros."""
+    out: Shift = {}
+    for factor, shift in parts:
+        for node, value in shift.items():
+            out[node] = out.get(node, 0) + factor * value
     return {node: value for node, value in out.items() if value}

@@ -56,15 +56,28 @@ class Tail:
         self._spacing = spacing
         self.variance = math.fsum(s.variance for s in self._summands)
 
+    def combined(self, weights: Sequence[tuple[float, int]]) -> Tail:
+        """The law of a sum of independent copies of Z, each (weight, how many)."""
+        parts = [
+            Summand(
+                s.law,
+                np.concatenate([s.weights * weight for weight, _ in weights]),
+                np.concatenate([s.counts * count for _, count in weights]),
+            )
+            for s in self._summands
+        ]
+        # Weights that are no whole multiples of one another leave no lattice to speak of.
+        return Tail(parts, self._spacing / 1024)
+
     @property
-    def _gaussian(self) -> bool:
+    def gaussian(self) -> bool:
         return all(math.isinf(s.law.transform_limit) for s in self._summands)
 
     def upper(self, x: float) -> float:
         """P(Z >= x)."""
         if self.variance == 0:
             return 1.0 if x <= 0 else 0.0
-        if self._gaussian:
+        if self.gaussian:
             return upper_tail_float(x / math.sqrt(self.variance))
         x = self._on_lattice(x)
         if x <= 0:
@@ -76,7 +89,7 @@ class Tail:
         if self.variance == 0:
             return 0.0
         start = normal_quantile((1 + level) / 2) * math.sqrt(self.variance)
-        if self._gaussian:
+        if self.gaussian:
             return _up(start)
         # One contour serves all x near the quantile: only the factor exp(-s x) changes.
         upper = self._contour(self._on_lattice(start), COARSE)
@@ -88,6 +101,17 @@ class Tail:
             middle = (low + high) / 2
             low, high = (middle, high) if upper(self._on_lattice(middle)) > target else (low, middle)
         return _up(high)
+
+    def reaches(self, chances: Sequence[float]) -> list[float]:
+        """For each chance an h with P(Z >= h) <= chance: Chernoff's bound, cheap for many (exact if Gaussian)."""
+        if self.variance == 0:
+            return [0.0] * len(chances)
+        if self.gaussian:
+            return [_up(normal_quantile(1 - chance) * math.sqrt(self.variance)) for chance in chances]
+        limit = min(float(s.law.transform_limit / s.weights.max()) for s in self._summands)
+        s = limit * np.linspace(0.02, 0.98, 49)
+        growth = self._transform(s.astype(np.complex128)).real
+        return [_up(float(((growth - math.log(chance)) / s).min())) for chance in chances]
 
     def _on_lattice(self, x: float) -> float:
         return math.ceil(x / self._spacing - 1e-9) * self._spacing

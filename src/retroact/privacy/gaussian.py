@@ -78,3 +78,14 @@ def epsilon_of(mu: float, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if delta_of(mu, middle) > delta else (low, middle)
     return high
+
+
+def shifted(probability: float, mu: float) -> float:
+    """The largest probability that a shift by mu deviations can give an event of this probability, rounded up."""
+    if probability <= 0 or probability >= 1 or mu == 0:
+        return probability
+    low, high = -40.0, 40.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if upper_tail_float(middle) > probability else (low, middle)
+    return min(1.0, upper_tail_float(low - mu))

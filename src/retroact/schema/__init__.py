@@ -4,6 +4,7 @@ Bounds are declared, never inferred, because a bound that depends on the data wo
 sums of floats remember what was added and deleted again.
 """
 
+from retroact.schema.binary import Bytes
 from retroact.schema.discrete import Boolean, Category, Text
 from retroact.schema.field import Field
 from retroact.schema.frames import columns_of
@@ -17,6 +18,7 @@ from retroact.schema.vector import Vector
 
 __all__ = [
     "Boolean",
+    "Bytes",
     "Category",
     "Date",
     "Field",

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from retroact.errors import InputError
 from retroact.schema.exact import exact_text
 from retroact.schema.field import Field, Missing, encode_each
+from retroact.schema.lattice import INT64_MAX, INT64_MIN, saturated
 from retroact.schema.messages import At, mismatch
 
-# Below this every lattice integer is also a float, so nothing downstream can lose it.
-LARGEST = 2**53
+# Up to here every lattice integer is also a float, so nothing downstream can lose it.
+LARGEST = 2**53 - 1
 
 
 class Bounded(Field):
@@ -33,6 +34,9 @@ class Bounded(Field):
     """
 
     noun: ClassVar[str]
+    farthest: ClassVar[tuple[int, int]] = (-LARGEST, LARGEST)
+    room: ClassVar[str] = "of fewer than 2^53 steps"
+    """How far out the bounds themselves may lie, in steps; and in words."""
 
     def __init__(self, lower: Fraction, upper: Fraction, step: Fraction, *, clip: bool, missing: Missing) -> None:
         super().__init__(clip=clip, missing=missing)
@@ -49,8 +53,8 @@ class Bounded(Field):
         step, text = exact_text(self.step), self._text(multiple)
         if multiple.denominator != 1:
             raise InputError(f"expected a multiple of the step {step}, got {text}", place=name)
-        if abs(multiple) >= LARGEST:
-            raise InputError(f"expected a bound of fewer than 2^53 steps of {step}, got {text}", place=name)
+        if not self.farthest[0] <= multiple <= self.farthest[1]:
+            raise InputError(f"expected a bound {self.room} of {step}, got {text}", place=name)
         return multiple.numerator
 
     def _text(self, multiple: Fraction | int) -> str:
@@ -62,10 +66,10 @@ class Bounded(Field):
         """The lattice integer of one value, wherever it lies."""
 
     def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
-        """The same for many, except that what is out of bounds may become anything else that is, on the same side."""
+        """The same for many, except that what 64 bits do not hold becomes the nearest integer that they do."""
 
         def nearest(value: object, place: str) -> int:
-            return min(max(self._nearest(value, place), self.lower - 1), self.upper + 1)
+            return saturated(self._nearest(value, place))
 
         return np.array(encode_each(nearest, cells, at), np.int64)
 
@@ -81,9 +85,9 @@ class Bounded(Field):
         nearest = self._nearest_cells(cells, at)
         if self.clip:
             return np.clip(nearest, self.lower, self.upper)
-        outside = (nearest < self.lower) | (nearest > self.upper)
-        if outside.any():
-            first = int(np.argmax(outside))
-            # the scalar path refuses it too, in the same words
-            self.encode(cells[first], at(first))
+        # an end of the 64 bits may be the bound itself, and may stand for what lies beyond it
+        doubtful = (nearest < max(self.lower, INT64_MIN + 1)) | (nearest > min(self.upper, INT64_MAX - 1))
+        for row in np.flatnonzero(doubtful).tolist():
+            # the scalar path decides, and refuses in the same words
+            self.encode(cells[row], at(row))
         return nearest

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +143,7 @@ def as_cells(values: object, place: str) -> NDArray[Any]:
         return as_cells(values.tolist(), place) if values.dtype == object and values.ndim == 1 else values
     if hasattr(values, "__array__") and not isinstance(values, np.generic):
         return as_cells(np.asarray(values), place)
-    if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+    if not isinstance(values, Sequence) or isinstance(values, str) or is_bytes(values):
         raise mismatch("a column", values, place)
     # a look at the first value spares columns of text the look at all
     if len(values) and type(values[0]) in (float, int):
@@ -154,6 +154,17 @@ def as_cells(values: object, place: str) -> NDArray[Any]:
             with suppress(OverflowError):
                 return np.array(values, np.int64)
     return _objects(values)
+
+
+def is_bytes(value: object) -> TypeGuard[bytes | bytearray | memoryview]:
+    """Whether the value is one string of bytes, though Python calls it a sequence of numbers.
+
+    >>> is_bytes(bytearray(b"ab")), is_bytes(memoryview(b"ab")), is_bytes(memoryview(np.zeros(2)))
+    (True, True, False)
+    """
+    if isinstance(value, memoryview):
+        return value.ndim == 1 and value.format[-1] in "Bbc"
+    return isinstance(value, bytes | bytearray)
 
 
 def _objects(values: Sequence[object]) -> NDArray[Any]:

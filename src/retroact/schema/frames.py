@@ -79,8 +79,13 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
         values = _bits(view, 1, start, length)
     elif letters in ("u", "U"):
         values = _texts(view, _offsets(view, "i4" if letters == "u" else "i8", start, length), present.tolist())
-    elif letters == "vu":
-        values = _text_views(view, start, length, present.tolist())
+    elif letters in ("z", "Z"):
+        values = _spans(view, _offsets(view, "i4" if letters == "z" else "i8", start, length))
+    elif letters in ("vu", "vz"):
+        contents = _views(view, start, length, present.tolist())
+        values = contents if letters == "vz" else [content.decode() for content in contents]
+    elif letters.startswith("w:"):
+        values = _pieces(view, int(letters[2:]), start, length)
     elif letters in ("tdD", "tdm"):
         wide, unit = ("i4", "D") if letters == "tdD" else ("i8", "ms")
         days = _buffer(view, 1, wide)[start : start + length].astype(f"M8[{unit}]")
@@ -95,7 +100,8 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
         values = _lists(view, schema, start, length)
     else:
         raise InputError(
-            f"expected numbers, text, dates, timestamps or lists, got Arrow type {letters!r}", place=schema.name or None
+            f"expected numbers, text, bytes, dates, timestamps or lists, got Arrow type {letters!r}",
+            place=schema.name or None,
         )
     if present.all():
         return values
@@ -135,20 +141,31 @@ def _texts(view: Any, offsets: list[int], present: list[bool]) -> list[str]:
     return [data[begin - base : end - base].decode() if known else "" for (begin, end), known in spans]
 
 
-def _text_views(view: Any, start: int, length: int, present: list[bool]) -> list[str]:
+def _spans(view: Any, offsets: list[int]) -> list[bytes]:
+    base = offsets[0]
+    data = _buffer(view, 2, "u1")[base : offsets[-1]].tobytes()
+    return [data[begin - base : end - base] for begin, end in pairwise(offsets)]
+
+
+def _pieces(view: Any, size: int, start: int, length: int) -> list[bytes]:
+    data = _buffer(view, 1, "u1")[start * size : (start + length) * size].tobytes()
+    return [data[index * size : (index + 1) * size] for index in range(length)]
+
+
+def _views(view: Any, start: int, length: int, present: list[bool]) -> list[bytes]:
     heads = _buffer(view, 1, "u1").reshape(-1, 16)[start : start + length]
     numbers = heads.copy().view("i4").tolist()
     # the last buffer lists the sizes of those in between
     stores = [_buffer(view, index, "u1").tobytes() for index in range(2, view.n_buffers - 1)]
-    texts = []
+    contents = []
     for head, (size, _, store, offset), known in zip(heads, numbers, present, strict=True):
         if not known:
-            texts.append("")
+            contents.append(b"")
         elif size <= 12:
-            texts.append(head[4 : 4 + size].tobytes().decode())
+            contents.append(head[4 : 4 + size].tobytes())
         else:
-            texts.append(stores[store][offset : offset + size].decode())
-    return texts
+            contents.append(stores[store][offset : offset + size])
+    return contents
 
 
 def _decimals(view: Any, letters: str, start: int, length: int) -> list[Decimal]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from retroact.schema.exact import exact_ratio, half_even
 from retroact.schema.messages import At, mismatch
 
-_INT64_MAX = 2**63 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 def to_lattice(value: object, step: Fraction, *, place: str | None = None) -> int:
@@ -27,6 +27,15 @@ def to_lattice(value: object, step: Fraction, *, place: str | None = None) -> in
     """
     numerator, denominator = exact_ratio(value, place)
     return half_even(numerator * step.denominator, denominator * step.numerator)
+
+
+def saturated(integer: int) -> int:
+    """The nearest integer that 64 bits hold.
+
+    >>> saturated(7), saturated(2**63), saturated(-(10**30))
+    (7, 9223372036854775807, -9223372036854775808)
+    """
+    return min(max(integer, INT64_MIN), INT64_MAX)
 
 
 # The shortcut. Write s for 1/step. For a float v with shortest text r, |r - v| <= 2^-53 |v|; the float of s and the
@@ -74,7 +83,7 @@ def column_to_lattice(
     kind = values.dtype.kind
     if kind == "f" and values.dtype.itemsize <= 8:
         result, clear = _floats(values, step, at)
-    elif kind == "i" or (kind == "u" and (values.dtype.itemsize < 8 or not (values > _INT64_MAX).any())):
+    elif kind == "i" or (kind == "u" and (values.dtype.itemsize < 8 or not (values > INT64_MAX).any())):
         result, clear = _integers(values.astype(np.int64), step)
     else:
         result, clear = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
@@ -146,7 +155,7 @@ def _ties(
 def _integers(values: NDArray[np.int64], step: Fraction) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     if step == 1:
         return values, np.ones(len(values), bool)
-    largest = _INT64_MAX // step.denominator if step.numerator <= _INT64_MAX else -1
+    largest = INT64_MAX // step.denominator if step.numerator <= INT64_MAX else -1
     clear = (values <= largest) & (values >= -largest)
     divisor = step.numerator if largest > 0 else 1
     quotient, rest = np.divmod(np.where(clear, values, 0) * (step.denominator if largest > 0 else 1), divisor)
@@ -163,10 +172,10 @@ def _one_by_one(values: NDArray[Any], rows: NDArray[np.intp], step: Fraction, at
         nearest = shortcut(value, scale) if type(value) is float else None
         if nearest is None:
             nearest = _exact(value, step, int(rows[index]), at)
-            if not -_INT64_MAX <= nearest <= _INT64_MAX:
+            if nearest != saturated(nearest):
                 if not saturate:
                     raise mismatch("a number whose multiple of the step fits 64 bits", value, at(int(rows[index])))
-                nearest = _INT64_MAX if nearest > 0 else -_INT64_MAX
+                nearest = saturated(nearest)
         result.append(nearest)
     return result
 

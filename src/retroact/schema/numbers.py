@@ -12,8 +12,11 @@ from retroact.errors import InputError
 from retroact.schema.bounded import Bounded
 from retroact.schema.exact import decimal_text, exact_ratio
 from retroact.schema.field import Missing
-from retroact.schema.lattice import column_to_lattice, shortcut, shortcut_scale, to_lattice
+from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice, shortcut, shortcut_scale, to_lattice
 from retroact.schema.messages import At, mismatch
+
+# from here on a float is farther from its neighbours than whole numbers are
+_LARGE = 2.0**53
 
 
 class Number(Bounded):
@@ -68,7 +71,11 @@ class Number(Bounded):
 
 
 class Integer(Bounded):
-    """A whole number between two bounds; 3, 3.0 and "3" are whole numbers, 2.5 is not.
+    """A whole number between two bounds of at most 64 bits; 3, 3.0 and "3" are whole numbers, 2.5 is not.
+
+    A float of 2^53 or more is taken as exactly the whole number that it is, not as its shortest text: 2.0**63 prints as
+    9.223372036854776e+18, which is 192 more. Neither need be the number that was once rounded to it, so whole numbers
+    of that size should come as integers or as text.
 
     >>> age = Integer(0, 120)
     >>> [age.encode(value, "age") for value in (3, 3.0, "3")]
@@ -77,31 +84,45 @@ class Integer(Bounded):
     Traceback (most recent call last):
     ...
     retroact.errors.InputError: expected a whole number, got 2.5 - at age
+    >>> hashed = Integer(-(2**63), 2**63 - 1)
+    >>> [hashed.encode(value, "hashed") for value in ("9223372036854775807", -(2.0**63), 1e18)]
+    [9223372036854775807, -9223372036854775808, 1000000000000000000]
     """
 
     kind: ClassVar[str] = "integer"
     noun: ClassVar[str] = "a whole number"
+    farthest: ClassVar[tuple[int, int]] = (INT64_MIN, INT64_MAX)
+    room: ClassVar[str] = "from -2^63 to 2^63 - 1 steps"
 
     def __init__(self, lower: object, upper: object, *, clip: bool = False, missing: Missing = "error") -> None:
-        low, high = exact_number(lower, "lower"), exact_number(upper, "upper")
+        low, high = exact_number(_large_as_it_is(lower), "lower"), exact_number(_large_as_it_is(upper), "upper")
         super().__init__(low, high, Fraction(1), clip=clip, missing=missing)
 
     def _nearest(self, value: object, place: str) -> int:
-        numerator, denominator = exact_ratio(value, place)
+        if type(value) is int:
+            return value
+        numerator, denominator = exact_ratio(_large_as_it_is(value), place)
         if denominator != 1:
             raise mismatch("a whole number", value, place)
         return numerator
 
     def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
-        if cells.dtype.kind not in "fiu":
+        if cells.dtype.kind not in "fiu" or cells.dtype.itemsize > 8:
             return super()._nearest_cells(cells, at)
-        if cells.dtype.kind == "f":
-            # holds for the float exactly when it holds for its shortest text; NaN and infinities fail it or later
-            whole = cells == np.rint(cells)
-            if not whole.all():
-                first = int(np.argmin(whole))
-                self._nearest(cells[first], at(first))
-        return column_to_lattice(cells, self.step, at=at, saturate=True)
+        if cells.dtype.kind != "f":
+            return column_to_lattice(cells, self.step, at=at, saturate=True)
+        # holds for the float exactly when it holds for its shortest text
+        whole = np.isfinite(cells) & (cells == np.rint(cells))
+        if not whole.all():
+            first = int(np.argmin(whole))
+            self._nearest(cells[first], at(first))
+        floats = cells.astype(np.float64, copy=False)
+        large = np.abs(floats) >= _LARGE
+        if not large.any():
+            return column_to_lattice(cells, self.step, at=at)
+        result = column_to_lattice(np.where(large, 0, cells), self.step, at=at)
+        result[large] = _saturated(floats[large])
+        return result
 
     def decode(self, encoded: int) -> int:
         return int(encoded)
@@ -112,6 +133,22 @@ class Integer(Bounded):
 
     def _arguments(self) -> list[str]:
         return [str(self.lower), str(self.upper)]
+
+
+def _large_as_it_is(value: object) -> object:
+    """A float from 2^53 on as the integer that it is; everything else as it came."""
+    # only floats of more than 64 bits have fractions there
+    if isinstance(value, float | np.floating) and _LARGE <= abs(float(value)) < np.inf and value == np.rint(value):
+        return int(value)
+    return value
+
+
+def _saturated(floats: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole floats as integers, at the nearer end where 64 bits do not hold them."""
+    high, low = floats >= 2.0**63, floats < -(2.0**63)
+    integers = np.where(high | low, 0, floats).astype(np.int64)
+    integers[high], integers[low] = INT64_MAX, INT64_MIN
+    return integers
 
 
 def exact_number(value: object, name: str) -> Fraction:

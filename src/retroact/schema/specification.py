@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from retroact.errors import InputError
+from retroact.schema.binary import Bytes
 from retroact.schema.discrete import Boolean, Category, Text
 from retroact.schema.field import Field
 from retroact.schema.messages import mismatch, show
@@ -20,6 +21,7 @@ _KINDS: dict[str, tuple[Callable[..., Field], tuple[str, ...], tuple[str, ...]]]
     "boolean": (Boolean, (), ("missing",)),
     "category": (Category, ("values",), ("missing",)),
     "text": (Text, (), ("missing",)),
+    "bytes": (Bytes, (), ("missing",)),
     "date": (Date, ("lower", "upper"), ("clip", "missing")),
     "timestamp": (Timestamp, ("lower", "upper"), ("step", "clip", "missing")),
     "vector": (Vector, ("dimension", "radius", "step"), ("clip", "missing")),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError
 from retroact.schema.exact import exact_text
-from retroact.schema.field import Field, Missing, as_cells, encode_each
+from retroact.schema.field import Field, Missing, as_cells, encode_each, is_bytes
 from retroact.schema.lattice import column_to_lattice, shortcut, shortcut_scale, to_lattice
 from retroact.schema.messages import At, mismatch
 from retroact.schema.numbers import exact_number
@@ -142,10 +142,10 @@ def _norm2_bound(dimension: int, radius: Fraction) -> int:
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether the value holds several: a list, a tuple, an array; not a text."""
+    """Whether the value holds several: a list, a tuple, an array; not a text, not bytes."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    return isinstance(value, Sequence) and not isinstance(value, str) and not is_bytes(value)
 
 
 def _sign(k: int) -> int:

@@ -1,28 +1,45 @@
 """What is published: linear statistics, all of one shape."""
 
+from .bins import Bins
 from .count import Count
+from .distinct import Distinct
 from .group import GroupBy
-from .linear import Contributions, Layout, Linear
+from .histogram import Histogram
+from .linear import Contributions, Linear
 from .linear_query import LinearQuery
 from .mapped import Mapped
 from .mean import Mean
-from .noisy import Answer, Noisy
+from .noisy import Answer, Noisy, Published
+from .quantiles import Quantiles
+from .ranks import Ranks
+from .restated import Restated
 from .specification import statistic_from_spec
+from .statistic import Layout, Setting, Statistic, View
 from .sum import Sum
 from .variance import Variance
 
 __all__ = [
     "Answer",
+    "Bins",
     "Contributions",
     "Count",
+    "Distinct",
     "GroupBy",
+    "Histogram",
     "Layout",
     "Linear",
     "LinearQuery",
     "Mapped",
     "Mean",
     "Noisy",
+    "Published",
+    "Quantiles",
+    "Ranks",
+    "Restated",
+    "Setting",
+    "Statistic",
     "Sum",
     "Variance",
+    "View",
     "statistic_from_spec",
 ]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ..coins import Coins
 from ..errors import InputError
+from ..noise import Mechanism, Process
 from ..schema import Rows, Schema
-from .linear import Contributions, Layout, Linear
-from .noisy import Answer, Noisy
+from .noisy import Answer, Published
+from .statistic import I64, Layout, Setting, Statistic, Totals, View
 
 
-class Mapped(Linear):
+class Mapped(Statistic):
     """**Privacy.** Post-processing of the inner answer. **Retroactivity.** The function sees the current answer, coins
     that are shared by all rounds and coins that are fresh in each, all by name; earlier answers are out of its reach.
     The map's own error is unknown, so there is no standard error and no interval.
@@ -27,7 +29,7 @@ class Mapped(Linear):
     kind: ClassVar[str] = "mapped"
 
     def __init__(
-        self, of: Linear, function: Callable[..., Any], *, name: str | None = None, coins: bool = False
+        self, of: Statistic, function: Callable[..., Any], *, name: str | None = None, coins: bool = False
     ) -> None:
         if not callable(function):
             raise InputError(f"expected a function, got {function!r}", place="function")
@@ -40,19 +42,52 @@ class Mapped(Linear):
     def arguments(self) -> dict[str, Any]:
         return {"map": self.name, "of": self.of.spec()}
 
+    def release(
+        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
+    ) -> Published:
+        inner = self.of.release(totals, noise, index, round, setting)
+        branch = noise.coins.branch("map")
+        coins = (branch.branch("shared"), branch.branch("fresh", round)) if self.with_coins else ()
+        out = self.function(inner.answer.value, *coins)
+        return Published(Answer(out, None, lambda level: None), inner.numerators, inner.denominator)
+
+    # All the rest is the inner statistic's.
+
     def layout(self, schema: Schema) -> Layout:
         return self.of.layout(schema)
 
-    def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        return self.of.contribute(rows, schema)
+    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
+        return self.of.gather(rows, weights, schema, coins)
+
+    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
+        return self.of.coordinates(totals, schema)
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        return self.of.error(deviations, schema, records)
 
     def validate(self, rows: Rows, schema: Schema) -> None:
         self.of.validate(rows, schema)
 
-    def answer(self, noisy: Noisy, schema: Schema) -> Answer:
-        value = self.of.answer(noisy, schema).value
-        out = self.function(value, *noisy.coins()) if self.with_coins else self.function(value)
-        return Answer(out, None, lambda level: None)
+    def views(self, setting: Setting) -> tuple[View, ...]:
+        return self.of.views(setting)
 
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
-        return self.of.error(deviations, schema, records)
+    def process(self, setting: Setting) -> Process:
+        return self.of.process(setting)
+
+    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
+        return self.of.mechanism(setting, process, coins)
+
+    def thresholded(self, schema: Schema) -> bool:
+        return self.of.thresholded(schema)
+
+    def adaptive(self, setting: Setting) -> bool:
+        return self.of.adaptive(setting)
+
+    def promises(self, setting: Setting) -> tuple[str, ...]:
+        return self.of.promises(setting)
+
+    def bias(self, setting: Setting) -> float:
+        return self.of.bias(setting)
+
+    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
+        return self.of.notes(setting, noise, records)

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..errors import InputError
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema
 from .linear import Contributions, field_of
 
+# A mean is a float.
+LARGEST = 1 << 53
+
 
 def bounded(schema: Schema, name: str) -> Field:
-    return field_of(schema, name, Number, Integer, Boolean)
+    field = field_of(schema, name, Number, Integer, Boolean)
+    if max(abs(field.lower), abs(field.upper)) > LARGEST:
+        raise InputError("expected bounds below 2^53, where every whole number is a float too", place="field")
+    return field
 
 
 def span(field: Field) -> int:
@@ -22,7 +29,8 @@ def span(field: Field) -> int:
 
 def powers(rows: Rows, name: str, field: Field, highest: int) -> Contributions:
     """Every record adds 1, c, c^2, ... of its centred value c to coordinates 0, 1, 2, ..."""
-    centred = 2 * rows.columns[name] - (field.lower + field.upper)
+    # From the lower bound on, so that nothing on the way is larger than the span.
+    centred = 2 * (rows.columns[name] - field.lower) - (field.upper - field.lower)
     amounts = [np.ones_like(centred)]
     for _ in range(highest):
         amounts.append(amounts[-1] * centred)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism
 
@@ -62,11 +61,6 @@ class Noisy:
             self.numerators[start:stop], self.denominator, self._mechanism, self._index, self.round, self._first + start
         )
 
-    def coins(self) -> tuple[Coins, Coins]:
-        """For post-processing that tosses coins: those shared by all rounds, and those of this round alone."""
-        branch = self._mechanism.coins.branch("map")
-        return branch.branch("shared"), branch.branch("fresh", self.round)
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -75,6 +69,15 @@ class Answer:
     value: Any
     standard_error: Any
     interval: Callable[[float], Any]
+
+
+@dataclass(frozen=True)
+class Published:
+    """An answer with the exact integers that the noise decided, over a denominator."""
+
+    answer: Answer
+    numerators: tuple[int, ...]
+    denominator: int
 
 
 def check_level(level: float) -> float:

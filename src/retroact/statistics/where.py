@@ -60,8 +60,9 @@ def select(where: Where, rows: Rows, schema: Schema) -> npt.NDArray[np.bool_]:
             if "max" in encoded:
                 chosen &= column <= encoded["max"]
         else:
-            # One by one: an array of texts would lose their trailing NULs.
-            chosen &= np.logical_or.reduce([column == value for value in encoded], initial=False)
+            # Each as an array of the column's own type: any other array of texts would lose their trailing NULs.
+            same = [column == np.array(value, dtype=column.dtype) for value in encoded]
+            chosen &= np.logical_or.reduce(same, initial=False)
     return chosen
 
 

@@ -109,3 +109,23 @@ def stamps_of(stamp: Any, count: int, now: int, rows: Rows) -> I64 | int:
         raise InputError(f"expected {count} stamps, one for each record, got {len(listed)}", place="stamp")
     stamps = np.array([stamp_of(each, now) for each in listed], dtype=np.int64)
     return stamps if rows.kept is None else stamps[rows.kept]
+
+
+def timely(stamps: Any, now: int, late: bool) -> Any:
+    """The stamps, unless some are past and the stream takes no late data."""
+    if not late and np.any(np.asarray(stamps) < now):
+        raise InputError(
+            f"this stream takes no late data (late=False): expected round {now}, got {int(np.min(stamps))}. What it "
+            "publishes rests on stamps that are never used again",
+            place="stamp",
+        )
+    return stamps
+
+
+def deletions_open(now: int, every: int | None) -> None:
+    """Whether the open round is one that deletions wait for."""
+    if every is not None and now % every:
+        raise InputError(
+            f"this stream takes deletions in rounds that are multiples of {every:,} (deletions_every); round {now:,} "
+            f"is open: hold them back until round {-(-now // every) * every:,}"
+        )

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..noise import Mechanism
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
-from ..statistics import Linear
+from ..statistics import Statistic
 from .specification import Specification
 
 # Rounds looked at for the worst and the typical error; all of them up to here.
@@ -35,6 +35,8 @@ class Expected:
     typical_half_width: float
     simultaneous: float | None
     """95 % of streams stay below this in all rounds at once (None without a horizon)."""
+    notes: tuple[str, ...] = ()
+    """What else is to be known of it: thresholds, forms and why they were chosen."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,9 @@ class Plan:
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
         ]
         rounds = "no horizon" if self.horizon is None else f"{self.horizon:,} rounds"
+        notes = [f"{row.statistic}: {note}" for row in self.rows for note in row.notes]
         return "\n".join(
-            [*lines, f"{rounds}; means and variances for {self.records:,} records", f"{self.guarantee.text}"]
+            [*lines, *notes, f"{rounds}; means and variances for {self.records:,} records", f"{self.guarantee.text}"]
         )
 
 
@@ -101,12 +104,14 @@ def plan(specification: Specification, records: int = 10_000) -> Plan:
 
 def solve(
     schema: Mapping[str, Field] | Schema,
-    statistics: Mapping[str, Linear],
+    statistics: Mapping[str, Statistic],
     *,
     errors: Mapping[str, float],
     delta: float = 0.0,
     horizon: int | None = None,
     window: int | None = None,
+    late: bool = True,
+    deletions_every: int | None = None,
     records: int = 10_000,
 ) -> Plan:
     """The smallest epsilon that reaches wanted errors: ± 95 % half-widths in the worst round, for every statistic.
@@ -130,14 +135,33 @@ def solve(
     # Errors are inversely proportional to mu, or epsilon, up to the lattice: a few steps close the gap.
     for _ in range(8):
         spec = Specification(
-            schema, statistics, epsilon=epsilon, delta=delta, horizon=horizon, window=window, weights=weights
+            schema,
+            statistics,
+            epsilon=epsilon,
+            delta=delta,
+            horizon=horizon,
+            window=window,
+            weights=weights,
+            late=late,
+            deletions_every=deletions_every,
         )
         now = plan(spec, records)
-        ratios = {name: now[name].half_width / errors[name] for name in statistics}
+        ratios = {name: _ratio(spec, name, now[name].half_width, errors[name]) for name in statistics}
         if 0.999 <= max(ratios.values()) <= 1 and min(ratios.values()) > 0.99:
             break
         epsilon, weights = _rescale(spec, {name: ratio * 1.0005 for name, ratio in ratios.items()}, delta)
     return now
+
+
+def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> float:
+    """By how much the noise is too large; what is not noise stays whatever the budget."""
+    bias = spec.statistics[name].bias(spec.settings[name])
+    if wanted <= bias:
+        raise InputError(
+            f"expected more than {bias:.4g}, which no budget takes off (see the plan), got {wanted!r}",
+            place=f"errors.{name}",
+        )
+    return (half_width - bias) / (wanted - bias)
 
 
 def _rescale(spec: Specification, ratios: Mapping[str, float], delta: float) -> tuple[float, dict[str, float]]:
@@ -148,7 +172,7 @@ def _rescale(spec: Specification, ratios: Mapping[str, float], delta: float) -> 
     }
     pure = math.fsum(amount for name, amount in wanted.items() if spec.shares[name].kind == "pure")
     square = math.fsum(amount for name, amount in wanted.items() if spec.shares[name].kind == "gaussian")
-    gaussian = GaussianDP(math.sqrt(square)).epsilon(delta)
+    gaussian = GaussianDP(math.sqrt(square)).epsilon(delta - float(sum(spec.failures.values())))
     weights = {
         name: amount if spec.shares[name].kind == "pure" else amount / square * gaussian
         for name, amount in wanted.items()
@@ -170,24 +194,27 @@ def _expect(spec: Specification, name: str, records: int) -> Expected:
         statistic.kind,
         f"{type(mechanism.process).__name__.lower()} {'laplace' if p == 1 else 'gaussian'}",
         str(spec.measure_of(name)),
-        _error(spec, statistic, mechanism, worst, records, None),
-        _error(spec, statistic, mechanism, typical, records, None),
-        _error(spec, statistic, mechanism, worst, records, 0.95),
-        _error(spec, statistic, mechanism, typical, records, 0.95),
-        None if limit is None else _error(spec, statistic, mechanism, worst, records, 1 - 0.05 / limit),
+        _error(spec, name, mechanism, worst, records, None),
+        _error(spec, name, mechanism, typical, records, None),
+        _error(spec, name, mechanism, worst, records, 0.95),
+        _error(spec, name, mechanism, typical, records, 0.95),
+        None if limit is None else _error(spec, name, mechanism, worst, records, 1 - 0.05 / limit),
+        statistic.notes(spec.settings[name], mechanism, records),
     )
 
 
 def _error(
-    spec: Specification, statistic: Linear, mechanism: Mechanism, round: int, records: int, level: float | None
+    spec: Specification, name: str, mechanism: Mechanism, round: int, records: int, level: float | None
 ) -> float:
     """A standard deviation, or the half-width at a level: the tail of the noisiest coordinate, in the same unit."""
     deviations = np.sqrt(mechanism.variances(round))
+    statistic = spec.statistics[name]
     error = statistic.error(deviations, spec.schema, records)
     if level is None:
         return error
     last = mechanism.size - 1
-    return error * mechanism.half_width(round, last, level) / float(deviations[last])
+    reach = error * mechanism.half_width(round, last, level) / float(deviations[last])
+    return reach + statistic.bias(spec.settings[name])
 
 
 def _rounds(releases: int | None) -> np.ndarray[Any, np.dtype[np.int64]]:

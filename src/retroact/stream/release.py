@@ -91,6 +91,8 @@ class Round(Mapping[str, Release]):
 
 def plain(value: Any) -> Any:
     """As JSON has it: arrays as lists, keys as text."""
+    if hasattr(value, "to_plain"):
+        return plain(value.to_plain())
     if isinstance(value, Mapping):
         return {_key(key): plain(item) for key, item in value.items()}
     if isinstance(value, np.ndarray):

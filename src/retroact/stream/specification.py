@@ -11,18 +11,21 @@ import msgspec
 
 from ..coins import Coins
 from ..errors import InputError
-from ..noise import Mechanism, Oblivious, Process
-from ..noise.choice import kind_of, process_for
+from ..noise import Mechanism, Oblivious
+from ..noise.choice import kind_of
 from ..noise.process import check_horizon
 from ..privacy import ApproximateDP, Guarantee, Kind, Measure, PureDP, Share, check_budget, compose, split
+from ..privacy.budget import check_weight
 from ..schema import Field, Schema
-from ..statistics import Linear, statistic_from_spec
+from ..statistics import Setting, Statistic, statistic_from_spec
 
 # Totals are 64-bit integers; a stream must have room for at least this many records.
 FEWEST = 1 << 24
 LARGEST_TOTAL = 1 << 62
+# What thresholds take of delta where noise needs some of it too: the optimum is flat (docs/proofs.md, 7).
+THRESHOLD_SHARE = Fraction(7, 20)
 
-KEYS = ("epsilon", "delta", "horizon", "window", "schema", "statistics")
+KEYS = ("epsilon", "delta", "horizon", "window", "late", "deletions_every", "schema", "statistics")
 
 
 class Specification:
@@ -37,27 +40,32 @@ class Specification:
     def __init__(
         self,
         schema: Mapping[str, Field] | Schema,
-        statistics: Mapping[str, Linear],
+        statistics: Mapping[str, Statistic],
         *,
         epsilon: float,
         delta: float = 0.0,
         horizon: int | None = None,
         window: int | None = None,
         weights: Mapping[str, float] | None = None,
+        late: bool = True,
+        deletions_every: int | None = None,
     ) -> None:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.epsilon, self.delta = epsilon, delta
         whole, failure = check_budget(epsilon, delta)
         self.horizon = None if horizon is None else check_horizon(horizon)
         self.window = None if window is None else check_horizon(window, "window")
+        self.late = _flag(late, "late")
+        self.deletions_every = None if deletions_every is None else check_horizon(deletions_every, "deletions_every")
         self.statistics = _checked(statistics, self.schema)
         for name in weights or {}:
             if name not in self.statistics:
                 raise InputError(f"expected one of {', '.join(self.statistics)}, got {name!r}", place="weights")
         self.weights = {name: s.weight for name, s in self.statistics.items()} | dict(weights or {})
         self.capacity = self._capacity()
-        self.processes = {name: self._process(name) for name in self.statistics}
-        self.shares = self._split(whole, failure)
+        self.failures, self.shares = self._split(whole, failure)
+        self.settings = {name: self._setting(name) for name in self.statistics}
+        self.processes = {name: s.process(self.settings[name]) for name, s in self.statistics.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], place: str = "") -> Specification:
@@ -85,6 +93,8 @@ class Specification:
                 delta=data.get("delta", 0.0),
                 horizon=data.get("horizon"),
                 window=data.get("window"),
+                late=data.get("late", True),
+                deletions_every=data.get("deletions_every"),
             )
         except InputError as error:
             raise InputError(error.message, place=f"{prefix}{error.place}" if error.place else place or None) from None
@@ -110,6 +120,10 @@ class Specification:
             "horizon": self.horizon,
             "process": repr(process),
         }
+        # Only what departs from the default, so that older digests stand.
+        content |= {"late": False} if not self.late else {}
+        content |= {"deletions_every": self.deletions_every} if self.deletions_every is not None else {}
+        content |= {"failure": str(self.failures[name])} if self.failures[name] else {}
         return hashlib.blake2b(msgspec.json.encode(content, order="deterministic"), digest_size=32).digest()
 
     @property
@@ -120,16 +134,8 @@ class Specification:
 
     def mechanism(self, name: str, coins: Coins) -> Mechanism:
         """The calibrated noise of one statistic under these coins."""
-        layout = self.statistics[name].layout(self.schema)
-        noise = self.statistics[name].noise
-        return Mechanism(
-            self.processes[name],
-            self.shares[name],
-            units=layout.units,
-            norm1=layout.norm1,
-            norm2_squared=layout.norm2_squared,
-            coins=coins.branch(self.digest(name)),
-            oblivious=noise if isinstance(noise, Oblivious) else None,
+        return self.statistics[name].mechanism(
+            self.settings[name], self.processes[name], coins.branch(self.digest(name))
         )
 
     @property
@@ -142,29 +148,45 @@ class Specification:
         if isinstance(noise, Oblivious):
             epsilon, delta = (float(part) for part in noise.cost(self._known_horizon(name)))
             return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
-        return self.shares[name].measure
+        own, failure = self.shares[name].measure, self.failures[name]
+        return compose([own, ApproximateDP(0.0, float(failure))]) if failure else own
 
     @property
     def guarantee(self) -> Guarantee:
-        # A law of the user's own is known to be private for fixed shifts. With delta > 0 that says nothing of shifts
-        # that are chosen after seeing answers (docs/proofs.md, 3).
-        laws = [s.noise for s in self.statistics.values() if isinstance(s.noise, Oblivious)]
-        adaptive = all(law.delta == 0 for law in laws)
-        return Guarantee(self.measure, float(self.epsilon), float(self.delta), adaptive=adaptive, promises=PROMISES)
-
-    def _process(self, name: str) -> Process:
-        statistic = self.statistics[name]
-        window = self.window_of(name)
-        return process_for(
-            statistic.noise,
-            kind_of(statistic.noise, self.delta),
-            self.releases(name),
-            None if window is None else -(-window // statistic.every),
-            f"statistics.{name}.noise",
+        promises = [*(PROMISES if self.late else ()), *self._deletions()]
+        for name, statistic in self.statistics.items():
+            promises += [p for p in statistic.promises(self.settings[name]) if p not in promises]
+        adaptive = all(statistic.adaptive(self.settings[name]) for name, statistic in self.statistics.items())
+        return Guarantee(
+            self.measure, float(self.epsilon), float(self.delta), adaptive=adaptive, promises=tuple(promises)
         )
 
-    def _split(self, whole: Fraction, failure: Fraction) -> dict[str, Share]:
-        """Laws of the user's own cost what they declare; the rest is divided by weight."""
+    def _deletions(self) -> tuple[str, ...]:
+        if self.deletions_every is None:
+            return ()
+        return (
+            f"deletions wait for the next round that is a multiple of {self.deletions_every:,}, and answers are "
+            "retroactive from that round on",
+        )
+
+    def _setting(self, name: str) -> Setting:
+        weights = {other: check_weight(weight, other) for other, weight in self.weights.items()}
+        part = weights[name] / sum(weights.values())
+        return Setting(
+            self.schema,
+            self.shares[name],
+            self.failures[name],
+            self.horizon,
+            self.statistics[name].every,
+            self.window_of(name),
+            self.late,
+            self.deletions_every,
+            f"statistics.{name}",
+            (Fraction(self.epsilon) * part, Fraction(self.delta) * part),
+        )
+
+    def _split(self, whole: Fraction, failure: Fraction) -> tuple[dict[str, Fraction], dict[str, Share]]:
+        """Laws of the user's own cost what they declare, thresholds come off delta, the rest is divided by weight."""
         fixed = {
             name: s.noise.cost(self._known_horizon(name))
             for name, s in self.statistics.items()
@@ -182,8 +204,29 @@ class Specification:
             )
         if "gaussian" in kinds.values() and slack == 0:
             raise InputError("expected a delta above what the declared laws cost", place="delta")
+        failures = self._thresholds(slack, "gaussian" in kinds.values())
+        slack -= sum(failures.values())
         shares = split(left, slack, kinds, self.weights) if kinds else {}
-        return {name: shares.get(name) or Share("pure", fixed[name][0]) for name in self.statistics}
+        return failures, {name: shares.get(name) or Share("pure", fixed[name][0]) for name in self.statistics}
+
+    def _thresholds(self, slack: Fraction, gaussian: bool) -> dict[str, Fraction]:
+        """The part of delta that each threshold may fail with."""
+        weights = {
+            name: check_weight(self.weights[name], name)
+            for name, s in self.statistics.items()
+            if s.thresholded(self.schema)
+        }
+        if weights and slack == 0:
+            raise InputError(
+                "bins that are not declared can only be released with delta > 0: give a delta, or declare the bins "
+                "(bins=[...], or a category field)",
+                place=f"statistics.{next(iter(weights))}",
+            )
+        whole = slack * THRESHOLD_SHARE if gaussian else slack
+        return {
+            name: whole * weights[name] / sum(weights.values()) if name in weights else Fraction(0)
+            for name in self.statistics
+        }
 
     def _known_horizon(self, name: str) -> int:
         releases = self.releases(name)
@@ -208,16 +251,22 @@ class Specification:
 PROMISES = ("no deleted record is added again with the same past stamp, or its life counts as two operations",)
 
 
-def _checked(statistics: Mapping[str, Linear], schema: Schema) -> dict[str, Linear]:
+def _checked(statistics: Mapping[str, Statistic], schema: Schema) -> dict[str, Statistic]:
     if not isinstance(statistics, Mapping) or not statistics:
         raise InputError("expected at least one statistic, by name", place="statistics")
     for name, statistic in statistics.items():
         if not isinstance(name, str) or not name:
             raise InputError(f"expected a name for every statistic, got {name!r}", place="statistics")
-        if not isinstance(statistic, Linear):
+        if not isinstance(statistic, Statistic):
             raise InputError(
                 f"expected a statistic such as Count(), got {statistic!r}: only retroactive statistics go in a stream",
                 place=f"statistics.{name}",
             )
         statistic.check(schema, f"statistics.{name}")
     return dict(statistics)
+
+
+def _flag(value: bool, place: str) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"expected true or false, got {value!r}", place=place)
+    return value

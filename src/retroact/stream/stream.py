@@ -19,13 +19,26 @@ import numpy.typing as npt
 from ..coins import Key
 from ..errors import ExhaustedError, InputError
 from ..ledger import Change, Ledger, Updates
-from ..noise import Mechanism
 from ..privacy import Guarantee, Measure, compose
 from ..schema import Field, Rows, Schema
-from ..statistics import Linear, Noisy
-from .names import Names, Stamps, is_single, last_skipped, name_of, names_of, required, stamp_of, stamps_of
+from ..statistics import Statistic
+from ..statistics.statistic import Totals
+from .names import (
+    Names,
+    Stamps,
+    deletions_open,
+    is_single,
+    last_skipped,
+    name_of,
+    names_of,
+    required,
+    stamp_of,
+    stamps_of,
+    timely,
+)
 from .plan import Plan, plan
 from .release import Applied, Release, Round
+from .running import Running
 from .specification import Specification
 
 I64 = npt.NDArray[np.int64]
@@ -54,17 +67,27 @@ class Stream:
     def __init__(
         self,
         schema: Mapping[str, Field] | Schema,
-        statistics: Mapping[str, Linear],
+        statistics: Mapping[str, Statistic],
         *,
         epsilon: float,
         delta: float = 0.0,
         horizon: int | None = None,
         window: int | None = None,
         weights: Mapping[str, float] | None = None,
+        late: bool = True,
+        deletions_every: int | None = None,
         key: Key | None = None,
     ) -> None:
         spec = Specification(
-            schema, statistics, epsilon=epsilon, delta=delta, horizon=horizon, window=window, weights=weights
+            schema,
+            statistics,
+            epsilon=epsilon,
+            delta=delta,
+            horizon=horizon,
+            window=window,
+            weights=weights,
+            late=late,
+            deletions_every=deletions_every,
         )
         self._begin(spec, key, Ledger(spec.schema), 0, [])
 
@@ -75,7 +98,13 @@ class Stream:
         return stream
 
     def _begin(
-        self, spec: Specification, key: Key | None, ledger: Ledger, origin: int, before: list[Guarantee]
+        self,
+        spec: Specification,
+        key: Key | None,
+        ledger: Ledger,
+        origin: int,
+        before: list[Guarantee],
+        round: int | None = None,
     ) -> None:
         key = Key.generate() if key is None else key
         if not isinstance(key, Key):
@@ -83,16 +112,15 @@ class Stream:
         self.specification = spec
         self._ledger = ledger
         self._origin = origin
-        self._round = origin + 1
+        self._round = origin + 1 if round is None else round
         self._before = before
         self._updates = Updates(spec.schema)
         self._warned = False
         self._lock = threading.RLock()
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
         coins = key.coins("stream", *([origin] if origin else []))
-        self._mechanisms: dict[str, Mechanism] = {name: spec.mechanism(name, coins) for name in spec.statistics}
+        self._running = {name: Running(spec, name, coins, ledger, self._round - 1) for name in spec.statistics}
         self._guarantee = self._composed()
-        self._totals = self._recompute()
         key.claim()  # last, so that a stream that could not be made leaves its key free
 
     # What people ask for -------------------------------------------------------------------------------------------
@@ -153,8 +181,8 @@ class Stream:
             now = self._round
             if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
                 record = self.schema.encode_record(data)
-                at = stamp_of(stamp, now)
-                one, owner = name_of(id, "id"), name_of(subject, "subject")
+                at = timely(stamp_of(stamp, now), now, self.specification.late)
+                one, owner = self._ids(name_of(id, "id")), name_of(subject, "subject")
                 if record is None:
                     if one is not None and at <= now:
                         # An event on an id replaces what it held, also when there is nothing to put in its place.
@@ -165,13 +193,13 @@ class Stream:
                 self._updates.add_one(record, at, one, owner)
                 return at if at <= now else None
             rows, count = self._encode(data)
-            stamps = stamps_of(stamp, count, now, rows)
-            ids, subjects = names_of(id, count, "id", rows), names_of(subject, count, "subject", rows)
+            stamps = timely(stamps_of(stamp, count, now, rows), now, self.specification.late)
+            ids, subjects = self._ids(names_of(id, count, "id", rows)), names_of(subject, count, "subject", rows)
             if ids is not None and any(name is None for name in ids):
                 raise InputError("expected an id for every record of the batch, or for none", place="id")
             self._validate(lambda: rows)
             self._room(rows.count)
-            self._updates.add(rows, stamps, subjects, ids)  # type: ignore[arg-type]
+            self._updates.add(rows, stamps, subjects, ids)
             if ids is not None and rows.kept is not None:
                 self._updates.delete_ids(last_skipped(id, stamp, now, rows))
             return stamps if isinstance(stamps, int) and stamps <= now else None
@@ -191,6 +219,7 @@ class Stream:
         with self._lock:
             if (data is None) == (id is None):
                 raise InputError("expected either id=... or a record with its stamp")
+            deletions_open(self._round, self.specification.deletions_every)
             if id is not None:
                 if stamp is not None or subject is not None:
                     raise InputError("expected an id alone: it holds at most one record", place="id")
@@ -209,6 +238,7 @@ class Stream:
     def erase(self, *, subject: Names) -> None:
         """Erase all records of a subject: one deletion for each of them, also for those added in this round."""
         with self._lock:
+            deletions_open(self._round, self.specification.deletions_every)
             self._updates.erase(required(subject, "subject"))
 
     # What goes out ---------------------------------------------------------------------------------------------------
@@ -218,18 +248,19 @@ class Stream:
         with self._lock:
             index = self._round - self._origin
             self._check_horizon(index)
-            totals: dict[str, I64] = {}
+            totals: dict[str, list[Totals]] = {}
             releases: dict[str, Release] = {}
 
             def compute(change: Change) -> None:
-                for name, statistic in self.specification.statistics.items():
-                    totals[name] = self._advance(name, change)
-                    if index % statistic.every == 0:
-                        releases[name] = self._release(name, totals[name], index // statistic.every)
+                for name, running in self._running.items():
+                    totals[name] = running.advanced(self._ledger, change, self._round)
+                    if index % running.statistic.every == 0:
+                        releases[name] = self._release(name, totals[name], index // running.statistic.every)
 
             # Everything that can fail runs before the ledger writes the first byte.
             change = self._ledger.apply(self._round, self._updates, before=compute)
-            self._totals = totals
+            for name, running in self._running.items():
+                running.totals = totals[name]
             self._updates = Updates(self.schema)
             self._round += 1
             applied = Applied(change.added, change.removed, change.ignored_deletions, change.ignored_additions)
@@ -254,6 +285,8 @@ class Stream:
                 horizon=horizon,
                 window=old.window,
                 weights=old.weights,
+                late=old.late,
+                deletions_every=old.deletions_every,
             )
             stream = Stream.__new__(Stream)
             ledger = Ledger.from_state(old.schema, self._ledger.state())
@@ -293,52 +326,24 @@ class Stream:
                 f"expected the guarantees of {streams} streams before this one, got {len(before)}", place="before"
             )
         stream = cls.__new__(cls)
-        stream._begin(specification, key, Ledger.from_state(specification.schema, ledger), origin, list(before))
-        stream._round = round
-        stream._totals = stream._recompute()
+        stream._begin(specification, key, Ledger.from_state(specification.schema, ledger), origin, list(before), round)
         return stream
 
     # Inside ----------------------------------------------------------------------------------------------------------
 
-    def _release(self, name: str, totals: I64, index: int) -> Release:
-        noisy = Noisy.of(totals, self._mechanisms[name], index, self._round)
-        answer = self.specification.statistics[name].answer(noisy, self.schema)
+    def _release(self, name: str, totals: list[Totals], index: int) -> Release:
+        published = self._running[name].release(totals, index, self._round)
+        answer = published.answer
         return Release(
             name,
             self._round,
             answer.value,
             answer.standard_error,
             self._guarantee,
-            tuple(noisy.numerators.tolist()),
-            noisy.denominator,
+            published.numerators,
+            published.denominator,
             answer.interval,
         )
-
-    def _advance(self, name: str, change: Change) -> I64:
-        """The totals after a change; with a window, without what expires in this round."""
-        statistic = self.specification.statistics[name]
-        window = self.specification.window_of(name)
-        rows, weights = change.rows, change.weights
-        if window is not None:
-            live = np.flatnonzero(change.stamps > self._round - window)
-            if live.size < rows.count:
-                rows, weights = rows.take(live), weights[live]
-        totals = self._totals[name] + statistic.totals(rows, weights, self.schema)
-        if window is not None and self._round > window:
-            # What was live in the last round and has this stamp goes now, deleted in this round or not.
-            expired, counts = self._ledger.rows_with_stamp(self._round - window)
-            totals -= statistic.totals(expired, counts, self.schema)
-        return totals
-
-    def _recompute(self) -> dict[str, I64]:
-        """Totals from the surviving data alone, as at the last close."""
-        out = {}
-        for name, statistic in self.specification.statistics.items():
-            window = self.specification.window_of(name)
-            last = self._round - 1
-            data = self._ledger.data() if window is None else self._ledger.live(last, window)
-            out[name] = statistic.totals(data.rows, data.counts, self.schema)
-        return out
 
     def _composed(self) -> Guarantee:
         own = self.specification.guarantee
@@ -366,13 +371,22 @@ class Stream:
                 f"round {index:,} of {horizon:,}: plan what follows (stream.successor)", HorizonWarning, stacklevel=3
             )
 
+    def _ids(self, ids: Any) -> Any:
+        if ids is not None and self.specification.deletions_every is not None:
+            raise InputError(
+                "a stream whose deletions wait for certain rounds takes no ids: a new value under an id would delete "
+                "the old one at once",
+                place="id",
+            )
+        return ids
+
     def _encode(self, data: Any) -> tuple[Rows, int]:
         rows, _ = self.schema.encode(data)
         return rows, rows.count + rows.skipped
 
     def _validate(self, rows: Any) -> None:
         for statistic in self.specification.statistics.values():
-            if type(statistic).validate is not Linear.validate:
+            if type(statistic).validate is not Statistic.validate:
                 statistic.validate(rows(), self.schema)
 
     def _room(self, count: int) -> None:

@@ -14,11 +14,11 @@ from random import Random
 from ..coins import Key
 from ..ledger.model import Add, Delete, DeleteId, Erase, Sequence, Update
 from ..schema import Field, Schema
-from ..statistics import Linear
+from ..statistics import Statistic
 from ..stream import Specification
 from .algorithm import CheckFailedError, Make, Persistent, StreamAlgorithm, run
 from .conformance import check_noise_law
-from .histories import Pair, Shape, history, shuffled, uniting_pairs, values_of, without_effect
+from .histories import Pair, Shape, crowded, history, shuffled, uniting_pairs, values_of, without_effect
 from .sensitivity import check_oblivious, check_sensitivity
 
 KEYS = (1, 2)
@@ -115,13 +115,13 @@ def check_algorithm(make: Make, shape: Shape, *, pairs: int = 100, seed: int = 0
     check_replay(make, histories)
     check_no_op_deletions(make, histories, shape, random)
     check_order(make, histories, random)
-    check_key(make, histories[0])
+    check_key(make, crowded(histories[0], shape))
     check_state(make, uniting_pairs(shape, random, max(1, pairs // 5)))
     return ["twin", "replay", "no-op deletions", "order within a round", "key independence", "state round trip"]
 
 
 def check_statistic(
-    statistic: Linear,
+    statistic: Statistic,
     schema: Mapping[str, Field] | Schema,
     *,
     epsilon: float = 1.0,
@@ -130,20 +130,30 @@ def check_statistic(
     pairs: int = 40,
     draws: int = 2000,
     seed: int = 0,
+    late: bool = True,
+    deletions_every: int | None = None,
 ) -> list[str]:
     """All checks on one statistic: pure and approximate, with and without a horizon. Raises `CheckFailedError`."""
     whole = schema if isinstance(schema, Schema) else Schema(schema)
     ran: list[str] = []
     for delta in deltas:
         for horizon in horizons:
-            spec = Specification(whole, {"checked": statistic}, epsilon=epsilon, delta=delta, horizon=horizon)
+            spec = Specification(
+                whole,
+                {"checked": statistic},
+                epsilon=epsilon,
+                delta=delta,
+                horizon=horizon,
+                late=late,
+                deletions_every=deletions_every,
+            )
             ran = _check_specification(spec, pairs=pairs, draws=draws, seed=seed)
     return ran
 
 
 def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: int) -> list[str]:
     random = Random(seed)
-    shape = Shape(values_of(spec.schema, random), rounds=8)
+    shape = Shape(values_of(spec.schema, random), rounds=8, late=spec.late, deletions_every=spec.deletions_every)
 
     def make(key: Key) -> StreamAlgorithm:
         return StreamAlgorithm(spec, key)
@@ -156,7 +166,13 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
             if [batched.close(updates) for updates in sequence] != run(make, key, sequence):
                 raise CheckFailedError(f"batch boundaries: batches of {chunk} gave other answers:\n  {sequence}")
     longer = Specification(
-        spec.schema, spec.statistics, epsilon=spec.epsilon, delta=spec.delta, horizon=spec.horizon and 100
+        spec.schema,
+        spec.statistics,
+        epsilon=spec.epsilon,
+        delta=spec.delta,
+        horizon=spec.horizon and 100,
+        late=spec.late,
+        deletions_every=spec.deletions_every,
     )
     check_bounded_state(lambda key: StreamAlgorithm(longer, key), _churn(shape))
     check_sensitivity(spec, random)
@@ -176,9 +192,9 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
 def _churn(shape: Shape) -> Callable[[int], tuple[Update, ...]]:
     def churn(round: int) -> tuple[Update, ...]:
         value = shape.values[round % len(shape.values)]
-        return (
-            Add(value), Delete(value, round), Add(value, id=f"i{round}"), DeleteId(f"i{round}"),
-            Add(value, subject=f"s{round}"), Erase(f"s{round}"),
-        )  # fmt: skip
+        plain = (Add(value), Delete(value, round), Add(value, subject=f"s{round}"), Erase(f"s{round}"))
+        if shape.deletions_every is not None:
+            return () if round % shape.deletions_every else plain
+        return (*plain, Add(value, id=f"i{round}"), DeleteId(f"i{round}"))
 
     return churn

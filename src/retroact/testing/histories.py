@@ -24,6 +24,8 @@ class Shape:
     ids: int = 3
     subjects: int = 3
     late: bool = True
+    deletions_every: int | None = None
+    """Deletions come only in rounds that are multiples of this, and records have no ids."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,26 @@ def history(shape: Shape, random: Random) -> Sequence:
                 known.append(replace(update, stamp=update.stamp or round))
             updates.append(update)
         rounds.append(tuple(updates))
-    return tuple(rounds)
+    return admitted(tuple(rounds), shape)
+
+
+def crowded(base: Sequence, shape: Shape, copies: int = 300) -> Sequence:
+    """The history with many copies of every value from its first round on: enough for any threshold."""
+    return (tuple(Add(value) for value in shape.values for _ in range(copies)) + base[0], *base[1:])
+
+
+def admitted(base: Sequence, shape: Shape) -> Sequence:
+    """The history without what a stream of this shape refuses at its door."""
+    return tuple(
+        tuple(update for update in updates if _admits(shape, round, update)) for round, updates in enumerate(base, 1)
+    )
+
+
+def _admits(shape: Shape, round: int, update: Update) -> bool:
+    if isinstance(update, Add):
+        timely = shape.late or update.stamp is None or update.stamp >= round
+        return timely and (shape.deletions_every is None or update.id is None)
+    return shape.deletions_every is None or (round % shape.deletions_every == 0 and not isinstance(update, DeleteId))
 
 
 def uniting_pairs(shape: Shape, random: Random, count: int) -> Iterator[Pair]:
@@ -62,6 +83,7 @@ def uniting_pairs(shape: Shape, random: Random, count: int) -> Iterator[Pair]:
         other = base
         for change in random.sample(CHANGES, random.randint(1, 3)):
             other = change(other, shape, random)
+        other = admitted(other, shape)
         unite = unite_at(base, other)
         if unite is not None and base != other:
             count -= 1
@@ -75,7 +97,8 @@ def neighbouring_pairs(shape: Shape, random: Random, count: int) -> Iterator[tup
         round = random.randint(1, shape.rounds)
         known = [replace(u, stamp=u.stamp or r) for r, us in enumerate(base, 1) for u in us if isinstance(u, Add)]
         update = _update(shape, round, known, random)
-        if isinstance(update, Erase) or (isinstance(update, Add) and update.id is not None):
+        replaces = isinstance(update, Add) and update.id is not None
+        if isinstance(update, Erase) or replaces or not _admits(shape, round, update):
             continue
         count -= 1
         yield base, _inserted(base, round, (update,), random)
@@ -160,7 +183,7 @@ def shuffled(updates: tuple[Update, ...], random: Random) -> tuple[Update, ...]:
 
 def without_effect(base: Sequence, shape: Shape, random: Random) -> Sequence:
     """The same history with deletions that name nothing."""
-    return _nothing(base, shape, random)
+    return admitted(_nothing(base, shape, random), shape)
 
 
 def _register(update: Update) -> Hashable:
@@ -201,7 +224,7 @@ def _value(field: Field, random: Random) -> Hashable:
     if isinstance(field, Boolean):
         return random.random() < 0.5
     if field.interned:
-        return random.choice(["", "a", "ab", "é", "\0", "DE", "long " * 9])
+        return field.decode(random.choice(["", "a", "ab", "é", "\0", "DE", "long " * 9]))
     if isinstance(field, Vector):
         axis = random.randrange(field.width)
         reach = float(field.step) * int(field.radius / field.step)

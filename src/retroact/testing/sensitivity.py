@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from fractions import Fraction
 from random import Random
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Key
-from ..errors import VerificationError
+from ..coins import Coins, Key
+from ..errors import InputError, VerificationError
 from ..ledger.model import Add, Delete, Point, Sequence, trajectory
-from ..noise import Mechanism, Oblivious, difference
+from ..noise import Mechanism, Oblivious
 from ..schema import Rows
+from ..statistics import Linear
+from ..statistics.statistic import Totals
 from ..stream import Specification
 from .algorithm import StreamAlgorithm
 from .histories import Shape, history, neighbouring_pairs, values_of
 
+Coordinates = list[dict[Hashable, int]]
 
-def true_totals(spec: Specification, name: str, sequence: Sequence) -> npt.NDArray[np.int64]:
-    """The exact totals of every release, from the definitions alone: rounds by coordinates."""
-    statistic, window = spec.statistics[name], spec.window_of(name)
+
+def true_totals(spec: Specification, name: str, sequence: Sequence, coins: Coins) -> list[list[Totals]]:
+    """The exact totals of every release and view, from the definitions alone. The coins name the keys."""
+    statistic = spec.statistics[name]
     out = []
     for round, data in enumerate(trajectory(sequence), 1):
         if round % statistic.every:
             continue
-        live: dict[Point, int] = {p: c for p, c in data.items() if window is None or round - p.stamp < window}
-        records = [spec.schema.encode_record(dict(zip(spec.schema.fields, _tuple(p.value), strict=True))) for p in live]
-        rows = Rows.from_tuples(spec.schema, [r for r in records if r is not None])
-        out.append(statistic.totals(rows, np.array(list(live.values()), dtype=np.int64), spec.schema))
-    return np.array(out, dtype=np.int64).reshape(len(out), statistic.layout(spec.schema).size)
+        views = []
+        for view in statistic.views(spec.settings[name]):
+            first, last = view.span(round)
+            seen: dict[Point, int] = {p: c for p, c in data.items() if first <= p.stamp <= last}
+            records = [spec.schema.encode_record(dict(zip(spec.schema.fields, p.value, strict=True))) for p in seen]  # type: ignore[call-overload]
+            rows = Rows.from_tuples(spec.schema, [r for r in records if r is not None])
+            views.append(statistic.gather(rows, np.array(list(seen.values()), dtype=np.int64), spec.schema, coins))
+        out.append(views)
+    return out
 
 
 def check_oblivious(spec: Specification, random: Random, *, pairs: int = 10) -> None:
-    """Under one key all histories get the same noise: what is released minus what is true does not depend on data."""
+    """Under one key a release is the exact totals with the noise of its names on, whatever the history; where every
+    coordinate is released, the noise is taken off and compared with that of the empty history."""
     horizon = min(spec.horizon or 8, 8)
-    shape = Shape(values_of(spec.schema, random), rounds=horizon)
+    shape = Shape(values_of(spec.schema, random), rounds=horizon, late=spec.late, deletions_every=spec.deletions_every)
     nothing: Sequence = ((),) * horizon
     expected = _noise(spec, nothing)
     for _ in range(pairs):
@@ -46,34 +55,45 @@ def check_oblivious(spec: Specification, random: Random, *, pairs: int = 10) -> 
 
 
 def _noise(spec: Specification, sequence: Sequence) -> dict[str, list[list[int]]]:
-    algorithm = StreamAlgorithm(spec, Key.for_testing(1))
-    truth = {name: true_totals(spec, name, sequence).tolist() for name in spec.statistics}
+    key = Key.for_testing(1)
+    algorithm = StreamAlgorithm(spec, key)
+    noise = {name: spec.mechanism(name, key.coins("stream")) for name in spec.statistics}
+    truth = {name: true_totals(spec, name, sequence, noise[name].coins) for name in spec.statistics}
     out: dict[str, list[list[int]]] = {name: [] for name in spec.statistics}
-    for updates in sequence:
+    seen = dict.fromkeys(spec.statistics, 0)
+    for round, updates in enumerate(sequence, 1):
         for name, release in algorithm.release(updates).items():
-            exact = truth[name][len(out[name])]
-            out[name].append([n - t * release.denominator for n, t in zip(release.numerators, exact, strict=True)])
+            statistic = spec.statistics[name]
+            exact = truth[name][seen[name]]
+            seen[name] += 1
+            alone = statistic.release(exact, noise[name], seen[name], round, spec.settings[name])
+            if (alone.numerators, alone.denominator) != (release.numerators, release.denominator):
+                raise VerificationError(f"{name}: round {round} is not its totals with its noise on\n  {sequence}")
+            if isinstance(statistic, Linear):
+                numerators = zip(release.numerators, exact[0].tolist(), strict=True)
+                out[name].append([n - t * release.denominator for n, t in numerators])
     return out
 
 
 def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -> None:
-    """For neighbouring histories the totals differ by one vector on one interval, and shifting the noise by it costs at
-    most the share of the statistic (in the exact scales of its laws)."""
+    """For neighbouring histories, hiding the difference of the totals by shifting the noise costs at most the share of
+    the statistic (in the exact scales of its laws)."""
     for name, statistic in spec.statistics.items():
         if isinstance(statistic.noise, Oblivious):
             continue  # its cost is declared, not computed
         horizon = min(spec.horizon or 8, 8)
-        shape = Shape(values_of(spec.schema, random), rounds=horizon)
+        late, every = spec.late, spec.deletions_every
+        shape = Shape(values_of(spec.schema, random), rounds=horizon, late=late, deletions_every=every)
         singles = [
             (((),) * horizon, _one(horizon, value, s, e))
             for value in shape.values
             for s in range(1, horizon + 1)
             for e in range(s + 1, horizon + 2)
+            if every is None or e % every == 0 or e == horizon + 1
         ]
         mechanism = spec.mechanism(name, Coins(bytes(32)))
         for one, other in [*singles, *neighbouring_pairs(shape, random, pairs)]:
-            moved = true_totals(spec, name, other) - true_totals(spec, name, one)
-            cost = _cost(mechanism, statistic.layout(spec.schema).units, moved, f"{name}\n  {one}\n  {other}")
+            cost = _cost(spec, name, mechanism, one, other)
             if cost > spec.shares[name].amount:
                 raise VerificationError(
                     f"sensitivity of {name}: hiding one operation costs {float(cost):.6g}, the share is "
@@ -81,27 +101,29 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
                 )
 
 
-def _cost(mechanism: Mechanism, units: tuple[int, ...], moved: npt.NDArray[np.int64], shown: str) -> Fraction:
-    rounds = np.flatnonzero(moved.any(axis=1))
-    if not rounds.size:
-        return Fraction(0)
-    first, last = int(rounds[0]), int(rounds[-1])
-    vector = moved[first]
-    if not (moved[first : last + 1] == vector).all():
-        raise VerificationError(f"sensitivity: one operation changed more than one interval of {shown}")
-    refinement = mechanism.refinement
-    shift = difference(mechanism.process.shift(first), mechanism.process.shift(last + 1))
+def _cost(spec: Specification, name: str, mechanism: Mechanism, one: Sequence, other: Sequence) -> Fraction:
+    """Coordinate by coordinate: how it moves over the releases, and what hiding that costs."""
+    before, after = (_coordinates(spec, name, mechanism, sequence) for sequence in (one, other))
+    moved: dict[Hashable, list[list[int]]] = {}
+    for release, (views, others) in enumerate(zip(before, after, strict=True)):
+        for view, (old, new) in enumerate(zip(views, others, strict=True)):
+            for key in old.keys() | new.keys():
+                patterns = moved.setdefault(key, [[0] * len(before) for _ in views])
+                patterns[view][release] = new.get(key, 0) - old.get(key, 0)
     cost = Fraction(0)
-    for coordinate, amount in enumerate(vector.tolist()):
-        if not amount:
-            continue
-        for (level, _), value in shift.items():
-            law = mechanism.law(level, units[coordinate])
-            if isinstance(law, DiscreteLaplace):
-                cost += abs(amount * value) / law.scale
-            elif isinstance(law, DiscreteGaussian):
-                cost += Fraction(amount * value * refinement) ** 2 / law.parameter
+    for key, patterns in moved.items():
+        coordinate = key[1] if isinstance(key, tuple) else key
+        if any(map(any, patterns)):
+            try:
+                cost += mechanism.cost(coordinate, patterns)  # type: ignore[arg-type]
+            except InputError as error:
+                raise VerificationError(f"sensitivity of {name}: {error}\n  {one}\n  {other}") from None
     return cost
+
+
+def _coordinates(spec: Specification, name: str, mechanism: Mechanism, sequence: Sequence) -> list[Coordinates]:
+    totals = true_totals(spec, name, sequence, mechanism.coins)
+    return [[spec.statistics[name].coordinates(view, spec.schema) for view in views] for views in totals]
 
 
 def _one(horizon: int, value: Any, start: int, end: int) -> Sequence:
@@ -111,7 +133,3 @@ def _one(horizon: int, value: Any, start: int, end: int) -> Sequence:
     if end <= horizon:
         rounds[end - 1] = (Delete(value, start),)
     return tuple(rounds)
-
-
-def _tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value)

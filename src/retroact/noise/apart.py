@@ -1,0 +1,57 @@
+"""The same process with nodes of its own: several independent copies under the same coins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from ..coins.coins import I64
+from .process import Process, Shift, Terms
+
+# Levels of copy i are numbered from this times i; no process has as many.
+COPY = 1 << 12
+
+
+class Apart(Process):
+    """**Privacy.** Copy i moves as the process does, in nodes that no other copy has. **Retroactivity.** As the process
+    itself.
+
+    >>> from retroact.noise import Schauder
+    >>> Apart(Schauder(7), 2).at(4).levels.tolist()
+    [8194]
+    """
+
+    def __init__(self, process: Process, copy: int) -> None:
+        self.process, self.copy = process, copy
+        self.horizon = process.horizon
+
+    def terms(self, rounds: I64) -> Terms:
+        terms = self.process.terms(rounds)
+        return Terms(terms.levels + COPY * self.copy, terms.indices, terms.weights, terms.denominator)
+
+    def shift(self, boundary: int) -> Shift:
+        return self._moved(self.process.shift(boundary))
+
+    def hidden(self, pattern: Sequence[int]) -> Shift:
+        return self._moved(self.process.hidden(pattern))
+
+    def _moved(self, shift: Shift) -> Shift:
+        return {(level + COPY * self.copy, index): value for (level, index), value in shift.items()}
+
+    def spread(self, level: int, p: int) -> Fraction:
+        return self.process.spread(level - COPY * self.copy, p)
+
+    @property
+    def l1(self) -> Fraction:
+        return self.process.l1
+
+    @property
+    def l2_squared(self) -> Fraction:
+        return self.process.l2_squared
+
+    @property
+    def kernel_squared(self) -> Fraction:
+        return self.process.kernel_squared
+
+    def __repr__(self) -> str:
+        return f"Apart({self.process!r}, {self.copy})"

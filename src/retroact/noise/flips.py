@@ -1,0 +1,83 @@
+"""The Schauder tree for what comes and goes a promised number of times.
+
+Nodes and weights are those of `Schauder`. Hidden are the patterns of 0 and 1 (times one number) that change at most
+``flips`` times, counted from 0 before round 1 to 0 after the last round. So k changes are k/2 intervals, k is even, and
+an odd number of flips is worth as much as the next smaller even one.
+
+**Privacy.** A pattern that changes at the boundaries s_1 < ... < s_k is hidden by r_(s_1) - r_(s_2) + ... - r_(s_k).
+Signs alternate, so they add up to 0 over a part of the tree with an even number of changes and to +-1 over one with an
+odd number. A node is moved by the sum over its left half minus the sum over its right half: in absolute value by a + b,
+where a, b = 0 or 1 are the parities of the halves, because if both are odd their sums have opposite signs. Let
+O_j be the number of blocks of 2^j boundaries with an odd number of changes, and P_j the number of nodes over two such
+blocks: O_0 = k, O_m = 0 and O_(j+1) = O_j - 2 P_j. So
+  sum of |shift|  = sum over j < m of O_j,
+  sum of shift^2  = sum of (a + b + 2ab) = sum over j < m of (O_j + 2 P_j) = k + sum over j < m of O_j.
+**l1 and l2_squared are the largest of these**, computed exactly by going up the tree: the most that a block with k
+changes can add is the best division of k between its halves, plus 1 if k is odd. For two flips they are 2m and 2m + 2.
+An interval of one round is among the patterns, so kernel_squared = 0 as for `Schauder`.
+**Retroactivity.** Nodes and weights depend on the round alone. The promise itself is about the history and is nothing
+that surviving data could show: whoever adds and deletes has to keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ..coins.coins import I64
+from ..errors import InputError
+from .process import Shift, combined, difference
+from .schauder import Schauder
+
+
+class Flips(Schauder):
+    """
+    >>> Flips(1023, 2).l2_squared, Flips(1023, 8).l2_squared
+    (Fraction(22, 1), Fraction(74, 1))
+    """
+
+    def __init__(self, horizon: int, flips: int) -> None:
+        super().__init__(horizon)
+        if isinstance(flips, bool) or not isinstance(flips, int) or flips < 2:
+            raise InputError(f"expected a whole number from 2 on, got {flips!r}", place="flips")
+        self.flips = flips
+
+    def hidden(self, pattern: Sequence[int]) -> Shift:
+        factor, intervals = self.runs(pattern)
+        if 2 * len(intervals) > self.flips:
+            raise InputError(f"expected at most {self.flips} changes, got {2 * len(intervals)}", place="pattern")
+        return combined(*((factor, difference(self.shift(s), self.shift(e))) for s, e in intervals))
+
+    @cached_property
+    def _odd(self) -> I64:
+        """For k = 0, 2, 4, ... changes the largest sum of O_j."""
+        # A block of one boundary has no change or one. The last block is cut off behind boundary T: without a sibling
+        # it goes up alone.
+        full = last = np.array([0, 1])
+        for level in range(self.levels):
+            sibling = full if self.horizon >> level & 1 else np.array([0])
+            full, last = self._joined(full, full), self._joined(sibling, last)
+        return last[::2]
+
+    def _joined(self, left: I64, right: I64) -> I64:
+        few, many = sorted((left, right), key=len)
+        out = np.zeros(min(len(few) + len(many) - 1, self.flips + 1), dtype=np.int64)
+        for k, value in enumerate(few[: len(out)].tolist()):
+            part = out[k : k + len(many)]
+            np.maximum(part, value + many[: len(part)], out=part)
+        out[1::2] += 1
+        return out
+
+    @property
+    def l1(self) -> Fraction:
+        return Fraction(int(self._odd.max()))
+
+    @property
+    def l2_squared(self) -> Fraction:
+        return Fraction(int((self._odd + 2 * np.arange(len(self._odd))).max()))
+
+    def __repr__(self) -> str:
+        return f"Flips({self.horizon}, {self.flips})"

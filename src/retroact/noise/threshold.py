@@ -1,0 +1,117 @@
+"""From which noisy count on a bin of an unknown universe is released (Theorem "histogram").
+
+Only bins with surviving records are candidates, so an operation that makes the first record of a bin appear changes
+which bins could be released at all. A threshold makes that visible with small probability only.
+
+**Privacy** (shift plus threshold failure). Let Z be the noise of one bin, S+ a history in which bin b has one record
+more on an interval I, and W the released rounds of I in which the counts of b are 1 and 0. Let shifting Z by 1_I be
+(epsilon, d1)-indistinguishable, and d2 >= P(some l in W has Z_l >= tau_l - 1). Then the thresholded release is
+(epsilon, d1 + d2)-private, in both directions:
+- S+ to S-: let H be the output of S+ with b suppressed on W. H is the same function of the shifted noise as A(S-) is
+  of the noise, so P[A(S+) in E] <= P[H in E] + P(some 1 + Z_l >= tau_l) <= e^epsilon P[A(S-) in E] + d1 + d2.
+- S- to S+: let B be the event that the noisy value of b (count 0 included) reaches tau on W. Outside of B the two
+  outputs are the same function of noise that is shifted: P[A(S-) in E] <= e^epsilon P[A(S+) in E, not B] + d1 + P(B),
+  and P(B) <= P(some Z_l >= tau_l) <= d2.
+Other bins have equal counts and independent noise. The union bound runs over the released rounds only.
+
+*Adaptive streams.* There the bin b may be chosen after its noise was seen (released while it was full, emptied, and
+challenged later), so d2 must bound the failure of every bin that ever holds a record: with at most A of them, A times
+the sum. Without a bound on A the guarantee is for oblivious streams only.
+
+*Tails.* For Gaussian noise, Z_l is up to a factor e^(+-2^-300) the discrete Gaussian on a lattice of some spacing
+g <= 1 / refinement (docs/proofs.md, 7), and beyond one deviation s a sum over a lattice is at most the integral from
+half a spacing lower: P(Z_l >= x) <= P(N > (x - g/2) / s). The paper's own form bounds a sum of m Laplace noises by m
+times the largest: tau = 1 + (m / eps0) ln(2 m T / delta).
+**Retroactivity.** A threshold depends on the round alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ..privacy.normal import upper_tail_float
+from .process import ENUMERATED
+from .tree import Tree
+
+# Thresholds are rounded up to this grid, far coarser than the last digits of floats.
+GRID = 64
+
+Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
+
+
+class Threshold:
+    """Fails with probability at most ``failure`` over all releases.
+
+    With a known number of releases one threshold serves all of them. Without (or with more than 2^17) every release
+    has its own: an equal part of the failure each, or 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on, which sums
+    to 1.
+    """
+
+    def __init__(
+        self, variances: Variances, spacing: float, failure: Fraction, releases: int | None, bins: int = 1
+    ) -> None:
+        self._variances, self._half_spacing = variances, spacing / 2
+        self._failure, self._releases = failure / bins, releases
+        self._one = None
+        if releases is not None and releases <= ENUMERATED:
+            self._one = self._common(releases)
+
+    def at(self, release: int) -> Fraction:
+        if self._one is not None:
+            return self._one
+        deviation = math.sqrt(float(self._variances(np.array([release]))[0]))
+        if self._releases is not None:
+            part = self._failure / self._releases
+        else:
+            epoch = release.bit_length() - 1
+            part = self._failure / ((epoch + 1) * (epoch + 2) << epoch)
+        return self._rounded(deviation * tail_quantile(float(part)))
+
+    def _common(self, releases: int) -> Fraction:
+        """The smallest tau with sum over releases of P(N > (tau - 1 - g/2) / s) <= failure."""
+        variances = self._variances(np.arange(1, releases + 1))
+        # Rounded up to 12 bits: releases of nearly the same noise are counted together.
+        mantissa, exponent = np.frexp(variances)
+        sizes, counts = np.unique(np.ldexp(np.ceil(mantissa * 4096) / 4096, exponent), return_counts=True)
+        deviations = np.sqrt(sizes).tolist()
+        parts = list(zip(deviations, counts.tolist(), strict=True))
+        low, high = 0.0, max(deviations) * tail_quantile(float(self._failure / releases))
+        while high - low > 1 / (4 * GRID):
+            middle = (low + high) / 2
+            total = math.fsum(count * upper_tail_float(middle / deviation) for deviation, count in parts if deviation)
+            low, high = (low, middle) if total <= self._failure else (middle, high)
+        return self._rounded(high)
+
+    def _rounded(self, reach: float) -> Fraction:
+        return Fraction(math.ceil((1 + reach + self._half_spacing) * GRID), GRID)
+
+
+class PaperThreshold(Threshold):
+    """tau = 1 + (m / eps0) ln(2 m T A / delta), with eps0 = epsilon / 2m.
+
+    >>> [round(float(PaperThreshold(1.0, 1e-6, 2**k).at(1))) for k in (10, 16)]
+    [5770, 16435]
+    """
+
+    def __init__(self, epsilon: float | Fraction, failure: float | Fraction, releases: int, bins: int = 1) -> None:
+        height = Tree(releases).height
+        reach = 2 * height**2 / float(epsilon) * math.log(2 * height * releases * bins / float(failure))
+        self._one = Fraction(math.ceil((1 + reach) * GRID), GRID)
+
+
+@lru_cache(maxsize=1024)
+def tail_quantile(probability: float) -> float:
+    """The smallest z with P(N > z) <= probability, rounded up to 9 digits."""
+    low, high = 0.0, 1.0
+    while upper_tail_float(high) > probability:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if upper_tail_float(middle) > probability else (low, middle)
+    return float(f"{high * (1 + 1e-9):.10g}")

@@ -1,0 +1,81 @@
+"""Byte strings, kept as the text whose code points are the bytes: the ledger stores and orders text."""
+
+from __future__ import annotations
+
+import binascii
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.schema.field import Field, Missing, encode_each, is_bytes
+from retroact.schema.messages import At, mismatch
+
+MAX_BYTES = 2**20
+
+
+class Bytes(Field):
+    r"""Any bytes, as given: `bytes`, `bytearray` or a `memoryview` of bytes, at most 2^20 of them.
+
+    JSON and CSV have no bytes, so text is read as base64: the alphabet of RFC 4648 with + and /, padded, without line
+    breaks, and with zeros in the bits that are left over. Text that is meant as text belongs in a `Text` field.
+
+    numpy's own bytes (`np.bytes_`, arrays of dtype `S`) drop all NULs at the end of a value, so that two records could
+    become one. They are refused: give a list of bytes, or an array of objects.
+
+    >>> Bytes().encode(b"\x00\xff", "digest") == Bytes().encode("AP8=", "digest") == "\x00\xff"
+    True
+    >>> Bytes().decode("\x00\xff")
+    b'\x00\xff'
+    >>> Bytes().encode("AP8", "digest")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected bytes, or base64 (RFC 4648, with padding), got 'AP8' - at digest
+    """
+
+    kind: ClassVar[str] = "bytes"
+    interned: ClassVar[bool] = True
+
+    def __init__(self, *, missing: Missing = "error") -> None:
+        super().__init__(missing=missing)
+
+    def encode(self, value: object, place: str) -> str:
+        if isinstance(value, np.bytes_):
+            raise mismatch("bytes (numpy's own lose NULs at the end: give a list of bytes)", value, place)
+        if isinstance(value, str):
+            content = _from_base64(value, place)
+        elif is_bytes(value):
+            # whatever a subclass says its bytes are
+            content = memoryview(value).tobytes()
+        else:
+            raise mismatch("bytes", value, place)
+        if len(content) > MAX_BYTES:
+            raise InputError(f"expected at most {MAX_BYTES} bytes, got {len(content)}", place=place or None)
+        # sorts as bytes do, and has a UTF-8 form whatever the bytes are
+        return content.decode("latin-1")
+
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
+        if set(map(type, cells)) == {bytes} and max(map(len, cells)) <= MAX_BYTES:
+            return np.array([content.decode("latin-1") for content in cells], dtype=object)
+        return np.array(encode_each(self.encode, cells, at), dtype=object)
+
+    def decode(self, encoded: str) -> bytes:
+        return encoded.encode("latin-1")
+
+    def spec(self) -> dict[str, object]:
+        return {"type": self.kind, "missing": self.missing}
+
+    def _arguments(self) -> list[str]:
+        return []
+
+
+def _from_base64(text: str, place: str) -> bytes:
+    try:
+        content = binascii.a2b_base64(text, strict_mode=True)
+        # the decoder does not look at the bits that are left over
+        if binascii.b2a_base64(content, newline=False).decode() == text:
+            return content
+    except ValueError:
+        pass
+    raise mismatch("bytes, or base64 (RFC 4648, with padding)", text, place)

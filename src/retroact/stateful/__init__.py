@@ -1,0 +1,6 @@
+"""Algorithms that are private and not retroactive: they keep books on the past. No stream takes them."""
+
+from .base import Stateful
+from .tracker import Estimate, FlippancyTracker
+
+__all__ = ["Estimate", "FlippancyTracker", "Stateful"]

@@ -1,0 +1,37 @@
+"""The third shape of algorithm: stateful. Its answers may depend on everything that ever happened.
+
+**Privacy.** Each algorithm has a guarantee of its own, whose unit says that it is not retroactive.
+**Retroactivity.** None, and Lemma "amnesia" says why it cannot be had for free: a retroactive answer is a function of
+the round and the surviving data alone, and these algorithms are better than that allows because they remember. A
+`Stream` refuses them. They are here to be compared with (`retroact.experiments`) and to be compiled.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+from ..ledger.model import Update
+from ..privacy import Guarantee
+
+NOT_RETROACTIVE = "private, not retroactive"
+
+
+class Stateful(ABC):
+    """A dynamic algorithm (paper, section 2) in the model of `retroact.ledger.model`, private and not retroactive.
+
+    >>> Stateful.retroactive
+    False
+    """
+
+    retroactive: ClassVar[Literal[False]] = False
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What is promised; its unit ends with "private, not retroactive"."""
+
+    @abstractmethod
+    def close(self, updates: Sequence[Update]) -> Any:
+        """Takes the updates of the next round, gives its answer."""

@@ -1,0 +1,96 @@
+"""The flippancy tracker over a whole history at once: the same answers, under the same key, bit for bit.
+
+A history is given by its flips, in the order of rounds: the round, the value (any integers) and +1 or -1. Everything
+the tracker does is then a running sum, or a search for the first round above a threshold.
+
+**Privacy.** **Retroactivity.** Those of `FlippancyTracker`; this form is for experiments, where the history is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins.coins import I64
+from .design import Design
+from .lazy import Lazy
+
+
+@dataclass(frozen=True)
+class Flips:
+    """Sorted by round."""
+
+    rounds: I64
+    values: I64
+    signs: I64
+
+    def ranks(self) -> I64:
+        """1 for the first flip of a value, 2 for its second, and so on.
+
+        >>> Flips(np.arange(1, 5), np.array([7, 8, 7, 7]), np.array([1, 1, -1, 1])).ranks().tolist()
+        [1, 1, 2, 3]
+        """
+        order = np.argsort(self.values, kind="stable")
+        ordered = self.values[order]
+        begins = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(order) else np.zeros(0, dtype=bool)
+        starts = np.flatnonzero(begins)
+        lengths = np.diff(np.append(starts, len(order)))
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
+        return ranks
+
+    def most(self) -> int:
+        """w(S), the largest flippancy of any value."""
+        return int(self.ranks().max(initial=0))
+
+
+@dataclass(frozen=True)
+class Track:
+    """The answers of all rounds over one denominator, and the level of each (one past the last: lazy)."""
+
+    numerators: I64
+    denominator: int
+    levels: npt.NDArray[np.int64]
+
+
+def track(design: Design, flips: Flips) -> Track:
+    """What a tracker of this design answers, in every round of the horizon."""
+    horizon, denominator = design.horizon, design.denominator
+    ranks = flips.ranks()
+    numerators = np.zeros(horizon, dtype=np.int64)
+    levels = np.full(horizon, len(design.limits), dtype=np.int64)
+    start = 1
+    for level, (limit, base) in enumerate(zip(design.limits, design.bases, strict=True)):
+        leave = None
+        if design.gates:
+            frozen = _running(flips.rounds, ranks == limit + 1, horizon)
+            leave = design.gates[level].first(frozen, start)
+        last = horizon if leave is None else leave - 1
+        if start <= last:
+            counts = _running(flips.rounds, np.where(ranks <= limit, flips.signs, 0), horizon)[start - 1 : last]
+            numerators[start - 1 : last] = counts * denominator + base.numerators(start, last)
+            levels[start - 1 : last] = level
+        if leave is None:
+            return Track(numerators, denominator, levels)
+        start = leave
+    assert design.lazy is not None
+    held = _held(design.lazy, _running(flips.rounds, flips.signs, horizon), start)
+    numerators[start - 1 :] = held * denominator
+    return Track(numerators, denominator, levels)
+
+
+def _running(rounds: I64, changes: npt.NDArray[np.generic], horizon: int) -> I64:
+    """The sum of all changes up to each of rounds 1 .. horizon."""
+    total = np.zeros(horizon, dtype=np.int64)
+    np.add.at(total, rounds - 1, changes.astype(np.int64))
+    return np.cumsum(total)
+
+
+def _held(lazy: Lazy, present: I64, start: int) -> I64:
+    releases = np.arange(start - 1, len(present)) // lazy.every
+    first = int(releases[0])
+    noises = lazy.noises(first, int(releases[-1]) - first + 1)
+    held: I64 = present[releases * lazy.every] + noises[releases - first]
+    return held

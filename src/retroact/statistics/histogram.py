@@ -1,0 +1,288 @@
+"""Counts, or sums, for each bin of a universe that nobody has to list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins
+from ..errors import InputError
+from ..noise import Mechanism, Oblivious, PaperThreshold, Process, Threshold
+from ..noise.threshold import tail_quantile
+from ..schema import Boolean, Integer, Number, Rows, Schema
+from .bins import Bins
+from .keyed import Keys
+from .noisy import Answer, Published
+from .statistic import I64, Layout, Setting, Statistic, Totals, count, field_of
+from .tally import Tally
+
+# More bins with records than this are refused rather than run out of memory.
+LIMIT = 10_000_000
+
+
+class Histogram(Statistic):
+    """How many surviving records each bin has (or the sum of a field over them). Bins are the values of a field or the
+    tuples of several.
+
+    **Privacy.** A record falls in one bin, so hiding it costs what a count costs (with ``sum``: a count and a sum).
+    Bins that are not declared are released from a threshold on: `noise.threshold` has the proof, and says why the
+    guarantee is for oblivious streams only unless ``most_bins`` bounds the bins that ever hold a record
+    (``adaptive=True``). With ``sum`` the count decides and the sum is shown.
+    Declared bins (``bins=[...]``, or fields that are categories) are all released, without threshold and at delta = 0.
+    **Retroactivity.** Theorem "histogram": noise is drawn by the name of the bin when it is needed and never stored;
+    only bins with surviving records are looked at, so one whose records were all deleted cannot be told from one that
+    never was.
+
+    >>> Histogram("country", sum="amount")
+    Histogram(by='country', sum='amount')
+    """
+
+    kind: ClassVar[str] = "histogram"
+
+    def __init__(
+        self,
+        by: str | Sequence[str],
+        *,
+        sum: str | None = None,
+        bins: Sequence[Any] | None = None,
+        adaptive: bool = False,
+        most_bins: int | None = None,
+        limit: int = LIMIT,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.by = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, Sequence) else ()
+        named = all(isinstance(name, str) for name in self.by)
+        if not self.by or not named or len(set(self.by)) != len(self.by):
+            raise InputError(f"expected one or more different fields, got {by!r}", place="by")
+        if bins is not None and (isinstance(bins, str | bytes) or not isinstance(bins, Sequence) or not len(bins)):
+            raise InputError(f"expected a list of bins, got {bins!r}", place="bins")
+        self.sum, self.bins = sum, None if bins is None else list(bins)
+        self.most_bins = None if most_bins is None else count(most_bins, "most_bins")
+        if adaptive and bins is None and most_bins is None:
+            raise InputError(
+                "an adaptive guarantee needs most_bins, a public bound on how many bins ever hold a record",
+                place="most_bins",
+            )
+        self.adaptively = adaptive
+        self.limit = count(limit, "limit")
+
+    def arguments(self) -> dict[str, Any]:
+        own = {
+            "by": self.by[0] if len(self.by) == 1 else list(self.by),
+            "sum": self.sum,
+            "bins": None if self.bins is None else [_plain(bin) for bin in self.bins],
+            "adaptive": self.adaptively or None,
+            "most_bins": self.most_bins,
+        }
+        return {key: value for key, value in own.items() if value is not None}
+
+    def layout(self, schema: Schema) -> Layout:
+        keys = Keys(self.by, schema)
+        if self.bins is not None:
+            encoded = [keys.encode(bin, "bins") for bin in self.bins]
+            if len(set(encoded)) != len(encoded):
+                raise InputError("expected every bin once", place="bins")
+        elif keys.declared and keys.count > self.limit:
+            raise InputError(
+                f"expected at most {self.limit:,} bins (limit), got {keys.count:,} combinations of categories: list "
+                "the bins that are wanted, or take fewer fields",
+                place="by",
+            )
+        elif isinstance(self.noise, Oblivious) and not keys.declared:
+            raise InputError("a law of your own has no proven threshold: declare the bins", place="noise")
+        if self.sum is None:
+            return Layout((1,), Fraction(1), Fraction(1), 1)
+        field = field_of(schema, self.sum, Number, Integer, Boolean)
+        largest = max(1, abs(field.lower), abs(field.upper))
+        return Layout((1, largest), Fraction(2), Fraction(2), largest)
+
+    def thresholded(self, schema: Schema) -> bool:
+        return self.bins is None and not Keys(self.by, schema).declared
+
+    def adaptive(self, setting: Setting) -> bool:
+        return super().adaptive(setting) and (self.adaptively or not self.thresholded(setting.schema))
+
+    def promises(self, setting: Setting) -> tuple[str, ...]:
+        if not self.adaptively or not self.thresholded(setting.schema):
+            return ()
+        return (f"at most {self.most_bins:,} bins of {', '.join(self.by)} ever hold a record",)
+
+    def validate(self, rows: Rows, schema: Schema) -> None:
+        Keys(self.by, schema).validate(rows, schema)
+
+    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> BinNoise:
+        return BinNoise(self, setting, process, coins)
+
+    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Tally:
+        rows, weights = self.chosen(rows, weights, schema)
+        amounts = weights[:, None]
+        if self.sum is not None:
+            amounts = np.stack([weights, weights * rows.columns[self.sum]], axis=1)
+        return Keys(self.by, schema).tally(rows, amounts, coins)
+
+    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
+        cells = zip(*(word.tolist() for word in totals.words), strict=True)
+        return {
+            (cell, i): amount
+            for cell, amounts in zip(cells, totals.amounts.tolist(), strict=True)
+            for i, amount in enumerate(amounts)
+            if amount
+        }
+
+    def release(
+        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
+    ) -> Published:
+        assert isinstance(noise, BinNoise)
+        tally: Tally = totals[0]
+        for limit, name in ((self.limit, "limit"), (self.most_bins if self.adaptively else None, "most_bins")):
+            if limit is not None and len(tally) > limit:
+                raise InputError(
+                    f"expected at most {limit:,} bins with records ({name}), got {len(tally):,}: narrow them with "
+                    "where=, or declare the bins",
+                    place=setting.place,
+                )
+        if noise.declared is not None:
+            words, labels = noise.declared
+            amounts = tally.find(words)
+        else:
+            words, labels, amounts = tally.words, tally.labels, tally.amounts
+        drawn, denominator = noise.sample(index, np.stack(words, axis=1))
+        if drawn.dtype == object or (amounts.size and int(np.abs(amounts).max()) >= (1 << 61) // denominator):
+            drawn, amounts = drawn.astype(object), amounts.astype(object)
+        noisy = amounts * denominator + drawn
+        threshold = None if noise.threshold is None else noise.threshold.at(index)
+        shown = np.arange(len(noisy))
+        if threshold is not None:
+            shown = np.flatnonzero(noisy[:, 0] >= math.ceil(threshold * denominator))
+        # Largest first; equal ones, which are rare, in the order of their cells.
+        shown = shown[np.argsort(-noisy[shown, -1], kind="stable")]
+        names = noise.keys.decode(tuple(label[shown] for label in labels))
+        return self._published(noisy[shown], denominator, names, threshold, noise, index, setting)
+
+    def _published(
+        self,
+        noisy: npt.NDArray[Any],
+        denominator: int,
+        names: list[Any],
+        threshold: Fraction | None,
+        noise: Mechanism,
+        index: int,
+        setting: Setting,
+    ) -> Published:
+        step = 1.0 if self.sum is None else float(setting.schema.fields[self.sum].step)
+        values = [numerator / denominator * step for numerator in noisy[:, -1].tolist()]
+        last = noise.size - 1
+        deviation = math.sqrt(float(noise.variances_of(last, np.array([index]))[0])) * step
+
+        def interval(level: float) -> dict[Any, tuple[float, float]]:
+            reach = noise.half_width(index, last, level) * step
+            return {name: (value - reach, value + reach) for name, value in zip(names, values, strict=True)}
+
+        def absent(level: float) -> float:
+            # A bin with c records is left out when c + Z < tau; the lower tail of Z is its upper one.
+            return float(threshold or 0) + noise.half_width(index, 0, 2 * level - 1)
+
+        bins = Bins(
+            zip(names, values, strict=True),
+            threshold=None if threshold is None else float(threshold),
+            absent=None if threshold is None else absent,
+        )
+        answer = Answer(bins, dict.fromkeys(names, deviation), interval)
+        return Published(answer, tuple(noisy.ravel().tolist()), denominator)
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        step = 1.0 if self.sum is None else float(schema.fields[self.sum].step)
+        return float(deviations[-1]) * step
+
+    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
+        assert isinstance(noise, BinNoise)
+        return noise.notes(records)
+
+
+class BinNoise(Mechanism):
+    """The noise of a histogram, its keys and its threshold."""
+
+    def __init__(self, histogram: Histogram, setting: Setting, process: Process, coins: Coins) -> None:
+        layout = histogram.layout(setting.schema)
+        super().__init__(
+            process,
+            setting.share,
+            units=layout.units,
+            norm1=layout.norm1,
+            norm2_squared=layout.norm2_squared,
+            coins=coins,
+            oblivious=histogram.noise if isinstance(histogram.noise, Oblivious) else None,
+        )
+        self.keys = Keys(histogram.by, setting.schema)
+        self._setting, self._bins = setting, histogram.most_bins or 1
+        self.threshold: Threshold | None = None
+        self.declared = None
+        if histogram.thresholded(setting.schema):
+            self.threshold = self._threshold(histogram, setting)
+        else:
+            bins = self.keys.all() if histogram.bins is None else [self.keys.encode(b, "bins") for b in histogram.bins]
+            self.declared = self._declare(bins)
+
+    def _threshold(self, histogram: Histogram, setting: Setting) -> Threshold:
+        bins = self._bins if histogram.adaptively else 1
+        if histogram.noise == "paper":
+            assert setting.releases is not None  # `process_for` refuses the paper's tree without a horizon
+            return PaperThreshold(setting.share.amount, setting.failure, setting.releases, bins)
+        return Threshold(
+            lambda rounds: self.variances_of(0, rounds), 1 / self.refinement, setting.failure, setting.releases, bins
+        )
+
+    def _declare(self, bins: list[tuple[Any, ...]]) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[Any, ...]]:
+        labels = []
+        for column in zip(*bins, strict=True):
+            values = np.empty(len(column), dtype=object if isinstance(column[0], str) else np.int64)
+            values[:] = column
+            labels.append(values)
+        ones = np.ones((len(bins), 1), dtype=np.int64)
+        cells = Tally.of(self.keys.cells(tuple(labels), self.coins), ones, tuple(labels))
+        return cells.words, cells.labels
+
+    def notes(self, records: int) -> tuple[str, ...]:
+        """The threshold beside the paper's, and the bound on all bins and rounds at once (remark on accuracy)."""
+        releases = self._setting.releases
+        if self.threshold is None or releases is None:
+            if self.threshold is None:
+                return ()
+            looked = ", ".join(f"{float(self.threshold.at(r)):,.4g} in release {r:,}" for r in (1, 1024, 2**20))
+            return (f"a bin is released when its noisy count reaches {looked}: delta is spread over all rounds",)
+        epsilon, delta = self._setting.budget
+        paper = float(PaperThreshold(epsilon, delta, releases).at(1))
+        worst = max(float(self.threshold.at(release)) for release in {1, max(1, releases // 3), releases})
+        bins = self._bins if self._bins > 1 else max(1, records)
+        together = self._simultaneous(releases, bins)
+        height = max(1, (releases - 1).bit_length() + 1)
+        theirs = 2 * height**2 / float(epsilon) * math.log(height * releases * bins / 0.05)
+        return (
+            f"a bin is released when its noisy count reaches {worst:,.4g} (the paper's threshold: {paper:,.0f})",
+            f"95 %: all noisy counts of {bins:,} bins are within ±{together:,.4g} in all {releases:,} releases at once "
+            f"(the paper's bound: ±{theirs:,.0f})",
+        )
+
+    def _simultaneous(self, releases: int, bins: int) -> float:
+        rounds = np.arange(1, releases + 1) if releases <= 1 << 13 else np.linspace(1, releases, 1 << 13).astype(int)
+        tail = self.tail(int(rounds[int(np.argmax(self.variances_of(0, rounds)))]), 0)
+        chance = 0.05 / (releases * bins)
+        if tail.gaussian:
+            return math.sqrt(tail.variance) * tail_quantile(chance / 2)
+        # With many bins and a long horizon 1 - chance is 1 in floats.
+        return tail.half_width(1 - chance) if chance > 1e-12 else tail.reaches([chance / 2])[0]
+
+
+def _plain(bin: Any) -> Any:
+    """A bin as a specification has it."""
+    if isinstance(bin, list | tuple):
+        return [_plain(part) for part in bin]
+    if isinstance(bin, np.generic):
+        return bin.item()
+    return repr(bin) if isinstance(bin, bytes) else bin

@@ -1,0 +1,135 @@
+"""Records by key: one field or several make a key, which names the cell of its noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins
+from ..coins.coins import name_bytes
+from ..errors import InputError
+from ..schema import Boolean, Bytes, Category, Field, Rows, Schema, Text, Vector
+from .statistic import I64
+from .tally import Labels, Tally
+
+# In bytes (of UTF-8, for texts), all fields of a key together.
+LONGEST_KEY = 4096
+
+
+class Keys:
+    """The fields that make a key.
+
+    >>> from retroact.schema import Integer, Text
+    >>> keys = Keys(["country", "age"], Schema({"country": Text(), "age": Integer(0, 120)}))
+    >>> keys.decode((np.array(["DE"], dtype=object), np.array([31])))
+    [('DE', 31)]
+    """
+
+    def __init__(self, names: Sequence[str], schema: Schema, place: str = "field") -> None:
+        self.names = tuple(names)
+        self._fields: list[Field] = []
+        for name in self.names:
+            if name not in schema.fields:
+                raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
+            if isinstance(schema.fields[name], Vector):
+                raise InputError(f"expected a field with one value, got a vector ({name!r})", place=place)
+            self._fields.append(schema.fields[name])
+
+    @property
+    def declared(self) -> bool:
+        """Whether the schema lists all keys there can be."""
+        return all(isinstance(field, Category | Boolean) for field in self._fields)
+
+    @property
+    def count(self) -> int:
+        """How many keys the schema lists."""
+        return prod(field.upper + 1 for field in self._fields)
+
+    def all(self) -> list[tuple[Any, ...]]:
+        """Every declared key, encoded."""
+        return list(product(*(range(field.upper + 1) for field in self._fields)))
+
+    def encode(self, bin: Any, place: str) -> tuple[Any, ...]:
+        """A key as a person writes it."""
+        parts = (bin,) if len(self.names) == 1 else bin
+        if not isinstance(parts, list | tuple) or len(parts) != len(self.names):
+            raise InputError(f"expected {len(self.names)} values ({', '.join(self.names)}), got {bin!r}", place=place)
+        return tuple(field.encode(part, place) for field, part in zip(self._fields, parts, strict=True))
+
+    def decode(self, labels: Labels) -> list[Any]:
+        """Keys as they are published: values, or tuples of them."""
+        columns = []
+        for field, column in zip(self._fields, labels, strict=True):
+            if isinstance(field, Text):
+                columns.append(column.tolist())
+                continue
+            distinct, where = _distinct(column)
+            decoded = np.empty(len(distinct), dtype=object)
+            decoded[:] = [field.decode(value) for value in distinct.tolist()]
+            columns.append(decoded[where].tolist())
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+    def cells(self, labels: Labels, coins: Coins) -> tuple[npt.NDArray[np.uint64], ...]:
+        """The cell of each key, as two words."""
+        names = (name_bytes(*parts) for parts in zip(*(column.tolist() for column in labels), strict=True))
+        cells = coins.cells(names)
+        return cells[:, 0].copy(), cells[:, 1].copy()
+
+    def tally(self, rows: Rows, amounts: I64, coins: Coins) -> Tally:
+        """The amounts of the records (records by coordinates), added up by key."""
+        combined = np.zeros(rows.count, dtype=np.int64)
+        parts = []
+        for name in self.names:
+            distinct, where = _distinct(rows.columns[name])
+            parts.append((distinct, where))
+            # Numbered anew after every field, so that the product of sizes never leaves 64 bits.
+            combined = np.unique(combined * len(distinct) + where, return_inverse=True)[1].reshape(-1)
+        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        totals = np.zeros((len(first), amounts.shape[1]), dtype=np.int64)
+        np.add.at(totals, inverse.reshape(-1), amounts)
+        kept = np.flatnonzero(totals.any(axis=1))
+        labels = tuple(distinct[where[first[kept]]] for distinct, where in parts)
+        return Tally.of(self.cells(labels, coins), totals[kept], labels)
+
+    def validate(self, rows: Rows, schema: Schema) -> None:
+        """Texts that are too long to be keys are refused."""
+        sizes = np.zeros(rows.count, dtype=np.int64)
+        for name in self.names:
+            if schema.fields[name].interned:
+                column = rows.columns[name].tolist()
+                sizes += np.fromiter(map(len, column), dtype=np.int64, count=len(column))
+        # A character has at most four bytes: most keys are short enough at first sight.
+        for row in np.flatnonzero(sizes > LONGEST_KEY // 4).tolist():
+            size = sum(_bytes(schema.fields[name], rows.columns[name][row]) for name in self.names)
+            if size > LONGEST_KEY:
+                raise InputError(
+                    f"expected a bin of at most {LONGEST_KEY:,} bytes, got {size:,}",
+                    place=f"{self.names[0]}, row {row + 1}",
+                )
+
+
+def _bytes(field: Field, value: Any) -> int:
+    """How long an encoded value is; numbers are short."""
+    if isinstance(field, Bytes):
+        return len(value)
+    return len(value.encode()) if field.interned else 0
+
+
+def _distinct(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], I64]:
+    """The distinct values, and for each row which of them it holds."""
+    if column.dtype != object:
+        distinct, where = np.unique(column, return_inverse=True)
+        return distinct, where.reshape(-1)
+    # A dictionary, and not a sort: comparing texts is what costs.
+    codes: dict[Any, int] = {}
+    listed = column.tolist()
+    for value in dict.fromkeys(listed):
+        codes[value] = len(codes)
+    values = np.empty(len(codes), dtype=object)
+    values[:] = list(codes)
+    return values, np.fromiter(map(codes.__getitem__, listed), dtype=np.int64, count=len(listed))

@@ -1,0 +1,235 @@
+"""The past as it would have been reported, knowing what is known now (Appendix A)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins
+from ..errors import InputError
+from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
+from ..noise.crossed import INDICES
+from ..privacy import Share
+from ..schema import Rows, Schema
+from .distinct import Distinct
+from .mapped import Mapped
+from .noisy import Answer, Published
+from .statistic import I64, Layout, Setting, Statistic, Totals, View
+
+Across = Literal["lags", "rectangle"]
+
+
+class Restated(Statistic):
+    """In round i, the statistic for the revised states RevData_{i, i - lag}, for every declared lag: the records that
+    survive in round i and are stamped up to i - lag. The value is a dictionary from past round to answer.
+
+    **Privacy.** Over all pairs (i, i - lag) that are ever published. In one lag an operation is an interval of rounds,
+    as without lags. ``across="lags"`` gives every lag noise of its own and an equal part of the budget.
+    ``across="rectangle"`` gives all of them one noise over rounds and past times (`noise.Crossed`), whose size does not
+    depend on the number of lags. Left out, the one with less noise is taken: few lags, or many.
+    **Retroactivity.** Histories that unite agree on all stamps, hence on all revised states (Appendix A): the same
+    record with stamp 6 in one and 8 in the other does not unite, and shows at past rounds 6 and 7.
+
+    >>> from retroact.statistics import Count
+    >>> Restated(Count(), [1, 7])
+    Restated(of={'type': 'count', 'every': 1}, lags=[1, 7])
+    """
+
+    kind: ClassVar[str] = "restated"
+
+    def __init__(self, of: Statistic, lags: Sequence[int], *, across: Across | None = None) -> None:
+        if isinstance(_innermost(of), Distinct):
+            raise InputError(
+                "a distinct count has no restated series: with every revision a value can appear in or vanish from any "
+                "past round again, and no noise is known that hides such patterns over all pairs of rounds",
+                place="of",
+            )
+        if not isinstance(of, Statistic) or isinstance(_innermost(of), Restated):
+            raise InputError(f"expected a statistic that is not restated itself, got {of!r}", place="of")
+        if isinstance(of.noise, Oblivious):
+            raise InputError("a law of your own has no proven cost over the revised past", place="noise")
+        if isinstance(lags, str) or not isinstance(lags, Sequence) or not lags:
+            raise InputError(f"expected a list of lags, got {lags!r}", place="lags")
+        for lag in lags:
+            if isinstance(lag, bool) or not isinstance(lag, int) or lag < 0:
+                raise InputError(f"expected lags of whole rounds from 0 on, got {lag!r}", place="lags")
+        if len(set(lags)) != len(lags):
+            raise InputError("expected every lag once", place="lags")
+        if across not in (None, "lags", "rectangle"):
+            raise InputError(f"expected 'lags' or 'rectangle', got {across!r}", place="across")
+        super().__init__(**of.options())
+        self.of, self.lags, self.across = of, tuple(sorted(lags)), across
+
+    def arguments(self) -> dict[str, Any]:
+        own = {"of": self.of.spec(), "lags": list(self.lags), "across": self.across}
+        return {key: value for key, value in own.items() if value is not None}
+
+    def views(self, setting: Setting) -> tuple[View, ...]:
+        return tuple(View(window=setting.window, lag=lag) for lag in self.lags)
+
+    def process(self, setting: Setting) -> Process:
+        inner = self.of.process(setting)
+        if self._choose(setting, inner) == "lags":
+            return inner
+        assert setting.horizon is not None
+        return Crossed(inner, setting.horizon, lag=self.lags[0], every=setting.every)
+
+    def _choose(self, setting: Setting, inner: Process) -> Across:
+        """By the variance, which is that of the inner process times a factor in both."""
+        possible = (
+            setting.horizon is not None and setting.horizon < INDICES and setting.window is None and inner.horizon
+        )
+        if self.across is not None:
+            if self.across == "rectangle" and not possible:
+                raise InputError(
+                    f"a rectangle needs a horizon below {INDICES:,} and no window: use across='lags'",
+                    place=f"{setting.place}.across",
+                )
+            return self.across
+        return "rectangle" if possible and self._rectangle(setting) < self._apart(setting) else "lags"
+
+    def _apart(self, setting: Setting) -> float:
+        return float(len(self.lags)) ** (2 if setting.share.kind == "pure" else 1)
+
+    def _rectangle(self, setting: Setting) -> float:
+        if setting.horizon is None:
+            return math.inf
+        past = Past(setting.horizon)
+        norm = float(past.l1) ** 2 if setting.share.kind == "pure" else float(past.l2_squared)
+        return norm * past.extremes()[0]
+
+    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Lagged:
+        return Lagged(self, setting, process, coins)
+
+    def release(
+        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
+    ) -> Published:
+        assert isinstance(noise, Lagged)
+        # Rounds before the stream's own first one have no noise in it.
+        answers = {
+            round - lag: self.of.release([total], part, index, round, noise.setting)
+            for lag, total, part in zip(self.lags, totals, noise.parts, strict=True)
+            if index * setting.every - lag >= 1
+        }
+        common = math.lcm(*(one.denominator for one in answers.values()))
+        numerators = [n * (common // one.denominator) for one in answers.values() for n in one.numerators]
+        inner = {past: one.answer for past, one in answers.items()}
+        answer = Answer(
+            {past: one.value for past, one in inner.items()},
+            {past: one.standard_error for past, one in inner.items()},
+            lambda level: {past: one.interval(level) for past, one in inner.items()},
+        )
+        return Published(answer, tuple(numerators), common)
+
+    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
+        assert isinstance(noise, Lagged)
+        apart, rectangle = math.sqrt(self._apart(setting)), math.sqrt(self._rectangle(setting))
+        chosen = "one noise over rounds and past times" if noise.shared else "noise of its own for every lag"
+        other = f"{rectangle:.3g}" if math.isfinite(rectangle) and setting.window is None else "not possible here"
+        how = (
+            f"{len(self.lags)} lags by {chosen}: errors grow by a factor of {apart:.3g} with noise for every lag, "
+            f"{other} with one noise for all"
+        )
+        return (*self.of.notes(noise.setting, noise.parts[0], records), how)
+
+    # The rest is the inner statistic's.
+
+    def layout(self, schema: Schema) -> Layout:
+        return self.of.layout(schema)
+
+    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
+        return self.of.gather(rows, weights, schema, coins)
+
+    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
+        return self.of.coordinates(totals, schema)
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        return self.of.error(deviations, schema, records)
+
+    def validate(self, rows: Rows, schema: Schema) -> None:
+        self.of.validate(rows, schema)
+
+    def thresholded(self, schema: Schema) -> bool:
+        return self.of.thresholded(schema)
+
+    def adaptive(self, setting: Setting) -> bool:
+        return self.of.adaptive(setting)
+
+    def promises(self, setting: Setting) -> tuple[str, ...]:
+        return self.of.promises(setting)
+
+
+class Lagged(Mechanism):
+    """The noise of all lags; taken by itself, that of the first."""
+
+    def __init__(self, restated: Restated, setting: Setting, process: Process, coins: Coins) -> None:
+        self.shared = isinstance(process, Crossed)
+        share, count = setting.share, len(restated.lags)
+        if not self.shared:
+            share = Share(share.kind, share.amount / count)
+        # A threshold may fail in any lag.
+        self.setting = replace(setting, share=share, failure=setting.failure / count)
+        self.parts = []
+        for copy, lag in enumerate(restated.lags):
+            part: Process = Apart(process, copy)
+            if isinstance(process, Crossed):
+                part = Crossed(process.process, process.past.horizon, lag=lag, every=process.every)
+            self.parts.append(restated.of.mechanism(self.setting, part, coins))
+        layout = restated.layout(setting.schema)
+        super().__init__(
+            self.parts[0].process,
+            share,
+            units=layout.units,
+            norm1=layout.norm1,
+            norm2_squared=layout.norm2_squared,
+            coins=coins,
+        )
+
+    def cost(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> Fraction:
+        if not self.shared:
+            parts = zip(self.parts, patterns, strict=True)
+            return sum((part.cost(coordinate, [pattern]) for part, pattern in parts), Fraction(0))
+        return min(self.cost_of(coordinate, shift) for shift in self._rectangles(patterns))
+
+    def _rectangles(self, patterns: Sequence[Sequence[int]]) -> list[Any]:
+        """Every rectangle that shows as these patterns (pairs that are never published leave some choice)."""
+        processes = [part.process for part in self.parts]
+        amounts = {amount for pattern in patterns for amount in pattern if amount}
+        if len(amounts) != 1:
+            raise InputError("expected one amount on a rectangle")
+        (amount,) = amounts
+        shown = {(k, i) for k, pattern in enumerate(patterns) for i, value in enumerate(pattern, 1) if value}
+        first, last = min(i for _, i in shown), max(i for _, i in shown)
+        found = []
+        for start in range(first):
+            for end in range(last, len(patterns[0]) + 1):
+                for stamp in range(1, last * self.every + 1):
+                    inside = {
+                        (k, i)
+                        for k, process in enumerate(processes)
+                        for i in range(start + 1, end + 1)
+                        if isinstance(process, Crossed) and i * process.every - process.lag >= stamp
+                    }
+                    if inside == shown and isinstance(processes[0], Crossed):
+                        moved = processes[0].rectangle(start, end, stamp)
+                        found.append({node: amount * value for node, value in moved.items()})
+        if not found:
+            raise InputError("expected a rectangle of rounds and past times")
+        return found
+
+    @property
+    def every(self) -> int:
+        process = self.parts[0].process
+        return process.every if isinstance(process, Crossed) else 1
+
+
+def _innermost(statistic: Statistic) -> Statistic:
+    while isinstance(statistic, Mapped):
+        statistic = statistic.of
+    return statistic

@@ -1,0 +1,269 @@
+"""What a stream can publish: a function of the key, the round and the surviving data, and of nothing else.
+
+A statistic turns records into totals, an Abelian group with an exact zero, and totals with noise into an answer. It
+never sees an earlier answer: `release` gets the totals of one round (Lemma "closure").
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins
+from ..errors import InputError
+from ..noise import Mechanism, Oblivious, Process
+from ..noise.choice import Choice, named, process_for
+from ..privacy import Share
+from ..schema import Field, Rows, Schema
+from . import where as conditions
+from .noisy import Published
+
+if TYPE_CHECKING:
+    from .mapped import Mapped
+
+I64 = npt.NDArray[np.int64]
+Totals = Any
+"""Anything with an exact + and -: arrays of integers, tallies."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The coordinates of a statistic and how far one record can move them.
+
+    Where there are as many coordinates as keys (bins, dyadic intervals), ``units`` are those of one key.
+    """
+
+    units: tuple[int, ...]
+    norm1: Fraction
+    norm2_squared: Fraction
+    largest: int
+
+    @property
+    def size(self) -> int:
+        return len(self.units)
+
+
+@dataclass(frozen=True)
+class View:
+    """Which stamps count in a round.
+
+    >>> View().span(9), View(window=3).span(9), View(lag=2).span(9), View(block=4).span(9), View(block=4).span(8)
+    ((1, 9), (7, 9), (1, 7), (1, 8), (1, 4))
+    """
+
+    window: int | None = None
+    lag: int = 0
+    """As it was that many rounds ago, knowing what is known now."""
+    block: int | None = None
+    """Only what had come before the block of so many rounds that the round lies in."""
+
+    def span(self, round: int) -> tuple[int, int]:
+        """The first and the last stamp that count; both never fall as rounds go on."""
+        last = round - self.lag if self.block is None else (round - 1) // self.block * self.block
+        first = 1 if self.window is None else max(1, round - self.lag - self.window + 1)
+        return first, last
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a stream grants a statistic."""
+
+    schema: Schema
+    share: Share
+    failure: Fraction
+    """What of delta goes to a threshold."""
+    horizon: int | None
+    every: int
+    window: int | None
+    late: bool
+    """Whether records may come with a past stamp."""
+    deletions_every: int | None
+    """Whether deletions come only in rounds that are multiples of this."""
+    place: str
+    budget: tuple[Fraction, Fraction]
+    """Its part of epsilon and delta by weight: what the paper's own forms would be given."""
+
+    @property
+    def releases(self) -> int | None:
+        return None if self.horizon is None else -(-self.horizon // self.every)
+
+    @property
+    def live(self) -> int | None:
+        """The window, in releases."""
+        return None if self.window is None else -(-self.window // self.every)
+
+
+class Statistic(ABC):
+    """Options that every statistic takes:
+
+    - ``where``: only records for which a declared condition holds,
+    - ``window``: only records stamped within the last so many rounds,
+    - ``every``: released in rounds every, 2 * every, ... and absent in between,
+    - ``noise``: the process, where the default is not wanted,
+    - ``weight``: its share of the budget, relative to the others.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        *,
+        where: conditions.Where | None = None,
+        window: int | None = None,
+        every: int = 1,
+        noise: Choice = None,
+        weight: float = 1,
+    ) -> None:
+        self.where = conditions.plain(where or {})
+        self.window = count(window, "window") if window is not None else None
+        self.every = count(every, "every")
+        self.noise = named(noise, "noise")
+        self.weight = weight
+
+    # What it is ------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def layout(self, schema: Schema) -> Layout:
+        """Coordinates, units and norms; raises where the schema does not fit."""
+
+    @abstractmethod
+    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
+        """The totals of some records, each ``weights`` times. The coins are for naming keys, not for noise."""
+
+    @abstractmethod
+    def release(
+        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
+    ) -> Published:
+        """Memoryless post-processing of the totals of every view with their noise on."""
+
+    @abstractmethod
+    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
+        """All that gets noise, where it is not zero: what the checks hold against the norms. Coordinate i of a key is
+        (key, i), or i where there are no keys."""
+
+    @abstractmethod
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        """The standard error to expect from noise of these deviations when ``records`` records survive."""
+
+    # What it asks of the stream --------------------------------------------------------------------------------------
+
+    def views(self, setting: Setting) -> tuple[View, ...]:
+        return (View(window=setting.window),)
+
+    def process(self, setting: Setting) -> Process:
+        return process_for(
+            self.noise, setting.share.kind, setting.releases, setting.live, place=f"{setting.place}.noise"
+        )
+
+    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
+        """The calibrated noise under these coins."""
+        layout = self.layout(setting.schema)
+        return Mechanism(
+            process,
+            setting.share,
+            units=layout.units,
+            norm1=layout.norm1,
+            norm2_squared=layout.norm2_squared,
+            coins=coins,
+            oblivious=self.noise if isinstance(self.noise, Oblivious) else None,
+        )
+
+    def thresholded(self, schema: Schema) -> bool:
+        """Whether a part of delta must go to a threshold."""
+        return False
+
+    def adaptive(self, setting: Setting) -> bool:
+        """Whether the guarantee holds for streams that depend on earlier answers. A law of the user's own is known to
+        be private for fixed shifts; with delta > 0 that says nothing of shifts that are chosen after seeing answers
+        (docs/proofs.md, 3)."""
+        return not isinstance(self.noise, Oblivious) or self.noise.delta == 0
+
+    def promises(self, setting: Setting) -> tuple[str, ...]:
+        """What its guarantee rests on and nobody can check."""
+        return ()
+
+    def bias(self, setting: Setting) -> float:
+        """How far an answer can be off besides its noise: counted in every interval."""
+        return 0.0
+
+    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
+        """What a plan should say of it beside its error."""
+        return ()
+
+    def arguments(self) -> dict[str, Any]:
+        """What is particular to this statistic, for its specification."""
+        return {}
+
+    def validate(self, rows: Rows, schema: Schema) -> None:  # noqa: B027 (an empty default, not an abstract method)
+        """Refuse records at the door. Most statistics have nothing to refuse that the schema let in."""
+
+    def chosen(self, rows: Rows, weights: I64, schema: Schema) -> tuple[Rows, I64]:
+        """The records for which the conditions hold."""
+        if not self.where or not rows.count:
+            return rows, weights
+        where = np.flatnonzero(conditions.select(self.where, rows, schema))
+        return rows.take(where), weights[where]
+
+    def check(self, schema: Schema, place: str) -> None:
+        """Everything that can be wrong with it in this schema, before a stream is made."""
+        conditions.check(self.where, schema, f"{place}.where")
+        try:
+            self.layout(schema)
+        except InputError as error:
+            raise InputError(error.message, place=f"{place}.{error.place}" if error.place else place) from None
+
+    def map(self, function: Callable[..., Any], *, name: str | None = None, coins: bool = False) -> Mapped:
+        """The statistic with ``function`` applied to every answer: f(value), or f(value, shared, fresh) with coins.
+
+        Lemma "closure": the function is memoryless, ``shared`` coins are the same in all rounds, ``fresh`` ones are
+        new in each. ``name`` stands for the function in the specification; its own name is the default.
+        """
+        from .mapped import Mapped
+
+        return Mapped(self, function, name=name, coins=coins)
+
+    def spec(self) -> dict[str, Any]:
+        """A canonical description: what the names of its coins begin with."""
+        noise = (
+            {"law": self.noise.name, "epsilon": self.noise.epsilon, "delta": self.noise.delta}
+            if isinstance(self.noise, Oblivious)
+            else self.noise
+        )
+        options = {"where": self.where or None, "window": self.window, "every": self.every, "noise": noise}
+        return {"type": self.kind, **self.arguments(), **{k: v for k, v in options.items() if v is not None}}
+
+    def options(self) -> dict[str, Any]:
+        return {
+            "where": self.where,
+            "window": self.window,
+            "every": self.every,
+            "noise": self.noise,
+            "weight": self.weight,
+        }
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{k}={v!r}" for k, v in self.spec().items() if k != "type" and (k, v) != ("every", 1))
+        return f"{type(self).__name__}({inside})"
+
+
+def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:
+    """The field, if it is there and of a kind that the statistic can take."""
+    if name not in schema.fields:
+        raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place="field")
+    field = schema.fields[name]
+    if not isinstance(field, kinds):
+        expected = " or ".join(k.__name__ for k in kinds)
+        raise InputError(f"expected a field of type {expected}, got {type(field).__name__} ({name!r})", place="field")
+    return field
+
+
+def count(value: int, place: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"expected a whole number from 1 on, got {value!r}", place=place)
+    return value

@@ -1,0 +1,89 @@
+"""Totals by key, for keys that are too many to list: a sorted map from keys to integers.
+
+A key without a total is not in it, so a key whose records were all deleted cannot be told from one never touched.
+Tallies form an Abelian group with the empty one as zero; they are never changed, so that a round that fails leaves
+everything as it was.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..ledger import keys
+from ..ledger.keys import Words
+
+I64 = npt.NDArray[np.int64]
+Labels = tuple[npt.NDArray[Any], ...]
+
+
+class Tally:
+    """Keys of one or more 64-bit words in order, integer amounts (keys by coordinates), and labels for each key.
+
+    >>> one = Tally.of((np.array([7, 3, 7], dtype=np.uint64),), np.array([[1], [1], [1]]))
+    >>> one.words[0].tolist(), one.amounts.tolist(), len(one - one)
+    ([3, 7], [[1], [2]], 0)
+    """
+
+    __slots__ = ("__dict__", "amounts", "labels", "words")
+
+    def __init__(self, words: Words, amounts: I64, labels: Labels = ()) -> None:
+        self.words, self.amounts, self.labels = words, amounts, labels
+
+    @classmethod
+    def of(cls, words: Words, amounts: I64, labels: Labels = ()) -> Tally:
+        """Of keys in any order, also several times the same."""
+        order = keys.order(words)
+        words = keys.take(words, order)
+        begins = np.flatnonzero(keys.starts(words))
+        if len(begins):
+            amounts = np.add.reduceat(amounts[order], begins, axis=0)
+        kept = np.flatnonzero(amounts.any(axis=1))
+        return cls(keys.take(words, begins[kept]), amounts[kept], tuple(label[order[begins[kept]]] for label in labels))
+
+    def __len__(self) -> int:
+        return len(self.words[0])
+
+    def __add__(self, other: Tally) -> Tally:
+        if not len(other):
+            return self
+        if not len(self):
+            return other
+        at, found = keys.find(self.words, other.words)
+        amounts = self.amounts.copy()
+        touched = at[found]
+        amounts[touched] += other.amounts[found]
+        gone = touched[~amounts[touched].any(axis=1)]
+        kept = np.ones(len(self), dtype=np.bool_)
+        kept[gone] = False
+        new = ~found
+        # Where a new key goes among those that stay.
+        places = at[new] - np.searchsorted(gone, at[new])
+
+        def merged(old: npt.NDArray[Any], added: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            remaining = old[kept] if len(gone) else old
+            return np.insert(remaining, places, added[new], axis=0) if len(places) else remaining
+
+        return Tally(
+            tuple(merged(old, word) for old, word in zip(self.words, other.words, strict=True)),
+            merged(amounts, other.amounts),
+            tuple(merged(old, label) for old, label in zip(self.labels, other.labels, strict=True)),
+        )
+
+    def __sub__(self, other: Tally) -> Tally:
+        return self + Tally(other.words, -other.amounts, other.labels)
+
+    @cached_property
+    def below(self) -> I64:
+        """The sums of the first coordinate over the first 0, 1, 2, ... keys."""
+        return np.concatenate([[0], np.cumsum(self.amounts[:, 0])])
+
+    def find(self, words: Words) -> I64:
+        """The amounts of some keys, which are sorted; zero where there are none."""
+        at, found = keys.find(self.words, words)
+        out = np.zeros((len(words[0]), self.amounts.shape[1]), dtype=np.int64)
+        out[found] = self.amounts[at[found]]
+        return out
