@@ -181,4 +181,4 @@ def test_same_key_and_data_same_bytes(environment):
 
 
 # Of format 1: a change here changes every published number under every key.
-PUBLISHED = "5739dcd7197657e13fd263e2ae88cc4527fd5a8b6fc7dec2a9e775ed1d7420e8"
+PUBLISHED = "ce0d51b7ef0e2067dc5d7a8aae20ef62e3046077e2666bd98f98d096d6372739"

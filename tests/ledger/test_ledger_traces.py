@@ -249,7 +249,7 @@ def test_an_empty_ledger_has_a_state_too() -> None:
         ledger = Ledger(schema)
         assert Ledger.from_state(schema, ledger.state()).state() == ledger.state()
         assert len(ledger) == len(ledger.data()) == 0
-        assert ledger.rows_with_stamp(1)[0].count == 0
+        assert ledger.rows_between(1, 1)[0].count == 0
 
 
 def test_states_of_another_version_or_schema_are_refused() -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from retroact.errors import InputError
-from retroact.noise import Bridge, Doubling, Schauder, Tree, Unbounded, Windowed, difference
+from retroact.noise import Bridge, Doubling, Fresh, Schauder, Tree, Unbounded, Windowed, difference
+from retroact.noise.choice import process_for
 
 HORIZONS = [*range(1, 21), 23, 31, 32, 33, 47, 48, 63, 64]
 
@@ -60,6 +61,36 @@ def test_the_papers_accounting_is_never_below_the_truth(horizon):
 def test_windows(inner, window):
     process = Windowed(window, inner=inner)
     assert brute_force(process, 64, window) == (process.l1, process.l2_squared)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 7, 12])
+def test_fresh_noise_for_short_windows(window):
+    process = Fresh(window)
+    assert brute_force(process, 20, window) == (process.l1, process.l2_squared) == (window, window)
+    assert process.hidden([0] * 3 + [1] * window) == {(0, round): 1 for round in range(4, 4 + window)}
+    with pytest.raises(InputError, match="within"):
+        process.hidden([1] * (window + 1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "window", "expected"),
+    [
+        ("gaussian", 2, Fresh), ("gaussian", 12, Fresh), ("gaussian", 13, Windowed), ("gaussian", 1024, Windowed),
+        ("gaussian", 16384, Schauder), ("pure", 3, Fresh), ("pure", 4, Windowed), ("pure", 60_000, Bridge),
+    ],
+)  # fmt: skip
+def test_a_window_gets_the_process_with_the_least_error(kind, window, expected):
+    chosen = process_for(None, kind, 65_535, window, "")
+    assert type(chosen) is expected
+    inner = Bridge if kind == "pure" else Schauder
+    p = 1 if kind == "pure" else 2
+
+    def worst(process):
+        norm = process.l1**2 if p == 1 else process.l2_squared
+        return float(norm) * process.extremes(p, horizon=min(65_535, 4 * window))[0]
+
+    others = [Windowed(window, inner=inner), Fresh(window), inner(65_535)]
+    assert worst(chosen) <= 1.0001 * min(map(worst, others))
 
 
 @pytest.mark.parametrize("guess", [1, 3, 5])

@@ -549,7 +549,7 @@ def test_notes_say_what_was_taken_and_what_else_there_is():
 def test_promises_are_those_of_the_form_that_was_taken():
     spec, _ = chosen(ra.Distinct("user", flips=4, additions=2), late=False, horizon=65_536)
     assert spec.guarantee.promises == (
-        "no value of user appears or disappears more than 4 times over the stream, whichever one record is left out",
+        "no value of user appears or disappears more than 4 times over the stream, whichever records are left out",
     )
     limited = ra.Distinct(["user", "country"], form="flips", flips=4, where={"age": {"min": 18}})
     assert "user, country among the records that where= lets through" in chosen(limited)[0].guarantee.text

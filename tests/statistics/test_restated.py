@@ -180,6 +180,31 @@ def test_a_larger_share_than_claimed_would_be_caught(monkeypatch):
         check_sensitivity(spec, Random(1), pairs=10)
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_many_lags_all_have_noise(delta):
+    """Of the claimed size in every lag: nodes of far copies once fell out of a packed word and went without."""
+    one = stream(ra.Restated(ra.Count(), list(range(24)), across="lags"), horizon=40, delta=delta)
+    one.add({"c": ["a"] * 777, "n": [1] * 777})
+    for _ in range(30):
+        release = one.close_round()["r"]
+    assert len(release.value) == 24
+    assert all(value != 777 for value in release.value.values())
+    assert min(release.standard_error.values()) > 10
+    for part in one._running["r"].noise.parts:
+        drawn, denominator = part.draw(30)
+        named, same = part.sample(30, np.zeros((400, 2), dtype=np.uint64) + np.arange(400, dtype=np.uint64)[:, None])
+        assert drawn[0] != 0
+        assert denominator == same
+        assert float(np.std(named[:, 0] / same)) == pytest.approx(math.sqrt(part.variances(30)[0]), rel=0.25)
+
+
+def test_a_lag_beyond_the_horizon_is_an_error_in_the_plan():
+    with pytest.raises(ra.InputError, match="nothing would ever be released"):
+        stream(ra.Restated(ra.Count(), [1000], across="rectangle")).plan()
+    partly = stream(ra.Restated(ra.Count(), [50, 200], across="rectangle"), horizon=100).plan()["r"]
+    assert partly.typical_deviation > 0.7 * partly.standard_deviation
+
+
 def test_a_lag_before_the_first_round_is_not_released():
     one = stream(ra.Restated(ra.Count(), [0, 2]))
     assert [sorted(one.close_round()["r"].value) for _ in range(4)] == [[1], [2], [1, 3], [2, 4]]
@@ -214,6 +239,8 @@ def test_what_is_refused():
         ra.Restated(ra.Distinct("c").map(round), [1])
     with pytest.raises(ra.InputError, match="not restated itself"):
         ra.Restated(ra.Restated(ra.Count(), [1]), [1])
+    with pytest.raises(ra.InputError, match="not restated itself"):
+        ra.Restated(ra.Restated(ra.Count(), [1]).map(len), [1])
     with pytest.raises(ra.InputError, match="'lags' or 'rectangle'"):
         ra.Restated(ra.Count(), [1], across="both")
     with pytest.raises(ra.InputError, match="across"):

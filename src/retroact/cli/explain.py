@@ -19,6 +19,9 @@ RETROACTIVE = (
     "Once a record is deleted, every later answer is distributed exactly as if the record had never been there: noise "
     "is a function of the key, the round and the surviving data, and nothing else is kept."
 )
+LATE = "Records may come late, with the stamp of a past round: they count from that stamp on in all later answers."
+NOT_LATE = "Records come in the round they are stamped with; late ones are refused."
+WAITS = "Deletions wait for the next round that is a multiple of {:,}; answers are retroactive from that round on."
 ERASURE = (
     "An erasure deletes every surviving record of a subject, those of the open round included. It takes effect in the "
     "release of the round it arrives in, and in all after it. Releases of earlier rounds are out and stay as they are; "
@@ -56,9 +59,12 @@ def sections(spec: Specification, subject_records: int) -> Iterator[Section]:
             _life(guarantee),
             _subject(guarantee, subject_records),
             _adaptive(guarantee),
+            *(f"Promised, and not checked: {promise}." for promise in guarantee.promises),
         ],
     )
-    yield "What retroactive means", [RETROACTIVE]
+    late = LATE if spec.late else NOT_LATE
+    waits = () if spec.deletions_every is None else (WAITS.format(spec.deletions_every),)
+    yield "What retroactive means", [RETROACTIVE, late, *waits]
     yield "What an erasure does", [ERASURE]
     yield (
         "How the budget is split",
@@ -83,8 +89,6 @@ def _life(guarantee: Guarantee) -> str:
         f"adding it and deleting it later costs {_budget(whole)} together, as one operation does."
     )
     text += f" A new value under the same id is two operations, a deletion and an addition: {_budget(twice)}."
-    if guarantee.promises:
-        text += f" Promised: {'; '.join(guarantee.promises)} (and then {_budget(twice)})."
     return text
 
 

@@ -85,12 +85,8 @@ class Ledger:
         self._compact()
         return change
 
-    def rows_with_stamp(self, stamp: int) -> tuple[Rows, Integers]:
-        """The distinct records of one stamp and how many copies there are of each, in no particular order."""
-        return self.rows_between(stamp, stamp)
-
     def rows_between(self, first: int, last: int) -> tuple[Rows, Integers]:
-        """The same for all stamps from the first to the last."""
+        """The distinct records of these stamps and how many copies there are of each, in no particular order."""
         where, slots = self._between(first, last)
         parts = keys.take(self._multiset.words, where), keys.take(self._registers.words, slots)
         counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])

@@ -6,6 +6,7 @@ from .bridge import Bridge
 from .crossed import Crossed
 from .doubling import Doubling
 from .flips import Flips
+from .fresh import Fresh
 from .mechanism import Mechanism, Oblivious
 from .past import Past
 from .patterns import Patterns
@@ -24,6 +25,7 @@ __all__ = [
     "Crossed",
     "Doubling",
     "Flips",
+    "Fresh",
     "Mechanism",
     "Oblivious",
     "PaperThreshold",

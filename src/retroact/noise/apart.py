@@ -42,6 +42,10 @@ class Apart(Process):
         return self.process.spread(level - COPY * self.copy, p)
 
     @property
+    def name(self) -> str:
+        return self.process.name
+
+    @property
     def l1(self) -> Fraction:
         return self.process.l1
 

@@ -39,10 +39,10 @@ from ..coins.coins import I64
 from ..errors import InputError
 from .past import Past
 from .patterns import balance
-from .process import Process, Shift, Terms, check_horizon, combined
+from .process import Normed, Shift, Terms, check_horizon, combined
 
 
-class Blocks(Process):
+class Blocks(Normed):
     """
     >>> [round(Blocks(length, 65_536).worst() ** 0.5, 1) for length in (1, 16, 256)]
     [128.5, 110.1, 49.3]
@@ -129,14 +129,6 @@ class Blocks(Process):
         """The largest variance of a round, as in `variances`."""
         common, other = balance(self._variance, self._cost(p), p)
         return float(common ** (3 - p) / 4 + self._variance * other ** (3 - p))
-
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return Fraction(1)
 
     @property
     def kernel_squared(self) -> Fraction:

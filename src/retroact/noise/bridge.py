@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -106,8 +105,10 @@ def default_radices(horizon: int) -> tuple[int, ...]:
     return min(_candidates(horizon.bit_length()), key=lambda ks: (len(ks) ** 2 * sum(ks), len(ks)))
 
 
-def _candidates(bits: int) -> Iterator[tuple[int, ...]]:
-    for count in range(1, bits + 1):
-        for exponents in combinations_with_replacement(range(6, 0, -1), count):
-            if sum(exponents) == bits:
-                yield tuple(1 << e for e in exponents)
+def _candidates(bits: int, largest: int = 6) -> Iterator[tuple[int, ...]]:
+    """All ways to write the bits as a sum that never rises, as powers of two."""
+    if bits == 0:
+        yield ()
+    for exponent in range(min(largest, bits), 0, -1):
+        for rest in _candidates(bits - exponent, exponent):
+            yield (1 << exponent, *rest)

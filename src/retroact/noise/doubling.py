@@ -15,12 +15,12 @@ from fractions import Fraction
 import numpy as np
 
 from ..coins.coins import I64
-from .process import Process, Shift, Terms
+from .process import Normed, Shift, Terms
 from .tree import Tree
 from .unbounded import STRIDE
 
 
-class Doubling(Process):
+class Doubling(Normed):
     """
     >>> Doubling().variance(1025) < Doubling().variance(2046)
     True
@@ -53,14 +53,6 @@ class Doubling(Process):
     def spread(self, level: int, p: int) -> Fraction:
         epoch = level // STRIDE
         return Tree(1 << epoch).l1 * (epoch + 1) * (epoch + 2)
-
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return Fraction(1)
 
     def __repr__(self) -> str:
         return "Doubling()"

@@ -155,6 +155,12 @@ class Mechanism:
             out.append((squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1))
         return np.concatenate(out)
 
+    def square_of(self, coordinate: int, round: int) -> int:
+        """The variance of the numerators of one coordinate, as an integer: the same on every machine."""
+        terms, unit = self.process.at(round), self._unit_of(coordinate)
+        parts = zip(terms.levels.tolist(), terms.weights.tolist(), strict=True)
+        return int(sum(weight**2 * _size_squared(self.law(level, unit)) for level, weight in parts))
+
     def tail(self, round: int, coordinate: int) -> Tail:
         """The exact law of the noise of one coordinate in one round."""
         terms = self.process.at(round)
@@ -208,8 +214,10 @@ class Mechanism:
     def _compute(self, first: int, last: int) -> _Block:
         terms = self.process.terms(np.arange(first, last + 1))
         used = terms.weights != 0
-        nodes, where = np.unique((terms.levels << INDEX_BITS) + terms.indices, return_inverse=True)
-        levels, indices = nodes >> INDEX_BITS, nodes & ((1 << INDEX_BITS) - 1)
+        # Levels are numbered anew: theirs may be too large to share a word with an index.
+        numbered, number = np.unique(terms.levels, return_inverse=True)
+        nodes, where = np.unique((number.reshape(used.shape) << INDEX_BITS) + terms.indices, return_inverse=True)
+        levels, indices = numbered[nodes >> INDEX_BITS], nodes & ((1 << INDEX_BITS) - 1)
         where = where.reshape(used.shape)
         numerators: Integers = np.zeros((last - first + 1, self.size), dtype=np.int64)
         variances = {}
@@ -283,3 +291,9 @@ class Mechanism:
         while variance * 4**refinement < FINENESS**2 * max(sensitivity, self.process.kernel_squared):
             refinement += 1
         return refinement, discreteness(variance * 4**refinement / sensitivity)
+
+
+def _size_squared(law: Law) -> Fraction:
+    if isinstance(law, DiscreteGaussian):
+        return law.parameter
+    return 2 * law.scale**2 if isinstance(law, DiscreteLaplace) else Fraction(law.variance)

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..coins.coins import I64
 from ..errors import InputError
-from .process import Process, Shift, Terms, check_horizon
+from .process import Normed, Shift, Terms, check_horizon
 from .unbounded import STRIDE
 
 # Common noise of block i has level 64 i where blocks grow and level 0 otherwise; fresh noise has the next level.
@@ -37,7 +37,7 @@ COMMON, FRESH = 0, 1
 GRID = 1 << 10
 
 
-class Patterns(Process):
+class Patterns(Normed):
     """
     >>> Patterns(10_000).variance(1) ** 0.5, Patterns(None, window=100).variance(10**9) ** 0.5
     (50.5, 7.7781745930520225)
@@ -96,14 +96,6 @@ class Patterns(Process):
         number, kind = divmod(level, STRIDE)
         _, length, factor = self.block(number)
         return factor * balance(Fraction(1, 4), length, p)[kind]
-
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return Fraction(1)
 
     @property
     def kernel_squared(self) -> Fraction:

@@ -97,6 +97,11 @@ class Process(ABC):
         return latest[1]
 
     @property
+    def name(self) -> str:
+        """For people."""
+        return type(self).__name__.lower()
+
+    @property
     @abstractmethod
     def l1(self) -> Fraction:
         """max over intervals of sum |shift| / spread(level, 1)."""
@@ -154,6 +159,18 @@ class Process(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(horizon={self.horizon})"
+
+
+class Normed(Process):
+    """A process whose spreads are chosen so that both norms are 1."""
+
+    @property
+    def l1(self) -> Fraction:
+        return Fraction(1)
+
+    @property
+    def l2_squared(self) -> Fraction:
+        return Fraction(1)
 
 
 def check_horizon(horizon: int, place: str = "horizon") -> int:

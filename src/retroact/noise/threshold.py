@@ -12,7 +12,8 @@ more on an interval I, and W the released rounds of I in which the counts of b a
 - S- to S+: let B be the event that the noisy value of b (count 0 included) reaches tau on W. Outside of B the two
   outputs are the same function of noise that is shifted: P[A(S-) in E] <= e^epsilon P[A(S+) in E, not B] + d1 + P(B),
   and P(B) <= P(some Z_l >= tau_l) <= d2.
-Other bins have equal counts and independent noise. The union bound runs over the released rounds only.
+Other bins have equal counts and independent noise. The union bound runs over the released rounds only; with a window,
+over those in which one record can be live.
 
 *Adaptive streams.* There the bin b may be chosen after its noise was seen (released while it was full, emptied, and
 challenged later), so d2 must bound the failure of every bin that ever holds a record: with at most A of them, A times
@@ -48,18 +49,25 @@ Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 class Threshold:
     """Fails with probability at most ``failure`` over all releases.
 
-    With a known number of releases one threshold serves all of them. Without (or with more than 2^17) every release
-    has its own: an equal part of the failure each, or 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on, which sums
-    to 1.
+    With a known number of releases one threshold serves all of them. Otherwise every release has its own: an equal
+    part of the failure for each release that a record can be live in (``live``), or for each of more than 2^17, and
+    without any bound 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on, which sums to 1.
     """
 
     def __init__(
-        self, variances: Variances, spacing: float, failure: Fraction, releases: int | None, bins: int = 1
+        self,
+        variances: Variances,
+        spacing: float,
+        failure: Fraction,
+        releases: int | None,
+        *,
+        live: int | None = None,
+        bins: int = 1,
     ) -> None:
         self._variances, self._half_spacing = variances, spacing / 2
-        self._failure, self._releases = failure / bins, releases
+        self._failure, self._releases = failure / bins, releases if live is None else live
         self._one = None
-        if releases is not None and releases <= ENUMERATED:
+        if live is None and releases is not None and releases <= ENUMERATED:
             self._one = self._common(releases)
 
     def at(self, release: int) -> Fraction:
@@ -93,16 +101,22 @@ class Threshold:
 
 
 class PaperThreshold(Threshold):
-    """tau = 1 + (m / eps0) ln(2 m T A / delta), with eps0 = epsilon / 2m.
+    """tau = 1 + m b ln(2 m T A / delta), for sums of m Laplace noises of scale b with weights up to 1: in the theorem
+    b = 1 / eps0 = 2m / epsilon.
 
-    >>> [round(float(PaperThreshold(1.0, 1e-6, 2**k).at(1))) for k in (10, 16)]
+    >>> [round(float(PaperThreshold.of(1.0, 1e-6, 2**k).at(1))) for k in (10, 16)]
     [5770, 16435]
     """
 
-    def __init__(self, epsilon: float | Fraction, failure: float | Fraction, releases: int, bins: int = 1) -> None:
-        height = Tree(releases).height
-        reach = 2 * height**2 / float(epsilon) * math.log(2 * height * releases * bins / float(failure))
+    def __init__(self, nodes: int, scale: Fraction, failure: Fraction, releases: int, bins: int = 1) -> None:
+        reach = nodes * float(scale) * math.log(2 * nodes * releases * bins / float(failure))
         self._one = Fraction(math.ceil((1 + reach) * GRID), GRID)
+
+    @classmethod
+    def of(cls, epsilon: float | Fraction, delta: float | Fraction, releases: int, bins: int = 1) -> PaperThreshold:
+        """As the theorem has it."""
+        height = Tree(releases).height
+        return cls(height, 2 * height / Fraction(epsilon), Fraction(delta), releases, bins)
 
 
 @lru_cache(maxsize=1024)

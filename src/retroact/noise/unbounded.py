@@ -22,7 +22,7 @@ import numpy as np
 
 from ..coins.coins import I64
 from .bridge import Bridge
-from .process import Process, Shift, Terms, check_horizon
+from .process import Normed, Shift, Terms, check_horizon
 from .schauder import Schauder
 
 GROWTH = 16
@@ -31,7 +31,7 @@ STRIDE = 64
 LONG = STRIDE - 1
 
 
-class Unbounded(Process):
+class Unbounded(Normed):
     """
     >>> Unbounded(1000).epoch_of(1023), Unbounded(1000).epoch_of(1024)
     ((0, 0, 1024), (1, 1024, 16384))
@@ -90,14 +90,6 @@ class Unbounded(Process):
         share = Fraction(1, 6) if p == 1 else Fraction(1, self.tree(0).levels + 1)
         epoch, inner = divmod(level, STRIDE)
         return 2 / share if inner == LONG else 2 * self.tree(epoch).levels / (1 - share)
-
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return Fraction(1)
 
     @property
     def kernel_squared(self) -> Fraction:

@@ -30,7 +30,7 @@ LEVEL = 0.95
 # A half-width at that level, in standard deviations of noise that is nearly normal.
 REACH = 1.96
 # Releases looked at for the worst one; all of them up to here.
-LOOKED_AT = 4096
+LOOKED_AT = 1 << 17
 
 
 class Distinct(Statistic):
@@ -158,7 +158,7 @@ class Distinct(Statistic):
         among = " among the records that where= lets through" if self.where else ""
         return (
             f"no value of {', '.join(self.by)}{among} appears or disappears more than {self.flips:,} times over the "
-            "stream, whichever one record is left out",
+            "stream, whichever records are left out",
         )
 
     def release(

@@ -33,7 +33,7 @@ dyadic one number d for the count at depth d."""
 # A descent looks at this many depths at once: names are cheap, calls are not.
 AHEAD = 3
 # It ends at an interval whose noisy count is below so many deviations of its noise, and goes on proportionally.
-SHALLOW = 2.0
+SHALLOW = 2
 
 
 def offsets(column: npt.NDArray[np.int64], lower: int) -> U64:
@@ -150,7 +150,8 @@ class Tree:
     def descend(self, targets: Sequence[int], sides: Sequence[int] | None = None) -> list[int]:
         """The offset at each rank. Targets on the same path share it; a larger one never ends lower. Within the
         interval where the descent ends it is the first offset (side -1), the last (1) or in proportion (0)."""
-        shallow = round(SHALLOW * self.deviation / math.sqrt(3) * self.denominator)
+        # Of the count of an interval, whose noise converges to 1/sqrt(3) of a node's; in integers, as it decides.
+        shallow = math.isqrt(SHALLOW**2 * self._noise.square_of(0, self._index) // 3)
         # (depth, prefix, count, rank) of each target, the last two over denominator * 2^depth.
         places = [(0, 0, self.total, target) for target in targets]
         ends: dict[int, int] = {}

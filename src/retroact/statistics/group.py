@@ -29,7 +29,9 @@ class GroupBy(Linear):
 
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
         if not isinstance(of, Linear) or isinstance(of, GroupBy):
-            raise InputError(f"expected a statistic that is not grouped itself, got {of!r}", place="of")
+            raise InputError(
+                f"expected a count, sum, mean, variance or query, not grouped itself, got {of!r}", place="of"
+            )
         # Options may be given on either; conditions of both must hold.
         conditions = dict(options.get("where") or {})
         twice = conditions.keys() & of.where.keys()

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..coins import Coins
+from ..coins import Coins, DiscreteLaplace
 from ..errors import InputError
-from ..noise import Mechanism, Oblivious, PaperThreshold, Process, Threshold
+from ..noise import Mechanism, Oblivious, PaperThreshold, Process, Threshold, Tree
 from ..noise.threshold import tail_quantile
 from ..schema import Boolean, Integer, Number, Rows, Schema
 from .bins import Bins
@@ -64,11 +64,6 @@ class Histogram(Statistic):
             raise InputError(f"expected a list of bins, got {bins!r}", place="bins")
         self.sum, self.bins = sum, None if bins is None else list(bins)
         self.most_bins = None if most_bins is None else count(most_bins, "most_bins")
-        if adaptive and bins is None and most_bins is None:
-            raise InputError(
-                "an adaptive guarantee needs most_bins, a public bound on how many bins ever hold a record",
-                place="most_bins",
-            )
         self.adaptively = adaptive
         self.limit = count(limit, "limit")
 
@@ -96,6 +91,11 @@ class Histogram(Statistic):
             )
         elif isinstance(self.noise, Oblivious) and not keys.declared:
             raise InputError("a law of your own has no proven threshold: declare the bins", place="noise")
+        if self.adaptively and self.most_bins is None and self.thresholded(schema):
+            raise InputError(
+                "an adaptive guarantee needs most_bins, a public bound on how many bins ever hold a record",
+                place="most_bins",
+            )
         if self.sum is None:
             return Layout((1,), Fraction(1), Fraction(1), 1)
         field = field_of(schema, self.sum, Number, Integer, Boolean)
@@ -233,9 +233,19 @@ class BinNoise(Mechanism):
         bins = self._bins if histogram.adaptively else 1
         if histogram.noise == "paper":
             assert setting.releases is not None  # `process_for` refuses the paper's tree without a horizon
-            return PaperThreshold(setting.share.amount, setting.failure, setting.releases, bins)
+            nodes = max(Tree(setting.releases).height, self.process.terms(np.array([1])).levels.size)
+            law = self.law(0, 1)
+            assert isinstance(law, DiscreteLaplace)
+            return PaperThreshold(nodes, law.scale, setting.failure, setting.releases, bins)
+        # Who chooses the bin after seeing its noise may also choose the window: then all releases count.
+        live = None if histogram.adaptively else setting.live
         return Threshold(
-            lambda rounds: self.variances_of(0, rounds), 1 / self.refinement, setting.failure, setting.releases, bins
+            lambda rounds: self.variances_of(0, rounds),
+            1 / self.refinement,
+            setting.failure,
+            setting.releases,
+            live=live if live is None or setting.releases is None else min(live, setting.releases),
+            bins=bins,
         )
 
     def _declare(self, bins: list[tuple[Any, ...]]) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[Any, ...]]:
@@ -254,10 +264,10 @@ class BinNoise(Mechanism):
         if self.threshold is None or releases is None:
             if self.threshold is None:
                 return ()
-            looked = ", ".join(f"{float(self.threshold.at(r)):,.4g} in release {r:,}" for r in (1, 1024, 2**20))
-            return (f"a bin is released when its noisy count reaches {looked}: delta is spread over all rounds",)
+            looked = ", ".join(f"{float(self.threshold.at(r)):,.4g} in release {r:,}" for r in (1, 1023, 2**20 - 1))
+            return (f"a bin is released when its noisy count reaches {looked}",)
         epsilon, delta = self._setting.budget
-        paper = float(PaperThreshold(epsilon, delta, releases).at(1))
+        paper = float(PaperThreshold.of(epsilon, delta, releases).at(1))
         worst = max(float(self.threshold.at(release)) for release in {1, max(1, releases // 3), releases})
         bins = self._bins if self._bins > 1 else max(1, records)
         together = self._simultaneous(releases, bins)

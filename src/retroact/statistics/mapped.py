@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
-
-import numpy as np
-import numpy.typing as npt
 
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Process
-from ..schema import Rows, Schema
+from .around import Around
 from .noisy import Answer, Published
-from .statistic import I64, Layout, Setting, Statistic, Totals, View
+from .statistic import Setting, Statistic, Totals, View
 
 
-class Mapped(Statistic):
+class Mapped(Around):
     """**Privacy.** Post-processing of the inner answer. **Retroactivity.** The function sees the current answer, coins
     that are shared by all rounds and coins that are fresh in each, all by name; earlier answers are out of its reach.
     The map's own error is unknown, so there is no standard error and no interval.
@@ -36,8 +33,8 @@ class Mapped(Statistic):
         name = getattr(function, "__name__", type(function).__name__) if name is None else name
         if not isinstance(name, str) or not name:
             raise InputError(f"expected a name for the function, got {name!r}", place="name")
-        super().__init__(**of.options())
-        self.of, self.function, self.name, self.with_coins = of, function, name, coins
+        super().__init__(of)
+        self.function, self.name, self.with_coins = function, name, coins
 
     def arguments(self) -> dict[str, Any]:
         return {"map": self.name, "of": self.of.spec()}
@@ -51,23 +48,6 @@ class Mapped(Statistic):
         out = self.function(inner.answer.value, *coins)
         return Published(Answer(out, None, lambda level: None), inner.numerators, inner.denominator)
 
-    # All the rest is the inner statistic's.
-
-    def layout(self, schema: Schema) -> Layout:
-        return self.of.layout(schema)
-
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
-        return self.of.gather(rows, weights, schema, coins)
-
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        return self.of.coordinates(totals, schema)
-
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
-        return self.of.error(deviations, schema, records)
-
-    def validate(self, rows: Rows, schema: Schema) -> None:
-        self.of.validate(rows, schema)
-
     def views(self, setting: Setting) -> tuple[View, ...]:
         return self.of.views(setting)
 
@@ -76,18 +56,6 @@ class Mapped(Statistic):
 
     def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
         return self.of.mechanism(setting, process, coins)
-
-    def thresholded(self, schema: Schema) -> bool:
-        return self.of.thresholded(schema)
-
-    def adaptive(self, setting: Setting) -> bool:
-        return self.of.adaptive(setting)
-
-    def promises(self, setting: Setting) -> tuple[str, ...]:
-        return self.of.promises(setting)
-
-    def bias(self, setting: Setting) -> float:
-        return self.of.bias(setting)
 
     def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
         return self.of.notes(setting, noise, records)

@@ -16,7 +16,7 @@ from ..noise import Mechanism, Oblivious
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
 from .dyadic import Tree, nodes_of, offsets
 from .noisy import Answer, Published
-from .ranks import Ranks
+from .ranks import Beside, Ranks
 from .statistic import I64, Layout, Setting, Statistic, Totals, field_of
 from .tally import Tally
 
@@ -133,13 +133,13 @@ class Quantiles(Statistic):
         }
         widest = [(field.decode(field.lower), field.decode(field.upper))] * size
 
-        def interval(level: float) -> dict[float, tuple[Any, Any]]:
-            wide = next((known[at] for at in LEVELS if at >= level), widest)
-            return dict(zip(self.probabilities, widest if unknown else wide, strict=True))
-
         ranks = self._ranks(tree, field, dict(zip(self.probabilities, values, strict=True)), unknown)
-        deviation = tree.deviation
-        errors = {p: deviation * math.sqrt(tree.worst(p)) for p in self.probabilities}
+
+        def interval(level: float) -> Beside:
+            wide = next((known[at] for at in LEVELS if at >= level), widest)
+            return ranks.intervals(dict(zip(self.probabilities, widest if unknown else wide, strict=True)), level)
+
+        errors = ranks.errors({p: tree.deviation * math.sqrt(tree.worst(p)) for p in self.probabilities})
         exact = () if unknown else found[:size]
         return Published(Answer(ranks, errors, interval), (*exact, tree.total), tree.denominator)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,33 @@ from ..noise import Tail
 from .noisy import check_level
 
 
-class Ranks(dict[float, Any]):
-    """A quantile is None where the number of records cannot be told from zero."""
+class Beside(dict[float, Any]):
+    """Something for every quantile, with the same for the distribution function and the counts beside it."""
+
+    def __init__(
+        self, values: Mapping[float, Any], cdf: Mapping[Any, Any], counts: Mapping[tuple[Any, Any], Any]
+    ) -> None:
+        super().__init__(values)
+        self.cdf, self.counts = dict(cdf), dict(counts)
+
+    def to_plain(self) -> dict[str, Any]:
+        """Everything, for output; the quantiles alone where nothing else was asked for."""
+        quantiles = {str(p): value for p, value in self.items()}
+        if not self.cdf and not self.counts:
+            return quantiles
+        return {
+            "quantiles": quantiles,
+            "cdf": {str(point): fraction for point, fraction in self.cdf.items()},
+            "counts": {f"{first}..{last}": count for (first, last), count in self.counts.items()},
+        }
+
+
+class Ranks(Beside):
+    """A quantile is None where the number of records cannot be told from zero.
+
+    ``cdf`` has the fraction of records up to each point, which is monotone; ``counts`` the number of records in each
+    range, both ends included; ``records`` the noisy number of all.
+    """
 
     def __init__(
         self,
@@ -22,14 +48,23 @@ class Ranks(dict[float, Any]):
         raw: Mapping[Any, float],
         noise: Mapping[str, Mapping[Any, Tail]],
     ) -> None:
-        super().__init__(values)
-        self.cdf = dict(cdf)
-        """The fraction of records up to each point; monotone."""
-        self.counts = dict(counts)
-        """The number of records in each range, both ends included."""
+        super().__init__(values, cdf, counts)
         self.records = records
-        """The noisy number of all records."""
         self._raw, self._noise = raw, noise
+
+    def errors(self, ranks: Mapping[float, float]) -> Beside:
+        """Standard errors: of the quantiles in ranks, of the rest in its own unit."""
+        deviations = {
+            kind: {key: math.sqrt(tail.variance) for key, tail in tails.items()} for kind, tails in self._noise.items()
+        }
+        fractions = {
+            point: None if fraction is None else deviations["cdf"][point] / self.records
+            for point, fraction in self.cdf.items()
+        }
+        return Beside(ranks, fractions, deviations["counts"])
+
+    def intervals(self, values: Mapping[float, Any], level: float) -> Beside:
+        return Beside(values, self.cdf_interval(level), self.counts_interval(level))
 
     def counts_interval(self, level: float = 0.95) -> dict[tuple[Any, Any], tuple[float, float]]:
         check_level(level)
@@ -49,17 +84,6 @@ class Ranks(dict[float, Any]):
             own = min(1.0, max(0.0, self._raw[point]))
             out[point] = (max(0.0, min(fraction, own - reach)), min(1.0, max(fraction, own + reach)))
         return out
-
-    def to_plain(self) -> dict[str, Any]:
-        """Everything, for output; the quantiles alone where nothing else was asked for."""
-        quantiles = {str(p): value for p, value in self.items()}
-        if not self.cdf and not self.counts:
-            return quantiles
-        return {
-            "quantiles": quantiles,
-            "cdf": {str(point): fraction for point, fraction in self.cdf.items()},
-            "counts": {f"{first}..{last}": count for (first, last), count in self.counts.items()},
-        }
 
 
 def increasing(values: Sequence[float]) -> list[float]:

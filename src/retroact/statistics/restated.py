@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
-
-import numpy as np
-import numpy.typing as npt
 
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
 from ..noise.crossed import INDICES
 from ..privacy import Share
-from ..schema import Rows, Schema
+from .around import Around, layers
 from .distinct import Distinct
-from .mapped import Mapped
 from .noisy import Answer, Published
-from .statistic import I64, Layout, Setting, Statistic, Totals, View
+from .statistic import Setting, Statistic, Totals, View
 
 Across = Literal["lags", "rectangle"]
 
 
-class Restated(Statistic):
+class Restated(Around):
     """In round i, the statistic for the revised states RevData_{i, i - lag}, for every declared lag: the records that
     survive in round i and are stamped up to i - lag. The value is a dictionary from past round to answer.
 
@@ -44,13 +40,14 @@ class Restated(Statistic):
     kind: ClassVar[str] = "restated"
 
     def __init__(self, of: Statistic, lags: Sequence[int], *, across: Across | None = None) -> None:
-        if isinstance(_innermost(of), Distinct):
+        within = layers(of)
+        if any(isinstance(one, Distinct) for one in within):
             raise InputError(
                 "a distinct count has no restated series: with every revision a value can appear in or vanish from any "
                 "past round again, and no noise is known that hides such patterns over all pairs of rounds",
                 place="of",
             )
-        if not isinstance(of, Statistic) or isinstance(_innermost(of), Restated):
+        if not isinstance(of, Statistic) or any(isinstance(one, Restated) for one in within):
             raise InputError(f"expected a statistic that is not restated itself, got {of!r}", place="of")
         if isinstance(of.noise, Oblivious):
             raise InputError("a law of your own has no proven cost over the revised past", place="noise")
@@ -63,8 +60,8 @@ class Restated(Statistic):
             raise InputError("expected every lag once", place="lags")
         if across not in (None, "lags", "rectangle"):
             raise InputError(f"expected 'lags' or 'rectangle', got {across!r}", place="across")
-        super().__init__(**of.options())
-        self.of, self.lags, self.across = of, tuple(sorted(lags)), across
+        super().__init__(of)
+        self.lags, self.across = tuple(sorted(lags)), across
 
     def arguments(self) -> dict[str, Any]:
         own = {"of": self.of.spec(), "lags": list(self.lags), "across": self.across}
@@ -138,32 +135,6 @@ class Restated(Statistic):
         )
         return (*self.of.notes(noise.setting, noise.parts[0], records), how)
 
-    # The rest is the inner statistic's.
-
-    def layout(self, schema: Schema) -> Layout:
-        return self.of.layout(schema)
-
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
-        return self.of.gather(rows, weights, schema, coins)
-
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        return self.of.coordinates(totals, schema)
-
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
-        return self.of.error(deviations, schema, records)
-
-    def validate(self, rows: Rows, schema: Schema) -> None:
-        self.of.validate(rows, schema)
-
-    def thresholded(self, schema: Schema) -> bool:
-        return self.of.thresholded(schema)
-
-    def adaptive(self, setting: Setting) -> bool:
-        return self.of.adaptive(setting)
-
-    def promises(self, setting: Setting) -> tuple[str, ...]:
-        return self.of.promises(setting)
-
 
 class Lagged(Mechanism):
     """The noise of all lags; taken by itself, that of the first."""
@@ -227,9 +198,3 @@ class Lagged(Mechanism):
     def every(self) -> int:
         process = self.parts[0].process
         return process.every if isinstance(process, Crossed) else 1
-
-
-def _innermost(statistic: Statistic) -> Statistic:
-    while isinstance(statistic, Mapped):
-        statistic = statistic.of
-    return statistic

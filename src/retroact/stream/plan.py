@@ -17,8 +17,9 @@ from ..schema import Field, Schema
 from ..statistics import Statistic
 from .specification import Specification
 
-# Rounds looked at for the worst and the typical error; all of them up to here.
-LOOKED_AT = 4096
+# Rounds times nodes looked at for the worst and the typical error.
+LOOKED_AT = 1 << 21
+FIRST = 4096
 
 
 @dataclass(frozen=True)
@@ -183,16 +184,20 @@ def _rescale(spec: Specification, ratios: Mapping[str, float], delta: float) -> 
 def _expect(spec: Specification, name: str, records: int) -> Expected:
     statistic = spec.statistics[name]
     mechanism = spec.mechanism(name, Coins(bytes(32)))
-    rounds = _rounds(spec.releases(name))
+    rounds = _rounds(spec.releases(name), mechanism.process.terms(np.array([1])).levels.size)
     p = 1 if mechanism.share.kind == "pure" else 2
     variances = mechanism.process.variances(rounds, p)
+    # Releases without noise are those that never happen (a lag that reaches back too far).
+    rounds, variances = rounds[variances > 0], variances[variances > 0]
+    if not rounds.size:
+        raise InputError("its lags reach back beyond the horizon: nothing would ever be released", place=name)
     worst = int(rounds[int(np.argmax(variances))])
     typical = int(rounds[int(np.argmin(np.abs(variances - variances.mean())))])
     limit = spec.releases(name)
     return Expected(
         name,
         statistic.kind,
-        f"{type(mechanism.process).__name__.lower()} {'laplace' if p == 1 else 'gaussian'}",
+        f"{mechanism.process.name} {'laplace' if p == 1 else 'gaussian'}",
         str(spec.measure_of(name)),
         _error(spec, name, mechanism, worst, records, None),
         _error(spec, name, mechanism, typical, records, None),
@@ -217,12 +222,14 @@ def _error(
     return reach + statistic.bias(spec.settings[name])
 
 
-def _rounds(releases: int | None) -> np.ndarray[Any, np.dtype[np.int64]]:
-    last = releases or LOOKED_AT
-    if last <= LOOKED_AT:
+def _rounds(releases: int | None, nodes: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """All of them, or a sample where they are too many (without a horizon: the first ones)."""
+    most = LOOKED_AT // nodes
+    last = releases or min(most, FIRST)
+    if last <= most:
         return np.arange(1, last + 1)
     # An odd stride visits every phase of every level.
-    return np.unique((np.arange(LOOKED_AT, dtype=np.int64) * ((last // LOOKED_AT) | 1)) % last + 1)
+    return np.unique((np.arange(most, dtype=np.int64) * ((last // most) | 1)) % last + 1)
 
 
 def _number(value: float) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -103,8 +105,13 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    return repr(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return b64encode(value).decode() if isinstance(value, bytes) else repr(value)
 
 
 def _key(key: Any) -> str:
-    return key if isinstance(key, str) else msgspec.json.encode(key).decode()
+    """A text as it is, a date or bytes as JSON writes them, a tuple as a JSON list."""
+    if isinstance(key, str):
+        return key
+    return str(plain(key)) if isinstance(key, date | bytes) else msgspec.json.encode(key).decode()

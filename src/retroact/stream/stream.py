@@ -354,7 +354,8 @@ class Stream:
         delta = sum(part.delta for part in parts)
         together = "together with the streams before it"
         adaptive = all(part.adaptive for part in parts)
-        return Guarantee(measure, measure.epsilon(delta), delta, f"{own.unit}, {together}", adaptive, own.promises)
+        promises = tuple(dict.fromkeys(promise for part in parts for promise in part.promises))
+        return Guarantee(measure, measure.epsilon(delta), delta, f"{own.unit}, {together}", adaptive, promises)
 
     def _check_horizon(self, index: int) -> None:
         horizon = self.specification.horizon

@@ -64,14 +64,17 @@ def check_noise_law(
         for index in indices:
             numerators, denominator = many.draw(index) if not keyed else many.sample(index, integer_cells(draws))
             noise.append(np.array([n / denominator for n in numerators.ravel().tolist()]))
-        out[name] = conformance(np.array(noise), spec, name, indices)
+        terms = spec.processes[name].at(indices[-1])
+        spacing = math.gcd(*terms.weights.tolist()) / (terms.denominator * many.refinement)
+        out[name] = conformance(np.array(noise), spec, name, indices, spacing)
         if not out[name].holds:
             raise VerificationError(f"noise law of {name}: refuted by {draws} draws: {out[name]}")
     return out
 
 
-def conformance(noise: F64, spec: Specification, name: str, indices: list[int]) -> Conformance:
-    """``noise``: for two releases, many independent samples of the noise of the first coordinate."""
+def conformance(noise: F64, spec: Specification, name: str, indices: list[int], spacing: float = 0.0) -> Conformance:
+    """``noise``: for two releases, many independent samples of the noise of the first coordinate, the second on a
+    lattice of this spacing."""
     tails = [_claimed_tail(spec, name, index) for index in indices]
     deviations = [math.sqrt(tail.variance) for tail in tails]
     if not all(deviations):
@@ -83,7 +86,7 @@ def conformance(noise: F64, spec: Specification, name: str, indices: list[int]) 
     products = first * last
     error = float(products.std()) / math.sqrt(len(products))
     off = (float(products.mean()) - _claimed_correlation(spec, name, indices)) / (error + 1e-12)
-    return Conformance(variance, _shape(noise[-1], tails[-1]), off)
+    return Conformance(variance, _shape(noise[-1], tails[-1], spacing), off)
 
 
 def _check_identity(spec: Specification, rounds: int) -> None:
@@ -136,9 +139,12 @@ def _claimed_correlation(spec: Specification, name: str, indices: list[int]) -> 
     return float(shared / (first.denominator * last.denominator) / math.sqrt(variances[0] * variances[1]))
 
 
-def _shape(samples: F64, tail: Tail) -> float:
+def _shape(samples: F64, tail: Tail, spacing: float) -> float:
     """Chi-square over cells of the claimed distribution of |noise|, as a normal deviate (Wilson and Hilferty)."""
     edges = [tail.half_width(i / CELLS) * (1 + 1e-6) for i in range(1, CELLS)]
+    if tail.gaussian and spacing:
+        # The claim is a fine lattice: between two points of the coarser one it says what both together have.
+        edges = [(math.floor(edge / spacing) + 0.5) * spacing for edge in edges]
     beyond = [1.0, *(2 * tail.upper(edge) for edge in edges), 0.0]
     expected = -np.diff(beyond) * len(samples)
     observed = np.bincount(np.searchsorted(edges, np.abs(samples)), minlength=CELLS)

@@ -1,0 +1,52 @@
+"""A statistic around another one: everything is the inner one's unless it is said otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins
+from ..schema import Rows, Schema
+from .statistic import I64, Layout, Setting, Statistic, Totals
+
+
+class Around(Statistic):
+    """With the options of the inner statistic."""
+
+    def __init__(self, of: Statistic) -> None:
+        super().__init__(**of.options())
+        self.of = of
+
+    def layout(self, schema: Schema) -> Layout:
+        return self.of.layout(schema)
+
+    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
+        return self.of.gather(rows, weights, schema, coins)
+
+    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
+        return self.of.coordinates(totals, schema)
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        return self.of.error(deviations, schema, records)
+
+    def validate(self, rows: Rows, schema: Schema) -> None:
+        self.of.validate(rows, schema)
+
+    def thresholded(self, schema: Schema) -> bool:
+        return self.of.thresholded(schema)
+
+    def adaptive(self, setting: Setting) -> bool:
+        return self.of.adaptive(setting)
+
+    def promises(self, setting: Setting) -> tuple[str, ...]:
+        return self.of.promises(setting)
+
+    def bias(self, setting: Setting) -> float:
+        return self.of.bias(setting)
+
+
+def layers(statistic: Statistic) -> list[Statistic]:
+    """A statistic, the one in it, and so on."""
+    return [statistic, *(layers(statistic.of) if isinstance(statistic, Around) else [])]
