@@ -11,7 +11,7 @@ import retroact as ra
 from retroact.coins import Coins
 from retroact.ledger.model import Add, Delete, unite_at
 from retroact.noise import Bridge, Crossed, Past, Schauder, Tree
-from retroact.testing import Pair, Shape, StreamAlgorithm, check_statistic, check_twin, history
+from retroact.testing import Pair, Shape, StreamAlgorithm, check_noise_law, check_statistic, check_twin, history
 
 SCHEMA = {"c": ra.Text(), "n": ra.Integer(0, 10)}
 
@@ -166,6 +166,15 @@ def test_the_noise_has_the_law_that_the_share_asks_for(across):
             nodes = tree.variance(11, 1) * Past(horizon).variance(11 - lag, 1)
         claimed = 2 * scale**2 * nodes
         assert abs(noise.var() / claimed - 1) < 5 * math.sqrt(5 / draws), lag
+
+
+@pytest.mark.parametrize("across", ["lags", "rectangle"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_noise_law_is_checked_in_every_lag(across, delta):
+    """Twelve lags: nodes of far copies once fell out of a packed word, and went without noise."""
+    restated = ra.Restated(ra.Count(), list(range(12)), across=across)
+    spec = ra.Specification(SCHEMA, {"r": restated}, epsilon=1.0, delta=delta, horizon=40)
+    assert list(check_noise_law(spec)) == [f"r, lag {lag}" for lag in range(12)]
 
 
 def test_a_larger_share_than_claimed_would_be_caught(monkeypatch):

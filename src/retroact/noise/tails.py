@@ -9,12 +9,13 @@ digits or better. The Gaussian has the normal tail. What is returned is for peop
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ..coins import DiscreteLaplace
 from ..coins.coins import I64
 from ..coins.law import Law
 from ..privacy.normal import quantile as normal_quantile
@@ -22,6 +23,9 @@ from ..privacy.normal import upper_tail_float
 
 # Points of the quadrature: for probabilities, and for half-widths, which are rounded anyway.
 FINE, COARSE = 1025, 257
+# Half-widths that were worked out before, of noise alone.
+MOST_KNOWN = 1 << 14
+_KNOWN: dict[Hashable, float] = {}
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,12 @@ class Summand:
     def of(cls, law: Law, weights: I64, denominator: int) -> Summand:
         size, counts = np.unique(np.abs(weights), return_counts=True)
         return cls(law, size / denominator, counts)
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for equal noise."""
+        law = self.law.scale if isinstance(self.law, DiscreteLaplace) else self.law
+        return law, self.weights.tobytes(), self.counts.tobytes()
 
     @property
     def variance(self) -> float:
@@ -91,6 +101,15 @@ class Tail:
         start = normal_quantile((1 + level) / 2) * math.sqrt(self.variance)
         if self.gaussian:
             return _up(start)
+        # Streams of one kind ask for the same again and again.
+        key = (*(s.key for s in self._summands), self._spacing, level)
+        if key not in _KNOWN:
+            if len(_KNOWN) >= MOST_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[key] = self._half_width(start, level)
+        return _KNOWN[key]
+
+    def _half_width(self, start: float, level: float) -> float:
         # One contour serves all x near the quantile: only the factor exp(-s x) changes.
         upper = self._contour(self._on_lattice(start), COARSE)
         target = (1 - level) / 2

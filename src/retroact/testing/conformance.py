@@ -9,16 +9,21 @@ named, and a planted wrong scale must fail (tests do that).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..coins import DiscreteGaussian, DiscreteLaplace, Key, Law, integer_cells
+from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Key, Law, integer_cells
 from ..errors import VerificationError
-from ..noise import Mechanism, Oblivious, Summand, Tail
-from ..statistics import Linear, Restated
+from ..noise import Mechanism, Oblivious, Process, Summand, Tail
+from ..privacy import Share
+from ..statistics import Layout, Linear, Restated
+from ..statistics.around import layers
+from ..statistics.restated import Lagged
 from ..stream import Specification, Stream
 
 # A correct mechanism fails one comparison with probability about 1e-7 (5.3 standard errors).
@@ -40,6 +45,14 @@ class Conformance:
         return max(abs(self.variance), abs(self.shape), abs(self.covariance)) <= LIMIT
 
 
+class Claim(NamedTuple):
+    """What a guarantee asks of one noise."""
+
+    layout: Layout
+    share: Share
+    process: Process
+
+
 def check_noise_law(
     spec: Specification, *, draws: int = 2000, rounds: tuple[int, int] = (3, 7)
 ) -> dict[str, Conformance]:
@@ -47,45 +60,64 @@ def check_noise_law(
     _check_identity(spec, max(rounds))
     out = {}
     for name, statistic in spec.statistics.items():
-        if isinstance(statistic.noise, Oblivious) or isinstance(statistic, Restated):
-            continue  # the law is the user's own, or that of the inner statistic at its part of the budget
-        layout = statistic.layout(spec.schema)
-        keyed = not isinstance(statistic, Linear)
-        many = Mechanism(
-            spec.processes[name],
-            spec.shares[name],
-            units=(layout.units[0],) * (1 if keyed else draws),
-            norm1=layout.norm1,
-            norm2_squared=layout.norm2_squared,
-            coins=Key.for_testing(draws).coins(name),
-        )
-        indices = [max(1, round // statistic.every) for round in rounds]
-        noise = []
-        for index in indices:
-            numerators, denominator = many.draw(index) if not keyed else many.sample(index, integer_cells(draws))
-            noise.append(np.array([n / denominator for n in numerators.ravel().tolist()]))
-        terms = spec.processes[name].at(indices[-1])
-        spacing = math.gcd(*terms.weights.tolist()) / (terms.denominator * many.refinement)
-        out[name] = conformance(np.array(noise), spec, name, indices, spacing)
-        if not out[name].holds:
-            raise VerificationError(f"noise law of {name}: refuted by {draws} draws: {out[name]}")
+        if isinstance(statistic.noise, Oblivious):
+            continue  # the law is the user's own
+        for which, later, claim in _claims(spec, name):
+            indices = [max(1, round // statistic.every) + later for round in rounds]
+            if claim.process.horizon is not None and max(indices) > claim.process.horizon:
+                continue
+            dense = isinstance(layers(statistic)[-1], Linear)
+            out[which] = _conforms(claim, indices, draws, dense, Key.for_testing(draws).coins(name))
+            if not out[which].holds:
+                raise VerificationError(f"noise law of {which}: refuted by {draws} draws: {out[which]}")
     return out
 
 
-def conformance(noise: F64, spec: Specification, name: str, indices: list[int], spacing: float = 0.0) -> Conformance:
+def _claims(spec: Specification, name: str) -> Iterator[tuple[str, int, Claim]]:
+    """The noises of a statistic: one, or one for each lag, which begins as many releases later."""
+    statistic, share = spec.statistics[name], spec.shares[name]
+    layout = statistic.layout(spec.schema)
+    noise = spec.mechanism(name, Coins(bytes(32)))
+    if not isinstance(noise, Lagged) or not isinstance(statistic, Restated):
+        yield name, 0, Claim(layout, share, spec.processes[name])
+        return
+    part = share if noise.shared else Share(share.kind, share.amount / len(statistic.lags))
+    for lag, mechanism in zip(statistic.lags, noise.parts, strict=True):
+        yield f"{name}, lag {lag}", -(-lag // statistic.every), Claim(layout, part, mechanism.process)
+
+
+def _conforms(claim: Claim, indices: list[int], draws: int, dense: bool, coins: Coins) -> Conformance:
+    many = Mechanism(
+        claim.process,
+        claim.share,
+        units=(claim.layout.units[0],) * (draws if dense else 1),
+        norm1=claim.layout.norm1,
+        norm2_squared=claim.layout.norm2_squared,
+        coins=coins,
+    )
+    noise = []
+    for index in indices:
+        numerators, denominator = many.draw(index) if dense else many.sample(index, integer_cells(draws))
+        noise.append(np.array([n / denominator for n in numerators.ravel().tolist()]))
+    terms = claim.process.at(indices[-1])
+    spacing = math.gcd(*terms.weights.tolist()) / (terms.denominator * many.refinement)
+    return conformance(np.array(noise), claim, indices, spacing)
+
+
+def conformance(noise: F64, claim: Claim, indices: list[int], spacing: float = 0.0) -> Conformance:
     """``noise``: for two releases, many independent samples of the noise of the first coordinate, the second on a
     lattice of this spacing."""
-    tails = [_claimed_tail(spec, name, index) for index in indices]
+    tails = [_claimed_tail(claim, index) for index in indices]
     deviations = [math.sqrt(tail.variance) for tail in tails]
     if not all(deviations):
         return Conformance(0.0, 0.0, 0.0) if not noise.any() else Conformance(math.inf, math.inf, math.inf)
     first, last = (samples / deviation for samples, deviation in zip(noise, deviations, strict=True))
     # The fourth moment of a sum of Laplace noises is at most 6, of Gaussian ones 3.
-    fourth = 6.0 if spec.shares[name].kind == "pure" else 3.0
+    fourth = 6.0 if claim.share.kind == "pure" else 3.0
     variance = (float((last**2).mean()) - 1) / math.sqrt((fourth - 1) / len(last))
     products = first * last
     error = float(products.std()) / math.sqrt(len(products))
-    off = (float(products.mean()) - _claimed_correlation(spec, name, indices)) / (error + 1e-12)
+    off = (float(products.mean()) - _claimed_correlation(claim, indices)) / (error + 1e-12)
     return Conformance(variance, _shape(noise[-1], tails[-1], spacing), off)
 
 
@@ -102,9 +134,9 @@ def _check_identity(spec: Specification, rounds: int) -> None:
                 raise VerificationError(f"noise law of {name}: round {round} of an empty stream is not its noise")
 
 
-def _claimed_law(spec: Specification, name: str, level: int) -> tuple[Law, int]:
+def _claimed_law(claim: Claim, level: int) -> tuple[Law, int]:
     """The law that the guarantee asks for, and how many times finer than the data its lattice is."""
-    layout, share, process = spec.statistics[name].layout(spec.schema), spec.shares[name], spec.processes[name]
+    layout, share, process = claim
     unit = layout.units[0]
     if share.kind == "pure":
         return DiscreteLaplace(unit * layout.norm1 * process.l1 * process.spread(level, 1) / share.amount), 1
@@ -113,21 +145,21 @@ def _claimed_law(spec: Specification, name: str, level: int) -> tuple[Law, int]:
     return DiscreteGaussian(Fraction(math.ceil(variance * 2**30), 2**10)), 1 << 10
 
 
-def _claimed_tail(spec: Specification, name: str, index: int) -> Tail:
-    terms = spec.processes[name].at(index)
+def _claimed_tail(claim: Claim, index: int) -> Tail:
+    terms = claim.process.at(index)
     parts = []
     fine = 1
     for level in np.unique(terms.levels).tolist():
-        law, fine = _claimed_law(spec, name, level)
+        law, fine = _claimed_law(claim, level)
         parts.append(Summand.of(law, terms.weights[terms.levels == level], terms.denominator * fine))
     spacing = math.gcd(*terms.weights.tolist()) / (terms.denominator * fine)
     return Tail(parts, spacing)
 
 
-def _claimed_correlation(spec: Specification, name: str, indices: list[int]) -> float:
+def _claimed_correlation(claim: Claim, indices: list[int]) -> float:
     """What shared nodes give."""
-    process = spec.processes[name]
-    p = 1 if spec.shares[name].kind == "pure" else 2
+    process = claim.process
+    p = 1 if claim.share.kind == "pure" else 2
     first, last = (process.at(index) for index in indices)
     nodes = zip(first.levels.tolist(), first.indices.tolist(), strict=True)
     weights = dict(zip(nodes, first.weights.tolist(), strict=True))
