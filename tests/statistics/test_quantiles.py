@@ -51,8 +51,8 @@ class Silent:
     def square_of(self, coordinate, round):
         return 0
 
-    def variances_of(self, coordinate, rounds):
-        return np.zeros(len(rounds))
+    def deviation_of(self, coordinate, round):
+        return 0.0
 
     def half_width(self, index, coordinate, level):
         return 0.0

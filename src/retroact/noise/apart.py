@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ..coins.coins import I64
-from .process import Process, Shift, Terms
+from .process import Process, Shift, Terms, Wrapping
 
 # Levels of copy i are numbered from this times i; no process has as many.
 COPY = 1 << 12
 
 
-class Apart(Process):
+class Apart(Wrapping):
     """**Privacy.** Copy i moves as the process does, in nodes that no other copy has. **Retroactivity.** As the process
     itself.
 
@@ -22,40 +22,24 @@ class Apart(Process):
     """
 
     def __init__(self, process: Process, copy: int) -> None:
-        self.process, self.copy = process, copy
-        self.horizon = process.horizon
+        super().__init__(process)
+        self.copy = copy
 
     def terms(self, rounds: I64) -> Terms:
-        terms = self.process.terms(rounds)
+        terms = self.inner.terms(rounds)
         return Terms(terms.levels + COPY * self.copy, terms.indices, terms.weights, terms.denominator)
 
     def shift(self, boundary: int) -> Shift:
-        return self._moved(self.process.shift(boundary))
+        return self._moved(self.inner.shift(boundary))
 
     def hidden(self, pattern: Sequence[int]) -> Shift:
-        return self._moved(self.process.hidden(pattern))
+        return self._moved(self.inner.hidden(pattern))
 
     def _moved(self, shift: Shift) -> Shift:
         return {(level + COPY * self.copy, index): value for (level, index), value in shift.items()}
 
     def spread(self, level: int, p: int) -> Fraction:
-        return self.process.spread(level - COPY * self.copy, p)
-
-    @property
-    def name(self) -> str:
-        return self.process.name
-
-    @property
-    def l1(self) -> Fraction:
-        return self.process.l1
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return self.process.l2_squared
-
-    @property
-    def kernel_squared(self) -> Fraction:
-        return self.process.kernel_squared
+        return self.inner.spread(level - COPY * self.copy, p)
 
     def __repr__(self) -> str:
-        return f"Apart({self.process!r}, {self.copy})"
+        return f"Apart({self.inner!r}, {self.copy})"

@@ -155,6 +155,9 @@ class Mechanism:
             out.append((squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1))
         return np.concatenate(out)
 
+    def deviation_of(self, coordinate: int, round: int) -> float:
+        return math.sqrt(float(self.variances_of(coordinate, np.array([round]))[0]))
+
     def square_of(self, coordinate: int, round: int) -> int:
         """The variance of the numerators of one coordinate, as an integer: the same on every machine."""
         terms, unit = self.process.at(round), self._unit_of(coordinate)

@@ -161,6 +161,33 @@ class Process(ABC):
         return f"{type(self).__name__}(horizon={self.horizon})"
 
 
+class Wrapping(Process):
+    """A process that sees another one under other numbers: norms and spreads are the other's."""
+
+    def __init__(self, inner: Process) -> None:
+        self.inner = inner
+        self.horizon = inner.horizon
+
+    def spread(self, level: int, p: int) -> Fraction:
+        return self.inner.spread(level, p)
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def l1(self) -> Fraction:
+        return self.inner.l1
+
+    @property
+    def l2_squared(self) -> Fraction:
+        return self.inner.l2_squared
+
+    @property
+    def kernel_squared(self) -> Fraction:
+        return self.inner.kernel_squared
+
+
 class Normed(Process):
     """A process whose spreads are chosen so that both norms are 1."""
 

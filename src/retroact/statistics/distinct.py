@@ -16,7 +16,7 @@ from ..coins import Coins
 from ..coins.coins import I64
 from ..errors import InputError
 from ..noise import Blocks, Flips, Mechanism, Patterns, Process, Terms, best_block
-from ..noise.process import Shift
+from ..noise.process import Shift, Wrapping
 from ..privacy import Share
 from ..schema import Rows, Schema
 from .keyed import Keys
@@ -344,7 +344,7 @@ def _possible(case: Case) -> list[tuple[str, Design]]:
     return [(need, designed(form, other)) for form, need, other in wanted if refusal(form, case) is not None]
 
 
-class Epochs(Process):
+class Epochs(Wrapping):
     """`Blocks` from one round of deletions to the next: release r takes place r + 1.
 
     With n releases to an epoch, the deletions of round k * n show in release k * n, which so is the first of its epoch:
@@ -364,33 +364,23 @@ class Epochs(Process):
 
     def __init__(self, length: int, releases: int) -> None:
         self._ahead = min(1, length - 1)
+        self.length = length
+        super().__init__(Blocks(length, releases + length - 1 + self._ahead))
         self.horizon: int = releases + length - 1
-        self._blocks = Blocks(length, self.horizon + self._ahead)
 
     def terms(self, rounds: I64) -> Terms:
         self.check_round(rounds)
-        return self._blocks.terms(rounds + self._ahead)
+        return self.inner.terms(rounds + self._ahead)
 
     def shift(self, boundary: int) -> Shift:
-        return self._blocks.shift(boundary + self._ahead)
+        return self.inner.shift(boundary + self._ahead)
 
     def hidden(self, pattern: Sequence[int]) -> Shift:
-        return self._blocks.hidden([0] * self._ahead + list(pattern))
-
-    def spread(self, level: int, p: int) -> Fraction:
-        return self._blocks.spread(level, p)
+        return self.inner.hidden([0] * self._ahead + list(pattern))
 
     @property
-    def l1(self) -> Fraction:
-        return self._blocks.l1
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return self._blocks.l2_squared
-
-    @property
-    def kernel_squared(self) -> Fraction:
-        return self._blocks.kernel_squared
+    def name(self) -> str:
+        return "epochs"
 
     def __repr__(self) -> str:
-        return f"Epochs({self._blocks.length}, {self.horizon})"
+        return f"Epochs({self.length}, {self.horizon})"

@@ -102,7 +102,7 @@ class Tree:
     @cached_property
     def deviation(self) -> float:
         """Of the noise of one node."""
-        return math.sqrt(float(self._noise.variances_of(0, np.array([self._index]))[0]))
+        return self._noise.deviation_of(0, self._index)
 
     @cached_property
     def _tail(self) -> Tail:

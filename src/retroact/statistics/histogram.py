@@ -17,7 +17,7 @@ from ..noise.threshold import tail_quantile
 from ..schema import Boolean, Integer, Number, Rows, Schema
 from .bins import Bins
 from .keyed import Keys
-from .noisy import Answer, Published
+from .noisy import Answer, Published, with_noise
 from .statistic import I64, Layout, Setting, Statistic, Totals, count, field_of
 from .tally import Tally
 
@@ -153,9 +153,7 @@ class Histogram(Statistic):
         else:
             words, labels, amounts = tally.words, tally.labels, tally.amounts
         drawn, denominator = noise.sample(index, np.stack(words, axis=1))
-        if drawn.dtype == object or (amounts.size and int(np.abs(amounts).max()) >= (1 << 61) // denominator):
-            drawn, amounts = drawn.astype(object), amounts.astype(object)
-        noisy = amounts * denominator + drawn
+        noisy = with_noise(amounts, drawn, denominator)
         threshold = None if noise.threshold is None else noise.threshold.at(index)
         shown = np.arange(len(noisy))
         if threshold is not None:
@@ -178,7 +176,7 @@ class Histogram(Statistic):
         step = 1.0 if self.sum is None else float(setting.schema.fields[self.sum].step)
         values = [numerator / denominator * step for numerator in noisy[:, -1].tolist()]
         last = noise.size - 1
-        deviation = math.sqrt(float(noise.variances_of(last, np.array([index]))[0])) * step
+        deviation = noise.deviation_of(last, index) * step
 
         def interval(level: float) -> dict[Any, tuple[float, float]]:
             reach = noise.half_width(index, last, level) * step
@@ -209,16 +207,7 @@ class BinNoise(Mechanism):
     """The noise of a histogram, its keys and its threshold."""
 
     def __init__(self, histogram: Histogram, setting: Setting, process: Process, coins: Coins) -> None:
-        layout = histogram.layout(setting.schema)
-        super().__init__(
-            process,
-            setting.share,
-            units=layout.units,
-            norm1=layout.norm1,
-            norm2_squared=layout.norm2_squared,
-            coins=coins,
-            oblivious=histogram.noise if isinstance(histogram.noise, Oblivious) else None,
-        )
+        super().__init__(process, setting.share, coins=coins, **histogram.calibration(setting.schema))
         self.keys = Keys(histogram.by, setting.schema)
         self._setting, self._bins = setting, histogram.most_bins or 1
         self.threshold: Threshold | None = None

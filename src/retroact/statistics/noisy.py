@@ -30,11 +30,7 @@ class Noisy:
     @classmethod
     def of(cls, totals: npt.NDArray[np.int64], mechanism: Mechanism, index: int, round: int) -> Noisy:
         noise, denominator = mechanism.draw(index)
-        if noise.dtype == object or (totals.size and int(np.abs(totals).max()) >= (1 << 61) // denominator):
-            exact: Integers = totals.astype(object) * denominator + noise
-        else:
-            exact = totals * denominator + noise
-        return cls(exact, denominator, mechanism, index, round)
+        return cls(with_noise(totals, noise, denominator), denominator, mechanism, index, round)
 
     @cached_property
     def values(self) -> npt.NDArray[np.float64]:
@@ -60,6 +56,14 @@ class Noisy:
         return Noisy(
             self.numerators[start:stop], self.denominator, self._mechanism, self._index, self.round, self._first + start
         )
+
+
+def with_noise(totals: npt.NDArray[np.int64], noise: Integers, denominator: int) -> Integers:
+    """totals * denominator + noise, in integers that are large enough."""
+    if noise.dtype == object or (totals.size and int(np.abs(totals).max()) >= (1 << 61) // denominator):
+        exact: Integers = totals.astype(object) * denominator + noise
+        return exact
+    return totals * denominator + noise
 
 
 @dataclass(frozen=True)

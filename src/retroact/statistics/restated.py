@@ -152,15 +152,7 @@ class Lagged(Mechanism):
             if isinstance(process, Crossed):
                 part = Crossed(process.process, process.past.horizon, lag=lag, every=process.every)
             self.parts.append(restated.of.mechanism(self.setting, part, coins))
-        layout = restated.layout(setting.schema)
-        super().__init__(
-            self.parts[0].process,
-            share,
-            units=layout.units,
-            norm1=layout.norm1,
-            norm2_squared=layout.norm2_squared,
-            coins=coins,
-        )
+        super().__init__(self.parts[0].process, share, coins=coins, **restated.calibration(setting.schema))
 
     def cost(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> Fraction:
         if not self.shared:

@@ -163,16 +163,17 @@ class Statistic(ABC):
 
     def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
         """The calibrated noise under these coins."""
-        layout = self.layout(setting.schema)
-        return Mechanism(
-            process,
-            setting.share,
-            units=layout.units,
-            norm1=layout.norm1,
-            norm2_squared=layout.norm2_squared,
-            coins=coins,
-            oblivious=self.noise if isinstance(self.noise, Oblivious) else None,
-        )
+        return Mechanism(process, setting.share, coins=coins, **self.calibration(setting.schema))
+
+    def calibration(self, schema: Schema) -> dict[str, Any]:
+        """What a mechanism must know of it: units, norms, a law of the user's own."""
+        layout = self.layout(schema)
+        return {
+            "units": layout.units,
+            "norm1": layout.norm1,
+            "norm2_squared": layout.norm2_squared,
+            "oblivious": self.noise if isinstance(self.noise, Oblivious) else None,
+        }
 
     def thresholded(self, schema: Schema) -> bool:
         """Whether a part of delta must go to a threshold."""

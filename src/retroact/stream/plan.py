@@ -132,25 +132,25 @@ def solve(
             raise InputError(f"expected one of {', '.join(statistics)}, got {name!r}", place="errors")
         if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < math.inf:
             raise InputError(f"expected a number above 0, got {error!r}", place=f"errors.{name}")
-    epsilon, weights = 1.0, dict.fromkeys(statistics, 1.0)
+    spec = Specification(
+        schema,
+        statistics,
+        epsilon=1.0,
+        delta=delta,
+        horizon=horizon,
+        window=window,
+        weights=dict.fromkeys(statistics, 1.0),
+        late=late,
+        deletions_every=deletions_every,
+    )
     # Errors are inversely proportional to mu, or epsilon, up to the lattice: a few steps close the gap.
     for _ in range(8):
-        spec = Specification(
-            schema,
-            statistics,
-            epsilon=epsilon,
-            delta=delta,
-            horizon=horizon,
-            window=window,
-            weights=weights,
-            late=late,
-            deletions_every=deletions_every,
-        )
         now = plan(spec, records)
         ratios = {name: _ratio(spec, name, now[name].half_width, errors[name]) for name in statistics}
         if 0.999 <= max(ratios.values()) <= 1 and min(ratios.values()) > 0.99:
             break
         epsilon, weights = _rescale(spec, {name: ratio * 1.0005 for name, ratio in ratios.items()}, delta)
+        spec = spec.replace(epsilon=epsilon, weights=weights)
     return now
 
 

@@ -67,6 +67,21 @@ class Specification:
         self.settings = {name: self._setting(name) for name in self.statistics}
         self.processes = {name: s.process(self.settings[name]) for name, s in self.statistics.items()}
 
+    def replace(self, **changes: Any) -> Specification:
+        """The same with other arguments."""
+        own = {
+            "schema": self.schema,
+            "statistics": self.statistics,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "horizon": self.horizon,
+            "window": self.window,
+            "weights": self.weights,
+            "late": self.late,
+            "deletions_every": self.deletions_every,
+        }
+        return Specification(**{**own, **changes})
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], place: str = "") -> Specification:
         """As a file has it: the tables [schema] and [statistics], and the budget beside them."""

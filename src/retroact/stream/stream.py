@@ -277,17 +277,7 @@ class Stream:
         """
         with self._lock:
             old = self.specification
-            spec = Specification(
-                old.schema,
-                old.statistics,
-                epsilon=epsilon,
-                delta=delta,
-                horizon=horizon,
-                window=old.window,
-                weights=old.weights,
-                late=old.late,
-                deletions_every=old.deletions_every,
-            )
+            spec = old.replace(epsilon=epsilon, delta=delta, horizon=horizon)
             stream = Stream.__new__(Stream)
             ledger = Ledger.from_state(old.schema, self._ledger.state())
             stream._begin(spec, key, ledger, self._round - 1, [*self._before, old.guarantee])

@@ -172,15 +172,7 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
             batched = StreamAlgorithm(spec, key, chunk=chunk)
             if [batched.close(updates) for updates in sequence] != run(make, key, sequence):
                 raise CheckFailedError(f"batch boundaries: batches of {chunk} gave other answers:\n  {sequence}")
-    longer = Specification(
-        spec.schema,
-        spec.statistics,
-        epsilon=spec.epsilon,
-        delta=spec.delta,
-        horizon=spec.horizon and 100,
-        late=spec.late,
-        deletions_every=spec.deletions_every,
-    )
+    longer = spec.replace(horizon=spec.horizon and 100)
     check_bounded_state(lambda key: StreamAlgorithm(longer, key), _churn(shape))
     check_sensitivity(spec, random)
     check_oblivious(spec, random)
