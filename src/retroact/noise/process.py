@@ -145,12 +145,7 @@ class Process(ABC):
     def extremes(self, p: int = 2, horizon: int | None = None) -> tuple[float, float]:
         """The worst and the mean of the variance over the rounds (a sample of them beyond 2^17)."""
         last = self.horizon or horizon or ENUMERATED
-        if last <= ENUMERATED:
-            rounds = np.arange(1, last + 1)
-        else:
-            # An odd stride walks through every phase of every level.
-            rounds = (np.arange(ENUMERATED, dtype=np.int64) * ((last // ENUMERATED) | 1)) % last + 1
-        variances = self.variances(rounds, p)
+        variances = self.variances(some_rounds(last, ENUMERATED), p)
         return float(variances.max()), float(variances.mean())
 
     def check_round(self, rounds: I64) -> None:
@@ -198,6 +193,17 @@ class Normed(Process):
     @property
     def l2_squared(self) -> Fraction:
         return Fraction(1)
+
+
+def some_rounds(last: int, most: int) -> I64:
+    """The rounds 1 .. last, or a sample of them: an odd stride walks through every phase of every level.
+
+    >>> some_rounds(3, 8).tolist(), len(some_rounds(1000, 8))
+    ([1, 2, 3], 8)
+    """
+    if last <= most:
+        return np.arange(1, last + 1)
+    return np.arange(most, dtype=np.int64) * ((last // most) | 1) % last + 1
 
 
 def check_horizon(horizon: int, place: str = "horizon") -> int:

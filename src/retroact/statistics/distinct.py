@@ -16,7 +16,7 @@ from ..coins import Coins
 from ..coins.coins import I64
 from ..errors import InputError
 from ..noise import Blocks, Flips, Mechanism, Patterns, Process, Terms, best_block
-from ..noise.process import Shift, Wrapping
+from ..noise.process import Shift, Wrapping, some_rounds
 from ..privacy import Share
 from ..schema import Rows, Schema
 from .keyed import Keys
@@ -323,7 +323,7 @@ def designed(form: Form, case: Case) -> Design:
 def _half_width(process: Process, case: Case, p: int) -> float:
     """In the worst of all releases, or of a sample of them that visits every phase of blocks and trees."""
     last = 1 if case.horizon is None else case.releases(case.horizon)
-    looked = np.arange(min(last, LOOKED_AT), dtype=np.int64) * ((last // LOOKED_AT) | 1) % last + 1
+    looked = some_rounds(last, LOOKED_AT)
     worst = int(looked[int(np.argmax(process.variances(looked, p)))])
     one = Fraction(1)
     noise = Mechanism(process, case.share, units=(1,), norm1=one, norm2_squared=one, coins=Coins(bytes(32)))

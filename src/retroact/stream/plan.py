@@ -12,6 +12,7 @@ import numpy as np
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism
+from ..noise.process import some_rounds
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
@@ -225,11 +226,7 @@ def _error(
 def _rounds(releases: int | None, nodes: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     """All of them, or a sample where they are too many (without a horizon: the first ones)."""
     most = LOOKED_AT // nodes
-    last = releases or min(most, FIRST)
-    if last <= most:
-        return np.arange(1, last + 1)
-    # An odd stride visits every phase of every level.
-    return np.unique((np.arange(most, dtype=np.int64) * ((last // most) | 1)) % last + 1)
+    return some_rounds(releases or min(most, FIRST), most)
 
 
 def _number(value: float) -> str:
