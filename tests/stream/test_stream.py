@@ -606,6 +606,36 @@ def test_closing_is_all_or_nothing():
     assert s.state() == twin.state()
 
 
+def test_what_is_discarded_never_was():
+    s, twin = stream(orders=ra.Count()), stream(orders=ra.Count())
+    for one in (s, twin):
+        one.add(ORDER, id="a", subject="u1")
+        one.close_round()
+    s.add([ORDER, ORDER])
+    s.add(ORDER, id="a", subject="u2")
+    s.erase(subject="u1")
+    assert s.discard() == 4
+    assert s.discard() == 0
+    assert s.round == 2
+    assert s.close_round().encode() == twin.close_round().encode()
+    assert s.state() == twin.state()
+
+
+@pytest.mark.parametrize(("gone", "new"), [(150, 400), (200, 900), (199, 1), (10, 300)])
+def test_many_ids_leave_and_more_come_in_one_round(gone, new):
+    """The table of ids gives room back only when what came is in."""
+    s = stream(orders=ra.Count())
+    s.add([ORDER] * 200, id=[f"a{i}" for i in range(200)])
+    s.close_round()
+    s.delete(id=[f"a{i}" for i in range(gone)])
+    s.add([ORDER] * new, id=[f"b{i}" for i in range(new)])
+    s.close_round()
+    assert s.records == 200 - gone + new
+    s.delete(id=[f"b{i}" for i in range(new)])
+    s.close_round()
+    assert s.records == 200 - gone
+
+
 def test_a_query_beyond_its_norm_is_refused_at_the_door():
     query = ra.LinearQuery(lambda c: c["age"][:, None], size=1, norm1=50, name="ages")
     s = stream(schema={"age": ra.Integer(0, 120)}, q=query)

@@ -123,6 +123,7 @@ class Registers:
         self._ids.extend(edit.ids)
         for word, new in zip(self._words, edit.inserted, strict=True):
             word[size : len(self._ids)] = new
+        self._shrink()
 
     def repack(self, words: Words) -> None:
         """Take over the same records in another layout."""
@@ -142,6 +143,10 @@ class Registers:
         for word in self._words:
             word[holes] = word[movers]
             word[size:before] = 0
+
+    def _shrink(self) -> None:
+        """Give back what a much larger table once took; last of all, when what was inserted is in."""
+        size = len(self._ids)
         if len(self._words[0]) > max(_SMALL, 4 * size):
             self._words = _resized(self.words, size + size // 2)
             self._slots = dict(self._slots)

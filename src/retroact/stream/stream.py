@@ -266,6 +266,12 @@ class Stream:
             applied = Applied(change.added, change.removed, change.ignored_deletions, change.ignored_additions)
             return Round(self._round - 1, releases, applied)
 
+    def discard(self) -> int:
+        """Drop the updates of the open round, as if none had come, and say how many there were."""
+        with self._lock:
+            dropped, self._updates = len(self._updates), Updates(self.schema)
+            return dropped
+
     def successor(
         self, *, epsilon: float, delta: float = 0.0, horizon: int | None = None, key: Key | None = None
     ) -> Stream:
