@@ -1,6 +1,6 @@
 """The pictures of docs/windows.md, docs/past.md and docs/distinct.md, drawn from streams that are run here.
 
-python benchmarks/pictures.py FOLDER
+python benchmarks/pictures.py [FOLDER]
 """
 
 import math
@@ -334,7 +334,8 @@ PICTURES = {"windows.svg": draw_windows, "past.svg": draw_past, "distinct-forms.
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
     for name, draw in PICTURES.items():
-        (folder / name).write_text(draw(), encoding="utf-8")
-        print(folder / name)
+        drawn = draw()
+        if len(sys.argv) > 1:
+            (Path(sys.argv[1]) / name).write_text(drawn, encoding="utf-8")
+        print(name, "drawn" if len(sys.argv) == 1 else f"written to {sys.argv[1]}")

@@ -71,6 +71,25 @@ def test_bad_errors(options: tuple[str, ...], message: str, program: Program) ->
     assert message in ended.err
 
 
+def test_epsilon_from_errors_chooses_regions_anew(program: Program, folder: Path) -> None:
+    """With the epsilon that was found, the stream has the error that was asked for."""
+    file = folder / "clusters.toml"
+
+    def text(epsilon: str) -> str:
+        return (
+            f"epsilon = {epsilon}\ndelta = 1e-6\nhorizon = 63\n[schema]\n"
+            'p = { type = "vector", dimension = 10, radius = 1, step = 0.0001 }\n'
+            '[statistics]\nc = { type = "kmeans", field = "p", k = 5 }\n'
+        )
+
+    file.write_text(text("1.0"))
+    found = program("plan", str(file), "--error", "c=0.02", "--json")
+    epsilon = json.loads(found.out)["epsilon"]
+    file.write_text(text(str(epsilon)))
+    planned = json.loads(program("plan", str(file), "--json").out)
+    assert planned["statistics"][0]["half_width"] <= 0.0201
+
+
 def test_explain(program: Program, folder: Path) -> None:
     guarantee = specification(folder).guarantee
     ended = program("explain", "shop.toml", "--subject-records", 7)

@@ -32,7 +32,7 @@ def plan_command(asked: Asked, *, records: int, errors: Sequence[str], as_json: 
             "late": spec.late,
             "deletions_every": spec.deletions_every,
         }
-        result = solve(spec.schema, spec.statistics, errors=wanted, records=records, **shape)  # type: ignore[arg-type]
+        result = solve(spec.schema, spec.given, errors=wanted, records=records, **shape)  # type: ignore[arg-type]
     else:
         result = plan(spec, records)
     if as_json:

@@ -113,14 +113,18 @@ class Mechanism:
         block = self._block(round)
         return block.numerators[round - block.first], block.denominator << self._refinement
 
-    def sample(self, round: int, cells: U64) -> tuple[Integers, int]:
-        """Integer noise for every coordinate of every named cell (cells by coordinates), and the denominator it is
-        over. Nothing is kept: noise is drawn by name whenever it is needed."""
+    def sample(self, round: int, cells: U64, chosen: Sequence[int] | None = None) -> tuple[Integers, int]:
+        """Integer noise for every coordinate (or the chosen ones) of every named cell, cells by coordinates, and the
+        denominator it is over. Nothing is kept: noise is drawn by name whenever it is needed."""
         terms = self.process.at(round)
+        columns = {coordinate: column for column, coordinate in enumerate(chosen or range(self.size))}
         if self._by_coordinate is None:
             self._by_coordinate = [self.coins.branch("coordinate", i) for i in range(self.size)]
-        out: Integers = np.zeros((len(cells), self.size), dtype=np.int64)
+        out: Integers = np.zeros((len(cells), len(columns)), dtype=np.int64)
         for unit, coordinates in self._groups.items():
+            wanted = [coordinate for coordinate in coordinates.tolist() if coordinate in columns]
+            if not wanted:
+                continue
             by_level = {level: self.law(level, unit) for level in np.unique(terms.levels).tolist()}
             widest = max((law.variance for law in by_level.values()), default=0.0)
             if self._reach(widest, terms.weights) >= HEADROOM:
@@ -128,12 +132,12 @@ class Mechanism:
             for law in dict.fromkeys(by_level.values()):
                 own = np.flatnonzero([by_level[level] is law for level in terms.levels.tolist()])
                 weights = terms.weights[own].astype(out.dtype)
-                for coordinate in coordinates.tolist():
+                for coordinate in wanted:
                     coins = self._by_coordinate[coordinate]
                     for start in range(0, len(cells), CHUNK):
                         part = slice(start, start + CHUNK)
                         words = coins.words(terms.levels[own], terms.indices[own], cells[part])
-                        out[part, coordinate] += weights @ law.sample(words).astype(out.dtype, copy=False)
+                        out[part, columns[coordinate]] += weights @ law.sample(words).astype(out.dtype, copy=False)
         return out, terms.denominator << self._refinement
 
     def variances(self, round: int) -> npt.NDArray[np.float64]:

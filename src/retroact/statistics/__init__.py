@@ -1,6 +1,7 @@
 """What is published: linear statistics, all of one shape."""
 
 from .bins import Bins
+from .clusters import Centres, Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
 from .group import GroupBy
@@ -21,11 +22,15 @@ from .variance import Variance
 __all__ = [
     "Answer",
     "Bins",
+    "Centres",
     "Contributions",
     "Count",
+    "Distances",
     "Distinct",
     "GroupBy",
     "Histogram",
+    "KMeans",
+    "KMedian",
     "Layout",
     "Linear",
     "LinearQuery",

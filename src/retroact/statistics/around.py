@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import copy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,11 @@ class Around(Statistic):
         super().__init__(**of.options())
         self.of = of
 
+    def settled(self, setting: Setting) -> Statistic:
+        mine = copy(self)
+        mine.of = self.of.settled(setting)
+        return mine
+
     def layout(self, schema: Schema) -> Layout:
         return self.of.layout(schema)
 
@@ -33,6 +40,9 @@ class Around(Statistic):
 
     def validate(self, rows: Rows, schema: Schema) -> None:
         self.of.validate(rows, schema)
+
+    def geometry(self, schema: Schema) -> dict[str, Any]:
+        return self.of.geometry(schema)
 
     def thresholded(self, schema: Schema) -> bool:
         return self.of.thresholded(schema)

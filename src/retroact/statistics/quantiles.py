@@ -83,8 +83,16 @@ class Quantiles(Statistic):
         }
         return {key: value for key, value in own.items() if value is not None}
 
+    def scale(self, schema: Schema) -> Field:
+        """The values that are ordered."""
+        return field_of(schema, self.field, Number, Integer, Date, Timestamp)
+
+    def offsets(self, rows: Rows, schema: Schema) -> npt.NDArray[np.uint64]:
+        """The value of each record, counted from the lowest."""
+        return offsets(rows.columns[self.field], schema.fields[self.field].lower)
+
     def layout(self, schema: Schema) -> Layout:
-        field = _ordered(schema, self.field)
+        field = self.scale(schema)
         if isinstance(self.noise, Oblivious):
             raise InputError("a law of your own is for statistics with a list of coordinates", place="noise")
         for point in self.cdf:
@@ -97,15 +105,15 @@ class Quantiles(Statistic):
 
     def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Tally:
         rows, weights = self.chosen(rows, weights, schema)
-        return Tally.of((offsets(rows.columns[self.field], schema.fields[self.field].lower),), weights[:, None])
+        return Tally.of((self.offsets(rows, schema),), weights[:, None])
 
     def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        return nodes_of(totals, _bits(schema.fields[self.field]), self.basis)
+        return nodes_of(totals, _bits(self.scale(schema)), self.basis)
 
     def release(
         self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
     ) -> Published:
-        field = setting.schema.fields[self.field]
+        field = self.scale(setting.schema)
         tree = Tree(totals[0], _bits(field), self.basis, noise, index)
         unknown = not tree.above_zero
         # One descent serves all: the quantiles, and both ends of every band at every level.
@@ -153,11 +161,11 @@ class Quantiles(Statistic):
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         """In ranks, for the median."""
-        worst = Tree.worst_of(_bits(schema.fields[self.field]), self.basis, 0.5)
+        worst = Tree.worst_of(_bits(self.scale(schema)), self.basis, 0.5)
         return float(deviations[0]) * math.sqrt(worst)
 
     def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
-        bits = _bits(setting.schema.fields[self.field])
+        bits = _bits(self.scale(setting.schema))
         return (f"errors are in ranks (records), over {2**bits:,} values in the {self.basis} basis",)
 
 
@@ -166,10 +174,6 @@ def _listed(values: Sequence[Any], place: str) -> tuple[Any, ...]:
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise InputError(f"expected a list, got {values!r}", place=place)
     return tuple(value.item() if isinstance(value, np.generic) else value for value in values)
-
-
-def _ordered(schema: Schema, name: str) -> Field:
-    return field_of(schema, name, Number, Integer, Date, Timestamp)
 
 
 def _bits(field: Field) -> int:

@@ -67,6 +67,12 @@ class Restated(Around):
         own = {"of": self.of.spec(), "lags": list(self.lags), "across": self.across}
         return {key: value for key, value in own.items() if value is not None}
 
+    def settled(self, setting: Setting) -> Statistic:
+        """What each lag is given may be less than the whole."""
+        shared = self._choose(setting, self.of.process(setting)) == "rectangle"
+        part = setting.share if shared else Share(setting.share.kind, setting.share.amount / len(self.lags))
+        return super().settled(replace(setting, share=part))
+
     def views(self, setting: Setting) -> tuple[View, ...]:
         return tuple(View(window=setting.window, lag=lag) for lag in self.lags)
 

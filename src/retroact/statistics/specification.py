@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import InputError
+from .clusters import Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
 from .group import GroupBy
@@ -22,6 +23,8 @@ OPTIONS = ("where", "window", "every", "noise", "weight")
 # What wraps a statistic: groups of it, and its restated past.
 AROUND = ("by", "lags", "across")
 
+CLUSTERS = ("k", "radius", "centre", "scale", "clip", "expected", "mode", "levels", "bits")
+
 # For each type: what makes it, the key of its fields, and what else it takes.
 TYPES: dict[str, tuple[Callable[..., Statistic], str | None, tuple[str, ...]]] = {
     Count.kind: (Count, None, ()),
@@ -31,8 +34,12 @@ TYPES: dict[str, tuple[Callable[..., Statistic], str | None, tuple[str, ...]]] =
     Histogram.kind: (Histogram, "field", ("sum", "bins", "adaptive", "most_bins", "limit")),
     Quantiles.kind: (Quantiles, "field", ("probabilities", "cdf", "counts", "basis")),
     Distinct.kind: (Distinct, "field", ("form", "block", "additions", "flips")),
+    Distances.kind: (Distances, "field", ("probabilities", "cdf", "counts", "basis", "radius", "centre", "scale")),
+    KMeans.kind: (KMeans, "field", CLUSTERS),
+    KMedian.kind: (KMedian, "field", CLUSTERS),
 }
-SEVERAL = (Histogram.kind, Distinct.kind)
+REQUIRED = {KMeans.kind: ("k",), KMedian.kind: ("k",)}
+SEVERAL = (Histogram.kind, Distinct.kind, Distances.kind, KMeans.kind, KMedian.kind)
 
 
 def statistic_from_spec(spec: Mapping[str, Any], place: str) -> Statistic:
@@ -54,6 +61,9 @@ def statistic_from_spec(spec: Mapping[str, Any], place: str) -> Statistic:
         raise InputError(f"expected only {', '.join(allowed)}, got {unknown[0]!r}", place=f"{place}.{unknown[0]}")
     if "where" in spec and not isinstance(spec["where"], Mapping):
         raise InputError(f"expected a table of conditions, got {spec['where']!r}", place=f"{place}.where")
+    missing = [name for name in REQUIRED.get(kind, ()) if name not in spec]
+    if missing:
+        raise InputError(f"expected {missing[0]}, which is missing", place=f"{place}.{missing[0]}")
     arguments = (_fields(spec, kind, key, place),) if key else ()
     options = {name: spec[name] for name in (*more, *OPTIONS) if name in spec}
     try:

@@ -153,6 +153,10 @@ class Statistic(ABC):
 
     # What it asks of the stream --------------------------------------------------------------------------------------
 
+    def settled(self, setting: Setting) -> Statistic:
+        """Itself, with every choice made that it left to what the stream grants."""
+        return self
+
     def views(self, setting: Setting) -> tuple[View, ...]:
         return (View(window=setting.window),)
 
@@ -196,6 +200,10 @@ class Statistic(ABC):
     def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
         """What a plan should say of it beside its error."""
         return ()
+
+    def geometry(self, schema: Schema) -> dict[str, Any]:
+        """What else the noise must not be shared across: choices of the code, not of the user."""
+        return {}
 
     def arguments(self) -> dict[str, Any]:
         """What is particular to this statistic, for its specification."""

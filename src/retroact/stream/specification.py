@@ -57,7 +57,7 @@ class Specification:
         self.window = None if window is None else check_horizon(window, "window")
         self.late = _flag(late, "late")
         self.deletions_every = None if deletions_every is None else check_horizon(deletions_every, "deletions_every")
-        self.statistics = _checked(statistics, self.schema)
+        self.given = self.statistics = _checked(statistics, self.schema)
         for name in weights or {}:
             if name not in self.statistics:
                 raise InputError(f"expected one of {', '.join(self.statistics)}, got {name!r}", place="weights")
@@ -65,13 +65,14 @@ class Specification:
         self.capacity = self._capacity()
         self.failures, self.shares = self._split(whole, failure)
         self.settings = {name: self._setting(name) for name in self.statistics}
+        self.statistics = {name: s.settled(self.settings[name]) for name, s in self.given.items()}
         self.processes = {name: s.process(self.settings[name]) for name, s in self.statistics.items()}
 
     def replace(self, **changes: Any) -> Specification:
         """The same with other arguments."""
         own = {
             "schema": self.schema,
-            "statistics": self.statistics,
+            "statistics": self.given,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "horizon": self.horizon,
@@ -138,6 +139,8 @@ class Specification:
         # Only what departs from the default, so that older digests stand.
         content |= {"late": False} if not self.late else {}
         content |= {"deletions_every": self.deletions_every} if self.deletions_every is not None else {}
+        geometry = self.statistics[name].geometry(self.schema)
+        content |= {"geometry": geometry} if geometry else {}
         content |= {"failure": str(self.failures[name])} if self.failures[name] else {}
         return hashlib.blake2b(msgspec.json.encode(content, order="deterministic"), digest_size=32).digest()
 

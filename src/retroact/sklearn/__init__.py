@@ -1,0 +1,19 @@
+"""Estimators for scikit-learn; nothing else of Retroact needs it, and `import retroact` does not load it.
+
+>>> from retroact.sklearn import RetroactiveKMedian
+>>> RetroactiveKMedian(n_clusters=3, radius=10)
+RetroactiveKMedian(n_clusters=3, radius=10)
+"""
+
+try:
+    from .clusters import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian
+except ImportError as error:
+    if (error.name or "").partition(".")[0] != "sklearn":
+        raise
+    raise ImportError(
+        f"retroact.sklearn needs scikit-learn 1.6 or later (pip install 'retroact[sklearn]'): {error}",
+        name=error.name,
+        path=error.path,
+    ) from error
+
+__all__ = ["ClusterWarning", "RetroactiveKMeans", "RetroactiveKMedian"]

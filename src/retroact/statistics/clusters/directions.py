@@ -1,0 +1,71 @@
+"""Random directions from coins, in whole numbers: which side of a hyperplane a point lies on is decided exactly.
+
+Dot products of such directions with points of the ball are sums of integers below 2^53 in all, so a product of float
+matrices computes them exactly, in whatever order it adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from ...coins import Coins, DiscreteGaussian, integer_cells
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+# The length of a direction. With points of length 2^16, dot products stay below 2^37.
+LENGTH = 1 << 20
+COARSE = Fraction(1 << 24)
+
+
+def seed_of(coins: Coins, purpose: str) -> bytes:
+    """What names the geometry of a stream: a function of its key, and not of its data."""
+    high, low = coins.branch(purpose).words([0], [0]).block(0)
+    return int(high[0, 0]).to_bytes(8, "little") + int(low[0, 0]).to_bytes(8, "little")
+
+
+@lru_cache(maxsize=256)
+def orthogonal(seed: bytes, count: int, dimension: int) -> F64:
+    """``count`` directions, each orthogonal to those before it up to rounding (dimension by count)."""
+    found: list[list[int]] = []
+    for vector in _normal(seed, count, dimension).tolist():
+        own = [part << 20 for part in vector]
+        for other in found:
+            inner = _dot(own, other)
+            square = _dot(other, other)
+            own = [a - (inner * b) // square for a, b in zip(own, other, strict=True)]
+        found.append(_scaled(own))
+    return _frozen(np.array(found, dtype=np.float64).T)
+
+
+@lru_cache(maxsize=256)
+def independent(seed: bytes, count: int, dimension: int) -> F64:
+    """``count`` independent directions (dimension by count)."""
+    vectors = [_scaled(vector) for vector in _normal(seed, count, dimension).tolist()]
+    return _frozen(np.array(vectors, dtype=np.float64).T)
+
+
+def _normal(seed: bytes, count: int, dimension: int) -> I64:
+    words = Coins(seed).words(np.zeros(count, dtype=int), np.arange(count), integer_cells(dimension))
+    return DiscreteGaussian(COARSE).sample(words)
+
+
+def _scaled(vector: Sequence[int]) -> list[int]:
+    length = max(1, isqrt(_dot(vector, vector)))
+    return [part * LENGTH // length for part in vector]
+
+
+def _dot(one: Sequence[int], other: Sequence[int]) -> int:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+def _frozen(array: F64) -> F64:
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array

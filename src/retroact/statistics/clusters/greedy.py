@@ -1,0 +1,141 @@
+"""Greedy centres on nested cells with noisy counts (Mettu and Plaxton), and the few pieces of space that follow.
+
+Post-processing: all that is here is a function of cells that stand out and of their noisy counts.
+
+A cell is worth its count times its diameter to the power z: about what its records cost while no centre is near. Time
+and again the cell that is worth most is taken, the richest cell in it, and so on down to the finest; its middle is a
+centre, and cells that are near a centre, for their size, are not taken again. Space is then cut finely around these
+centres and coarsely far from them. What an opened cell holds beside the cells in it that stand out stays with it: its
+counters minus theirs. So every record of a cell that stands out is in one piece, a piece is the difference of few
+counters, and a union of pieces of which one lies in the other is that of even fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+U64 = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
+
+# A cell is near a centre from so many diameters on; a cell is cut unless it is this part of its distance wide.
+NEAR, FINE = 2.0, 0.5
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells that stand out, the coarser ones first: the first is everything."""
+
+    words: U64
+    corners: I64
+    """The lowest corner of each, cells by axes."""
+    sides: I64
+    parents: I64
+    """Where the cell around each one is; -1 for the first."""
+    counts: F64
+
+    @property
+    def middles(self) -> F64:
+        return np.asarray(self.corners + self.sides[:, None] / 2)
+
+    @property
+    def diameters(self) -> F64:
+        return np.asarray(self.sides * float(self.corners.shape[1]) ** 0.5)
+
+    def distances(self, point: F64) -> F64:
+        """Of every cell from a point; zero where it is inside."""
+        beyond = np.maximum(self.corners - point, point - (self.corners + self.sides[:, None]))
+        return np.asarray(np.sqrt((np.maximum(beyond, 0.0) ** 2).sum(axis=1)))
+
+    def take(self, which: Mask) -> Cells:
+        """Some of them; with every cell, the one around it."""
+        places = np.append(np.cumsum(which) - 1, -1)
+        return Cells(
+            self.words[which], self.corners[which], self.sides[which], places[self.parents[which]], self.counts[which]
+        )
+
+
+def greedy(cells: Cells, power: int, wanted: int) -> tuple[F64, F64]:
+    """At most so many centres, and the distance of every cell from them.
+
+    >>> line = Cells(
+    ...     np.arange(3, dtype=np.uint64), np.array([[0], [0], [4]]), np.array([8, 4, 4]),
+    ...     np.array([-1, 0, 0]), np.array([9.0, 3.0, 6.0]),
+    ... )
+    >>> centres, nearest = greedy(line, 2, 5)
+    >>> centres.tolist(), nearest.tolist()
+    ([[6.0]], [0.0, 2.0, 0.0])
+    """
+    diameters, middles = cells.diameters, cells.middles
+    values = cells.counts * diameters**power
+    left = values.copy()
+    nearest = np.full(len(values), np.inf)
+    centres: list[F64] = []
+    while len(centres) < wanted and (left > 0).any():
+        best = int(left.argmax())
+        while (inner := np.flatnonzero(cells.parents == best)).size:
+            best = int(inner[values[inner].argmax()])
+        centres.append(middles[best])
+        nearest = np.minimum(nearest, cells.distances(middles[best]))
+        left[nearest <= NEAR * diameters] = 0.0
+    return np.array(centres), nearest
+
+
+def refined(cells: Cells, nearest: F64) -> Cells:
+    """Without the cells in those that are small beside their distance from all centres."""
+    cut = cells.diameters > FINE * nearest
+    kept = cells.parents < 0
+    for _ in range(len(np.unique(cells.sides))):
+        kept |= (cells.parents >= 0) & (kept & cut)[cells.parents]
+    return cells.take(kept)
+
+
+def beside(values: F64, parents: I64) -> F64:
+    """What every cell has that no cell in it has.
+
+    >>> beside(np.array([9.0, 3.0, 5.0]), np.array([-1, 0, 0])).tolist()
+    [1.0, 3.0, 5.0]
+    """
+    out = values.copy()
+    inner = parents >= 0
+    np.subtract.at(out, parents[inner], values[inner])
+    return out
+
+
+def within(parents: I64) -> I64:
+    """How many of the cells lie right in each."""
+    return np.bincount(parents[parents >= 0], minlength=len(parents))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Pieces of space in groups.
+
+    >>> groups = Groups(np.array([0, 0, 1]), np.array([-1, 0, 0]), 2)
+    >>> groups.sums(np.array([9.0, 3.0, 5.0])).tolist(), groups.noises.tolist()
+    ([4.0, 5.0], [2, 1])
+    """
+
+    labels: I64
+    """The group of the piece of each cell; -1 for none."""
+    parents: I64
+    count: int
+
+    def sums(self, values: F64) -> F64:
+        """Of a counter of every cell, over the pieces of each group."""
+        out = np.zeros((self.count, *values.shape[1:]))
+        mine = self.labels >= 0
+        np.add.at(out, self.labels[mine], beside(values, self.parents)[mine])
+        return out
+
+    @property
+    def noises(self) -> I64:
+        """How many counters such a sum is made of: those of a piece and of one in it cancel."""
+        around = np.where(self.parents >= 0, self.labels[self.parents], -1)
+        apart = self.labels != around
+        own, other = self.labels[apart & (self.labels >= 0)], around[apart & (around >= 0)]
+        return np.bincount(own, minlength=self.count) + np.bincount(other, minlength=self.count)

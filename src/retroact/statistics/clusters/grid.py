@@ -1,0 +1,260 @@
+"""Grid mode, for up to three dimensions: a quadtree over the ball's box, binary splits with the axes in turn.
+
+Three levels of cells (6, 9 and 12 splits by default). A cell has a count and a sum **around its own middle**, which a
+record moves by at most half the cell's diagonal: finer cells have finer sums, at next to no cost. A release goes down
+from the first level and looks only into cells whose noisy count is large, so that noise is drawn for a few hundred of
+thousands of cells, by name; whether a cell is looked at depends on noisy counts alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...coins import Coins
+from ..tally import Tally
+from .regions import MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, moments
+from .search import Clustering, Objective, search
+from .space import BITS, RADIUS
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+U64 = npt.NDArray[np.uint64]
+
+FIRST, STEP = 6, 3
+# Of the budget: the number of records; of the rest, the counts of all levels (and their sums).
+RECORDS, COUNTS = 0.02, 0.7
+LOOSE = 1 / 25
+# In deviations of the noise: a cell of the first level is kept from here on, a finer one, and what is left over; a
+# cell is opened when it would stand out even if its records were spread evenly over the cells in it.
+KEEP, KEEP_BELOW, REST, OPEN = 3.0, 1.0, 2.0, 3.0
+
+
+@dataclass(frozen=True)
+class Level:
+    """The cells of one level that a release looked at."""
+
+    cells: U64
+    counts: F64
+    means: F64
+    noise: float
+    spread: F64
+    """The mean square of the records around the noisy mean, less what noise has moved that by."""
+    depth: int
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Cells as points: their weights, the noise of these, and the mean square of the records around each."""
+
+    points: F64
+    weights: F64
+    variances: F64
+    spreads: F64
+
+    @classmethod
+    def joined(cls, parts: Sequence[Leaves]) -> Leaves:
+        names = ("points", "weights", "variances", "spreads")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+class Grid(Family):
+    """
+    >>> Grid(2, 3).depths
+    (6, 9, 12)
+    """
+
+    counts = 1
+
+    def __init__(self, dimension: int, levels: int) -> None:
+        self.dimension = dimension
+        self.depths = tuple(FIRST + STEP * level for level in range(levels))
+        each = (1 - RECORDS) / levels
+        parts = [Kind("records", 1, 1, RECORDS)]
+        for depth in self.depths:
+            half = self.half(depth)
+            parts.append(Kind("counts", 1, 1, COUNTS * each))
+            parts.append(Kind("sums", int(half.sum()), int((half * half).sum()), (1 - COUNTS) * each, dimension))
+        self.kinds = tuple(parts)
+        # A loose radius costs resolution here, and at last the counts that would be needed to go deeper.
+        self.loose = max(16 * float(self.half(self.depths[-1]).max()) / RADIUS, LOOSE)
+
+    @classmethod
+    def most_levels(cls, dimension: int) -> int:
+        return (BITS * dimension - FIRST) // STEP + 1
+
+    @property
+    def text(self) -> str:
+        return f"a grid with {', '.join(f'{1 << depth:,}' for depth in self.depths)} cells"
+
+    def error(self, deviations: F64, k: int) -> float:
+        """The cells of the first level decide how far a centre is off: their sums, and what miscounting them moves."""
+        cells = max(1.0, (1 << self.depths[0]) / k)
+        across = float(self.half(self.depths[0]).max())
+        return math.sqrt(cells) * math.hypot(float(deviations[2]), across * float(deviations[1]))
+
+    def half(self, depth: int) -> I64:
+        """Half the width of a cell along each axis."""
+        return RADIUS >> np.array([len(range(axis, depth, self.dimension)) for axis in range(self.dimension)])
+
+    def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
+        return Sums((Tally.of((self.codes(points),), moments(points, weights)[:, :-1]),))
+
+    def codes(self, points: I64) -> U64:
+        """The finest cell of each point: the bits of its coordinates, the axes in turn, the coarsest first."""
+        offsets = np.minimum(points + RADIUS, 2 * RADIUS - 1)
+        code = np.zeros(len(points), dtype=np.int64)
+        for split in range(self.depths[-1]):
+            level, axis = divmod(split, self.dimension)
+            code = code << 1 | offsets[:, axis] >> (BITS - level) & 1
+        return code.astype(np.uint64)
+
+    def middles(self, cells: U64, depth: int) -> I64:
+        """Of cells of a depth, in steps of the ball."""
+        corner = np.full((len(cells), self.dimension), -RADIUS, dtype=np.int64)
+        for split in range(depth):
+            level, axis = divmod(split, self.dimension)
+            corner[:, axis] += (cells.astype(np.int64) >> (depth - 1 - split) & 1) << (BITS - level)
+        return corner + self.half(depth)
+
+    def at_depth(self, tally: Tally, depth: int) -> Tally:
+        """Counts, and sums around the middles of the cells, of a depth."""
+        cells = tally.words[0] >> np.uint64(self.depths[-1] - depth)
+        merged = Tally.of((cells,), tally.amounts)
+        amounts = merged.amounts.copy()
+        amounts[:, 1:] -= amounts[:, :1] * self.middles(merged.words[0], depth)
+        return Tally(merged.words, amounts)
+
+    def coordinates(self, totals: Sums) -> dict[Hashable, int]:
+        (tally,) = totals
+        assert isinstance(tally, Tally)
+        out = counters(0, ROOT, tally.amounts[:, :1].sum(axis=0)[None])
+        for level, depth in enumerate(self.depths):
+            cells = self.at_depth(tally, depth)
+            out |= counters(1 + 2 * level, cells.words[0], cells.amounts[:, :1])
+            out |= counters(2 + 2 * level, cells.words[0], cells.amounts[:, 1:])
+        return out
+
+    def cluster(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> Found:
+        (tally,) = totals
+        assert isinstance(tally, Tally)
+        records = float(reader.read(0, ROOT, tally.amounts[:, :1].sum(axis=0)[None])[0, 0])
+        kept, thin = self._leaves(tally, reader, records)
+        if not len(kept.points):
+            return Found.nothing(self.dimension, records, reader.deviation(0))
+        found = search(kept.points, kept.weights, k, objective, reader.coins)
+        size, whole = len(found.centres), float(kept.weights.sum())
+        part = max(records, 0.0) / whole
+        weights = np.asarray(np.bincount(found.labels, kept.weights, size) * part)
+        noise = np.sqrt(np.bincount(found.labels, kept.variances, size)) * part
+        cost, error = self._cost(kept, thin, found, records, reader.deviation(0))
+        length = kept.weights @ ((kept.points**2).sum(axis=1) + kept.spreads) / whole
+        return Found(
+            found.centres,
+            weights,
+            # Records that no cell shows may belong to any centre.
+            np.hypot(noise, weights * (1 - 1 / part if part > 1 else 0.0) / 2),
+            records,
+            reader.deviation(0),
+            cost,
+            error,
+            math.sqrt(float(length)),
+        )
+
+    def _cost(self, kept: Leaves, thin: Leaves, found: Clustering, records: float, noise: float) -> tuple[float, float]:
+        """Squared distances of cells to their centres, and of the records that no cell shows: they are taken to lie in
+        the cells that are not kept, which is a guess, and counted in full as an error."""
+        squares = ((kept.points - found.centres[found.labels]) ** 2).sum(axis=1) + kept.spreads
+        whole = float(kept.weights.sum())
+        seen = float(squares @ kept.weights) * min(1.0, max(records, 0.0) / whole)
+        far = ((thin.points[:, None] - found.centres) ** 2).sum(axis=2).min(axis=1, initial=np.inf) + thin.spreads
+        unseen = max(records - whole, 0.0) * float(far @ thin.weights) / max(float(thin.weights.sum()), 1.0)
+        errors = (
+            math.sqrt(float((squares * squares) @ kept.variances)),
+            float(kept.spreads @ kept.weights) / 2,
+            unseen + noise * seen / whole,
+            MODEL_ERROR * seen,
+        )
+        return seen + unseen, math.hypot(*errors)
+
+    def _leaves(self, tally: Tally, reader: Reader, records: float) -> tuple[Leaves, Leaves]:
+        """From the top down: what is kept, and what is not."""
+        level = self._read(tally, reader, 0, np.arange(1 << self.depths[0], dtype=np.uint64))
+        merged = self._merged(level, records)
+        if merged is not None:
+            clear = merged.counts >= KEEP * merged.noise
+            return self._kept(merged, clear), self._thin(merged, ~clear)
+        kept, thin = [], []
+        keep = KEEP
+        for number, depth in enumerate(self.depths):
+            clear = level.counts >= keep * level.noise
+            keep = KEEP_BELOW
+            opened = np.zeros_like(clear)
+            splits = 0
+            if number + 1 < len(self.depths):
+                splits = self.depths[number + 1] - depth
+                below = reader.deviation(3 + 2 * number)
+                opened = level.counts >= OPEN * max(level.noise, below * math.sqrt(1 << splits))
+            kept.append(self._kept(level, clear & ~opened))
+            thin.append(self._thin(level, ~clear & ~opened))
+            if not opened.any():
+                break
+            fan = np.arange(1 << splits, dtype=np.uint64)
+            inner = (level.cells[opened][:, None] << np.uint64(splits) | fan).ravel()
+            finer = self._read(tally, reader, number + 1, inner)
+            kept.append(self._rest(level, opened, finer, len(fan)))
+            level = finer
+        return Leaves.joined(kept), Leaves.joined(thin)
+
+    def _read(self, tally: Tally, reader: Reader, level: int, cells: U64) -> Level:
+        depth = self.depths[level]
+        exact = self.at_depth(tally, depth).find((cells,))
+        counts = reader.read(1 + 2 * level, cells, exact[:, :1])[:, 0]
+        sums = reader.read(2 + 2 * level, cells, exact[:, 1:])
+        return self._level(cells, depth, counts, sums, reader.deviation(1 + 2 * level), reader.deviation(2 + 2 * level))
+
+    def _level(self, cells: U64, depth: int, counts: F64, sums: F64, noise: float, sum_noise: float) -> Level:
+        """A noisy mean is within its cell. Records are taken to be spread evenly over it; as far as noise has moved the
+        mean already, that is not counted twice."""
+        half, there = self.half(depth), np.maximum(counts, 1.0)[:, None]
+        means = self.middles(cells, depth).astype(np.float64) + np.clip(sums / there, -half, half)
+        spread = np.maximum(half * half / 3 - (sum_noise / there) ** 2, 0.0).sum(axis=1)
+        return Level(cells, counts, means, noise, spread, depth)
+
+    def _kept(self, level: Level, which: npt.NDArray[np.bool_]) -> Leaves:
+        variances = np.full(int(which.sum()), level.noise**2)
+        return Leaves(level.means[which], level.counts[which], variances, level.spread[which])
+
+    def _thin(self, level: Level, which: npt.NDArray[np.bool_]) -> Leaves:
+        """Cells that are not kept, at their middles."""
+        middles, counts = self.middles(level.cells[which], level.depth), np.maximum(level.counts[which], 0.0)
+        spread = float((self.half(level.depth) ** 2).sum()) / 3
+        even = np.full(len(counts), spread)
+        return Leaves(middles.astype(np.float64), counts, np.full(len(counts), level.noise**2), even)
+
+    def _rest(self, level: Level, opened: npt.NDArray[np.bool_], finer: Level, fan: int) -> Leaves:
+        """What an opened cell has beyond the cells in it that are kept, at its own mean: no mass is lost."""
+        counts = finer.counts.reshape(-1, fan)
+        inside = counts >= KEEP_BELOW * finer.noise
+        left = level.counts[opened] - np.where(inside, counts, 0.0).sum(axis=1)
+        variance = level.noise**2 + inside.sum(axis=1) * finer.noise**2
+        much = left > REST * np.sqrt(variance)
+        return Leaves(level.means[opened][much], left[much], variance[much], level.spread[opened][much])
+
+    def _merged(self, level: Level, records: float) -> Level | None:
+        """With few records the cells of the first level are merged until a typical one stands out."""
+        depth, fan = level.depth, 1
+        while depth > 0 and records / 2**depth < KEEP * level.noise * math.sqrt(fan):
+            depth, fan = depth - 1, fan * 2
+        if fan == 1:
+            return None
+        counts = level.counts.reshape(-1, fan)
+        sums = (level.means * level.counts[:, None]).reshape(len(counts), fan, -1).sum(axis=1)
+        cells = np.arange(len(counts), dtype=np.uint64)
+        total = counts.sum(axis=1)
+        away = sums - total[:, None] * self.middles(cells, depth)
+        return self._level(cells, depth, total, away, level.noise * math.sqrt(fan), 0.0)

@@ -1,0 +1,278 @@
+"""k-means and k-median under continual observation (Theorem "kmeans", corollary "kmedian")."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...coins import Coins
+from ...errors import InputError
+from ...noise import Mechanism, Oblivious
+from ...noise.process import some_rounds
+from ...schema import Rows, Schema
+from ...schema.exact import exact_text
+from ...schema.numbers import exact_number
+from ..noisy import Answer, Published
+from ..statistic import I64, Layout, Setting, Statistic, Totals, count
+from .centres import Centres
+from .grid import Grid
+from .hashed import KEEP, MOST_BITS, Hashed
+from .regions import Family, Found, Reader
+from .search import Objective
+from .space import RADIUS, Space, exact_numbers, named_columns
+from .theorem import Theorem
+
+Mode = Literal["grid", "hash", "theorem"]
+
+# Up to so many dimensions a grid does better than hyperplanes.
+GRID_DIMENSIONS = 3
+LEVELS, EXPECTED = 3, 10_000
+SAMPLED = 1 << 12
+# Until the stream is known.
+PROVISIONAL_BITS = 8
+# Fewer records than this for each centre are mostly noise.
+FEW = 100
+
+
+class KMeans(Statistic):
+    """At most ``k`` centres with a small sum of squared distances to all surviving records.
+
+    ``columns`` is the name of a vector, or a list of numbers; points lie in the ball of ``radius`` around ``centre``,
+    after each column is divided by its ``scale``. All noise is in proportion to the radius: declare a tight one, and
+    let ``clip=True`` bring the few points outside to its rim (otherwise they are refused at the door). All of these,
+    and ``expected``, a guess of how many records will survive, are public: never take them from the data.
+
+    **Privacy.** Property (P1): counters over regions that depend on the key alone, with oblivious noise (`regions`): a
+    linear query, so one added or deleted record costs what Theorem "linear" says, pure or Gaussian.
+    **Retroactivity.** Property (P2): a release is memoryless post-processing of the counters of its round, with coins
+    that are the same in all rounds (Lemma "closure"); no start from earlier centres, no matching of labels.
+
+    ``mode``: ``"grid"`` up to three dimensions, ``"hash"`` above; ``"theorem"`` is the algorithm as the paper describes
+    it, for reference. ``levels`` and ``bits`` say how fine the regions of a grid and of a hash are.
+
+    >>> KMeans(["x", "y"], 5, 10)
+    KMeans(columns=['x', 'y'], k=5, radius='10')
+    """
+
+    kind: ClassVar[str] = "kmeans"
+    objective: ClassVar[Objective] = "means"
+
+    def __init__(
+        self,
+        columns: str | Sequence[str],
+        k: int,
+        radius: object = None,
+        *,
+        centre: Sequence[object] | None = None,
+        scale: Sequence[object] | None = None,
+        clip: bool = False,
+        expected: int = EXPECTED,
+        mode: Mode | None = None,
+        levels: int | None = None,
+        bits: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.columns, self.k = named_columns(columns), count(k, "k")
+        self.radius = None if radius is None else exact_number(radius, "radius")
+        self.centre, self.scale = exact_numbers(centre, "centre"), exact_numbers(scale, "scale")
+        if not isinstance(clip, bool):
+            raise InputError(f"expected true or false, got {clip!r}", place="clip")
+        self.clip, self.expected = clip, count(expected, "expected")
+        if mode not in (None, "grid", "hash", "theorem"):
+            raise InputError(f"expected 'grid', 'hash' or 'theorem', got {mode!r}", place="mode")
+        self.mode = mode
+        self.levels = None if levels is None else count(levels, "levels")
+        self.bits = None if bits is None else count(bits, "bits")
+        self.instances = 1
+        self._latest: tuple[Schema, Space, Family] | None = None
+
+    def geometry(self, schema: Schema) -> dict[str, Any]:
+        family = self._regions(schema)[1]
+        layout = family.layout
+        norms = [str(layout.norm1), str(layout.norm2_squared)]
+        return {"regions": family.text, "units": list(map(str, layout.units)), "norms": norms}
+
+    def arguments(self) -> dict[str, Any]:
+        own = {
+            "columns": list(self.columns),
+            "k": self.k,
+            "radius": None if self.radius is None else exact_text(self.radius),
+            "centre": None if self.centre is None else [exact_text(part) for part in self.centre],
+            "scale": None if self.scale is None else [exact_text(part) for part in self.scale],
+            "clip": self.clip or None,
+            "expected": self.expected if self.expected != EXPECTED else None,
+            "mode": self.mode,
+            "levels": self.levels,
+            "bits": self.bits,
+            "instances": self.instances if self.instances > 1 else None,
+        }
+        return {key: value for key, value in own.items() if value is not None}
+
+    # Its regions ---------------------------------------------------------------------------------------------------
+
+    def settled(self, setting: Setting) -> KMeans:
+        """With as many regions as the noise of this stream and the expected records bear."""
+        space, family = self._regions(setting.schema)
+        mine = copy.copy(self)
+        mine._latest = None
+        if isinstance(family, Theorem):
+            mine.instances = Theorem.most_instances(setting.releases, self.objective)
+        elif isinstance(family, Hashed) and self.bits is None:
+            noise = self.mechanism(setting, self.process(setting), Coins(bytes(32)))
+            sampled = some_rounds(setting.releases or SAMPLED, SAMPLED)
+            deviation = math.sqrt(float(noise.variances_of(noise.size - 1, sampled).mean()))
+            mine.bits = Hashed.best_bits(space.dimension, self.k, self.expected, deviation)
+        return mine
+
+    def _regions(self, schema: Schema) -> tuple[Space, Family]:
+        known = self._latest
+        if known is None or known[0] is not schema:
+            space = Space(schema, self.columns, radius=self.radius, centre=self.centre, scale=self.scale)
+            # One reference: other threads may ask for other schemas.
+            known = self._latest = schema, space, self._family(space.dimension)
+        return known[1:]
+
+    def _family(self, dimension: int) -> Family:
+        mode = self.mode or ("grid" if dimension <= GRID_DIMENSIONS else "hash")
+        for name, value, modes in (("levels", self.levels, ("grid", "theorem")), ("bits", self.bits, ("hash",))):
+            if value is not None and mode not in modes:
+                raise InputError(f"expected none in mode {mode!r}, got {value}", place=name)
+        if mode == "hash":
+            most = min(MOST_BITS, 2 * dimension)
+            if self.bits is not None and self.bits > most:
+                raise InputError(
+                    f"expected at most {most} bits in {dimension} dimensions, got {self.bits}", place="bits"
+                )
+            return Hashed(dimension, self.bits or min(PROVISIONAL_BITS, most))
+        if mode == "theorem":
+            return Theorem(dimension, self.k, self.instances, self.levels, self.expected, self.objective)
+        if dimension > GRID_DIMENSIONS:
+            raise InputError(
+                f"expected at most {GRID_DIMENSIONS} dimensions in mode 'grid', got {dimension}", place="mode"
+            )
+        levels = self.levels or LEVELS
+        if levels > Grid.most_levels(dimension):
+            raise InputError(
+                f"expected at most {Grid.most_levels(dimension)} levels in {dimension} dimensions, got {levels}",
+                place="levels",
+            )
+        return Grid(dimension, levels)
+
+    # A statistic ---------------------------------------------------------------------------------------------------
+
+    def layout(self, schema: Schema) -> Layout:
+        if isinstance(self.noise, Oblivious):
+            raise InputError("a law of your own is for statistics with a list of coordinates", place="noise")
+        return self._regions(schema)[1].layout
+
+    def validate(self, rows: Rows, schema: Schema) -> None:
+        """Points outside the ball are refused, unless they are clipped."""
+        if self.clip:
+            return
+        mine, numbers = self.chosen(rows, np.arange(rows.count), schema)
+        space = self._regions(schema)[0]
+        outside = space.outside(mine)
+        if outside.size:
+            raise InputError(
+                f"expected a point within {exact_text(space.radius)} of the centre, got one beyond it: declare a "
+                "larger radius, or clip=True",
+                place=f"{', '.join(self.columns)}, row {int(numbers[outside[0]]) + 1}",
+            )
+
+    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
+        rows, weights = self.chosen(rows, weights, schema)
+        space, family = self._regions(schema)
+        return family.gather(space.points(rows), weights, coins)
+
+    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
+        return self._regions(schema)[1].coordinates(totals)
+
+    def release(
+        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
+    ) -> Published:
+        space, family = self._regions(setting.schema)
+        reader = Reader(noise, index)
+        found = family.cluster(totals[0], reader, self.k, self.objective)
+        value = self._value(found, space, family)
+        errors = {"cost": value.cost_error, "weights": value.weight_errors}
+        return Published(Answer(value, errors, lambda level: None), tuple(reader.counts), reader.denominator)
+
+    def _value(self, found: Found, space: Space, family: Family) -> Centres:
+        unit = space.unit**2
+        means = self.objective == "means"
+        order = np.argsort(-found.weights, kind="stable")
+        return Centres(
+            space.decode(found.centres[order]),
+            rounded(found.weights[order]),
+            columns=self.columns,
+            weight_errors=rounded(found.weight_errors[order]),
+            records=found.records,
+            cost=float(rounded(found.cost * unit)) if means and found.cost is not None else None,
+            cost_error=float(rounded(found.cost_error * unit)) if means and found.cost_error is not None else None,
+            objective=self.objective,
+            centre=np.array([float(part) for part in space.centre]),
+            radius=float(space.radius),
+            scale=np.array([float(part) for part in space.scale]),
+            notes=tuple(self._warnings(found, space, family)),
+        )
+
+    def _warnings(self, found: Found, space: Space, family: Family) -> Iterator[str]:
+        """From private counters only: they are part of what is published."""
+        radius = float(space.radius)
+        if found.length is not None and found.length < family.loose * RADIUS:
+            near = max(found.length * space.unit, 1e-3 * radius)
+            yield (
+                f"the radius {radius:g} looks loose: the records are at most about {near:.3g} from the centre (root "
+                "mean square), and noise grows with the radius; Distances finds a better one"
+            )
+        if found.records < FEW * self.k:
+            yield f"about {max(found.records, 0.0):,.0f} records are few for {self.k} centres: they are mostly noise"
+        if len(found.centres) < self.k:
+            yield f"{len(found.centres)} of {self.k} centres stand out from the noise"
+
+    # Its error -----------------------------------------------------------------------------------------------------
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        """Of one coordinate of a centre, from noise alone, when the records are spread evenly over k clusters."""
+        space, family = self._regions(schema)
+        return family.error(deviations, self.k) / max(1.0, records / self.k) * space.unit
+
+    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
+        family = self._regions(setting.schema)[1]
+        rounds = some_rounds(setting.releases or SAMPLED, SAMPLED)
+        worst = int(rounds[int(np.argmax(noise.variances_of(family.counts, rounds)))])
+        shown = KEEP * noise.deviation_of(family.counts, worst)
+        return (
+            f"{family.text}; errors: one coordinate of a centre, {records:,} records in {self.k} even clusters",
+            f"a region shows from about {shown:,.0f} records on (noisiest release): smaller clusters are not found",
+            *family.notes(self.objective),
+        )
+
+
+def rounded(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """To nine digits: what a sum in another order would change is cut off.
+
+    >>> rounded([1234.56789012345, 0.0]).tolist()
+    [1234.56789, 0.0]
+    """
+    given = np.asarray(values, dtype=np.float64)
+    return np.array([float(f"{value:.9g}") for value in given.ravel().tolist()]).reshape(given.shape)
+
+
+class KMedian(KMeans):
+    """At most ``k`` centres with a small sum of distances: as `KMeans`, with distances in place of their squares.
+
+    The same counters, hence the same guarantees (corollary "kmedian"); no cost is published.
+
+    >>> KMedian("place", 3)
+    KMedian(columns=['place'], k=3)
+    """
+
+    kind: ClassVar[str] = "kmedian"
+    objective: ClassVar[Objective] = "medians"

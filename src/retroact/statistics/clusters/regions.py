@@ -1,0 +1,193 @@
+"""A data-independent family of regions and the counters over them (property P1), and how a release reads them.
+
+Counters come in kinds: the number of records of a region, the sum of their points, the sum of their squares. A kind has
+a share of the budget, and one noise by the name of (region, coordinate), whether or not the region ever held a record.
+
+**Privacy.** Let a record move the counters of kind x by a vector of first norm at most a_x and second norm at most b_x,
+over all regions. With units u_x proportional to b_x / sqrt(share_x), its whole column is at most sum a_x / u_x in the
+first norm and sum (b_x / u_x)^2 in the squared second: `layout`. The noise of kind x is u_x wide, so kind x gets
+share_x of a Gaussian budget mu^2; a pure budget is divided as a_x / u_x.
+**Retroactivity.** Regions depend on the key alone; a release reads counters of the current round (P2).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...coins import Coins
+from ...noise import Mechanism
+from ..noisy import with_noise
+from ..statistic import Layout
+from .search import Objective
+from .space import RADIUS
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+# Units are multiples of 1/1024 of the smallest sensitivity: fine enough for any division of the budget.
+FINE = 1 << 10
+# What the estimate of a cost leaves out beside noise, as a part of it: measured in benchmarks/clustering.py.
+MODEL_ERROR = 0.05
+ROOT = np.zeros(1, dtype=np.uint64)
+"""The region that is everything."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of counter: how far a record moves it, in both norms, and its share of the budget."""
+
+    name: str
+    norm1: int
+    norm2_squared: int
+    share: float
+    width: int = 1
+    """Coordinates of one region."""
+
+    @cached_property
+    def unit(self) -> int:
+        # The share need not be met exactly: `layout` takes the norms of the units as they came out.
+        return max(1, round(math.sqrt(self.norm2_squared / self.share) * FINE))
+
+
+def layout(kinds: Sequence[Kind], largest: int) -> Layout:
+    return Layout(
+        tuple(kind.unit for kind in kinds),
+        sum((Fraction(kind.norm1, kind.unit) for kind in kinds), Fraction(0)),
+        sum((Fraction(kind.norm2_squared, kind.unit**2) for kind in kinds), Fraction(0)),
+        largest,
+    )
+
+
+class Sums(tuple[Any, ...]):
+    """Totals in several parts, each an Abelian group with an exact zero."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Sums) -> Sums:  # type: ignore[override]
+        return Sums(one + two for one, two in zip(self, other, strict=True))
+
+    def __sub__(self, other: Sums) -> Sums:
+        return Sums(one - two for one, two in zip(self, other, strict=True))
+
+
+class Reader:
+    """The counters of one release, with their noise on. It is all that post-processing gets to see."""
+
+    def __init__(self, noise: Mechanism, index: int) -> None:
+        self._noise, self._index = noise, index
+        self._deviations: dict[int, float] = {}
+        self.counts: list[int] = []
+        """The exact noisy numbers that were looked at, over `denominator`: those of one coordinate."""
+        self.denominator = 1
+
+    @property
+    def names(self) -> Coins:
+        """The coins that name the regions, as in `Family.gather`."""
+        return self._noise.coins
+
+    @property
+    def coins(self) -> Coins:
+        """For choices that are not noise: starting points of a search, the same in all rounds."""
+        return self._noise.coins.branch("search")
+
+    def read(self, kind: int, regions: npt.NDArray[np.uint64], exact: I64) -> F64:
+        """The noisy counters of some regions (regions by coordinates) of a kind."""
+        count, width = exact.shape
+        cells = np.empty((count * width, 2), dtype="<u8")
+        cells[:, 0] = np.repeat(regions, width)
+        cells[:, 1] = np.tile(np.arange(width, dtype=np.uint64), count)
+        drawn, self.denominator = self._noise.sample(self._index, cells, [kind])
+        noisy = with_noise(exact.reshape(-1), drawn[:, 0], self.denominator)
+        if width == 1:
+            self.counts += noisy.tolist()
+        return (noisy / self.denominator).astype(np.float64).reshape(count, width)
+
+    def deviation(self, kind: int) -> float:
+        if kind not in self._deviations:
+            self._deviations[kind] = self._noise.deviation_of(kind, self._index)
+        return self._deviations[kind]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a release makes of the counters, in steps of the ball around its middle."""
+
+    centres: F64
+    weights: F64
+    weight_errors: F64
+    records: float
+    records_error: float
+    cost: float | None
+    cost_error: float | None
+    length: float | None
+    """The root mean square distance of the records from the middle of the ball."""
+
+    @classmethod
+    def nothing(cls, dimension: int, records: float, error: float) -> Found:
+        """Too few records to tell anything: one centre in the middle of the ball."""
+        there = max(records, 0.0)
+        return cls(np.zeros((1, dimension)), np.array([there]), np.array([error]), records, error, None, None, None)
+
+
+class Family(ABC):
+    """Regions, what a record adds to their counters, and how a release finds centres from them."""
+
+    kinds: tuple[Kind, ...]
+    counts: int
+    """Which kind counts the records of a region."""
+    loose: float
+    """A root mean square distance below this part of the radius says that the radius is loose."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The regions, for people."""
+
+    def notes(self, objective: Objective) -> tuple[str, ...]:
+        """What a plan should say beside its error."""
+        return ()
+
+    @abstractmethod
+    def error(self, deviations: F64, k: int) -> float:
+        """The deviation of the noise in one coordinate of the sum over one of k clusters, in steps of the ball."""
+
+    @property
+    def layout(self) -> Layout:
+        # The largest single amount is a squared length.
+        return layout(self.kinds, RADIUS * RADIUS)
+
+    @abstractmethod
+    def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
+        """The totals of some points, each so many times. The coins name the regions."""
+
+    @abstractmethod
+    def coordinates(self, totals: Sums) -> dict[Hashable, int]:
+        """Every counter that is not zero: ((region, coordinate), kind) -> amount."""
+
+    @abstractmethod
+    def cluster(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> Found:
+        """Memoryless post-processing of noisy counters."""
+
+
+def moments(points: I64, weights: I64) -> I64:
+    """Count, sums and sum of squares of each point, times its weight."""
+    squares = np.einsum("ij,ij->i", points, points)
+    return np.column_stack([np.ones_like(weights), points, squares]) * weights[:, None]
+
+
+def counters(kind: int, regions: npt.NDArray[np.uint64], amounts: I64) -> dict[Hashable, int]:
+    """What `coordinates` says of one kind."""
+    row, column = np.nonzero(amounts)
+    return {
+        ((int(regions[i]), int(j)), kind): int(amounts[i, j])
+        for i, j in zip(row.tolist(), column.tolist(), strict=True)
+    }

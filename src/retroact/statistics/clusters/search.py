@@ -1,0 +1,101 @@
+"""Weighted k-means and k-median of a small set of points: from several starts at once, the best one wins.
+
+Post-processing: the points are noisy already. The starts are drawn with coins that are the same in all rounds, so that
+equal counters give equal centres and similar ones similar centres.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...coins import Coins, integer_cells
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+Objective = Literal["means", "medians"]
+
+STARTS = 10
+ROUNDS = 40
+# A Weiszfeld step never divides by less than this part of the spread of the points.
+NEAR = 1e-6
+PULLS = 4
+
+
+@dataclass(frozen=True)
+class Clustering:
+    centres: F64
+    labels: I64
+    """For every point, which centre it belongs to; every centre has one."""
+
+
+def search(points: F64, weights: F64, k: int, objective: Objective, coins: Coins) -> Clustering:
+    """At most k centres of points with positive weights.
+
+    >>> points = np.array([[0.0], [1.0], [9.0]])
+    >>> sorted(search(points, np.ones(3), 2, "means", Coins(bytes(32))).centres.ravel().tolist())
+    [0.5, 9.0]
+    """
+    k = min(k, len(points))
+    centres = _starts(points, weights, k, objective, coins)
+    labels = _nearest(points, centres)[0]
+    for _ in range(ROUNDS):
+        centres = _step(points, weights, centres, labels, objective)
+        moved = _nearest(points, centres)[0]
+        if (moved == labels).all():
+            break
+        labels = moved
+    labels, squares = _nearest(points, centres)
+    costs = ((squares if objective == "means" else np.sqrt(squares)) * weights).sum(axis=1)
+    best = int(costs.argmin())
+    used, label = np.unique(labels[best], return_inverse=True)
+    return Clustering(centres[best, used], label)
+
+
+def _starts(points: F64, weights: F64, k: int, objective: Objective, coins: Coins) -> F64:
+    """Seeds at random, each in proportion to its weight and its distance (squared, for means) from those before it."""
+    high, _ = coins.words(np.zeros(STARTS, dtype=int), np.arange(STARTS), integer_cells(k)).block(0)
+    uniform = (high >> np.uint64(11)) * 2.0**-53
+    centres = np.empty((STARTS, k, points.shape[1]))
+    distances = np.ones((STARTS, len(points)))
+    for j in range(k):
+        sums = np.cumsum(distances * weights, axis=1)
+        picked = (sums <= (uniform[:, j] * sums[:, -1])[:, None]).sum(axis=1)
+        centres[:, j] = points[np.minimum(picked, len(points) - 1)]
+        squares = ((points - centres[:, j, None]) ** 2).sum(axis=2)
+        far = squares if objective == "means" else np.sqrt(squares)
+        distances = far if j == 0 else np.minimum(distances, far)
+    return centres
+
+
+def _nearest(points: F64, centres: F64) -> tuple[I64, F64]:
+    """For every start: the nearest centre of each point, and its squared distance."""
+    starts, k, width = centres.shape
+    flat = centres.reshape(-1, width)
+    squares = (points * points).sum(axis=1)[:, None] + (flat * flat).sum(axis=1) - 2 * points @ flat.T
+    table = squares.reshape(len(points), starts, k).transpose(1, 0, 2)
+    labels = table.argmin(axis=2)
+    return labels, np.maximum(np.take_along_axis(table, labels[:, :, None], axis=2)[:, :, 0], 0.0)
+
+
+def _step(points: F64, weights: F64, centres: F64, labels: I64, objective: Objective) -> F64:
+    own = labels[:, :, None] == np.arange(centres.shape[1])
+    if objective == "means":
+        return _average(points, own * weights[None, :, None], centres)
+    near = NEAR * float(np.abs(points).max(initial=0.0)) + 1e-300
+    for _ in range(PULLS):
+        mine = np.take_along_axis(centres, labels[:, :, None], axis=1)
+        distances = np.sqrt(((points - mine) ** 2).sum(axis=2))
+        pull = weights / np.maximum(distances, near)
+        centres = _average(points, own * pull[:, :, None], centres)
+    return centres
+
+
+def _average(points: F64, pulls: F64, centres: F64) -> F64:
+    """Of the points of each centre; one without points stays."""
+    total = pulls.sum(axis=1)[:, :, None]
+    sums = np.matmul(pulls.transpose(0, 2, 1), points)
+    return np.where(total > 0, sums / np.where(total > 0, total, 1.0), centres)

@@ -1,0 +1,228 @@
+"""Columns as points of a ball: exact integers, whatever the columns' units.
+
+A point is (value - centre) / scale, column by column, in steps of radius / 2^16 and truncated towards zero, so that
+rounding never makes it longer. Every point is inside the ball, ||x||^2 <= 2^32, or it is clipped to it or refused.
+No sum and no square of such points is ever rounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InputError
+from ...schema import Boolean, Field, Integer, Number, Rows, Schema, Vector
+from ...schema.exact import exact_text
+from ...schema.numbers import exact_number
+from ..statistic import field_of
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+
+BITS = 16
+RADIUS = 1 << BITS
+# Rows that are far outside are brought below this before their squares are summed.
+FAR = 24
+# A clipped point is a hair shorter than the radius, so that float rounding cannot make it longer.
+INSIDE = 1 - 2.0**-40
+MOST_DIMENSIONS = 1 << 14
+# Squares of twice this are summed in 64 bits.
+FARTHEST = 1 << 22
+# Squared distances are floats in the end.
+LONGEST = 1 << 400
+
+
+class Space:
+    """What a statistic says of its columns: which they are, the centre and the radius of the ball, the scale.
+
+    >>> import retroact as ra
+    >>> schema = ra.Schema({"x": ra.Number(-1, 1, step=0.5), "y": ra.Number(-1, 1, step=0.5)})
+    >>> space = Space(schema, ["x", "y"], radius=Fraction(2))
+    >>> space.points(schema.encode([{"x": 1, "y": -0.5}])[0])
+    array([[ 32768, -16384]])
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        columns: Sequence[str],
+        *,
+        radius: Fraction | None = None,
+        centre: Sequence[Fraction] | None = None,
+        scale: Sequence[Fraction] | None = None,
+    ) -> None:
+        self.columns = tuple(columns)
+        fields = [field_of(schema, name, Number, Integer, Boolean, Vector) for name in columns]
+        self._vector = isinstance(fields[0], Vector)
+        if self._vector and len(fields) > 1:
+            raise InputError("expected one vector, or several numbers", place="columns")
+        if self._vector:
+            fields = fields * fields[0].width
+        self.dimension = len(fields)
+        if self.dimension > MOST_DIMENSIONS:
+            raise InputError(
+                f"expected at most {MOST_DIMENSIONS:,} dimensions, got {self.dimension:,}", place="columns"
+            )
+        self.centre = self._listed(centre, [_middle(field) for field in fields], "centre")
+        self.scale = self._listed(scale, [Fraction(1)] * self.dimension, "scale")
+        if any(part <= 0 for part in self.scale):
+            raise InputError("expected scales above 0", place="scale")
+        self.radius = self._default_radius(fields) if radius is None else radius
+        if not Fraction(1, LONGEST) < self.radius < LONGEST:
+            expected = "expected a radius above 0" if self.radius <= 0 else "expected a radius of fewer digits"
+            raise InputError(f"{expected}, got {exact_text(self.radius)}", place="radius")
+        self._prepare(fields)
+
+    def _listed(self, given: Sequence[Fraction] | None, default: list[Fraction], place: str) -> tuple[Fraction, ...]:
+        if given is not None and len(given) != self.dimension:
+            raise InputError(
+                f"expected {self.dimension} numbers, one for each coordinate, got {len(given)}", place=place
+            )
+        return tuple(default if given is None else given)
+
+    def _default_radius(self, fields: Sequence[Field]) -> Fraction:
+        """That of the vector, or one that holds all the declared bounds: nothing is ever outside."""
+        if isinstance(fields[0], Vector) and not any(self.centre) and set(self.scale) == {Fraction(1)}:
+            return fields[0].radius
+        far = [
+            max(abs(field.lower * field.step - c), abs(field.upper * field.step - c)) / s
+            for field, c, s in zip(fields, self.centre, self.scale, strict=True)
+        ]
+        square = sum((part * part for part in far), Fraction(0))
+        return Fraction(math.isqrt(math.ceil(square * 4**20)) + 1, 2**20)
+
+    def _prepare(self, fields: Sequence[Field]) -> None:
+        """The coordinate of lattice value k is (k * factor - offset) / divisor, in whole numbers."""
+        parts = []
+        reach, slack = 0, Fraction(0)
+        for field, c, s in zip(fields, self.centre, self.scale, strict=True):
+            one, zero = field.step * RADIUS / (s * self.radius), c * RADIUS / (s * self.radius)
+            divisor = math.lcm(one.denominator, zero.denominator)
+            factor, offset = int(one * divisor), int(zero * divisor)
+            parts.append((factor, offset, divisor))
+            slack += (one / 2) ** 2
+            reach = max(reach, max(abs(field.lower), abs(field.upper)) * factor + abs(offset), divisor)
+        # Fields round to their steps, so a point of the ball may have come in a little outside.
+        self._rim = RADIUS + math.isqrt(math.ceil(slack)) + 1
+        if self._rim > FARTHEST:
+            raise InputError("expected a radius that is not tiny beside the steps of its columns", place="radius")
+        # Exact whatever the units; big integers only where 64 bits do not do.
+        kind: Any = np.int64 if reach < 1 << 62 else object
+        self._factor, self._offset, self._divisor = (
+            np.array(column, dtype=kind) for column in zip(*parts, strict=True)
+        )
+
+    def points(self, rows: Rows) -> I64:
+        """Clipped to the ball."""
+        return self._inside(self._coordinates(rows))
+
+    def outside(self, rows: Rows) -> I64:
+        """The rows whose points cannot have been in the ball before they were rounded to their fields' steps."""
+        return np.flatnonzero(_beyond(self._coordinates(rows), self._rim))
+
+    def _coordinates(self, rows: Rows) -> I64:
+        if self._vector:
+            values = rows.columns[self.columns[0]]
+        else:
+            values = np.stack([rows.columns[name] for name in self.columns], axis=1)
+        scaled = values.astype(self._factor.dtype) * self._factor - self._offset
+        sizes = np.abs(scaled) // self._divisor
+        if sizes.dtype == object:
+            # What 64 bits do not hold is far outside: only its direction counts.
+            far = [max(0, int(size).bit_length() - 60) for size in sizes.max(axis=1, initial=0)]
+            sizes = sizes >> np.array(far, dtype=object).reshape(-1, 1)
+        return np.asarray(np.sign(scaled) * sizes, dtype=np.int64)
+
+    def _inside(self, points: I64) -> I64:
+        far = np.flatnonzero(_beyond(points, RADIUS))
+        if far.size:
+            near = _shortened(points[far])
+            squares = np.einsum("ij,ij->i", near, near).astype(np.float64)
+            # Each of these operations is rounded correctly on every machine, so the outcome is the same.
+            factor = RADIUS / np.sqrt(squares) * INSIDE
+            points = points.copy()
+            points[far] = np.trunc(near * factor[:, None]).astype(np.int64)
+        return points
+
+    def decode(self, points: F64) -> F64:
+        """From steps of the ball to the columns' units; the points are first rounded to whole steps."""
+        whole = np.rint(points).astype(np.int64)
+        return np.array(
+            [
+                [float(c + s * self.radius * k / RADIUS) for k, c, s in zip(row, self.centre, self.scale, strict=True)]
+                for row in whole.tolist()
+            ]
+        ).reshape(len(whole), self.dimension)
+
+    @property
+    def unit(self) -> float:
+        """One step of the ball, in the unit that distances are measured in."""
+        return float(self.radius / RADIUS)
+
+
+def _middle(field: Field) -> Fraction:
+    return Fraction(0) if isinstance(field, Vector) else Fraction(field.lower + field.upper, 2) * field.step
+
+
+def _shortened(points: I64) -> I64:
+    """The same directions, small enough to be squared and summed in 64 bits."""
+    largest = np.abs(points).max(axis=1, initial=0)
+    # The bit length of the largest, from the exponent of its float: at most one too many.
+    shift = np.maximum(np.frexp(largest.astype(np.float64))[1] - FAR, 0)
+    return np.asarray(np.sign(points) * (np.abs(points) >> shift[:, None]))
+
+
+def _beyond(points: I64, radius: int) -> npt.NDArray[np.bool_]:
+    limited = np.clip(points, -2 * radius, 2 * radius)
+    return np.asarray(np.einsum("ij,ij->i", limited, limited) > radius * radius)
+
+
+def exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
+    """A list of declared numbers."""
+    if given is None:
+        return None
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        raise InputError(f"expected a list of numbers, got {given!r}", place=place)
+    return tuple(exact_number(part, place) for part in given)
+
+
+def named_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
+    """The columns as they were written."""
+    names = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, Sequence) else ()
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise InputError(
+            f"expected the name of a vector, or of one or more different numbers, got {columns!r}", place="columns"
+        )
+    return names
+
+
+def as_points(data: Any, columns: Sequence[str], dimension: int) -> F64:
+    """Points of the caller's own: an array (records by columns), a list of rows, or a mapping of columns."""
+    if isinstance(data, Mapping) or hasattr(data, "columns"):
+        missing = [name for name in columns if name not in data]
+        if missing:
+            raise InputError(
+                f"expected the columns {', '.join(columns)}, got none named {missing[0]!r}", place="columns"
+            )
+        parts = [np.asarray(data[name], dtype=np.float64) for name in columns]
+        points = parts[0] if parts[0].ndim == 2 else np.stack(parts, axis=1)
+    else:
+        try:
+            points = np.asarray(data, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"expected an array of numbers: {error}", place="points") from None
+    if points.ndim != 2 or points.shape[1] != dimension:
+        raise InputError(
+            f"expected points of {dimension} coordinates, got an array of shape {points.shape}", place="points"
+        )
+    if not np.isfinite(points).all():
+        row, column = np.argwhere(~np.isfinite(points))[0]
+        raise InputError(
+            f"expected finite numbers, got {points[row, column]}", place=f"row {row + 1}, coordinate {column + 1}"
+        )
+    return points

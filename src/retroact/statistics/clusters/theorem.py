@@ -1,0 +1,316 @@
+"""The algorithm of Theorem "kmeans" as the paper describes it, and of its corollary "kmedian": for reference.
+
+An **instance** projects the points at random to about log k dimensions and lays nested grids over them, from one cell
+that is everything down to the finest level, each cell cut in half along every axis. A cell of whatever level counts its
+records, sums their points (in the original space) and sums their squares. A release takes from each instance: greedy
+centres from the counts, pieces of space that are fine around these (`greedy`), a weighted search on the pieces, and,
+since every cluster is a union of pieces, its mean from their sums and its cost from their squares. The instance whose
+cost looks smallest is released. For k-median there is one instance, without projection and with counts only: a median
+is no function of sums.
+
+**Privacy.** A record is in one cell of every level, so it moves the counts of an instance by 1, its sums by at most
+sqrt(d) R in the first norm and R in the second, and its squares by R^2, each in levels + 1 regions. The budget is
+divided evenly over instances and over the three (`regions`). The paper runs its source with epsilon / 2, since
+neighbours are others there; here the sensitivity of the noise process is that for the paper's neighbours.
+**Retroactivity.** Projections and grids depend on the key alone (P1); which cells are looked at, and all that is made
+of them, depends on noisy counters of the round alone (P2). Without a horizon there are 16 instances from the beginning,
+enough for 2^16 releases, where the paper starts the i-th one in round 2^i: none has to be filled with survivors later.
+**Not as in the paper**, beside constants: directions have one length; regions are cells of a shifted grid, not balls of
+a net; there are at most 8 levels below the first unless more are asked for, and not log n; costs are corrected for
+centres that follow their own noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ...coins import Coins, integer_cells
+from ...errors import InputError
+from ..tally import Tally
+from .directions import LENGTH, independent, seed_of
+from .greedy import Cells, Groups, beside, greedy, refined, within
+from .hashed import inside
+from .regions import Family, Found, Kind, Reader, Sums, counters, moments
+from .search import Objective, search
+from .space import RADIUS
+
+I64 = npt.NDArray[np.int64]
+F64 = npt.NDArray[np.float64]
+U64 = npt.NDArray[np.uint64]
+
+# Without a horizon.
+INSTANCES = 16
+MOST_CENTRES, MOST_MEDIAN_DIMENSIONS = 128, 8
+# The paper has log n levels, so that moving all records within their finest cells costs next to nothing. Each takes its
+# part of the budget, though, and cells of the eighth are a 32nd of the radius wide, or a 64th.
+MOST_LEVELS = 8
+# The level of a cell is told by the first one of its word, which is below 2^63.
+WORD_BITS = 62
+SCALE_BITS = 12
+# What each instance has of the first three kinds, the next three, and so on.
+COUNTS, SQUARES, SUMS = range(3)
+# Greedy centres for each centre; a cell or a piece stands out from so many deviations of its count on.
+GREEDY, KEEP = 3, 3.0
+# Of each level, so many cells for each centre are opened, and at least as many as have so many cells in them.
+OPENED, LOOKED_AT = 4, 1 << 10
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What one instance would release."""
+
+    centres: F64
+    counts: F64
+    count_errors: F64
+    cost: float = 0.0
+    cost_error: float = 0.0
+    squares: float = 0.0
+
+
+class Theorem(Family):
+    """
+    >>> family = Theorem(10, 5, 6, None, 10_000, "means")
+    >>> family.width, family.levels, len(family.kinds), family.kinds[-1].name
+    (5, 8, 18, 'sums')
+    """
+
+    counts = COUNTS
+    loose = 1 / 5
+
+    def __init__(
+        self, dimension: int, k: int, instances: int, levels: int | None, expected: int, objective: Objective
+    ) -> None:
+        if k > MOST_CENTRES:
+            raise InputError(f"expected at most {MOST_CENTRES} centres in mode 'theorem', got {k}", place="k")
+        self.means = objective == "means"
+        if not self.means and dimension > MOST_MEDIAN_DIMENSIONS:
+            raise InputError(
+                f"expected at most {MOST_MEDIAN_DIMENSIONS} dimensions for k-median in mode 'theorem', got {dimension}:"
+                " a cell has 2^dimensions cells in it",
+                place="mode",
+            )
+        self.dimension, self.instances = dimension, instances if self.means else 1
+        self.width = min(dimension, (k - 1).bit_length() + 2) if self.means else dimension
+        # Projected points may be longer than before: beyond twice the radius they are clipped. The widest cell has room
+        # for the points and for a shift of the grid by as much.
+        self.reach = RADIUS if self.width == dimension else 2 * RADIUS
+        self.side_bits = self.reach.bit_length() + 1
+        most = min(WORD_BITS // self.width, self.side_bits)
+        if levels is not None and levels > most:
+            raise InputError(f"expected at most {most} levels for {self.width} axes, got {levels}", place="levels")
+        self.levels = levels or max(1, min((expected - 1).bit_length(), MOST_LEVELS, most))
+        self.kinds = self._kinds()
+
+    def _kinds(self) -> tuple[Kind, ...]:
+        regions, one, square = self.levels + 1, math.isqrt(self.dimension * RADIUS**2), RADIUS**2
+        if not self.means:
+            return (Kind("counts", regions, regions, 1.0),)
+        share = 1 / (3 * self.instances)
+        return (
+            Kind("counts", regions, regions, share),
+            Kind("squares", regions * square, regions * square**2, share),
+            Kind("sums", regions * one, regions * square, share, self.dimension),
+        ) * self.instances
+
+    @classmethod
+    def most_instances(cls, releases: int | None, objective: Objective) -> int:
+        """As many as make it likely that one of them is good, in all rounds.
+
+        >>> Theorem.most_instances(1000, "means"), Theorem.most_instances(1000, "medians")
+        (9, 1)
+        """
+        if objective == "medians":
+            return 1
+        return INSTANCES if releases is None else max(1, releases.bit_length() - 1)
+
+    @property
+    def text(self) -> str:
+        several = f"{self.instances} instances of " if self.instances > 1 else ""
+        projected = f", projected from {self.dimension}" if self.width < self.dimension else ""
+        return f"{several}a grid of {self.levels + 1} levels in {self.width} dimensions{projected}"
+
+    def notes(self, objective: Objective) -> tuple[str, ...]:
+        statement = 'Theorem "kmeans"' if self.means else 'corollary "kmedian"'
+        levels = f"{self.levels + 1} levels"
+        return (
+            f"the accuracy in {statement} is cited from its source, whose algorithm was reconstructed: privacy and "
+            "retroactivity are checked, the bound on the cost is not, and with few levels it does not apply",
+            f"the budget is divided over {self.instances} x 3 x {levels}: good centres take hundreds of thousands of "
+            "records, where other modes do with ten thousand"
+            if self.means
+            else f"the budget is divided over {levels}",
+        )
+
+    def error(self, deviations: F64, k: int) -> float:
+        """As if a cluster were all the cells in one. For k-median, a miscounted record is a radius away."""
+        return math.sqrt(2**self.width) * float(deviations[-1]) * (1 if self.means else RADIUS)
+
+    # Regions -------------------------------------------------------------------------------------------------------
+
+    def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
+        amounts = moments(points, weights) if self.means else weights[:, None]
+        if not len(points):
+            return Sums((Tally((np.zeros(0, dtype=np.uint64),), amounts),) * self.instances)
+        seeds = [seed_of(coins, f"theorem {i}") for i in range(self.instances)]
+        return Sums(Tally.of((self.words(points, seed),), amounts) for seed in seeds)
+
+    def words(self, points: I64, seed: bytes) -> U64:
+        """The finest cell of each point: a one, then a bit for each axis, level by level. No float decides it."""
+        offsets = self._projected(points, seed) + self.reach + _shift(seed, self.width, self.side_bits - 1)
+        axes = np.int64(1) << np.arange(self.width - 1, -1, -1, dtype=np.int64)
+        word = np.ones(len(points), dtype=np.int64)
+        for level in range(1, self.levels + 1):
+            word = word << self.width | (offsets >> (self.side_bits - level) & 1) @ axes
+        return word.astype(np.uint64)
+
+    def _projected(self, points: I64, seed: bytes) -> I64:
+        """Expected squared lengths are those of the points."""
+        if self.width == self.dimension:
+            return points
+        # Sums of integers below 2^53, exact in floats; then products below 2^56.
+        along = (points.astype(np.float64) @ independent(seed, self.width, self.dimension)).astype(np.int64)
+        scale = math.isqrt((self.dimension << 2 * SCALE_BITS) // self.width)
+        return np.clip(along * scale // (LENGTH << SCALE_BITS), -self.reach, self.reach - 1)
+
+    def coordinates(self, totals: Sums) -> dict[Hashable, int]:
+        out: dict[Hashable, int] = {}
+        for kind, finest in zip(range(0, 3 * self.instances, 3), totals, strict=True):
+            assert isinstance(finest, Tally)
+            if not len(finest):
+                continue
+            for below in range(self.levels + 1):
+                cells = Tally.of((finest.words[0] >> np.uint64(self.width * below),), finest.amounts)
+                out |= counters(kind + COUNTS, cells.words[0], cells.amounts[:, :1])
+                if self.means:
+                    out |= counters(kind + SQUARES, cells.words[0], cells.amounts[:, -1:])
+                    out |= counters(kind + SUMS, cells.words[0], cells.amounts[:, 1:-1])
+        return out
+
+    def _range(self, tally: Tally, words: U64, level: int | I64) -> tuple[I64, I64]:
+        """Where the finest cells within some cells are in a tally."""
+        below = np.asarray(self.width * (self.levels - level)).astype(np.uint64)
+        first, last = words << below, (words + np.uint64(1)) << below
+        return np.searchsorted(tally.words[0], first), np.searchsorted(tally.words[0], last)
+
+    # A release -----------------------------------------------------------------------------------------------------
+
+    def cluster(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> Found:
+        records, candidates = self.candidates(totals, reader, k, objective)
+        error = reader.deviation(COUNTS)
+        if not candidates:
+            return Found.nothing(self.dimension, records, error)
+        best = min(candidates, key=lambda candidate: candidate.cost)
+        whole = float(best.counts.sum())
+        part = max(records, 0.0) / whole
+        shown = best.centres, best.counts * part, best.count_errors * part, records, error
+        if objective == "medians":
+            return Found(*shown, None, None, None)
+        return Found(*shown, max(best.cost, 0.0), best.cost_error, math.sqrt(max(best.squares, 0.0) / whole))
+
+    def candidates(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> tuple[float, list[Candidate]]:
+        """The number of records as the first instance counts them, and what all those that see any would release."""
+        # Of the three kinds, in whatever instance.
+        noise = tuple(reader.deviation(kind) for kind in range(min(3, len(self.kinds))))
+        out, records = [], []
+        for instance, tally in enumerate(totals):
+            assert isinstance(tally, Tally)
+            cells = self._standing_out(tally, reader, instance, noise[COUNTS], k)
+            records.append(float(cells.counts[0]))
+            if records[-1] < _least(noise[COUNTS]):
+                continue
+            _, nearest = greedy(cells, 2 if objective == "means" else 1, GREEDY * k)
+            cells = refined(cells, nearest)
+            left = beside(cells.counts, cells.parents)
+            kept = left >= _least(noise[COUNTS], 1 + within(cells.parents))
+            found = search(cells.middles[kept], left[kept], k, objective, reader.coins)
+            labels = np.full(len(left), -1)
+            labels[kept] = found.labels
+            groups = Groups(labels, cells.parents, len(found.centres))
+            if objective == "means":
+                out.append(self._lifted(cells, groups, tally, reader, instance, noise))
+            else:
+                seed = seed_of(reader.names, f"theorem {instance}")
+                centres = inside(found.centres - self.reach - _shift(seed, self.width, self.side_bits - 1))
+                errors = np.sqrt(groups.noises) * noise[COUNTS]
+                out.append(Candidate(centres, groups.sums(cells.counts), errors))
+        return records[0], out
+
+    def _standing_out(self, tally: Tally, reader: Reader, instance: int, noise: float, k: int) -> Cells:
+        """The cell that is everything; then, level by level, a cell is opened if it would be seen even with its records
+        spread evenly over the cells in it, and those that stand out are kept. Of many the largest are opened."""
+        fan = 1 << self.width
+        most = max(OPENED * k, LOOKED_AT >> self.width)
+        halves = np.arange(fan)[:, None] >> np.arange(self.width - 1, -1, -1) & 1
+        words, corners = np.ones(1, dtype=np.uint64), np.zeros((1, self.width), dtype=np.int64)
+        counts = self._counts(tally, reader, instance, words, 0)
+        parts = [Cells(words, corners, np.array([1 << self.side_bits]), np.array([-1]), counts)]
+        before = 0
+        for level in range(1, self.levels + 1):
+            around = parts[-1]
+            largest = np.lexsort((around.words, -around.counts))[:most]
+            opened = np.sort(largest[around.counts[largest] >= _least(noise, fan)])
+            if not opened.size:
+                break
+            words = (around.words[opened, None] << np.uint64(self.width) | np.arange(fan, dtype=np.uint64)).ravel()
+            counts = self._counts(tally, reader, instance, words, level)
+            kept = np.flatnonzero(counts >= _least(noise))
+            parents = opened[kept >> self.width]
+            side = 1 << (self.side_bits - level)
+            corners = around.corners[parents] + halves[kept & (fan - 1)] * side
+            parts.append(Cells(words[kept], corners, np.full(len(kept), side), before + parents, counts[kept]))
+            before += len(around.words)
+        return Cells(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Cells)))
+
+    def _counts(self, tally: Tally, reader: Reader, instance: int, words: U64, level: int) -> F64:
+        first, last = self._range(tally, words, level)
+        return reader.read(3 * instance + COUNTS, words, (tally.below[last] - tally.below[first])[:, None])[:, 0]
+
+    def _lifted(
+        self, cells: Cells, groups: Groups, tally: Tally, reader: Reader, instance: int, noise: tuple[float, ...]
+    ) -> Candidate:
+        """In the original space: means from sums, and from squares what they cost."""
+        first, last = self._range(tally, cells.words, self.side_bits + 1 - np.frexp(cells.sides)[1].astype(np.int64))
+        below = np.vstack([np.zeros((1, self.dimension + 1), dtype=np.int64), np.cumsum(tally.amounts[:, 1:], axis=0)])
+        exact = below[last] - below[first]
+        counts = groups.sums(cells.counts)
+        sums = groups.sums(reader.read(3 * instance + SUMS, cells.words, exact[:, :-1]))
+        squares = groups.sums(reader.read(3 * instance + SQUARES, cells.words, exact[:, -1:]))[:, 0]
+        variances = [deviation**2 * groups.noises for deviation in noise]
+        means = sums / np.maximum(counts, 1.0)[:, None]
+        centres = inside(means)
+        lengths = (centres**2).sum(axis=1)
+        # The centres follow the noise of the sums they came from: that much of what they save is not real.
+        pulled = np.sqrt(lengths / np.maximum((means**2).sum(axis=1), 1e-300))
+        optimism = 2 * self.dimension * pulled * variances[SUMS] / np.maximum(counts, 1.0)
+        costs = squares - 2 * (sums * centres).sum(axis=1) + counts * lengths + optimism
+        variance = variances[SQUARES] + 4 * lengths * variances[SUMS] + lengths**2 * variances[COUNTS]
+        # As if what does not stand out were like the rest, so that no instance looks good because it sees little.
+        part = float(cells.counts[0]) / float(counts.sum())
+        return Candidate(
+            centres,
+            counts,
+            np.sqrt(variances[COUNTS]),
+            float(costs.sum()) * part,
+            math.sqrt(float(variance.sum())) * part,
+            float(squares.sum()),
+        )
+
+
+def _least(noise: float, counters: int | I64 = 1) -> F64:
+    """What stands out from the noise of so many counts together, and rounds to a record at least."""
+    return np.maximum(KEEP * noise * np.sqrt(counters), 0.5)
+
+
+@lru_cache(maxsize=256)
+def _shift(seed: bytes, width: int, bits: int) -> I64:
+    """Of a grid along each axis, below 2^bits."""
+    high, _ = Coins(seed).branch("shift").words([0], [0], integer_cells(width)).block(0)
+    shift = np.asarray(high[0] >> np.uint64(64 - bits)).astype(np.int64)
+    shift.flags.writeable = False
+    return shift
