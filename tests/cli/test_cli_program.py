@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,9 @@ def test_a_reader_that_leaves_is_no_error(folder: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_interrupted(folder: Path) -> None:
     command = [*PROGRAM, "run", "-", "--spec", "shop.toml", "--out", "out"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    # A shell that runs the tests in the background would have them ignore interrupts, and so their children.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heed)
     assert process.stdin is not None
     assert process.stderr is not None
     process.stdin.write(lines(add(), CLOSE).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from cluster_readers import Shown
 
 import retroact as ra
 from retroact.coins import Coins, integer_cells
@@ -18,8 +20,8 @@ from retroact.ledger.model import Update, surviving
 from retroact.statistics.clusters.directions import LENGTH, independent, orthogonal
 from retroact.statistics.clusters.grid import Grid
 from retroact.statistics.clusters.hashed import Hashed
-from retroact.statistics.clusters.regions import Family
-from retroact.statistics.clusters.search import search
+from retroact.statistics.clusters.regions import FINE, Family, Reader
+from retroact.statistics.clusters.search import Objective, search
 from retroact.statistics.clusters.smoothing import smoothed
 from retroact.statistics.clusters.space import RADIUS, Space
 from retroact.testing import CheckFailedError, Shape, check_statistic, check_twin, uniting_pairs, values_of
@@ -191,6 +193,43 @@ def test_every_kind_has_the_noise_that_its_share_asks_for(
     assert (both[:, 0] == noise.sample(7, integer_cells(10))[0][:, 2]).all()
 
 
+@pytest.mark.parametrize(("statistic", "schema"), [(ra.KMeans(["x", "y"], 2, 2), PLANE), (ra.KMeans("p", 2), FOUR)])
+def test_no_two_counters_share_their_noise(statistic: ra.KMeans, schema: dict[str, ra.schema.Field]) -> None:
+    """Kinds, regions and coordinates: all have noise of their own, and the same again when read again."""
+    spec = ra.Specification(schema, {"c": statistic}, epsilon=0.1, delta=1e-6, horizon=15)
+    layout = spec.statistics["c"].layout(spec.schema)
+    reader = Reader(spec.mechanism("c", COINS), 7)
+    regions, nothing = np.arange(64, dtype=np.uint64), np.zeros((64, 3), dtype=np.int64)
+    tables = [reader.read(kind, regions, nothing) / reader.deviation(kind) for kind in range(layout.size)]
+    columns = np.array([table[:, coordinate] for table in tables for coordinate in range(3)])
+    assert np.abs(np.corrcoef(columns) - np.eye(len(columns))).max() < 0.6
+    assert (reader.read(1, regions[5:7], nothing[:2]) / reader.deviation(1) == tables[1][5:7]).all()
+    rows = np.concatenate(tables, axis=1)
+    assert np.abs(np.corrcoef(rows[:, :15]) - np.eye(64)).max() < 0.99
+
+
+def test_conditions_choose_the_records() -> None:
+    every = mixture(np.array([[0.5, 0.1], [-0.5, 0.1]]), 500).round(2)
+    right = every[every[:, 0] >= 0]
+    schema = {"x": ra.Number(-1, 1, step=0.01), "y": ra.Number(-1, 1, step=0.01)}
+    statistics = {"c": ra.KMeans(["x", "y"], 2, where={"x": {"min": 0}})}
+    out = []
+    for points in (every, right):
+        one = ra.Stream(schema, statistics, epsilon=9.0, delta=1e-6, horizon=7, key=ra.Key.for_testing(1))
+        one.add({"x": points[:, 0], "y": points[:, 1]})
+        out.append(one.close_round().encode())
+    assert out[0] == out[1]
+
+
+@pytest.mark.parametrize("dimension", [1, 3])
+def test_distances_are_exact(dimension: int) -> None:
+    schema = ra.Schema({"p": ra.Vector(dimension, radius=1, step=2**-16, clip=True)})
+    points = ball(2000, dimension)
+    rows = schema.encode({"p": points / RADIUS})[0]
+    found = ra.Distances("p", radius=1).offsets(rows, schema)
+    assert found.tolist() == [math.isqrt(sum(k * k for k in point)) for point in points.tolist()]
+
+
 def test_the_names_of_coins_cover_the_geometry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retuned code must not use the noise of an earlier version at another scale."""
 
@@ -238,7 +277,7 @@ CHECKED = [
 
 @pytest.mark.parametrize(("statistic", "schema"), CHECKED, ids=lambda v: getattr(v, "kind", ""))
 def test_private_and_retroactive(statistic: ra.KMeans, schema: dict[str, ra.schema.Field]) -> None:
-    check_statistic(statistic, schema, epsilon=100.0, pairs=5, draws=500, updates=6)
+    check_statistic(statistic, schema, epsilon=100.0, pairs=3, draws=400, updates=6)
 
 
 OPTIONS = [
@@ -331,6 +370,36 @@ def test_replaying_survivors_step_by_step_is_not_retroactive() -> None:
     assert check_twin(lambda key: Restarting(key, replay=False), pairs) > 0
     with pytest.raises(CheckFailedError, match="twin check"):
         check_twin(lambda key: Restarting(key, replay=True), pairs)
+
+
+# What a release sees --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("objective", ["means", "medians"])
+@pytest.mark.parametrize("family", [Grid(2, 3), Grid(3, 2), Hashed(4, 6), Hashed(31, 4)], ids=lambda f: f.text[:30])
+def test_a_release_is_a_function_of_noisy_counters(family: Family, objective: Objective) -> None:
+    """With the same counters shown, other exact ones make no difference: neither to what is released nor to which
+    regions are looked at."""
+    centres = np.vstack([np.eye(family.dimension)[:2], -np.eye(family.dimension)[:1]]) * 0.7
+    points = (mixture(centres, 300) * RADIUS).astype(np.int64)
+    weights = np.ones(len(points), dtype=np.int64)
+    totals = family.gather(points, weights, COINS)
+    others = [
+        family.gather(points[:5], weights[:5], COINS),
+        family.gather(-points, 7 * weights, COINS),
+        totals - totals,
+    ]
+    noise = [kind.unit / FINE for kind in family.kinds]
+    readers = [Shown(family, totals, COINS, noise) for _ in range(4)]
+    wanted, *found = (
+        family.cluster(exact, reader, 3, objective) for exact, reader in zip([totals, *others], readers, strict=True)
+    )
+    assert len(wanted.centres) == 3
+    for other, reader in zip(found, readers[1:], strict=True):
+        assert reader.looked_at == readers[0].looked_at
+        for name in ("centres", "weights", "weight_errors"):
+            assert np.array_equal(getattr(other, name), getattr(wanted, name))
+        assert (other.cost, other.cost_error, other.length) == (wanted.cost, wanted.cost_error, wanted.length)
 
 
 # A release ------------------------------------------------------------------------------------------------------------
@@ -462,7 +531,7 @@ def test_from_a_file() -> None:
     }
     specification = ra.Specification.from_dict(data)
     assert repr(specification.statistics["places"]) == (
-        "KMeans(columns=['x', 'y'], k=3, radius='5', clip=True, levels=2)"
+        "KMeans(columns=['x', 'y'], radius='5', k=3, clip=True, levels=2)"
     )
     del data["statistics"]["places"]["k"]  # type: ignore[attr-defined]
     with pytest.raises(ra.InputError, match=r"expected k.*statistics\.places\.k"):

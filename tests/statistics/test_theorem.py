@@ -7,6 +7,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from cluster_readers import Shown
 
 import retroact as ra
 from retroact.coins import Coins
@@ -14,7 +15,7 @@ from retroact.errors import InputError
 from retroact.ledger.model import Add, Delete
 from retroact.statistics.clusters.directions import LENGTH, independent, seed_of
 from retroact.statistics.clusters.greedy import FINE, NEAR, Cells, Groups, beside, greedy, refined, within
-from retroact.statistics.clusters.regions import Reader, Sums
+from retroact.statistics.clusters.regions import Sums
 from retroact.statistics.clusters.space import RADIUS
 from retroact.statistics.clusters.theorem import COUNTS, SUMS, Theorem, _shift
 from retroact.statistics.tally import Tally
@@ -56,29 +57,6 @@ def stream_of(statistic, *, dimension=None, seed=1, horizon=8, **budget):
     schema = PLANE if dimension is None else {"p": ra.Vector(dimension, radius=1, step=2**-16)}
     spec = ra.Specification(schema, {"c": statistic}, horizon=horizon, **{**PLENTY, **budget})
     return ra.Stream.from_specification(spec, key=ra.Key.for_testing(seed))
-
-
-class Shown(Reader):
-    """A reader that shows the counters of some totals, with noise by name on, whatever the exact ones are."""
-
-    def __init__(self, family, totals, deviations=(1.0, 1.0, 1.0), seed=0):
-        self.counts, self.denominator, self.looked_at = [], 1, []
-        self._known = family.coordinates(totals)
-        self._deviations, self._seed = deviations, seed
-
-    coins, names = COINS.branch("search"), COINS
-
-    def read(self, kind, regions, exact):
-        self.looked_at.append((kind, regions.tolist()))
-        out = np.zeros(exact.shape)
-        for i, region in enumerate(regions.tolist()):
-            for j in range(exact.shape[1]):
-                noise = Random(f"{self._seed} {kind} {region} {j}").gauss(0, self._deviations[kind % 3])
-                out[i, j] = self._known.get(((region, j), kind), 0) + noise
-        return out
-
-    def deviation(self, kind):
-        return self._deviations[kind % 3]
 
 
 # Regions -------------------------------------------------------------------------------------------------------------
@@ -265,7 +243,7 @@ def test_a_release_is_a_function_of_noisy_counters(dimension, objective):
     weights = np.ones(len(points), dtype=np.int64)
     totals = own.gather(points, weights, COINS)
     others = [own.gather(points[:5], weights[:5], COINS), own.gather(-points, 7 * weights, COINS), totals - totals]
-    readers = [Shown(own, totals) for _ in range(4)]
+    readers = [Shown(own, totals, COINS) for _ in range(4)]
     wanted, *found = (
         own.cluster(exact, reader, 3, objective) for exact, reader in zip([totals, *others], readers, strict=True)
     )
@@ -283,7 +261,7 @@ def test_the_instance_with_the_smallest_cost_is_released():
         own = family(6, 3, instances=3, levels=4)
         points = (clusters(6, corners_of(6, 5), 200, seed=seed) * RADIUS).astype(np.int64)
         totals = own.gather(points, np.ones(len(points), dtype=np.int64), Coins(bytes([seed]) * 32))
-        reader = Shown(own, totals, (2.0, 2.0 * RADIUS**2, 2.0 * RADIUS))
+        reader = Shown(own, totals, COINS, (2.0, 2.0 * RADIUS**2, 2.0 * RADIUS))
         records, candidates = own.candidates(totals, reader, 3, "means")
         found = own.cluster(totals, reader, 3, "means")
         best = int(np.argmin([candidate.cost for candidate in candidates]))
@@ -299,7 +277,7 @@ def test_cost_and_its_error():
     own = family(3, 2, instances=1, levels=5)
     points = (clusters(3, corners_of(3, 2), 500) * RADIUS).astype(np.int64)
     totals = own.gather(points, np.ones(len(points), dtype=np.int64), COINS)
-    found = own.cluster(totals, Shown(own, totals, (1e-9, 1e-9, 1e-9)), 2, "means")
+    found = own.cluster(totals, Shown(own, totals, COINS, (1e-9, 1e-9, 1e-9)), 2, "means")
     squares = ((points[:, None] - found.centres) ** 2).sum(axis=2).min(axis=1).sum()
     assert found.cost == pytest.approx(squares, rel=1e-6)
     assert found.length == pytest.approx(math.sqrt((points**2).sum(axis=1).mean()), rel=1e-6)
@@ -308,7 +286,7 @@ def test_cost_and_its_error():
     own = family(3, 2, instances=1, levels=2)
     totals = own.gather(points, np.ones(len(points), dtype=np.int64), COINS)
     many = [
-        own.cluster(totals, Shown(own, totals, (2.0, 2.0 * RADIUS**2, 2.0 * RADIUS), seed), 2, "means")
+        own.cluster(totals, Shown(own, totals, COINS, (2.0, 2.0 * RADIUS**2, 2.0 * RADIUS), seed), 2, "means")
         for seed in range(150)
     ]
     truth = [((points[:, None] - one.centres) ** 2).sum(axis=2).min(axis=1).sum() for one in many]
@@ -321,7 +299,7 @@ def test_cost_and_its_error():
 def test_nothing_stands_out():
     own = family(2, 3)
     nothing = Sums(Tally.of((np.zeros(0, dtype=np.uint64),), np.zeros((0, 4), dtype=np.int64)) for _ in range(2))
-    found = own.cluster(nothing, Shown(own, nothing), 3, "means")
+    found = own.cluster(nothing, Shown(own, nothing, COINS), 3, "means")
     assert found.centres.tolist() == [[0, 0]]
     assert found.cost is None
     stream = stream_of(ra.KMeans(["x", "y"], 3, 1.5, mode="theorem"), epsilon=0.1)
@@ -470,7 +448,7 @@ def test_the_finest_levels_fit_their_words():
     own = family(2, 2, instances=1, levels=18)
     points = in_ball(np.random.default_rng(1), 50, 2)
     totals = own.gather(points, np.ones(50, dtype=np.int64), COINS)
-    found = own.cluster(totals, Shown(own, totals, (1e-6, 1e-6, 1e-6)), 2, "means")
+    found = own.cluster(totals, Shown(own, totals, COINS, (1e-6, 1e-6, 1e-6)), 2, "means")
     assert found.weights.sum() == pytest.approx(50)
     assert found.records == pytest.approx(50)
 

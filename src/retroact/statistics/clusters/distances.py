@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from ...schema import Field, Number, Rows, Schema
 from ...schema.exact import exact_text
-from ...schema.numbers import exact_number
 from ..quantiles import Quantiles
-from .space import RADIUS, Space, exact_numbers, named_columns
+from .space import RADIUS, Ball
 
 
 class Distances(Quantiles):
@@ -29,7 +28,7 @@ class Distances(Quantiles):
     part in that choice, as far as the private quantile let them.
 
     >>> Distances(["x", "y"], [0.5, 0.99], radius=1000)
-    Distances(columns=['x', 'y'], probabilities=[0.5, 0.99], radius='1000')
+    Distances(columns=['x', 'y'], radius='1000', probabilities=[0.5, 0.99])
     """
 
     kind: ClassVar[str] = "distances"
@@ -44,37 +43,22 @@ class Distances(Quantiles):
         scale: Sequence[object] | None = None,
         **options: Any,
     ) -> None:
-        self.columns = named_columns(columns)
-        super().__init__(", ".join(self.columns), probabilities, **options)
-        self.radius = None if radius is None else exact_number(radius, "radius")
-        self.centre, self.scales = exact_numbers(centre, "centre"), exact_numbers(scale, "scale")
-        self._latest: tuple[Schema, Space, Field] | None = None
+        self.ball = Ball(columns, radius, centre, scale)
+        super().__init__(", ".join(self.ball.columns), probabilities, **options)
 
     def arguments(self) -> dict[str, Any]:
-        own = {
-            "radius": None if self.radius is None else exact_text(self.radius),
-            "centre": None if self.centre is None else [exact_text(part) for part in self.centre],
-            "scale": None if self.scales is None else [exact_text(part) for part in self.scales],
-        }
         inner = {key: value for key, value in super().arguments().items() if key != "field"}
-        return {"columns": list(self.columns), **inner, **{key: v for key, v in own.items() if v is not None}}
+        return self.ball.arguments() | inner
+
+    def geometry(self, schema: Schema) -> dict[str, Any]:
+        return {"steps": RADIUS}
 
     def scale(self, schema: Schema) -> Field:
-        return self._space(schema)[1]
+        radius = self.ball.space(schema).radius
+        return Number(0, exact_text(radius), step=exact_text(radius / RADIUS))
 
     def offsets(self, rows: Rows, schema: Schema) -> npt.NDArray[np.uint64]:
-        points = self._space(schema)[0].points(rows)
+        points = self.ball.space(schema).points(rows)
         squares = np.einsum("ij,ij->i", points, points)
-        # The float root is off by less than one.
-        root = np.sqrt(squares.astype(np.float64)).astype(np.int64)
-        root -= root * root > squares
-        root += (root + 1) * (root + 1) <= squares
-        return np.asarray(root, dtype=np.uint64)
-
-    def _space(self, schema: Schema) -> tuple[Space, Field]:
-        known = self._latest
-        if known is None or known[0] is not schema:
-            space = Space(schema, self.columns, radius=self.radius, centre=self.centre, scale=self.scales)
-            field = Number(0, exact_text(space.radius), step=exact_text(space.radius / RADIUS))
-            known = self._latest = schema, space, field
-        return known[1:]
+        # Rounded correctly, the root of a number below 2^52 never reaches a whole number that it is below.
+        return np.asarray(np.sqrt(squares.astype(np.float64)), dtype=np.uint64)

@@ -16,7 +16,6 @@ from ...noise import Mechanism, Oblivious
 from ...noise.process import some_rounds
 from ...schema import Rows, Schema
 from ...schema.exact import exact_text
-from ...schema.numbers import exact_number
 from ..noisy import Answer, Published
 from ..statistic import I64, Layout, Setting, Statistic, Totals, count
 from .centres import Centres
@@ -24,7 +23,7 @@ from .grid import Grid
 from .hashed import KEEP, MOST_BITS, Hashed
 from .regions import Family, Found, Reader
 from .search import Objective
-from .space import RADIUS, Space, exact_numbers, named_columns
+from .space import RADIUS, Ball, Space
 from .theorem import Theorem
 
 Mode = Literal["grid", "hash", "theorem"]
@@ -56,7 +55,7 @@ class KMeans(Statistic):
     it, for reference. ``levels`` and ``bits`` say how fine the regions of a grid and of a hash are.
 
     >>> KMeans(["x", "y"], 5, 10)
-    KMeans(columns=['x', 'y'], k=5, radius='10')
+    KMeans(columns=['x', 'y'], radius='10', k=5)
     """
 
     kind: ClassVar[str] = "kmeans"
@@ -78,9 +77,7 @@ class KMeans(Statistic):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.columns, self.k = named_columns(columns), count(k, "k")
-        self.radius = None if radius is None else exact_number(radius, "radius")
-        self.centre, self.scale = exact_numbers(centre, "centre"), exact_numbers(scale, "scale")
+        self.ball, self.k = Ball(columns, radius, centre, scale), count(k, "k")
         if not isinstance(clip, bool):
             raise InputError(f"expected true or false, got {clip!r}", place="clip")
         self.clip, self.expected = clip, count(expected, "expected")
@@ -90,7 +87,7 @@ class KMeans(Statistic):
         self.levels = None if levels is None else count(levels, "levels")
         self.bits = None if bits is None else count(bits, "bits")
         self.instances = 1
-        self._latest: tuple[Schema, Space, Family] | None = None
+        self._latest: tuple[int, Family] | None = None
 
     def geometry(self, schema: Schema) -> dict[str, Any]:
         family = self._regions(schema)[1]
@@ -100,11 +97,7 @@ class KMeans(Statistic):
 
     def arguments(self) -> dict[str, Any]:
         own = {
-            "columns": list(self.columns),
             "k": self.k,
-            "radius": None if self.radius is None else exact_text(self.radius),
-            "centre": None if self.centre is None else [exact_text(part) for part in self.centre],
-            "scale": None if self.scale is None else [exact_text(part) for part in self.scale],
             "clip": self.clip or None,
             "expected": self.expected if self.expected != EXPECTED else None,
             "mode": self.mode,
@@ -112,7 +105,7 @@ class KMeans(Statistic):
             "bits": self.bits,
             "instances": self.instances if self.instances > 1 else None,
         }
-        return {key: value for key, value in own.items() if value is not None}
+        return self.ball.arguments() | {key: value for key, value in own.items() if value is not None}
 
     # Its regions ---------------------------------------------------------------------------------------------------
 
@@ -131,12 +124,11 @@ class KMeans(Statistic):
         return mine
 
     def _regions(self, schema: Schema) -> tuple[Space, Family]:
+        space = self.ball.space(schema)
         known = self._latest
-        if known is None or known[0] is not schema:
-            space = Space(schema, self.columns, radius=self.radius, centre=self.centre, scale=self.scale)
-            # One reference: other threads may ask for other schemas.
-            known = self._latest = schema, space, self._family(space.dimension)
-        return known[1:]
+        if known is None or known[0] != space.dimension:
+            known = self._latest = space.dimension, self._family(space.dimension)
+        return space, known[1]
 
     def _family(self, dimension: int) -> Family:
         mode = self.mode or ("grid" if dimension <= GRID_DIMENSIONS else "hash")
@@ -182,7 +174,7 @@ class KMeans(Statistic):
             raise InputError(
                 f"expected a point within {exact_text(space.radius)} of the centre, got one beyond it: declare a "
                 "larger radius, or clip=True",
-                place=f"{', '.join(self.columns)}, row {int(numbers[outside[0]]) + 1}",
+                place=f"{', '.join(self.ball.columns)}, row {int(numbers[outside[0]]) + 1}",
             )
 
     def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
@@ -210,7 +202,7 @@ class KMeans(Statistic):
         return Centres(
             space.decode(found.centres[order]),
             rounded(found.weights[order]),
-            columns=self.columns,
+            columns=self.ball.columns,
             weight_errors=rounded(found.weight_errors[order]),
             records=found.records,
             cost=float(rounded(found.cost * unit)) if means and found.cost is not None else None,

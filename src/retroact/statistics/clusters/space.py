@@ -165,6 +165,43 @@ class Space:
         return float(self.radius / RADIUS)
 
 
+class Ball:
+    """What is declared of a space before there is a schema.
+
+    >>> Ball(["x", "y"], 10, None, [1, 2]).arguments()
+    {'columns': ['x', 'y'], 'radius': '10', 'scale': ['1', '2']}
+    """
+
+    def __init__(
+        self,
+        columns: str | Sequence[str],
+        radius: object,
+        centre: Sequence[object] | None,
+        scale: Sequence[object] | None,
+    ) -> None:
+        self.columns = _named_columns(columns)
+        self.radius = None if radius is None else exact_number(radius, "radius")
+        self.centre, self.scale = _exact_numbers(centre, "centre"), _exact_numbers(scale, "scale")
+        self._latest: tuple[Schema, Space] | None = None
+
+    def space(self, schema: Schema) -> Space:
+        """The latest is kept, in one reference: other threads may ask for other schemas."""
+        known = self._latest
+        if known is None or known[0] is not schema:
+            space = Space(schema, self.columns, radius=self.radius, centre=self.centre, scale=self.scale)
+            known = self._latest = schema, space
+        return known[1]
+
+    def arguments(self) -> dict[str, Any]:
+        own = {
+            "columns": list(self.columns),
+            "radius": None if self.radius is None else exact_text(self.radius),
+            "centre": None if self.centre is None else [exact_text(part) for part in self.centre],
+            "scale": None if self.scale is None else [exact_text(part) for part in self.scale],
+        }
+        return {key: value for key, value in own.items() if value is not None}
+
+
 def _middle(field: Field) -> Fraction:
     return Fraction(0) if isinstance(field, Vector) else Fraction(field.lower + field.upper, 2) * field.step
 
@@ -182,7 +219,7 @@ def _beyond(points: I64, radius: int) -> npt.NDArray[np.bool_]:
     return np.asarray(np.einsum("ij,ij->i", limited, limited) > radius * radius)
 
 
-def exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
+def _exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
     """A list of declared numbers."""
     if given is None:
         return None
@@ -191,7 +228,7 @@ def exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
     return tuple(exact_number(part, place) for part in given)
 
 
-def named_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
+def _named_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
     """The columns as they were written."""
     names = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, Sequence) else ()
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
