@@ -31,7 +31,7 @@ RECORDS, COUNTS = 0.02, 0.7
 LOOSE = 1 / 25
 # In deviations of the noise: a cell of the first level is kept from here on, a finer one, and what is left over; a
 # cell is opened when it would stand out even if its records were spread evenly over the cells in it.
-KEEP, KEEP_BELOW, REST, OPEN = 3.0, 1.0, 2.0, 3.0
+KEEP, KEEP_BELOW, REST, OPEN = 3.0, 2.0, 2.0, 3.0
 
 
 @dataclass(frozen=True)
