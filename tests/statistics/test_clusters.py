@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import subprocess
@@ -16,6 +17,7 @@ from cluster_readers import Shown
 
 import retroact as ra
 from retroact.coins import Coins, integer_cells
+from retroact.errors import VerificationError
 from retroact.ledger.model import Update, surviving
 from retroact.statistics.clusters.directions import LENGTH, independent, orthogonal
 from retroact.statistics.clusters.grid import Grid
@@ -27,6 +29,7 @@ from retroact.statistics.clusters.space import RADIUS, Space
 from retroact.testing import CheckFailedError, Shape, check_statistic, check_twin, uniting_pairs, values_of
 
 COINS = Coins(bytes(32))
+COUNTED = "00a31113ea87fe2f0359c44b34e6c37246f665ccdd65885348150e3d3ff06dea"
 PLANE = {"x": ra.Number(-1, 1, step=0.25), "y": ra.Number(-1, 1, step=0.25)}
 FOUR = {"p": ra.Vector(4, radius=1, step=0.25, clip=True)}
 
@@ -242,6 +245,33 @@ def test_the_names_of_coins_cover_the_geometry(monkeypatch: pytest.MonkeyPatch) 
     assert digest() != before
 
 
+def test_the_exact_counters_of_a_key_stay_what_they_are() -> None:
+    """Integers by name, the same on every machine: a change here is a change of the names of coins or of regions."""
+    digest = hashlib.sha256()
+    statistics = {
+        "grid": ra.KMeans(["x", "y"], 3, 2),
+        "hash": ra.KMeans("p", 3),
+        "finder": ra.KMedian("q", 3),
+        "theorem": ra.KMeans("p", 3, mode="theorem", levels=3),
+        "distances": ra.Distances("p", [0.5]),
+    }
+    one = ra.Stream(
+        PLANE | FOUR | {"q": ra.Vector(30, radius=1, step=0.25, clip=True)},
+        statistics,
+        epsilon=100.0,
+        delta=1e-6,
+        horizon=7,
+        key=ra.Key.for_testing(1),
+    )
+    random = np.random.default_rng(1)
+    for _ in range(3):
+        points = random.integers(-2, 3, (100, 36)) / 4
+        one.add({"x": points[:, 0], "y": points[:, 1], "p": points[:, 2:6], "q": points[:, 6:]})
+        for release in one.close_round().values():
+            digest.update(repr((release.numerators, release.denominator)).encode())
+    assert digest.hexdigest() == COUNTED
+
+
 def test_other_threads_of_linear_algebra_publish_the_same_bytes() -> None:
     program = (
         "import numpy as np, retroact as ra\n"
@@ -268,7 +298,7 @@ def test_other_threads_of_linear_algebra_publish_the_same_bytes() -> None:
 
 CHECKED = [
     (ra.KMeans(["x", "y"], 2, 1, clip=True), PLANE),
-    (ra.KMedian(["x", "y"], 2, 2, levels=2, where={"x": {"min": 0}}), PLANE),
+    (ra.KMedian(["x", "y"], 2, 2, levels=2, centre=[0.25, 0], scale=[1, 2], where={"x": {"min": 0}}), PLANE),
     (ra.KMeans("p", 2), FOUR),
     (ra.KMedian("p", 2, 0.5, bits=3, clip=True), FOUR),
     (ra.Distances(["x", "y"], [0.5], radius=1), PLANE),
@@ -278,6 +308,18 @@ CHECKED = [
 @pytest.mark.parametrize(("statistic", "schema"), CHECKED, ids=lambda v: getattr(v, "kind", ""))
 def test_private_and_retroactive(statistic: ra.KMeans, schema: dict[str, ra.schema.Field]) -> None:
     check_statistic(statistic, schema, epsilon=100.0, pairs=3, draws=400, updates=6)
+
+
+def test_the_checks_see_that_noise_is_left_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regions depend on the key, so other keys give other answers even without any noise."""
+
+    def exact_numbers(self: Reader, kind: int, regions: np.ndarray, exact: np.ndarray) -> np.ndarray:
+        self.counts += exact.ravel().tolist() if exact.shape[1] == 1 else []
+        return exact.astype(float)
+
+    monkeypatch.setattr(Reader, "read", exact_numbers)
+    with pytest.raises(VerificationError, match="the same without any"):
+        check_statistic(ra.KMeans("p", 2), FOUR, epsilon=100.0, deltas=(1e-6,), horizons=(8,), pairs=2, draws=0)
 
 
 OPTIONS = [

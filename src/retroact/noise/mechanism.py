@@ -117,7 +117,8 @@ class Mechanism:
         """Integer noise for every coordinate (or the chosen ones) of every named cell, cells by coordinates, and the
         denominator it is over. Nothing is kept: noise is drawn by name whenever it is needed."""
         terms = self.process.at(round)
-        columns = {coordinate: column for column, coordinate in enumerate(chosen or range(self.size))}
+        places = enumerate(range(self.size) if chosen is None else chosen)
+        columns = {coordinate: column for column, coordinate in places}
         if self._by_coordinate is None:
             self._by_coordinate = [self.coins.branch("coordinate", i) for i in range(self.size)]
         out: Integers = np.zeros((len(cells), len(columns)), dtype=np.int64)

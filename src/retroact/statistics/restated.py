@@ -68,10 +68,13 @@ class Restated(Around):
         return {key: value for key, value in own.items() if value is not None}
 
     def settled(self, setting: Setting) -> Statistic:
-        """What each lag is given may be less than the whole."""
+        """By what each lag is given."""
         shared = self._choose(setting, self.of.process(setting)) == "rectangle"
-        part = setting.share if shared else Share(setting.share.kind, setting.share.amount / len(self.lags))
-        return super().settled(replace(setting, share=part))
+        return super().settled(replace(setting, share=self.each(setting.share, shared)))
+
+    def each(self, share: Share, shared: bool) -> Share:
+        """What a lag is given: all of it where one noise serves them all, an equal part otherwise."""
+        return share if shared else Share(share.kind, share.amount / len(self.lags))
 
     def views(self, setting: Setting) -> tuple[View, ...]:
         return tuple(View(window=setting.window, lag=lag) for lag in self.lags)
@@ -147,11 +150,9 @@ class Lagged(Mechanism):
 
     def __init__(self, restated: Restated, setting: Setting, process: Process, coins: Coins) -> None:
         self.shared = isinstance(process, Crossed)
-        share, count = setting.share, len(restated.lags)
-        if not self.shared:
-            share = Share(share.kind, share.amount / count)
+        share = restated.each(setting.share, self.shared)
         # A threshold may fail in any lag.
-        self.setting = replace(setting, share=share, failure=setting.failure / count)
+        self.setting = replace(setting, share=share, failure=setting.failure / len(restated.lags))
         self.parts = []
         for copy, lag in enumerate(restated.lags):
             part: Process = Apart(process, copy)

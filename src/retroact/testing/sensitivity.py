@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from copy import copy
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -15,10 +16,11 @@ from ..ledger.model import Add, Delete, Point, Sequence, trajectory
 from ..noise import Mechanism, Oblivious
 from ..schema import Rows
 from ..statistics import Linear
+from ..statistics.restated import Lagged
 from ..statistics.statistic import Totals
 from ..stream import Specification
 from .algorithm import StreamAlgorithm
-from .histories import Shape, history, neighbouring_pairs, values_of
+from .histories import Shape, crowded, history, neighbouring_pairs, values_of
 
 Coordinates = list[dict[Hashable, int]]
 
@@ -52,6 +54,40 @@ def check_oblivious(spec: Specification, random: Random, *, pairs: int = 10) -> 
         sequence = history(shape, random)
         if _noise(spec, sequence) != expected:
             raise VerificationError(f"oblivious noise: it depends on the data\n  {sequence}")
+    _check_shown(spec, crowded(nothing, shape))
+
+
+def _check_shown(spec: Specification, sequence: Sequence) -> None:
+    """Where not every coordinate is released, releases still differ from those of the same totals without noise."""
+    for name, statistic in spec.statistics.items():
+        if isinstance(statistic, Linear):
+            continue
+        noise = spec.mechanism(name, Key.for_testing(1).coins("stream"))
+        quiet, setting = _silenced(noise), spec.settings[name]
+        for index, exact in enumerate(true_totals(spec, name, sequence, noise.coins), 1):
+            one, other = (statistic.release(exact, n, index, index * statistic.every, setting) for n in (noise, quiet))
+            if (one.numerators, one.denominator) != (other.numerators, other.denominator):
+                break
+        else:
+            raise VerificationError(f"oblivious noise: the releases of {name} are the same without any")
+
+
+def _silenced(noise: Mechanism) -> Mechanism:
+    """The same mechanism, with zeros for its samples."""
+    quiet = copy(noise)
+
+    def without(sample: Callable[..., tuple[Any, int]]) -> Callable[..., tuple[Any, int]]:
+        def silent(*arguments: Any) -> tuple[Any, int]:
+            drawn, denominator = sample(*arguments)
+            return drawn * 0, denominator
+
+        return silent
+
+    for name in ("sample", "draw"):
+        setattr(quiet, name, without(getattr(noise, name)))
+    if isinstance(quiet, Lagged):
+        quiet.parts = [_silenced(part) for part in quiet.parts]
+    return quiet
 
 
 def _noise(spec: Specification, sequence: Sequence) -> dict[str, list[list[int]]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .search import Objective
+from .search import Objective, squares
 from .space import as_points
 
 F64 = npt.NDArray[np.float64]
@@ -102,9 +102,7 @@ class Centres:
         own = self.centres / scale
         given = self._points(points) / scale
         for start in range(0, max(1, len(given)), BLOCK):
-            part = given[start : start + BLOCK]
-            squares = (part**2).sum(axis=1)[:, None] + (own**2).sum(axis=1) - 2 * part @ own.T
-            yield np.maximum(squares, 0.0)
+            yield np.maximum(squares(given[start : start + BLOCK], own), 0.0)
 
     def __repr__(self) -> str:
         rows = ", ".join(

@@ -9,7 +9,7 @@ thousands of cells, by name; whether a cell is looked at depends on noisy counts
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ...coins import Coins
 from ..tally import Tally
-from .regions import MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, moments
+from .regions import KEEP, MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, joined, sums
 from .search import Clustering, Objective, search
 from .space import BITS, RADIUS
 
@@ -29,9 +29,9 @@ FIRST, STEP = 6, 3
 # Of the budget: the number of records; of the rest, the counts of all levels (and their sums).
 RECORDS, COUNTS = 0.02, 0.7
 LOOSE = 1 / 25
-# In deviations of the noise: a cell of the first level is kept from here on, a finer one, and what is left over; a
-# cell is opened when it would stand out even if its records were spread evenly over the cells in it.
-KEEP, KEEP_BELOW, REST, OPEN = 3.0, 2.0, 2.0, 3.0
+# In deviations of the noise: a cell below the first level is kept from here on, and what is left over; a cell is opened
+# when it would stand out even if its records were spread evenly over the cells in it.
+KEEP_BELOW, REST, OPEN = 2.0, 2.0, 3.0
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,6 @@ class Leaves:
     weights: F64
     variances: F64
     spreads: F64
-
-    @classmethod
-    def joined(cls, parts: Sequence[Leaves]) -> Leaves:
-        names = ("points", "weights", "variances", "spreads")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 class Grid(Family):
@@ -102,7 +97,7 @@ class Grid(Family):
         return RADIUS >> np.array([len(range(axis, depth, self.dimension)) for axis in range(self.dimension)])
 
     def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
-        return Sums((Tally.of((self.codes(points),), moments(points, weights)[:, :-1]),))
+        return Sums((Tally.of((self.codes(points),), sums(points, weights)),))
 
     def codes(self, points: I64) -> U64:
         """The finest cell of each point: the bits of its coordinates, the axes in turn, the coarsest first."""
@@ -159,7 +154,6 @@ class Grid(Family):
             # Records that no cell shows may belong to any centre.
             np.hypot(noise, weights * (1 - 1 / part if part > 1 else 0.0) / 2),
             records,
-            reader.deviation(0),
             cost,
             error,
             math.sqrt(float(length)),
@@ -208,20 +202,21 @@ class Grid(Family):
             finer = self._read(tally, reader, number + 1, inner)
             kept.append(self._rest(level, opened, finer, len(fan)))
             level = finer
-        return Leaves.joined(kept), Leaves.joined(thin)
+        return joined(kept), joined(thin)
 
     def _read(self, tally: Tally, reader: Reader, level: int, cells: U64) -> Level:
         depth = self.depths[level]
         exact = self.at_depth(tally, depth).find((cells,))
         counts = reader.read(1 + 2 * level, cells, exact[:, :1])[:, 0]
-        sums = reader.read(2 + 2 * level, cells, exact[:, 1:])
-        return self._level(cells, depth, counts, sums, reader.deviation(1 + 2 * level), reader.deviation(2 + 2 * level))
+        around = reader.read(2 + 2 * level, cells, exact[:, 1:])
+        noise, sum_noise = reader.deviation(1 + 2 * level), reader.deviation(2 + 2 * level)
+        return self._level(cells, depth, counts, around, noise, sum_noise)
 
-    def _level(self, cells: U64, depth: int, counts: F64, sums: F64, noise: float, sum_noise: float) -> Level:
+    def _level(self, cells: U64, depth: int, counts: F64, around: F64, noise: float, sum_noise: float) -> Level:
         """A noisy mean is within its cell. Records are taken to be spread evenly over it; as far as noise has moved the
         mean already, that is not counted twice."""
         half, there = self.half(depth), np.maximum(counts, 1.0)[:, None]
-        means = self.middles(cells, depth).astype(np.float64) + np.clip(sums / there, -half, half)
+        means = self.middles(cells, depth).astype(np.float64) + np.clip(around / there, -half, half)
         spread = np.maximum(half * half / 3 - (sum_noise / there) ** 2, 0.0).sum(axis=1)
         return Level(cells, counts, means, noise, spread, depth)
 
@@ -253,8 +248,8 @@ class Grid(Family):
         if fan == 1:
             return None
         counts = level.counts.reshape(-1, fan)
-        sums = (level.means * level.counts[:, None]).reshape(len(counts), fan, -1).sum(axis=1)
+        whole = (level.means * level.counts[:, None]).reshape(len(counts), fan, -1).sum(axis=1)
         cells = np.arange(len(counts), dtype=np.uint64)
         total = counts.sum(axis=1)
-        away = sums - total[:, None] * self.middles(cells, depth)
-        return self._level(cells, depth, total, away, level.noise * math.sqrt(fan), 0.0)
+        around = whole - total[:, None] * self.middles(cells, depth)
+        return self._level(cells, depth, total, around, level.noise * math.sqrt(fan), 0.0)

@@ -23,10 +23,10 @@ import numpy.typing as npt
 from ...coins import Coins
 from ..tally import Tally
 from .directions import LENGTH, independent, orthogonal, seed_of
-from .regions import MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, moments
+from .regions import KEEP, MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, moments
 from .search import Clustering, Objective, search
 from .smoothing import smoothed
-from .space import RADIUS
+from .space import RADIUS, inside
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -38,7 +38,6 @@ MOST_BITS = 11
 RECORDS, SQUARES, MEAN, FINDER = 0.02, 0.02, 0.05, 0.3
 # A point is far from a hyperplane beyond this part of the radius over the root of the dimension.
 FAR = 0.3
-KEEP = 3.0
 # A typical cell holds so many times the noise of its sums, in radii: cells are merged below the first, and there are as
 # many cells as the second allows for the expected number of records.
 CLEAR, WANTED = 0.5, 2.6
@@ -101,9 +100,9 @@ class Hashed(Family):
     # Counters ------------------------------------------------------------------------------------------------------
 
     def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
-        inside = points.astype(np.float64)
-        tally = Tally.of((self.codes(inside, coins),), moments(points, weights))
-        return Sums((tally, self._finder(inside, weights, coins))) if self.finders else Sums((tally,))
+        floats = points.astype(np.float64)
+        tally = Tally.of((self.codes(floats, coins),), moments(points, weights))
+        return Sums((tally, self._finder(floats, weights, coins))) if self.finders else Sums((tally,))
 
     def codes(self, points: F64, coins: Coins) -> U64:
         """A bit for each hyperplane; with more bits than dimensions, also whether a point is far from it."""
@@ -152,7 +151,7 @@ class Hashed(Family):
             spread = max(squares - there * float(mean @ mean), 0.0) if objective == "means" else None
             one = np.array([records]), np.array([reader.deviation(0)])
             error = None if spread is None else self._cost_error(reader, mean, 0.0)
-            return Found(mean[None], *one, records, reader.deviation(0), spread, error, length)
+            return Found(mean[None], *one, records, spread, error, length)
         seen = cells.sums @ basis.T
         means = smoothed(seen, cells.counts, cells.variance, cells.signs)
         means = (self._within(mean + means @ basis, cells.signs, reader) - mean) @ basis.T
@@ -239,15 +238,9 @@ class Hashed(Family):
         # Records that no cell shows may belong to any centre.
         unseen = counts * max(part - 1, 0.0) / 2
         errors = np.hypot(np.sqrt(members * cells.count_variance) * part, unseen)
-        return Found(centres, counts * part, errors, records, reader.deviation(0), cost, error, length)
+        return Found(centres, counts * part, errors, records, cost, error, length)
 
     def _cost_error(self, reader: Reader, mean: F64, others: float) -> float:
         length = float(mean @ mean)
         own = reader.deviation(1) ** 2 + (length * reader.deviation(0)) ** 2 + 4 * length * reader.deviation(2) ** 2
         return math.sqrt(own + others)
-
-
-def inside(points: F64) -> F64:
-    """Pulled back into the ball."""
-    lengths = np.sqrt((points**2).sum(axis=-1, keepdims=True))
-    return np.asarray(points * np.minimum(1.0, RADIUS / np.maximum(lengths, 1e-300)))

@@ -20,8 +20,8 @@ from ..noisy import Answer, Published
 from ..statistic import I64, Layout, Setting, Statistic, Totals, count
 from .centres import Centres
 from .grid import Grid
-from .hashed import KEEP, MOST_BITS, Hashed
-from .regions import Family, Found, Reader
+from .hashed import MOST_BITS, Hashed
+from .regions import KEEP, Family, Found, Reader
 from .search import Objective
 from .space import RADIUS, Ball, Space
 from .theorem import Theorem
@@ -118,8 +118,7 @@ class KMeans(Statistic):
             mine.instances = Theorem.most_instances(setting.releases, self.objective)
         elif isinstance(family, Hashed) and self.bits is None:
             noise = self.mechanism(setting, self.process(setting), Coins(bytes(32)))
-            sampled = some_rounds(setting.releases or SAMPLED, SAMPLED)
-            deviation = math.sqrt(float(noise.variances_of(noise.size - 1, sampled).mean()))
+            deviation = math.sqrt(float(noise.variances_of(noise.size - 1, _sampled(setting)).mean()))
             mine.bits = Hashed.best_bits(space.dimension, self.k, self.expected, deviation)
         return mine
 
@@ -168,7 +167,7 @@ class KMeans(Statistic):
         if self.clip:
             return
         mine, numbers = self.chosen(rows, np.arange(rows.count), schema)
-        space = self._regions(schema)[0]
+        space = self.ball.space(schema)
         outside = space.outside(mine)
         if outside.size:
             raise InputError(
@@ -237,7 +236,7 @@ class KMeans(Statistic):
 
     def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
         family = self._regions(setting.schema)[1]
-        rounds = some_rounds(setting.releases or SAMPLED, SAMPLED)
+        rounds = _sampled(setting)
         worst = int(rounds[int(np.argmax(noise.variances_of(family.counts, rounds)))])
         shown = KEEP * noise.deviation_of(family.counts, worst)
         return (
@@ -245,6 +244,11 @@ class KMeans(Statistic):
             f"a region shows from about {shown:,.0f} records on (noisiest release): smaller clusters are not found",
             *family.notes(self.objective),
         )
+
+
+def _sampled(setting: Setting) -> I64:
+    """Releases to judge the noise by."""
+    return some_rounds(setting.releases or SAMPLED, SAMPLED)
 
 
 def rounded(values: npt.ArrayLike) -> npt.NDArray[np.float64]:

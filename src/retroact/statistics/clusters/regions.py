@@ -15,10 +15,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,11 +30,17 @@ from ..statistic import Layout
 from .search import Objective
 from .space import RADIUS
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
+Table = TypeVar("Table", bound="DataclassInstance")
 
 # Units are multiples of 1/1024 of the smallest sensitivity: fine enough for any division of the budget.
 FINE = 1 << 10
+# A region stands out from so many deviations of its noise on.
+KEEP = 3.0
 # What the estimate of a cost leaves out beside noise, as a part of it: measured in benchmarks/clustering.py.
 MODEL_ERROR = 0.05
 ROOT = np.zeros(1, dtype=np.uint64)
@@ -125,7 +131,6 @@ class Found:
     weights: F64
     weight_errors: F64
     records: float
-    records_error: float
     cost: float | None
     cost_error: float | None
     length: float | None
@@ -135,7 +140,7 @@ class Found:
     def nothing(cls, dimension: int, records: float, error: float) -> Found:
         """Too few records to tell anything: one centre in the middle of the ball."""
         there = max(records, 0.0)
-        return cls(np.zeros((1, dimension)), np.array([there]), np.array([error]), records, error, None, None, None)
+        return cls(np.zeros((1, dimension)), np.array([there]), np.array([error]), records, None, None, None)
 
 
 class Family(ABC):
@@ -178,10 +183,20 @@ class Family(ABC):
         """Memoryless post-processing of noisy counters."""
 
 
+def sums(points: I64, weights: I64) -> I64:
+    """Count and sums of each point, times its weight."""
+    return np.column_stack([weights, points * weights[:, None]])
+
+
 def moments(points: I64, weights: I64) -> I64:
     """Count, sums and sum of squares of each point, times its weight."""
-    squares = np.einsum("ij,ij->i", points, points)
-    return np.column_stack([np.ones_like(weights), points, squares]) * weights[:, None]
+    return np.column_stack([sums(points, weights), np.einsum("ij,ij->i", points, points) * weights])
+
+
+def joined(parts: Sequence[Table]) -> Table:
+    """One after the other: dataclasses of arrays with a row for each cell."""
+    names = [field.name for field in fields(parts[0])]
+    return type(parts[0])(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def counters(kind: int, regions: npt.NDArray[np.uint64], amounts: I64) -> dict[Hashable, int]:

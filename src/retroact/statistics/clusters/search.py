@@ -48,11 +48,16 @@ def search(points: F64, weights: F64, k: int, objective: Objective, coins: Coins
         if (moved == labels).all():
             break
         labels = moved
-    labels, squares = _nearest(points, centres)
-    costs = ((squares if objective == "means" else np.sqrt(squares)) * weights).sum(axis=1)
+    labels, nearest = _nearest(points, centres)
+    costs = ((nearest if objective == "means" else np.sqrt(nearest)) * weights).sum(axis=1)
     best = int(costs.argmin())
     used, label = np.unique(labels[best], return_inverse=True)
     return Clustering(centres[best, used], label)
+
+
+def squares(points: F64, centres: F64) -> F64:
+    """Of all distances, points by centres; rounding may leave one a hair below zero."""
+    return np.asarray((points**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * points @ centres.T)
 
 
 def _starts(points: F64, weights: F64, k: int, objective: Objective, coins: Coins) -> F64:
@@ -65,8 +70,8 @@ def _starts(points: F64, weights: F64, k: int, objective: Objective, coins: Coin
         sums = np.cumsum(distances * weights, axis=1)
         picked = (sums <= (uniform[:, j] * sums[:, -1])[:, None]).sum(axis=1)
         centres[:, j] = points[np.minimum(picked, len(points) - 1)]
-        squares = ((points - centres[:, j, None]) ** 2).sum(axis=2)
-        far = squares if objective == "means" else np.sqrt(squares)
+        apart = ((points - centres[:, j, None]) ** 2).sum(axis=2)
+        far = apart if objective == "means" else np.sqrt(apart)
         distances = far if j == 0 else np.minimum(distances, far)
     return centres
 
@@ -74,9 +79,7 @@ def _starts(points: F64, weights: F64, k: int, objective: Objective, coins: Coin
 def _nearest(points: F64, centres: F64) -> tuple[I64, F64]:
     """For every start: the nearest centre of each point, and its squared distance."""
     starts, k, width = centres.shape
-    flat = centres.reshape(-1, width)
-    squares = (points * points).sum(axis=1)[:, None] + (flat * flat).sum(axis=1) - 2 * points @ flat.T
-    table = squares.reshape(len(points), starts, k).transpose(1, 0, 2)
+    table = squares(points, centres.reshape(-1, width)).reshape(len(points), starts, k).transpose(1, 0, 2)
     labels = table.argmin(axis=2)
     return labels, np.maximum(np.take_along_axis(table, labels[:, :, None], axis=2)[:, :, 0], 0.0)
 

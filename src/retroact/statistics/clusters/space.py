@@ -165,6 +165,12 @@ class Space:
         return float(self.radius / RADIUS)
 
 
+def inside(points: F64) -> F64:
+    """Centres, in steps of the ball, pulled back into it."""
+    lengths = np.sqrt((points**2).sum(axis=-1, keepdims=True))
+    return np.asarray(points * np.minimum(1.0, RADIUS / np.maximum(lengths, 1e-300)))
+
+
 class Ball:
     """What is declared of a space before there is a schema.
 

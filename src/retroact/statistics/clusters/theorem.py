@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -35,10 +35,9 @@ from ...errors import InputError
 from ..tally import Tally
 from .directions import LENGTH, independent, seed_of
 from .greedy import Cells, Groups, beside, greedy, refined, within
-from .hashed import inside
-from .regions import Family, Found, Kind, Reader, Sums, counters, moments
+from .regions import KEEP, Family, Found, Kind, Reader, Sums, counters, joined, moments
 from .search import Objective, search
-from .space import RADIUS
+from .space import RADIUS, inside
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
@@ -55,8 +54,8 @@ WORD_BITS = 62
 SCALE_BITS = 12
 # What each instance has of the first three kinds, the next three, and so on.
 COUNTS, SQUARES, SUMS = range(3)
-# Greedy centres for each centre; a cell or a piece stands out from so many deviations of its count on.
-GREEDY, KEEP = 3, 3.0
+# Greedy centres for each centre.
+GREEDY = 3
 # Of each level, so many cells for each centre are opened, and at least as many as have so many cells in them.
 OPENED, LOOKED_AT = 4, 1 << 10
 
@@ -202,13 +201,12 @@ class Theorem(Family):
 
     def cluster(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> Found:
         records, candidates = self.candidates(totals, reader, k, objective)
-        error = reader.deviation(COUNTS)
         if not candidates:
-            return Found.nothing(self.dimension, records, error)
+            return Found.nothing(self.dimension, records, reader.deviation(COUNTS))
         best = min(candidates, key=lambda candidate: candidate.cost)
         whole = float(best.counts.sum())
         part = max(records, 0.0) / whole
-        shown = best.centres, best.counts * part, best.count_errors * part, records, error
+        shown = best.centres, best.counts * part, best.count_errors * part, records
         if objective == "medians":
             return Found(*shown, None, None, None)
         return Found(*shown, max(best.cost, 0.0), best.cost_error, math.sqrt(max(best.squares, 0.0) / whole))
@@ -265,7 +263,7 @@ class Theorem(Family):
             corners = around.corners[parents] + halves[kept & (fan - 1)] * side
             parts.append(Cells(words[kept], corners, np.full(len(kept), side), before + parents, counts[kept]))
             before += len(around.words)
-        return Cells(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Cells)))
+        return joined(parts)
 
     def _counts(self, tally: Tally, reader: Reader, instance: int, words: U64, level: int) -> F64:
         first, last = self._range(tally, words, level)
