@@ -14,10 +14,16 @@ $(STAMP): pyproject.toml requirements/core.txt requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(STAMP)
 
-test: $(STAMP) lint
+# diffprivlib needs an older scikit-learn than the rest: an environment of its own
+.venv-diffprivlib/.installed: requirements/diffprivlib.txt
+	$(PYTHON) -m venv .venv-diffprivlib
+	.venv-diffprivlib/bin/python -m pip install --quiet --require-hashes -r requirements/diffprivlib.txt
+	touch $@
+
+test: $(STAMP) .venv-diffprivlib/.installed lint
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
 
-test-slow: $(STAMP)
+test-slow: $(STAMP) .venv-diffprivlib/.installed
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(STAMP)
@@ -37,6 +43,8 @@ lock:
 		pyproject.toml -o requirements/core.txt
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		-c requirements/core.txt requirements/dev.in -o requirements/dev.txt
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		requirements/diffprivlib.in -o requirements/diffprivlib.txt
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis retroact-demo.html
+	rm -rf $(VENV) .venv-diffprivlib .pytest_cache .mypy_cache .ruff_cache .hypothesis retroact-demo.html

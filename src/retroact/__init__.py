@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import noise
+    from . import noise, oneshot
     from .coins import Key
+    from .compilers import Gate, WindowSample, smooth
     from .errors import ExhaustedError, InputError, KeyReusedError, RetroactError, VerificationError
     from .privacy import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
     from .schema import Boolean, Bytes, Category, Date, Integer, Number, Schema, Text, Timestamp, Vector
@@ -43,6 +44,7 @@ __all__ = [
     "Distances",
     "Distinct",
     "ExhaustedError",
+    "Gate",
     "GaussianDP",
     "GroupBy",
     "Guarantee",
@@ -74,19 +76,23 @@ __all__ = [
     "Variance",
     "Vector",
     "VerificationError",
+    "WindowSample",
     "ZeroConcentratedDP",
     "noise",
+    "oneshot",
     "plan",
+    "smooth",
     "solve",
 ]
 
 # Names are looked up when first asked for, so that `retroact --help` does not wait for numpy.
-_MODULES = ("errors", "coins", "privacy", "schema", "statistics", "stream")
+_MODULES = ("errors", "coins", "privacy", "schema", "statistics", "compilers", "stream")
+_WHOLE = ("noise", "oneshot")
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        value = import_module(".noise", __name__) if name == "noise" else _found(name)
+        value = import_module(f".{name}", __name__) if name in _WHOLE else _found(name)
         globals()[name] = value
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,11 +1,13 @@
 """Names give bits: the same for the same name, on every machine, whatever else is asked for."""
 
+import math
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from retroact.coins import Coins, Key, below, integer_cells, name_bytes, permutation
+from retroact.coins import Coins, Key, below, distinct, integer, integer_cells, name_bytes, permutation
 from retroact.errors import InputError, KeyReusedError
 
 
@@ -133,3 +135,30 @@ def test_permutations_are_uniform():
 GOLDEN_FIRST = ["0x5cd1a758fac22279", "0x58c9708d1bf72843", "0x8db137ea293d0bed", "0x48c5cccf6f3f7dab"]
 GOLDEN_SECOND = "0xdaecb7dae6d2a250"
 GOLDEN_EXTENSION = ["0xff3ca02e17cbee9c8d61312b7d69f8b5", "0x927186699e02921dd917e6c5d5fab9d4"]
+
+
+def test_uniform_integers_of_any_size():
+    coins = Key.for_testing(8).coins("uniform")
+    for bound in (1, 2, 3, 255, 1 << 64, (1 << 200) + 1):
+        drawn = [integer(coins.branch(bound.bit_length(), i), bound) for i in range(400)]
+        assert min(drawn) >= 0
+        assert max(drawn) < bound
+        if bound > 2:
+            assert abs(sum(d / bound for d in drawn) / 400 - 0.5 * (1 - 1 / bound)) < 5 * 0.29 / 20
+    counts = Counter(integer(coins.branch("die", i), 6) for i in range(6000))
+    assert sum((counts[face] - 1000) ** 2 / 1000 for face in range(6)) < 40
+
+
+def test_distinct_places_are_uniform_sets():
+    coins = Key.for_testing(8).coins("distinct")
+    for size in range(6):
+        drawn = Counter(tuple(distinct(coins.branch(size, i), 5, size).tolist()) for i in range(2000))
+        sets = math.comb(5, size)
+        assert all(len(set(places)) == size and list(places) == sorted(places) for places in drawn)
+        assert len(drawn) == sets
+        assert sum((count - 2000 / sets) ** 2 / (2000 / sets) for count in drawn.values()) < 45
+    many = distinct(coins, 10**6, 10**4)
+    assert len(np.unique(many)) == 10**4
+    assert 0 <= many[0] < many[-1] < 10**6
+    with pytest.raises(ValueError, match="count up to the bound"):
+        distinct(coins, 3, 4)

@@ -68,10 +68,21 @@ def sections(spec: Specification, subject_records: int) -> Iterator[Section]:
     yield "What an erasure does", [ERASURE]
     yield (
         "How the budget is split",
-        [f"{name}: {spec.measure_of(name)}, noise by {spec.processes[name]!r}" for name in spec.statistics]
+        [f"{name}: {spec.measure_of(name)}, {_noise(spec, name)}" for name in spec.statistics]
         + [f"Together: {_budget(guarantee)}."],
     )
     yield "What is not protected", list(NOT_PROTECTED)
+
+
+def _noise(spec: Specification, name: str) -> str:
+    from retroact.compilers import WindowSample
+    from retroact.statistics.around import layers
+
+    inner, process = layers(spec.statistics[name])[-1], f"noise by {spec.processes[name]!r}"
+    if not isinstance(inner, WindowSample):
+        return process
+    runs = f"each run of {inner.of.label} spends ε = {float(inner.of.contract.epsilon):.4g}"
+    return runs if inner.gate is None else f"{runs}, gate with {process}"
 
 
 def _published(spec: Specification, name: str) -> str:

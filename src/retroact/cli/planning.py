@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -94,7 +95,7 @@ def wanted_errors(texts: Sequence[str]) -> Mapping[str, float]:
 
 
 def number(value: float | None) -> str:
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 

@@ -5,7 +5,7 @@ from .gaussian import DiscreteGaussian
 from .key import Key
 from .laplace import DiscreteLaplace
 from .law import Law
-from .uniform import below, permutation
+from .uniform import below, distinct, integer, permutation
 
 __all__ = [
     "Coins",
@@ -15,6 +15,8 @@ __all__ = [
     "Law",
     "Words",
     "below",
+    "distinct",
+    "integer",
     "integer_cells",
     "name_bytes",
     "permutation",

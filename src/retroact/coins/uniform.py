@@ -27,3 +27,53 @@ def permutation(coins: Coins, count: int) -> I64:
     """A uniform order of 0 .. count-1: sorted by 128 bits each (a tie has probability below count^2 * 2^-129)."""
     high, low = coins.words([0], [0], integer_cells(count)).block(0)
     return np.lexsort((low[0], high[0])).astype(np.int64)
+
+
+def integer(coins: Coins, bound: int) -> int:
+    """One uniform integer in 0 .. bound-1, however large the bound, by rejection.
+
+    >>> 0 <= integer(Coins(bytes(32)), 10**40) < 10**40
+    True
+    """
+    if bound < 1:
+        raise ValueError(f"expected a bound from 1 on, got {bound}")
+    bits = (bound - 1).bit_length()
+    blocks = -(-bits // 128)
+    attempt = 0
+    while True:
+        words = coins.words([0], [attempt], integer_cells(blocks)).block(0) if blocks else None
+        drawn = 0 if words is None else int.from_bytes(np.stack(words, axis=-1).astype("<u8").tobytes(), "little")
+        found = drawn & ((1 << bits) - 1)
+        if found < bound:
+            return found
+        attempt += 1
+
+
+def distinct(coins: Coins, bound: int, count: int) -> I64:
+    """A uniform set of ``count`` different integers in 0 .. bound-1, sorted: the first ``count`` different ones of an
+    endless sequence of independent uniform integers.
+
+    >>> distinct(Coins(bytes(32)), 5, 5).tolist()
+    [0, 1, 2, 3, 4]
+    """
+    if not 0 <= count <= bound < 1 << 62:
+        raise ValueError(f"expected a count up to the bound, and a bound below 2^62, got {count} and {bound}")
+    if 2 * count > bound:
+        # The complement of a uniform set is one, and is found sooner.
+        rest = np.ones(bound, dtype=np.bool_)
+        rest[distinct(coins, bound, bound - count)] = False
+        return np.flatnonzero(rest)
+    if not count:
+        return np.zeros(0, dtype=np.int64)
+    limit = np.uint64((1 << 64) // bound * bound - 1)
+    found = np.zeros(0, dtype=np.int64)
+    part = 0
+    while len(found) < count:
+        # The sequence is cut into parts whose lengths depend on the two numbers alone.
+        words = np.stack(coins.words([0], [part], integer_cells(count // 2 + 8)).block(0), axis=-1).ravel()
+        drawn = (words[words <= limit] % np.uint64(bound)).astype(np.int64)
+        found = np.concatenate([found, drawn])
+        _, first = np.unique(found, return_index=True)
+        found = found[np.sort(first)]
+        part += 1
+    return np.sort(found[:count])

@@ -10,6 +10,8 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _WORD = 64
+# so few keys are looked for one by one
+_FEW = 8
 
 
 def take(words: Words, where: Integers | Mask | slice) -> Words:
@@ -107,10 +109,20 @@ def _search(keys: Words, wanted: Words, *, right: bool = False) -> Integers:
     """`np.searchsorted` for keys of several words."""
     if len(keys) == 1:
         return np.searchsorted(keys[0], wanted[0], side="right" if right else "left")
+    if len(wanted[0]) <= _FEW:
+        return np.array([_place(keys, key, right) for key in zip(*wanted, strict=True)], dtype=np.int64)
     low, high = np.searchsorted(keys[0], wanted[0]), np.searchsorted(keys[0], wanted[0], side="right")
     for word, target in zip(keys[1:-1], wanted[1:-1], strict=True):
         low, high = _bisect(word, target, low, high), _bisect(word, target, low, high, right=True)
     return _bisect(keys[-1], wanted[-1], low, high, right=right)
+
+
+def _place(keys: Words, key: tuple[np.uint64, ...], right: bool) -> int:
+    low, high = 0, len(keys[0])
+    for word, target in zip(keys[:-1], key[:-1], strict=True):
+        part = word[low:high]
+        low, high = low + int(part.searchsorted(target)), low + int(part.searchsorted(target, side="right"))
+    return low + int(keys[-1][low:high].searchsorted(key[-1], side="right" if right else "left"))
 
 
 def _bisect(

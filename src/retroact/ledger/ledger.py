@@ -28,7 +28,7 @@ class Change:
     """Data_i - Data_{i-1} as signed copies, in no particular order, and how many operations had no effect."""
 
     rows: Rows
-    stamps: Integers
+    """With their stamps."""
     weights: Integers
     """Copies gained (above zero) or lost (below)."""
     added: int
@@ -38,6 +38,11 @@ class Change:
     """Deletions by value, id or subject that named nothing."""
     ignored_additions: int
     """Additions with a stamp in the future."""
+
+    @property
+    def stamps(self) -> Integers:
+        assert self.rows.stamps is not None
+        return self.rows.stamps
 
 
 class Ledger:
@@ -166,7 +171,6 @@ class Ledger:
         somebody = len(np.unique(self._packing.subjects(plain.erased, held.erased)))
         change = Change(
             rows=self._rows(*parts),
-            stamps=self._packing.stamps(*parts),
             weights=np.concatenate(weights),
             added=int(plain.copies.sum()) + int(differences[differences > 0].sum()) + gained,
             removed=lost - int(differences[differences < 0].sum()),
@@ -280,7 +284,7 @@ class Ledger:
         for name in self.schema.fields:
             column = self._packing.field(name, *parts)
             columns[name] = self._texts[name].texts(column) if name in self._texts else column
-        return Rows(columns, sum(len(part[0]) for part in parts))
+        return Rows(columns, sum(len(part[0]) for part in parts), stamps=self._packing.stamps(*parts))
 
     def _surviving(self, first: int, last: int | None) -> Surviving:
         where, slots = self._between(first, last)
@@ -294,7 +298,9 @@ class Ledger:
             order = self._canonical(words, ids, subjects)
             words, counts = keys.take(words, order), counts[order]
             ids, subjects = [ids[k] for k in order.tolist()], [subjects[k] for k in order.tolist()]
-        return Surviving(self._rows(words), self._packing.stamps(words), ids, subjects, counts)
+        rows = self._rows(words)
+        assert rows.stamps is not None
+        return Surviving(rows, rows.stamps, ids, subjects, counts)
 
     def _canonical(self, words: Words, ids: list[str | None], subjects: list[str | None]) -> Integers:
         """The permutation into canonical order."""

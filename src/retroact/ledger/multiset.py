@@ -9,17 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retroact.ledger import keys
+from retroact.ledger.edits import write_edited
 from retroact.ledger.keys import Integers, Mask, Words
-
-_Number = TypeVar("_Number", np.uint64, np.int64)
-# an array is written anew slice by slice if there is at most one edit for so many keys
-_FEW = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,44 +137,8 @@ class Multiset:
             spare = tuple(np.zeros(room, dtype=np.uint64) for _ in self._words), np.zeros(room, dtype=np.int64)
         words, counts = spare
         for old, new, out in zip(self.words, edit.inserted, words, strict=True):
-            _merge(old, gone, edit.at, new, out[:size])
-        _merge(self.counts, gone, edit.at, edit.copies, counts[:size])
+            write_edited(old, gone, edit.at, new, out[:size])
+        write_edited(self.counts, gone, edit.at, edit.copies, counts[:size])
         kept, left = edit.changed[edit.counts > 0], edit.counts[edit.counts > 0]
         counts[kept - np.searchsorted(gone, kept) + np.searchsorted(edit.at, kept, side="right")] = left
         return words, counts, size
-
-
-def _merge(old: NDArray[_Number], gone: Integers, at: Integers, new: NDArray[_Number], out: NDArray[_Number]) -> None:
-    """Write `old` without the positions `gone`, and with `new` in front of the positions `at` and at the end."""
-    if _FEW * (len(gone) + len(at)) < len(old):
-        np.concatenate(_pieces(old, gone, at, new), out=out)
-        return
-    kept = np.ones(len(old), dtype=np.bool_)
-    kept[gone] = False
-    old = old[kept]
-    inner = out[: len(old) + len(at)]
-    if len(at):
-        places = at - np.searchsorted(gone, at) + np.arange(len(at))
-        free = np.ones(len(inner), dtype=np.bool_)
-        free[places] = False
-        inner[free] = old
-        inner[places] = new[: len(at)]
-    else:
-        inner[:] = old
-    out[len(inner) :] = new[len(at) :]
-
-
-def _pieces(old: NDArray[_Number], gone: Integers, at: Integers, new: NDArray[_Number]) -> list[NDArray[_Number]]:
-    """The same as slices: cheaper than masks as long as there are few."""
-    pieces: list[NDArray[_Number]] = []
-    start = 0
-    # at one position, what is inserted comes first
-    edits = [(position, 0, k) for k, position in enumerate(at.tolist())]
-    edits += [(position, 1, 0) for position in gone.tolist()]
-    for position, removes, k in sorted(edits):
-        pieces.append(old[start:position])
-        if not removes:
-            pieces.append(new[k : k + 1])
-        start = position + removes
-    pieces += [old[start:], new[len(at) :]]
-    return pieces

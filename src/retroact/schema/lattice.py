@@ -190,3 +190,12 @@ def _exact(value: object, step: Fraction, row: int, at: At) -> int:
 
 def _row(index: int) -> str:
     return f"row {index + 1}"
+
+
+def offsets(column: NDArray[np.int64], lower: int) -> NDArray[np.uint64]:
+    """Lattice values counted from the lower bound; differences of 64-bit integers need all 64 bits.
+
+    >>> offsets(np.array([-(2**63), 2**63 - 1]), -(2**63)).tolist()
+    [0, 18446744073709551615]
+    """
+    return column.view(np.uint64) - np.uint64(lower % 2**64)

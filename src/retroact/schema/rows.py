@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 class Rows:
     """Encoded records: for each field an array of shape (count,), or (count, d) for a vector.
 
-    `kept` and `skipped` speak of the input that the rows were encoded from; rows made from other rows forget them.
+    `kept` and `skipped` speak of the input that the rows were encoded from; rows made from other rows forget them, and
+    keep their stamps.
 
     >>> from retroact.schema import Integer, Schema, Text
     >>> schema = Schema({"country": Text(), "age": Integer(0, 120)})
@@ -34,6 +35,8 @@ class Rows:
     kept: NDArray[np.int64] | None = None
     """Which input rows are here, when some were skipped for want of a value."""
     skipped: int = 0
+    stamps: NDArray[np.int64] | None = None
+    """The round that each record counts from, where the rows come out of a ledger."""
 
     @classmethod
     def from_tuples(cls, schema: Schema, tuples: Sequence[tuple[Encoded, ...]]) -> Rows:
@@ -62,7 +65,8 @@ class Rows:
         if chosen.dtype != np.bool_:
             chosen = chosen.astype(np.int64)
         columns = {name: column[chosen] for name, column in self.columns.items()}
-        return Rows(columns, int(np.count_nonzero(chosen)) if chosen.dtype == np.bool_ else len(chosen))
+        count = int(np.count_nonzero(chosen)) if chosen.dtype == np.bool_ else len(chosen)
+        return Rows(columns, count, stamps=None if self.stamps is None else self.stamps[chosen])
 
 
 def _array(field: Field, values: Sequence[Any]) -> NDArray[Any]:

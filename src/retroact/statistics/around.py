@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from copy import copy
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..coins import Coins
+from ..privacy import Kind
 from ..schema import Rows, Schema
 from .statistic import I64, Layout, Setting, Statistic, Totals
 
@@ -46,6 +48,19 @@ class Around(Statistic):
 
     def thresholded(self, schema: Schema) -> bool:
         return self.of.thresholded(schema)
+
+    def spends_delta(self, schema: Schema) -> bool:
+        return self.of.spends_delta(schema)
+
+    def kind_of_share(self, delta: float) -> Kind:
+        return self.of.kind_of_share(delta)
+
+    def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
+        return self.of.declared(reach, failure, place)
+
+    @property
+    def keyed(self) -> bool:
+        return self.of.keyed
 
     def adaptive(self, setting: Setting) -> bool:
         return self.of.adaptive(setting)

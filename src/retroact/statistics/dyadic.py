@@ -36,11 +36,6 @@ AHEAD = 3
 SHALLOW = 2
 
 
-def offsets(column: npt.NDArray[np.int64], lower: int) -> U64:
-    """Lattice values as offsets from the lower bound; differences of 64-bit integers need all 64 bits."""
-    return column.view(np.uint64) - np.uint64(lower % 2**64)
-
-
 def nodes_of(tally: Tally, bits: int, basis: Basis) -> dict[Hashable, int]:
     """Every node that is not zero, as ((prefix, number), 0)."""
     out: dict[Hashable, int] = {}

@@ -14,7 +14,8 @@ from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
-from .dyadic import Tree, nodes_of, offsets
+from ..schema.lattice import offsets
+from .dyadic import Tree, nodes_of
 from .noisy import Answer, Published
 from .ranks import Beside, Ranks
 from .statistic import I64, Layout, Setting, Statistic, Totals, field_of

@@ -47,6 +47,11 @@ class Restated(Around):
                 "past round again, and no noise is known that hides such patterns over all pairs of rounds",
                 place="of",
             )
+        if any(not one.restatable for one in within if isinstance(one, Statistic)):
+            raise InputError(
+                f"a {of.kind} has no restated series: what a record costs is known for the rounds in which it is live",
+                place="of",
+            )
         if not isinstance(of, Statistic) or any(isinstance(one, Restated) for one in within):
             raise InputError(f"expected a statistic that is not restated itself, got {of!r}", place="of")
         if isinstance(of.noise, Oblivious):

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process
-from ..noise.choice import Choice, named, process_for
-from ..privacy import Share
+from ..noise.choice import Choice, kind_of, named, process_for
+from ..privacy import Kind, Share
 from ..schema import Field, Rows, Schema
 from . import where as conditions
 from .noisy import Published
@@ -98,6 +98,17 @@ class Setting:
         """The window, in releases."""
         return None if self.window is None else -(-self.window // self.every)
 
+    @property
+    def reach(self) -> int | None:
+        """In how many releases one record can be counted at most."""
+        return reach_of(self.window, self.horizon, self.every)
+
+
+def reach_of(window: int | None, horizon: int | None, every: int) -> int | None:
+    """In how many of the releases one record can be counted: those of its window, or all there are."""
+    rounds = min((n for n in (window, horizon) if n is not None), default=None)
+    return None if rounds is None else -(-rounds // every)
+
 
 class Statistic(ABC):
     """Options that every statistic takes:
@@ -110,6 +121,8 @@ class Statistic(ABC):
     """
 
     kind: ClassVar[str]
+    restatable: ClassVar[bool] = True
+    """Whether its cost over the revised past is known."""
 
     def __init__(
         self,
@@ -182,6 +195,23 @@ class Statistic(ABC):
     def thresholded(self, schema: Schema) -> bool:
         """Whether a part of delta must go to a threshold."""
         return False
+
+    def spends_delta(self, schema: Schema) -> bool:
+        """Whether it can use a part of delta beside that of its noise."""
+        return self.thresholded(schema)
+
+    def kind_of_share(self, delta: float) -> Kind:
+        """Which kind of budget it is given."""
+        return kind_of(named(self.noise, "noise"), delta)
+
+    def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
+        """What it spends of epsilon whatever it is granted, where a part of it has a price of its own."""
+        return None
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its answers are a function of the key; otherwise they are retroactive in law and not in bytes."""
+        return True
 
     def adaptive(self, setting: Setting) -> bool:
         """Whether the guarantee holds for streams that depend on earlier answers. A law of the user's own is known to

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ledger import keys
+from ..ledger.edits import edited
 from ..ledger.keys import Words
 
 I64 = npt.NDArray[np.int64]
@@ -57,15 +58,11 @@ class Tally:
         touched = at[found]
         amounts[touched] += other.amounts[found]
         gone = touched[~amounts[touched].any(axis=1)]
-        kept = np.ones(len(self), dtype=np.bool_)
-        kept[gone] = False
         new = ~found
-        # Where a new key goes among those that stay.
-        places = at[new] - np.searchsorted(gone, at[new])
+        places = at[new]
 
         def merged(old: npt.NDArray[Any], added: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            remaining = old[kept] if len(gone) else old
-            return np.insert(remaining, places, added[new], axis=0) if len(places) else remaining
+            return edited(old, gone, places, added[new])
 
         return Tally(
             tuple(merged(old, word) for old, word in zip(self.words, other.words, strict=True)),

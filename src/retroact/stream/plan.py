@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..coins import Coins
+from ..compilers import WindowSample
+from ..compilers.outlook import rank_error
 from ..errors import InputError
 from ..noise import Mechanism
 from ..noise.process import some_rounds
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
+from ..statistics.around import layers
 from .specification import Specification
 
 # Rounds times nodes looked at for the worst and the typical error.
@@ -147,6 +150,12 @@ def solve(
     # Errors are inversely proportional to mu, or epsilon, up to the lattice: a few steps close the gap.
     for _ in range(8):
         now = plan(spec, records)
+        for name, statistic in spec.given.items():
+            inner = layers(statistic)[-1]
+            if math.isnan(now[name].half_width) or (isinstance(inner, WindowSample) and inner.of.epsilon is not None):
+                raise InputError(
+                    "expected a statistic whose error is known and grows less with its budget", place=f"errors.{name}"
+                )
         ratios = {name: _ratio(spec, name, now[name].half_width, errors[name]) for name in statistics}
         if 0.999 <= max(ratios.values()) <= 1 and min(ratios.values()) > 0.99:
             break
@@ -185,6 +194,9 @@ def _rescale(spec: Specification, ratios: Mapping[str, float], delta: float) -> 
 def _expect(spec: Specification, name: str, records: int) -> Expected:
     statistic = spec.statistics[name]
     mechanism = spec.mechanism(name, Coins(bytes(32)))
+    inner = layers(statistic)[-1]
+    if isinstance(inner, WindowSample):
+        return _sampled(spec, name, inner, mechanism, records)
     rounds = _rounds(spec.releases(name), mechanism.process.terms(np.array([1])).levels.size)
     p = 1 if mechanism.share.kind == "pure" else 2
     variances = mechanism.process.variances(rounds, p)
@@ -209,6 +221,25 @@ def _expect(spec: Specification, name: str, records: int) -> Expected:
     )
 
 
+def _sampled(spec: Specification, name: str, sample: WindowSample, noise: Mechanism, records: int) -> Expected:
+    """In ranks; a sample has no deviation, and the rank error of one run is all there is to say."""
+    unknown, reach = math.nan, rank_error(sample, spec.schema, records, 0.05)
+    releases = spec.releases(name)
+    every = unknown if releases is None else rank_error(sample, spec.schema, records, 0.05 / releases)
+    return Expected(
+        name,
+        spec.statistics[name].kind,
+        f"{sample.form} {sample.of.label}",
+        str(spec.measure_of(name)),
+        unknown,
+        unknown,
+        reach,
+        reach,
+        None if math.isnan(every) else every,
+        spec.statistics[name].notes(spec.settings[name], noise, records),
+    )
+
+
 def _error(
     spec: Specification, name: str, mechanism: Mechanism, round: int, records: int, level: float | None
 ) -> float:
@@ -230,4 +261,6 @@ def _rounds(releases: int | None, nodes: int) -> np.ndarray[Any, np.dtype[np.int
 
 
 def _number(value: float) -> str:
+    if math.isnan(value):
+        return "–"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

@@ -10,14 +10,15 @@ from typing import Any
 import msgspec
 
 from ..coins import Coins
+from ..compilers.specification import statistic_from_spec
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
-from ..noise.choice import kind_of
 from ..noise.process import check_horizon
 from ..privacy import ApproximateDP, Guarantee, Kind, Measure, PureDP, Share, check_budget, compose, split
 from ..privacy.budget import check_weight
 from ..schema import Field, Schema
-from ..statistics import Setting, Statistic, statistic_from_spec
+from ..statistics import Setting, Statistic
+from ..statistics.statistic import reach_of
 
 # Totals are 64-bit integers; a stream must have room for at least this many records.
 FEWEST = 1 << 24
@@ -204,41 +205,50 @@ class Specification:
         )
 
     def _split(self, whole: Fraction, failure: Fraction) -> tuple[dict[str, Fraction], dict[str, Share]]:
-        """Laws of the user's own cost what they declare, thresholds come off delta, the rest is divided by weight."""
-        fixed = {
+        """Laws and algorithms of the user's own cost what they declare, thresholds come off delta, the rest is divided
+        by weight."""
+        laws = {
             name: s.noise.cost(self._known_horizon(name))
             for name, s in self.statistics.items()
             if isinstance(s.noise, Oblivious)
         }
-        left = whole - sum((e for e, _ in fixed.values()), Fraction(0))
-        slack = failure - sum((d for _, d in fixed.values()), Fraction(0))
         kinds: dict[str, Kind] = {
-            name: kind_of(s.noise, self.delta) for name, s in self.statistics.items() if name not in fixed
+            name: s.kind_of_share(self.delta) for name, s in self.statistics.items() if name not in laws
         }
+        slack = failure - sum((d for _, d in laws.values()), Fraction(0))
+        failures = self._thresholds(max(slack, Fraction(0)), "gaussian" in kinds.values())
+        fixed = {name: epsilon for name, (epsilon, _) in laws.items()}
+        for name, statistic in self.statistics.items():
+            reach = reach_of(self.window_of(name), self.horizon, statistic.every)
+            cost = statistic.declared(reach, failures[name], f"statistics.{name}")
+            if cost is not None:
+                fixed[name] = cost
+                del kinds[name]
+        left = whole - sum(fixed.values(), Fraction(0))
         if left < 0 or slack < 0 or (kinds and left == 0):
-            costs = ", ".join(f"{name} ({float(e):.4g}, {float(d):.3g})" for name, (e, d) in fixed.items())
+            costs = ", ".join(f"{name} {float(epsilon):.4g}" for name, epsilon in fixed.items())
             raise InputError(
-                f"expected a budget above what the declared laws cost over the horizon: {costs}", place="epsilon"
+                f"expected a budget above what is declared to cost over the horizon: {costs}", place="epsilon"
             )
         if "gaussian" in kinds.values() and slack == 0:
             raise InputError("expected a delta above what the declared laws cost", place="delta")
-        failures = self._thresholds(slack, "gaussian" in kinds.values())
         slack -= sum(failures.values())
         shares = split(left, slack, kinds, self.weights) if kinds else {}
-        return failures, {name: shares.get(name) or Share("pure", fixed[name][0]) for name in self.statistics}
+        return failures, {name: shares.get(name) or Share("pure", fixed[name]) for name in self.statistics}
 
     def _thresholds(self, slack: Fraction, gaussian: bool) -> dict[str, Fraction]:
         """The part of delta that each threshold may fail with."""
         weights = {
             name: check_weight(self.weights[name], name)
             for name, s in self.statistics.items()
-            if s.thresholded(self.schema)
+            if s.spends_delta(self.schema)
         }
-        if weights and slack == 0:
+        needing = [name for name in weights if self.statistics[name].thresholded(self.schema)]
+        if needing and slack == 0:
             raise InputError(
                 "bins that are not declared can only be released with delta > 0: give a delta, or declare the bins "
                 "(bins=[...], or a category field)",
-                place=f"statistics.{next(iter(weights))}",
+                place=f"statistics.{needing[0]}",
             )
         whole = slack * THRESHOLD_SHARE if gaussian else slack
         return {

@@ -15,6 +15,7 @@ from .checks import (
 from .conformance import Conformance, check_noise_law, conformance
 from .game import AdaptGame, Adversary, View
 from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, uniting_pairs, values_of
+from .law import check_law
 from .sensitivity import check_oblivious, check_sensitivity, true_totals
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "check_algorithm",
     "check_bounded_state",
     "check_key",
+    "check_law",
     "check_no_op_deletions",
     "check_noise_law",
     "check_oblivious",

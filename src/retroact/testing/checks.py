@@ -19,6 +19,7 @@ from ..stream import Specification
 from .algorithm import CheckFailedError, Make, Persistent, StreamAlgorithm, run
 from .conformance import check_noise_law
 from .histories import Pair, Shape, crowded, history, shuffled, uniting_pairs, values_of, without_effect
+from .law import check_law
 from .sensitivity import check_oblivious, check_sensitivity
 
 KEYS = (1, 2)
@@ -165,6 +166,10 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
     def make(key: Key) -> StreamAlgorithm:
         return StreamAlgorithm(spec, key)
 
+    if not all(statistic.keyed for statistic in spec.statistics.values()):
+        check_law(make, uniting_pairs(shape, random, max(1, pairs // 10)))
+        check_sensitivity(spec, random)
+        return ["law", "sensitivity"]
     ran = check_algorithm(make, shape, pairs=pairs, seed=seed)
     for chunk in (1, 2, 1000):
         for sequence in (history(shape, random) for _ in range(5)):

@@ -1,0 +1,7 @@
+"""From private algorithms to retroactive ones: sampling with expiry, the gate, smoothing."""
+
+from .gate import Gate
+from .smooth import Smoothed, smooth
+from .window import WindowSample
+
+__all__ = ["Gate", "Smoothed", "WindowSample", "smooth"]

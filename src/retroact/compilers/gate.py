@@ -1,0 +1,126 @@
+"""The gate: answers only when enough records are live (Lemma "gate").
+
+A private, retroactive count of the live records decides, release by release, whether there is an answer or ⊥.
+
+**Privacy.** The count costs (epsilon, spent): it is a linear window statistic (Theorem "linear"). Let n be the number
+of records that the sampling rests on, Z the noise of the count, and pass_l the event that n_l + Z_l >= n + 1 + eta_l,
+where P(some Z_l > eta_l) <= failure over all releases. For two neighbouring histories S and S' let n_l be the live
+records of the one with fewer. Compare the algorithm A with A', which says ⊤ and stops where it passes and n_l < n. In
+A', given the count, every answered round has n_l >= n: its answers are amplified, and compose with the count to
+(eps, delta). A and A' agree until ⊤, which takes Z_l > eta_l in S and in S' (the one with more has n_l + 1). So for an
+event E without ⊤
+  P[A(S) in E] <= P[A'(S) in E] + failure <= e^eps P[A'(S') in E] + delta + failure
+               <= e^eps P[A(S') in E] + delta + failure:
+failure is charged once. The noise is independent of the data, and the bound on it is for all releases together, so
+streams may be adaptive. The lemma itself passes from 2n on, and asks for
+n >= 1 + 2 (log2 T + 1)^2 ln(2T / failure) / epsilon (``noise="paper"``).
+**Retroactivity.** The count is a function of key, round and live records, and so is what it decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from ..coins import Coins
+from ..errors import InputError
+from ..noise import Mechanism, Process, Threshold, Tree
+from ..noise.choice import process_for
+from ..privacy import Share, gate_union, largest_mu
+from ..statistics.statistic import count
+
+PARTS = 5
+"""A gate takes one of so many parts of epsilon unless it says otherwise."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Answers only where at least ``records`` records are live, as far as a private count can tell.
+
+    ``epsilon`` is what the count spends of the statistic's budget (a fifth, unless said otherwise).
+
+    >>> Gate(5000)
+    Gate(records=5000, epsilon=None, noise=None)
+    """
+
+    records: int
+    epsilon: float | None = None
+    noise: Literal["paper"] | None = None
+
+    def __post_init__(self) -> None:
+        count(self.records, "gate")
+        if self.epsilon is not None and not 0 < self.epsilon <= 1000:
+            raise InputError(f"expected a number above 0 and up to 1,000, got {self.epsilon!r}", place="gate.epsilon")
+        if self.noise not in (None, "paper"):
+            raise InputError(f"expected 'paper' or nothing, got {self.noise!r}", place="gate.noise")
+
+    def spec(self) -> dict[str, object]:
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A gate and what it was given: epsilon, delta for its noise, and the probability with which it may let too few
+    records pass (None where the guarantee does not rest on it)."""
+
+    gate: Gate
+    epsilon: Fraction
+    spent: Fraction
+    failure: Fraction | None
+
+    @property
+    def share(self) -> Share:
+        if self.gate.noise == "paper" or not self.spent:
+            return Share("pure", self.epsilon)
+        return Share("gaussian", largest_mu(self.epsilon, self.spent) ** 2)
+
+    def process(self, releases: int | None, live: int | None, place: str) -> Process:
+        if self.gate.noise == "paper":
+            if releases is None:
+                raise InputError("the paper's own gate needs a horizon", place=f"{place}.gate")
+            return Tree(releases, accounting="paper")
+        return process_for(None, self.share.kind, releases, live, place=f"{place}.gate")
+
+    def limit(self, noise: Mechanism, releases: int | None, place: str) -> Limit:
+        """From which noisy count on there is an answer."""
+        if self.failure is None:
+            return Limit(self.gate.records, None)
+        if self.gate.noise == "paper":
+            assert releases is not None
+            least = 1 + gate_union(1 << max(1, (releases - 1).bit_length()), float(self.epsilon), float(self.failure))
+            if self.gate.records < least:
+                raise InputError(
+                    f"expected at least {least:,} records over {releases:,} releases, as the lemma asks, "
+                    f"got {self.gate.records:,}",
+                    place=f"{place}.gate",
+                )
+            return Limit(2 * self.gate.records, None)
+        margin = Threshold(lambda rounds: noise.variances_of(0, rounds), 1 / noise.refinement, self.failure, releases)
+        return Limit(self.gate.records, margin)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What the noisy count must reach in a release: a number, and the margin that its noise stays below."""
+
+    records: int
+    margin: Threshold | None
+
+    def at(self, release: int) -> Fraction:
+        return Fraction(self.records) + (0 if self.margin is None else self.margin.at(release))
+
+
+class Gated(Mechanism):
+    """The noise of the count, and what the noisy count must reach."""
+
+    def __init__(
+        self, calibrated: Calibrated, process: Process, coins: Coins, releases: int | None, place: str
+    ) -> None:
+        one = Fraction(1)
+        super().__init__(process, calibrated.share, units=(1,), norm1=one, norm2_squared=one, coins=coins)
+        self.limit = calibrated.limit(self, releases, place)
+
+    def passed(self, live: int, release: int) -> bool:
+        drawn, denominator = self.draw(release)
+        return bool((live - self.limit.at(release)) * denominator + int(drawn[0]) >= 0)

@@ -1,0 +1,396 @@
+"""The randomised maps K that hide where a base algorithm errs: Gaussian noise for numbers, choice by rank for a median.
+
+A map is close at a distance: whenever two answers are at most ``distance`` apart in its metric, P(K(y) in F) <=
+e^alpha P(K(y') in F) + beta. Theorem "compiler" needs that, and how far K(y) is from y; nothing else about K (remark on
+other metric spaces).
+
+**Privacy.** A map is post-processing: it costs nothing and adds nothing. **Retroactivity.** See `retroactivity`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from ..coins import Coins, DiscreteGaussian, integer_cells
+from ..coins.law import WIDEST
+from ..errors import InputError
+from ..oneshot import OneShot
+from ..oneshot.exponential import choose
+from ..privacy import GaussianDP, Measure, discreteness, largest_mu
+from ..stateful import Cumulative
+from .retroactivity import check_block, check_positive, check_probability, repeated
+
+Calibration = Literal["exact", "paper"]
+# The lattice of Gaussian noise is at least 2^20 times finer than E.
+FINER = 20
+LARGEST_DIMENSION = 1 << 16
+
+
+class Map(ABC):
+    """A randomised map from answers to answers, with coins that it is handed."""
+
+    @abstractmethod
+    def closeness(self, distance: Fraction, block: int = 1) -> Measure:
+        """Of the maps of ``block`` answers, each of which moves by at most ``distance``: delta(alpha) is beta."""
+
+    @abstractmethod
+    def error(self, beta: float) -> float:
+        """How far K(y) is from y at most, with probability 1 - beta."""
+
+    @abstractmethod
+    def apply(self, answer: Any, coins: Coins) -> Any:
+        """K(y)."""
+
+    def check(self, answer: Any) -> Any:
+        """The answer in the form that `apply` takes; raises where it is none. It must not draw coins."""
+        return answer
+
+    def at(self, error: Fraction, alpha: Fraction, beta: Fraction, block: int) -> Map:
+        """The same map, so wide that any ``block`` answers within 2 * error are (alpha, beta)-close: for maps that
+        leave their width open."""
+        return self
+
+    def spec(self) -> str:
+        """Names the coins: different maps have different ones. Equal maps are those with one name."""
+        return repr(self)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Map) and self.spec() == other.spec()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.spec()))
+
+
+class GaussianMap(Map):
+    """Noise for numbers, or for vectors of ``dimension`` numbers, in the Euclidean distance.
+
+    Nothing is a float: the answer is rounded to a public lattice with a spacing h (a power of two), and discrete
+    Gaussian noise of deviation sigma, a multiple of h, is added, coordinate by coordinate. The price of the lattice:
+    rounding moves each of two answers by at most h sqrt(d) / 2, so what the noise must hide is not the distance D but
+    D + h sqrt(d); and discrete noise counts as Gaussian noise with mu larger by the factor `privacy.discreteness` at
+    c = sigma / h. With h = E / 2^20 both together are about one part in a million. Fresh noise in every round is
+    independent of all else, so B rounds make one vector: mu_B = (D + h sqrt(d)) sqrt(B) / sigma, times that factor.
+
+    >>> K = GaussianMap().at(Fraction(100), Fraction(1), Fraction("1e-6"), block=1)
+    >>> round(K.sigma), round(K.closeness(Fraction(200)).epsilon(1e-6), 6)
+    (845, 1.0)
+    >>> round(K.error(1e-6)), round(K.paper_error(1e-6))
+    (4133, 5286)
+    """
+
+    def __init__(
+        self,
+        dimension: int = 1,
+        *,
+        calibration: Calibration = "exact",
+        sigma: float | Fraction | None = None,
+        spacing: Fraction | None = None,
+    ) -> None:
+        if isinstance(dimension, bool) or not isinstance(dimension, int) or not 1 <= dimension <= LARGEST_DIMENSION:
+            raise InputError(f"expected a number of coordinates from 1 to 2^16, got {dimension!r}", place="dimension")
+        if calibration not in ("exact", "paper"):
+            raise InputError(f"expected 'exact' or 'paper', got {calibration!r}", place="calibration")
+        self.dimension = dimension
+        self.calibration = calibration
+        self._spacing: Fraction | None = None
+        self._variance: Fraction | None = None
+        if sigma is not None:
+            exact = check_positive(sigma, "sigma")
+            fine = power_of_two_below(exact / 2**FINER)
+            self._settle(fine if spacing is None else check_positive(spacing, "spacing"), exact**2, "sigma")
+
+    def at(self, error: Fraction, alpha: Fraction, beta: Fraction, block: int) -> GaussianMap:
+        if self._variance is not None:
+            return self
+        spacing = power_of_two_below(error / 2**FINER / _root_above(self.dimension))
+        # Squares are exact, the one square root is rounded up.
+        squared = (2 * error + self._rounding(spacing)) ** 2 * check_block(block)
+        if self.calibration == "paper":
+            if alpha > 1:
+                raise InputError(f"expected at most 1 with the calibration of the paper, got {alpha}", place="alpha")
+            needed = squared / alpha**2 * 2 * _log_above(Fraction(5, 4) / beta)
+        else:
+            needed = squared / largest_mu(alpha, beta) ** 2
+            needed *= discreteness(needed / spacing**2) ** 2
+        out = GaussianMap(self.dimension, calibration=self.calibration)
+        out._settle(spacing, needed, "alpha")
+        return out
+
+    def _settle(self, spacing: Fraction, variance: Fraction, place: str) -> None:
+        """The variance in lattice steps, rounded up."""
+        steps = variance / spacing**2
+        if not 4 <= steps <= WIDEST**2:
+            raise InputError(
+                f"expected noise between 2 and 2^55 steps of its lattice, which is {float(spacing):.3g} fine, got "
+                f"{math.sqrt(variance):.3g}",
+                place=place,
+            )
+        self._spacing, self._variance = spacing, Fraction(math.ceil(steps * 2**FINER), 2**FINER)
+
+    @property
+    def spacing(self) -> Fraction:
+        return _settled(self._spacing)
+
+    @cached_property
+    def sigma(self) -> float:
+        return math.sqrt(_settled(self._variance)) * float(self.spacing)
+
+    @cached_property
+    def law(self) -> DiscreteGaussian:
+        """Of the noise in lattice steps."""
+        return DiscreteGaussian(_settled(self._variance))
+
+    def closeness(self, distance: Fraction, block: int = 1) -> GaussianDP:
+        variance = _settled(self._variance)
+        moved = (distance + self._rounding(self.spacing)) / self.spacing
+        mu_squared = moved**2 / variance * discreteness(variance) ** 2
+        return GaussianDP(math.sqrt(mu_squared) * math.sqrt(check_block(block)))
+
+    def error(self, beta: float) -> float:
+        """The exact quantile of the chi law with d degrees, and what the lattice adds.
+
+        With s = sigma / h, P(X = k) <= e^(1 / (24 s^2)) P(s N rounds to k): the sum of exp(-k^2 / 2s^2) over all k is
+        at least s sqrt(2 pi), and the mean of exp(-y^2 / 2s^2) over a cell is at least exp of the mean, where y^2 has
+        the mean k^2 + 1/12. So |X| > r has at most e^(d / (24 s^2)) times the probability of |s N| > r - sqrt(d) / 2.
+        """
+        check_probability(beta, "beta")
+        variance, steps = _settled(self._variance), float(_root_above(self.dimension))
+        smaller = beta * math.exp(-self.dimension / (24 * float(variance)))
+        # Half a cell for the noise, half a cell for the rounding of the answer.
+        return chi_quantile(self.dimension, smaller) * self.sigma + float(self.spacing) * steps
+
+    def paper_error(self, beta: float) -> float:
+        """sigma (sqrt(d) + sqrt(2 ln(1/beta))), for reference."""
+        return self.sigma * (math.sqrt(self.dimension) + math.sqrt(2 * math.log(1 / beta)))
+
+    def check(self, answer: Any) -> list[Fraction]:
+        numbers = answer.tolist() if isinstance(answer, np.ndarray | np.generic) else answer
+        listed = list(numbers) if isinstance(numbers, Sequence) and not isinstance(numbers, str) else [numbers]
+        if len(listed) != self.dimension:
+            raise InputError(f"expected {self.dimension} numbers, got {len(listed)}", place="answer")
+        return [_exact(number) for number in listed]
+
+    def apply(self, answer: Any, coins: Coins) -> Fraction | tuple[Fraction, ...]:
+        exact, step = self.check(answer), self.spacing
+        noise = self.law.sample(coins.words([0], [0], integer_cells(self.dimension)))[0].tolist()
+        moved = tuple((round(y / step) + n) * step for y, n in zip(exact, noise, strict=True))
+        return moved[0] if self.dimension == 1 else moved
+
+    def _rounding(self, spacing: Fraction) -> Fraction:
+        return spacing * _root_above(self.dimension)
+
+    def __repr__(self) -> str:
+        if self._variance is None:
+            return f"GaussianMap(dimension={self.dimension}, calibration={self.calibration!r})"
+        return f"GaussianMap(dimension={self.dimension}, variance={self._variance}, spacing={self.spacing})"
+
+
+class RankMap(Map):
+    """A median by rank, from an estimate of how many records lie up to each value of lower .. upper: picks o with
+    probability proportional to exp(rate * u(o)), u(o) = min(C(o), N - C(o - 1)), C(o) records up to o, N = C(upper).
+
+    The distance of two estimates is sup over x of |(C(x) - N/2) - (C'(x) - N'/2)|: by how many ranks they disagree on
+    where x stands beside the middle. u(o) - N/2 = min(C(o) - N/2, N/2 - C(o - 1)) moves by at most that distance D, and
+    what moves all scores alike changes no probability. Scores are cut to multiples of a public h, a power of two, which
+    does nothing to whole counts; the scores of all o then move by amounts in an interval of length 2 (D + h).
+
+    **Retroactivity.** So the log ratio of two probabilities stays, over all o, in an interval of length a = 2 rate
+    (D + h) that holds 0 (`oneshot.exponential.choose`): a pure bound for a block of B is B a, and bounded range gives
+    B a^2 / 8 zero-concentrated (Cesar and Rogers 2021). With D = 2E and rate = alpha / (4E + 2h), a = alpha. The factor
+    2 is needed: scores left of the middle may rise while those right of it fall.
+    That works for a choice that reads its data through C alone (cumulatively private). An algorithm that is private for
+    one record is not one: between two estimates of the same data the counts of *all* points may differ at once. Such
+    algorithms are refused.
+    **Error.** Beside the middle in C, the answer is at most ln(|X| / beta) / rate + h ranks off, with probability
+    1 - beta: the best score is at least N/2, and the values below so much less have a probability of at most beta.
+
+    >>> K = RankMap(0, 2**16 - 1).at(Fraction(10), Fraction(1), Fraction(1, 10**6), block=1)
+    >>> round(K.error(1e-3), 2), K.closeness(Fraction(20)).epsilon()
+    (719.92, 1.0)
+    >>> K.apply(Cumulative(((10, 4000), (20, 9000), (30, 10000))), Coins(bytes(32)))
+    20
+    """
+
+    def __init__(
+        self, lower: int, upper: int, *, rate: Fraction | None = None, spacing: Fraction | None = None
+    ) -> None:
+        for end, place in ((lower, "lower"), (upper, "upper")):
+            refuse_one_shot(end, place)
+            if isinstance(end, bool) or not isinstance(end, int):
+                raise InputError(f"expected a whole number, got {end!r}", place=place)
+        if lower > upper:
+            raise InputError(f"expected an upper end from {lower} on, got {upper}", place="upper")
+        self.lower, self.upper = lower, upper
+        self._rate = None if rate is None else check_positive(rate, "rate")
+        self._spacing = None if rate is None else self._fine(1 / check_positive(rate, "rate"))
+        if spacing is not None:
+            self._spacing = check_positive(spacing, "spacing")
+
+    @staticmethod
+    def _fine(error: Fraction) -> Fraction:
+        return min(Fraction(1), power_of_two_below(error / 2**FINER))
+
+    def at(self, error: Fraction, alpha: Fraction, beta: Fraction, block: int) -> RankMap:
+        if self._rate is not None:
+            return self
+        one = alpha if check_block(block) == 1 else self._share(float(alpha), float(beta), block)
+        spacing = self._fine(error)
+        return RankMap(self.lower, self.upper, rate=one / (4 * error + 2 * spacing), spacing=spacing)
+
+    @staticmethod
+    def _share(alpha: float, beta: float, block: int) -> Fraction:
+        """The largest a whose ``block``-fold composition is (alpha, beta)-close, rounded down to 9 digits."""
+        low, high = alpha / block, alpha
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if repeated(middle, block).epsilon(beta) <= alpha else (low, middle)
+        return Fraction(f"{low * (1 - 1e-9):.9e}")
+
+    @property
+    def rate(self) -> Fraction:
+        return _settled(self._rate)
+
+    @property
+    def spacing(self) -> Fraction:
+        return _settled(self._spacing)
+
+    @property
+    def size(self) -> int:
+        """|X|."""
+        return self.upper - self.lower + 1
+
+    def closeness(self, distance: Fraction, block: int = 1) -> Measure:
+        return repeated(float(2 * self.rate * (distance + self.spacing)), check_block(block))
+
+    def error(self, beta: float) -> float:
+        check_probability(beta, "beta")
+        # `Weights` is flat beyond a share of 2^-64, and its rate is smaller by 2^-40.
+        if beta < 2**-63:
+            return math.inf
+        return math.log(self.size / beta) / float(self.rate) * (1 + 1e-9) + float(self.spacing)
+
+    def check(self, answer: Any) -> Cumulative:
+        if not isinstance(answer, Cumulative):
+            raise InputError(f"expected an estimate of a distribution function, got {answer!r}", place="answer")
+        if answer.steps and not self.lower <= answer.steps[0][0] <= answer.steps[-1][0] <= self.upper:
+            raise InputError(f"expected values in {self.lower} .. {self.upper}", place="answer")
+        return answer
+
+    def apply(self, answer: Any, coins: Coins) -> int:
+        return choose(self.pieces(self.check(answer)), self.rate * self.spacing, coins, size=self.size)
+
+    def pieces(self, cumulative: Cumulative) -> list[tuple[int, int, int]]:
+        """(start, length, deficit): runs of values with one score, and minus the score, in units of h."""
+        wide, fine = self.spacing.as_integer_ratio()
+        all_n, all_d = cumulative.total.as_integer_ratio()
+        out: list[tuple[int, int, int]] = []
+        at, left, right = self.lower, 0, all_n * fine // (all_d * wide)  # C(o - 1) and N - C(o - 1), cut to units
+        for value, upto in cumulative.steps:
+            if at < value:
+                out.append((at, value - at, -min(left, right)))
+            n, d = upto.as_integer_ratio()
+            left = n * fine // (d * wide)
+            out.append((value, 1, -min(left, right)))
+            at, right = value + 1, (all_n * d - n * all_d) * fine // (all_d * d * wide)
+        if at <= self.upper:
+            out.append((at, self.upper - at + 1, -min(left, right)))
+        return out
+
+    def __repr__(self) -> str:
+        width = "" if self._rate is None else f", rate={self._rate}, spacing={self._spacing}"
+        return f"RankMap({self.lower}, {self.upper}{width})"
+
+
+def as_map(candidate: Any) -> Map:
+    """What may serve as K; raises for everything else, and says why where it is a private algorithm."""
+    refuse_one_shot(candidate, "map")
+    if not isinstance(candidate, Map):
+        raise InputError(f"expected a map with a proven closeness, got {type(candidate).__name__}", place="map")
+    return candidate
+
+
+def refuse_one_shot(candidate: Any, place: str) -> None:
+    if isinstance(candidate, OneShot) or (isinstance(candidate, type) and issubclass(candidate, OneShot)):
+        name = candidate.__name__ if isinstance(candidate, type) else type(candidate).__name__
+        raise InputError(
+            f"{name} is private for one record more or less and not cumulatively private: between two estimates of the "
+            "same data the interval counts of all points may move at once. Use RankMap(lower, upper)",
+            place=place,
+        )
+
+
+def chi_quantile(dimension: int, beta: float) -> float:
+    """The r with P(|N| > r) = beta for a standard Gaussian vector, rounded up to about 9 digits.
+
+    >>> round(chi_quantile(1, 1e-6), 2), round(chi_quantile(100, 1e-6), 1)
+    (4.89, 13.5)
+    """
+    if not 0 < beta < 1:
+        raise InputError(f"expected a probability above 0 and below 1, got {beta!r}", place="beta")
+    low, high = 0.0, 1.0
+    while chi_tail(dimension, high) > beta:
+        low, high = high, 2 * high
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if chi_tail(dimension, middle) > beta else (low, middle)
+    return high * (1 + 1e-9)
+
+
+def chi_tail(dimension: int, radius: float) -> float:
+    """P(|N| > r): with x = r^2 / 2, a finite sum of positive terms x^j e^-x / Gamma(j + 1) over j = d/2 - 1, d/2 - 2,
+    ... down to 0 (d even), or to 1/2 and then erfc(sqrt(x)) (d odd)."""
+    x = radius * radius / 2
+    if x == 0:
+        return 1.0
+    start = 0.0 if dimension % 2 == 0 else 0.5
+    powers = start + np.arange(dimension // 2)
+    total = 0.0 if dimension % 2 == 0 else math.erfc(math.sqrt(x))
+    if len(powers):
+        first = start * math.log(x) - x - math.lgamma(start + 1)
+        logs = first + np.concatenate([[0.0], np.cumsum(np.log(x / powers[1:]))])
+        total += float(np.exp(logs).sum())
+    return min(1.0, total)
+
+
+def power_of_two_below(value: Fraction) -> Fraction:
+    """The largest power of two up to a positive number.
+
+    >>> power_of_two_below(Fraction(5)), power_of_two_below(Fraction(1, 3))
+    (Fraction(4, 1), Fraction(1, 4))
+    """
+    guess = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length())
+    return guess if guess <= value else guess / 2
+
+
+def _exact(number: Any) -> Fraction:
+    finite = isinstance(number, int | Fraction) or (isinstance(number, float) and math.isfinite(number))
+    if isinstance(number, bool) or not finite:
+        raise InputError(f"expected a finite number, got {number!r}", place="answer")
+    return Fraction(number)
+
+
+def _settled(value: Fraction | None) -> Fraction:
+    if value is None:
+        raise InputError("expected a map whose width is settled: `at` does that, and so does `smooth`", place="map")
+    return value
+
+
+@lru_cache(maxsize=64)
+def _root_above(number: int) -> Fraction:
+    """A square root, exact where it is whole, else rounded up to a multiple of 2^-40."""
+    root = math.isqrt(number << 80)
+    return Fraction(root if root * root == number << 80 else root + 1, 2**40)
+
+
+def _log_above(value: Fraction) -> Fraction:
+    context = Context(prec=40, rounding=ROUND_CEILING)
+    logarithm = context.ln(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    return Fraction(context.next_plus(logarithm))

@@ -1,0 +1,131 @@
+"""What to expect of a sample before anything is released: errors in ranks, and how many live records it takes.
+
+Sampling is for algorithms that are expensive to run. It never needs fewer live records than running the algorithm on
+the whole window with less to spend in each run, and a plan says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ..coins import Coins
+from ..errors import InputError
+from ..noise import Mechanism
+from ..schema import Schema
+from ..statistics.statistic import Setting
+from .gate import Gated
+
+if TYPE_CHECKING:
+    from .window import WindowSample
+
+BETA = 0.05
+# Parts of a window that a plan tries to draw, and a size that shows what one run may then spend.
+RATES = tuple(Fraction(1, 4**i) for i in range(1, 6))
+TRIAL = 10_000
+
+
+def rank_error(sample: WindowSample, schema: Schema, records: int, beta: float) -> float:
+    """How many ranks of a window of so many records the answer is off at most, with probability 1 - beta; not a number
+    where nobody knows.
+
+    The answer is off by r ranks of the sample; the sample of k records errs by at most sqrt(ln(4 / beta) / 2k) in any
+    fraction (Dvoretzky, Kiefer, Wolfowitz and Massart; sampling without replacement errs less), half of beta each.
+    """
+    seen = _seen(sample, records)
+    if sample.form == "whole":
+        own = sample.of.rank_error(schema, beta)
+        return math.nan if own is None else own
+    own = sample.of.rank_error(schema, beta / 2)
+    if own is None:
+        return math.nan
+    drawn = 0.0 if seen >= records else math.sqrt(math.log(4 / beta) / (2 * seen))
+    return min(float(records), records * (own / seen + drawn))
+
+
+def _seen(sample: WindowSample, records: int) -> float:
+    """How many of so many live records the algorithm sees."""
+    if sample.size is not None:
+        return min(sample.size, records)
+    return float(sample.rate or 1) * records
+
+
+def outlook(sample: WindowSample, setting: Setting, noise: Mechanism) -> Iterator[str]:
+    """The lines of a plan: what one run spends and by which bound, how many records it takes, what would take fewer."""
+    cost = sample.settled_cost(setting)
+    spent = f"ε = {float(sample.of.contract.epsilon):.4g}"
+    reach = f"{setting.reach:,} release{'s' * (setting.reach != 1)}"
+    known = "" if math.isnan(rank_error(sample, setting.schema, 1, BETA)) else "errors are in ranks (records); "
+    yield f"{known}each run spends {spent}; one record is in at most {reach} ({sample.form}, {cost.bound})"
+    if isinstance(noise, Gated):
+        first, sure = float(noise.limit.at(1)), _sure(noise)
+        yield f"⊥ until the noisy count of live records reaches {first:,.0f}; sure to answer from about {sure:,.0f} on"
+    seen = sample.of.needed(setting.schema, BETA)
+    if seen is None:
+        return
+    if sample.size is not None and seen > sample.size:
+        yield f"the sample is too small: at what a run may spend it takes {seen:,} records to find a point of the data"
+    else:
+        own = _needed(sample, setting, noise, seen)
+        yield f"{own:,} live records are enough for an answer within the data (probability {1 - BETA:.2f})"
+    found = {
+        "the whole window": _whole(sample, setting),
+        "a Poisson sample": _poisson(sample, setting),
+        "a fixed size behind a gate": _fixed(sample, setting),
+    }
+    others = ", ".join(f"{name} {live:,}" for name, live in found.items() if live is not None)
+    yield f"at best, with the same budget: {others}; sample where the algorithm is expensive to run"
+
+
+def _sure(noise: Gated) -> int:
+    """From how many live records on a gate is all but sure to open: the noise may take off what the margin adds."""
+    limit = noise.limit
+    over = float(limit.at(1) - limit.records) if limit.margin is not None else noise.half_width(1, 0, 0.998)
+    return math.ceil(limit.at(1) + Fraction(over))
+
+
+def _needed(sample: WindowSample, setting: Setting, noise: Mechanism, seen: int) -> int:
+    opened = _sure(noise) if isinstance(noise, Gated) else 0
+    if sample.rate is not None:
+        return max(opened, _drawn_from(sample.of.needed(setting.schema, BETA / 2) or seen, sample.rate))
+    return max(seen, sample.occupancy or 0, opened)
+
+
+def _whole(sample: WindowSample, setting: Setting) -> int | None:
+    return _at(sample.replaced(), setting, BETA)
+
+
+def _poisson(sample: WindowSample, setting: Setting) -> int | None:
+    found = [(_at(sample.replaced(rate=rate), setting, BETA / 2), rate) for rate in RATES]
+    return min((_drawn_from(seen, rate) for seen, rate in found if seen is not None), default=None)
+
+
+def _fixed(sample: WindowSample, setting: Setting) -> int | None:
+    """What one run may spend depends on the part of the window that is drawn, hardly on its size: first the part, then
+    the size, then the gate for it."""
+    found = []
+    for rate in RATES if setting.failure else ():
+        trial = sample.replaced(size=TRIAL, gate=math.ceil(TRIAL / rate))
+        seen = _at(trial, setting, BETA)
+        if seen is not None:
+            chosen = sample.replaced(size=seen, gate=math.ceil(seen / rate)).settled(setting)
+            noise = chosen.mechanism(setting, chosen.process(setting), Coins(bytes(32)))
+            assert isinstance(noise, Gated)
+            found.append(_sure(noise))
+    return min(found, default=None)
+
+
+def _at(sample: WindowSample, setting: Setting, beta: float) -> int | None:
+    """How many records the algorithm must see with what such a sample leaves it to spend."""
+    try:
+        return sample.settled(setting).of.needed(setting.schema, beta)
+    except InputError:
+        return None
+
+
+def _drawn_from(seen: int, rate: Fraction) -> int:
+    """How many live records give so many at this rate with probability 1 - beta / 2 (the normal approximation)."""
+    z = 1.96
+    return math.ceil((seen + z * z / 2 + z * math.sqrt(seen + z * z / 4)) / rate)

@@ -1,0 +1,90 @@
+"""What the paper's own theorems charge for samples of a fixed size: for comparison with the exact forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+
+from ..errors import InputError
+from ..privacy import Cost, Form, paper_advanced, paper_amplified, paper_basic, paper_ranks
+
+# Of delta: what the ranks may fail with.
+RANKS = 0.5
+DIGITS = 100_000
+
+
+def paper_cost(
+    form: Form, *, releases: int, epsilon0: float, delta0: float, delta: float, size: int, occupancy: int | None
+) -> Cost:
+    """Theorem "sampling", parts 2 and 3, and Theorem "amplification": the least of what applies at this delta.
+
+    >>> cost = paper_cost("fresh", releases=1000, epsilon0=1.0, delta0=0, delta=1e-6, size=100, occupancy=9999)
+    >>> round(cost.epsilon, 2), cost.bound
+    (14.25, "the paper's, part 3")
+    """
+    found = list(_costs(form, releases, epsilon0, delta0, delta, size, occupancy))
+    return min(found, key=lambda cost: cost.epsilon, default=Cost(math.inf, delta, "none applies", True, False))
+
+
+def _costs(
+    form: Form, releases: int, epsilon0: float, delta0: float, delta: float, size: int, occupancy: int | None
+) -> Iterator[Cost]:
+    basic, failure = paper_basic(releases, epsilon0, delta0)
+    if failure <= delta:
+        yield Cost(basic, failure, "the paper's, part 2", True, False)
+    if failure < delta:
+        yield Cost(
+            paper_advanced(releases, epsilon0, delta0, delta - failure)[0], delta, "the paper's, part 2", True, False
+        )
+    if occupancy is None:
+        return
+    rate = size / (occupancy + 1)
+    if form == "fresh" and epsilon0 <= 1 and rate * failure < delta:
+        slack = delta - rate * failure
+        yield Cost(
+            paper_amplified(releases, epsilon0, delta0, slack, rate)[0], delta, "the paper's, part 3", True, True
+        )
+    if form == "ranks" and failure < delta:
+        slack = (delta - failure) * (1 - RANKS)
+        whole = paper_advanced(releases, epsilon0, delta0, slack)
+        try:
+            epsilon, total = paper_ranks(releases, size, occupancy, *whole, (delta - failure) * RANKS)
+        except InputError:
+            return  # outside of what the theorem assumes
+        if total <= delta:
+            yield Cost(epsilon, total, "the paper's, Appendix C", False, True)
+
+
+def paper_epsilon0(
+    form: Form, *, releases: int, epsilon: float, delta0: float, delta: float, size: int, occupancy: int | None
+) -> Fraction:
+    """The largest epsilon0 that costs at most epsilon, rounded down to a multiple of 10^-5 of its power of ten.
+
+    >>> paper_epsilon0("fresh", releases=10, epsilon=1.0, delta0=0, delta=0, size=5, occupancy=None)
+    Fraction(1, 20)
+    """
+
+    def fits(epsilon0: Fraction) -> bool:
+        found = paper_cost(
+            form,
+            releases=releases,
+            epsilon0=float(epsilon0),
+            delta0=delta0,
+            delta=delta,
+            size=size,
+            occupancy=occupancy,
+        )
+        return found.epsilon <= epsilon
+
+    exponent = math.floor(math.log10(epsilon / (4 * releases)))
+    while exponent < 3 and fits(Fraction(10) ** (exponent + 1)):
+        exponent += 1
+    low, high = DIGITS, 10 * DIGITS
+    unit = Fraction(10) ** exponent / DIGITS
+    if not fits(low * unit):
+        raise InputError(f"expected a delta that delta0 leaves room in, got {delta!r}", place="delta")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle * unit) else (low, middle)
+    return low * unit

@@ -1,0 +1,217 @@
+"""Approximate retroactivity as a value: how close the answers to two histories are once the histories have united.
+
+A base algorithm is within E of the truth with probability 1 - beta_0, and every answer goes through a randomised map K
+with fresh coins (theorem "compiler"). On a block of B rounds, let G be the set of answers that are all within E of the
+truth. After two histories S and S' have united the truths are equal, so any two members of G are within 2E of each
+other in every round, and the maps of their B answers are (alpha, delta_B(alpha))-close for every alpha >= 0.
+
+**Retroactivity.** For every alpha >= 0 the answers of the block are (alpha, delta_B(alpha) + beta_0)-close. Write the
+law under S as P = a P_G + (1 - a) P_N, split by whether the base answers are in G, and under S' Q >= b Q_G, with
+a, b >= 1 - beta_0. P_G and Q_G are mixtures of maps of members of G, hence P_G(F) <= e^alpha Q_G(F) + delta_B. So
+  P(F) - e^alpha Q(F) <= a P_G(F) + (1 - a) P_N(F) - b (P_G(F) - delta_B)
+                       = (a - b) P_G(F) + (1 - a) P_N(F) + b delta_B.
+For a >= b this is at most (a - b) + (1 - a) + delta_B = (1 - b) + delta_B, else at most (1 - a) + delta_B. The theorem
+has (2 + e^alpha_B) beta_0 there: 150 times as much at alpha_B = 5. Accuracy is needed on the block alone, so for single
+answers (B = 1, corollary "marginal") in each round by itself.
+
+For Gaussian noise of deviation sigma in R^d the B maps are one Gaussian vector in R^(dB), moved by at most 2E sqrt(B):
+  delta_B(alpha) = delta_Gauss(alpha; mu_B), mu_B = 2E sqrt(B) / sigma (`GaussianDP`): no composition theorem beats it.
+`PaperRetroactivity` is the theorem as it stands, for reference.
+
+**Privacy.** Not touched: what is published is a function of the base's answers and of coins of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+from ..errors import InputError
+from ..privacy import GaussianDP, Measure, PureDP, ZeroConcentratedDP
+
+MARGINALLY_RETROACTIVE = "private, marginally approximately retroactive"
+
+
+@dataclass(frozen=True)
+class Block:
+    """``length`` consecutive answers after the histories have united: P(F) <= e^alpha Q(F) + beta, both ways."""
+
+    length: int
+    closeness: Measure
+    failure: float = 0.0
+
+    def beta(self, alpha: float) -> float:
+        """The smallest proven beta at this alpha."""
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float | Fraction) or not alpha >= 0:
+            raise InputError(f"expected a number from 0 on, got {alpha!r}", place="alpha")
+        return min(1.0, self.closeness.delta(float(alpha)) + self.failure)
+
+    def alpha(self, beta: float) -> float:
+        """The smallest proven alpha at this beta: infinite where not even beta_0 fits in."""
+        if isinstance(beta, bool) or not isinstance(beta, int | float | Fraction) or not 0 <= beta <= 1:
+            raise InputError(f"expected a number from 0 to 1, got {beta!r}", place="beta")
+        return self.closeness.epsilon(float(beta) - self.failure) if beta >= self.failure else math.inf
+
+
+class Close(Protocol):
+    """What is asked of a map K here."""
+
+    def closeness(self, distance: Fraction, block: int = 1) -> Measure:
+        """Of the maps of ``block`` answers, each of which moves by at most ``distance``."""
+
+
+@dataclass(frozen=True)
+class RealGaussian:
+    """Gaussian noise in the reals, without a lattice: for reference."""
+
+    sigma: Fraction
+
+    def closeness(self, distance: Fraction, block: int = 1) -> GaussianDP:
+        return GaussianDP(float(distance / self.sigma) * math.sqrt(block))
+
+
+@dataclass(frozen=True)
+class ApproximateRetroactivity:
+    """For any map with a closeness: ``error`` is E, ``failure`` beta_0; what the map was ``made_for`` is only shown.
+
+    >>> promise = ApproximateRetroactivity.gaussian(error=1, sigma=8.45)
+    >>> round(promise.alpha(1e-6), 3), round(promise.block(10).alpha(1e-6), 2)
+    (1.0, 3.52)
+    >>> print(promise.text)
+    marginally approximately retroactive: once two histories have united, one answer is (α = 1, β = 1e-06)-close for
+    both (P ≤ e^α Q + β), 16 consecutive answers together (α = 4.59, β = 1e-06). This rests on a promise of the caller,
+    which no program checks: the base is within E = 1 of the truth with probability 1. Where it is wrong, the answers
+    are as private as before and not retroactive, and nothing will show it
+    """
+
+    error: Fraction
+    map: Close = field(repr=False)
+    failure: float = 0.0
+    made_for: tuple[float, int] = (1e-6, 1)
+    """beta and the block."""
+
+    @classmethod
+    def gaussian(
+        cls, error: float | Fraction, sigma: float | Fraction, failure: float = 0.0
+    ) -> ApproximateRetroactivity:
+        """Of Gaussian noise with this deviation, as it is in the reals."""
+        return cls(Fraction(error), RealGaussian(Fraction(sigma)), failure)
+
+    def block(self, length: int) -> Block:
+        """What holds for ``length`` consecutive answers together."""
+        return Block(check_block(length), self.map.closeness(2 * self.error, length), self.failure)
+
+    def beta(self, alpha: float, block: int = 1) -> float:
+        return self.block(block).beta(alpha)
+
+    def alpha(self, beta: float, block: int = 1) -> float:
+        return self.block(block).alpha(beta)
+
+    @property
+    def text(self) -> str:
+        beta = self.made_for[0] + self.failure
+        one, *more = sorted({1, self.made_for[1], 16 * self.made_for[1]})
+        shown = [f"(α = {self.alpha(beta, length):.3g}, β = {beta:.3g})" for length in (one, *more)]
+        blocks = ", ".join(
+            f"{n:,} consecutive answers together {pair}" for n, pair in zip(more, shown[1:], strict=True)
+        )
+        likely = f"1 - {self.failure:.3g} (in every round of a block at once)" if self.failure else "1"
+        return (
+            f"marginally approximately retroactive: once two histories have united, one answer is {shown[0]}-close for "
+            f"both (P ≤ e^α Q + β), {blocks}. This rests on a promise of the caller, which no program checks: the base "
+            f"is within E = {float(self.error):.6g} of the truth with probability {likely}. Where it is wrong, the "
+            "answers are as private as before and not retroactive, and nothing will show it"
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class PaperRetroactivity:
+    """Theorem "compiler" as it stands, for Gaussian noise: basic or advanced composition over the block, and beta_0
+    with the factor 2 + e^alpha_B.
+
+    >>> reference = PaperRetroactivity(error=1.0, alpha=0.1, beta=1e-6)
+    >>> round(reference.sigma, 1), round(reference.alpha_of(100, slack=1e-6), 2)
+    (106.0, 6.31)
+    """
+
+    error: float
+    alpha: float
+    beta: float
+    failure: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha <= 1:
+            raise InputError(
+                f"expected a number above 0 and up to 1, as in the paper, got {self.alpha!r}", place="alpha"
+            )
+        check_probability(self.beta, "beta")
+
+    @property
+    def sigma(self) -> float:
+        return 2 * float(self.error) / self.alpha * math.sqrt(2 * math.log(1.25 / self.beta))
+
+    def alpha_of(self, block: int, slack: float) -> float:
+        """alpha_B, with ``slack`` for the paper's beta'."""
+        length, alpha = check_block(block), self.alpha
+        check_probability(slack, "slack")
+        return min(
+            length * alpha, alpha * math.sqrt(2 * length * math.log(1 / slack)) + length * alpha * math.expm1(alpha)
+        )
+
+    def beta_of(self, block: int, slack: float) -> float:
+        """beta_B; it may exceed 1."""
+        factor = 2 + math.exp(min(700.0, self.alpha_of(block, slack)))
+        return block * self.beta + slack + factor * self.failure
+
+
+@dataclass(frozen=True)
+class Closest(Measure):
+    """Several bounds that hold at once: the best of them counts.
+
+    >>> from retroact.privacy import PureDP, ZeroConcentratedDP
+    >>> round(Closest((PureDP(10.0), ZeroConcentratedDP(0.5))).epsilon(1e-6), 2)
+    5.22
+    """
+
+    bounds: tuple[Measure, ...]
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        return min(bound.epsilon(delta) for bound in self.bounds)
+
+    def delta(self, epsilon: float) -> float:
+        return min(bound.delta(epsilon) for bound in self.bounds)
+
+    def group(self, size: int) -> Closest:
+        return Closest(tuple(bound.group(size) for bound in self.bounds))
+
+
+def repeated(one: float, block: int) -> Closest:
+    """``block`` independent choices whose log ratios each stay in an interval of length ``one`` that holds 0: pure, and
+    zero-concentrated with one^2 / 8 each (bounded range; Cesar and Rogers 2021)."""
+    return Closest((PureDP(block * one), ZeroConcentratedDP(block * one * one / 8)))
+
+
+def check_positive(value: Any, place: str) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not 0 < value < math.inf:
+        raise InputError(f"expected a number above 0, got {value!r}", place=place)
+    return Fraction(value)
+
+
+def check_block(length: int, place: str = "block") -> int:
+    if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= 1 << 40:
+        raise InputError(f"expected a whole number of answers between 1 and 2^40, got {length!r}", place=place)
+    return length
+
+
+def check_probability(value: float | Fraction, place: str, *, zero: bool = False) -> Fraction:
+    """Below 1, and above 0 (or from 0 on); 1e-60 is the least that calibration can work with."""
+    fits = not isinstance(value, bool) and isinstance(value, int | float | Fraction) and 0 <= value < 1
+    if not fits or (value < 1e-60 and not (zero and value == 0)):
+        least = "0, or 1e-60" if zero else "1e-60"
+        raise InputError(f"expected a probability from {least} to below 1, got {value!r}", place=place)
+    return Fraction(value)

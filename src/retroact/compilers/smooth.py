@@ -1,0 +1,174 @@
+"""The smoothing compiler: any accurate private algorithm, made marginally approximately retroactive.
+
+Once two histories have united, the truth is the same for both, so a base algorithm that is within E of it gives answers
+at most 2E apart. A randomised map with fresh coins in every round, so wide that 2E does not show, hides the rest:
+single answers, and blocks of them less and less (theorem "compiler", corollary "marginal").
+
+**Privacy.** That of the base: the answers published are a function of its answers and of coins that are independent of
+them. E plays no part in it. **Retroactivity.** Approximate, and as good as the promise that the base is within E with
+probability 1 - beta_0: see `ApproximateRetroactivity`, and `maps` for what a map must have.
+
+For statistics that a stream can publish this is not needed and far worse: a linear statistic is exactly retroactive
+with less noise than its base alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ..coins import Key
+from ..errors import InputError
+from ..ledger.model import Update
+from ..noise.process import check_horizon
+from ..privacy import Guarantee
+from ..stateful.base import NOT_RETROACTIVE, Stateful
+from .maps import Calibration, GaussianMap, Map, as_map
+from .retroactivity import (
+    MARGINALLY_RETROACTIVE,
+    ApproximateRetroactivity,
+    check_block,
+    check_positive,
+    check_probability,
+)
+
+LARGEST_ALPHA = 1000
+# What a map is held to may be off by the floats that its measure is shown in.
+SHOWN = 1 + 1e-6
+
+
+@dataclass(frozen=True)
+class SmoothedAnswer:
+    """The answer of one round, in the form that the map gives it: a number, a tuple of numbers, a value of a domain."""
+
+    round: int
+    value: Any
+
+    def encode(self) -> bytes:
+        parts = self.value if isinstance(self.value, tuple) else (self.value,)
+        return repr((self.round, *(str(part) for part in parts))).encode()
+
+
+class Accuracy(NamedTuple):
+    """Every answer is within ``error`` of the truth at once, with probability 1 - ``failure``."""
+
+    error: float
+    failure: float
+
+
+class Smoothed:
+    """A stateful algorithm whose answers go through a map; made by `smooth`."""
+
+    def __init__(self, base: Stateful, map: Map, retroactivity: ApproximateRetroactivity, key: Key) -> None:
+        self.base, self.map, self.error, self.retroactivity = base, map, retroactivity.error, retroactivity
+        self._coins = key.coins("smoothed", map.spec())
+        self._round = 0
+        key.claim()  # last, so that what could not be made leaves its key free
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the base, and what it is worth once records are deleted."""
+        own = self.base.guarantee
+        unit = own.unit.replace(NOT_RETROACTIVE, MARGINALLY_RETROACTIVE)
+        if unit == own.unit:
+            unit = f"{own.unit} ({MARGINALLY_RETROACTIVE})"
+        chance = f" with probability 1 - {self.retroactivity.failure:.3g}" if self.retroactivity.failure else ""
+        promise = (
+            f"the base is within E = {float(self.error):.6g} of the truth{chance} (retroactivity needs it, not privacy)"
+        )
+        return replace(own, unit=unit, promises=(*own.promises, promise))
+
+    def accuracy(self, horizon: int, beta: float = 1e-6) -> Accuracy:
+        """E + E_K over ``horizon`` rounds, where the map of one round fails with probability beta:
+        with probability 1 - (beta_0 + horizon * beta)."""
+        check_horizon(horizon)
+        check_probability(beta, "beta")
+        failure = self.retroactivity.failure + horizon * beta
+        return Accuracy(float(self.error) + self.map.error(beta), min(1.0, failure))
+
+    def close(self, updates: Sequence[Update]) -> SmoothedAnswer:
+        """The answer of the next round. Where the base raises, nothing advances; where it gives an answer that the map
+        cannot take, that round is over, as it is for the base."""
+        answer = self.base.close(updates)
+        self._round += 1
+        value = self.map.apply(getattr(answer, "value", answer), self._coins.branch("round", self._round))
+        return SmoothedAnswer(self._round, value)
+
+    def __repr__(self) -> str:
+        return f"Smoothed({type(self.base).__name__}, {self.map!r})"
+
+
+def smooth(
+    stateful: Stateful,
+    *,
+    error: float | Fraction,
+    alpha: float | Fraction = 1.0,
+    beta: float | Fraction = 1e-6,
+    failure: float | Fraction = 0.0,
+    map: Map | None = None,
+    key: Key | None = None,
+    block: int = 1,
+    calibration: Calibration = "exact",
+    dimension: int = 1,
+) -> Smoothed:
+    """``stateful``, made marginally approximately retroactive: after two histories have united, any ``block``
+    consecutive answers are (alpha, beta + failure)-close.
+
+    ``error`` is E, a promise: with probability 1 - ``failure`` every answer of the base is within E of the truth, on
+    every history, in the metric of the map. Nothing checks it. Where it is too small, privacy holds and retroactivity
+    does not, and nothing will show it.
+
+    ``map`` is `GaussianMap(dimension)` where none is given; the coins come from ``key``, which must not be that of the
+    base (a fresh one where none is given).
+
+    >>> from retroact.ledger.model import Add
+    >>> from retroact.stateful import FlippancyTracker
+    >>> base = FlippancyTracker(1000, epsilon=1.0, delta=1e-6, flips=1, key=Key.for_testing(1))
+    >>> smoothed = smooth(base, error=300, failure=1e-4, key=Key.for_testing(2))
+    >>> answer = smoothed.close([Add("customer")])
+    >>> answer.round, round(smoothed.map.sigma)
+    (1, 2535)
+    >>> smoothed.retroactivity.alpha(1.01e-4) <= 1 < smoothed.retroactivity.alpha(1.01e-4, block=4)
+    True
+    >>> [round(x, 4) for x in smoothed.accuracy(1000, 1e-6)]
+    [12699.3664, 0.0011]
+    >>> smoothed.guarantee.unit
+    'one value with all its additions and deletions (private, marginally approximately retroactive)'
+    """
+    if not isinstance(stateful, Stateful):
+        raise InputError(_not_stateful(stateful), place="stateful")
+    exact_error, exact_alpha = check_positive(error, "error"), check_positive(alpha, "alpha")
+    if exact_alpha > LARGEST_ALPHA:
+        raise InputError(f"expected a number above 0 and up to {LARGEST_ALPHA:,}, got {alpha!r}", place="alpha")
+    exact_beta = check_probability(beta, "beta")
+    exact_failure = check_probability(failure, "failure", zero=True)
+    length = check_block(block)
+    open_map = GaussianMap(dimension, calibration=calibration) if map is None else as_map(map)
+    if map is not None and (dimension != 1 or calibration != "exact"):
+        raise InputError("expected a dimension and a calibration of the map itself, not beside it", place="map")
+    settled = open_map.at(exact_error, exact_alpha, exact_beta, length)
+    close = settled.closeness(2 * exact_error, length)
+    if close.delta(float(exact_alpha) * SHOWN) > float(exact_beta) * SHOWN:
+        raise InputError(
+            f"{settled!r} hides 2E = {float(2 * exact_error):.6g} over {length} answers with alpha = "
+            f"{close.epsilon(float(exact_beta)):.4g} at beta = {float(exact_beta):.3g}, more than {float(alpha):g}",
+            place="map",
+        )
+    if key is not None and not isinstance(key, Key):
+        raise InputError(f"expected a key, got {type(key).__name__}", place="key")
+    drawn = Key.generate() if key is None else key
+    made_for = float(exact_beta), length
+    return Smoothed(
+        stateful, settled, ApproximateRetroactivity(exact_error, settled, float(exact_failure), made_for), drawn
+    )
+
+
+def _not_stateful(found: Any) -> str:
+    if hasattr(found, "close_round") or getattr(found, "retroactive", False):
+        return (
+            f"expected a stateful algorithm, got {type(found).__name__}: it is exactly retroactive already, smoothing "
+            "is not needed and would only add noise"
+        )
+    return f"expected a stateful algorithm, got {found if isinstance(found, type) else type(found).__name__}"

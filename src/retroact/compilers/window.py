@@ -1,0 +1,400 @@
+"""Any one-shot private algorithm, again and again, on a sample of the records of a window (Theorem "sampling").
+
+**Privacy.** One operation adds one live record, or takes one away, in at most W releases (W = window / every), and
+changes nothing else: one operation is one interval, also with late records. In each of them the sample is
+- *whole* (no sampling): one record more or less;
+- *fresh*, a uniform subset of size k: one record in the place of another with probability at most k / (n + 1), where
+  the smaller of the two windows has at least n >= k records; without a bound on n, with probability 1;
+- *Poisson*, every copy with the same public rate q and fresh coins: one record more or less, with probability q;
+- *ranks* (persistent), the k copies of smallest rank: one record in the place of another; and in all releases together
+  nothing at all, unless the one rank that differs is among the k smallest once (Appendix C);
+- *coins* (persistent), every copy whose coin, tossed once, says so: the same with one record more or less.
+`privacy.window_cost` composes them exactly; where a bound rests on n, n is promised or guarded by a gate. Ranks and
+coins belong to (stamp, value, copy), which must not come back once it is gone: they need streams without late records.
+The rate and the size are public, and never depend on how many records are live.
+**Retroactivity.** A sample is a function of the coins of the round and of the live records in canonical order
+(`live`), and the answer is one of the sample and of further coins: Lemma "closure".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from copy import copy
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins, distinct
+from ..errors import InputError
+from ..noise import Fresh, Mechanism, Process
+from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
+from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
+from ..schema import Rows, Schema
+from ..schema.numbers import exact_number
+from ..statistics.noisy import Answer, Published
+from ..statistics.statistic import I64, Layout, Setting, Statistic, Totals, count
+from .gate import PARTS, Calibrated, Gate, Gated
+from .live import Live, Plain
+from .outlook import outlook, rank_error
+from .paper import paper_cost, paper_epsilon0
+from .ranks import Ranked, below, smallest
+
+# A window is kept in about so many blocks.
+BLOCKS = 32
+# Coins of 32 bits each, four to a name.
+COIN_BITS = 32
+
+
+class WindowSample(Statistic):
+    """``of`` run in every release on a sample of the records of the last ``window`` rounds:
+
+    - neither ``size`` nor ``rate``: on all of them,
+    - ``size=k``: on k of them, drawn anew for every release; or the k of smallest rank (``persistent=True``),
+    - ``rate=q``: on each of them with probability q, drawn anew; or once and for all (``persistent=True``).
+
+    ``occupancy=n`` is the promise that at least n records are live in every release; ``gate=n`` sees to it, and answers
+    ⊥ where there may be fewer. Both make samples of a fixed size cheaper the larger n is.
+
+    >>> from retroact.oneshot import Median
+    >>> WindowSample(Median("age"), window=24, size=100, gate=2000)
+    WindowSample(of={'type': 'median', 'field': 'age'}, size=100, gate={'records': 2000}, window=24)
+    """
+
+    kind: ClassVar[str] = "window_sample"
+    restatable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        of: OneShot,
+        *,
+        size: int | None = None,
+        rate: float | Fraction | None = None,
+        persistent: bool = False,
+        occupancy: int | None = None,
+        gate: Gate | int | None = None,
+        accounting: Literal["exact", "paper"] = "exact",
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        if self.noise is not None:
+            raise InputError("a sample has no noise of its own; a gate has (gate=Gate(n, noise=...))", place="noise")
+        if not isinstance(of, OneShot):
+            raise InputError(f"expected a one-shot algorithm such as oneshot.Median('age'), got {of!r}", place="of")
+        if size is not None and rate is not None:
+            raise InputError("expected a size or a rate, not both", place="rate")
+        if not isinstance(persistent, bool):
+            raise InputError(f"expected true or false, got {persistent!r}", place="persistent")
+        if persistent and size is None and rate is None:
+            raise InputError(
+                "expected a size or a rate beside it: without a sample nothing persists", place="persistent"
+            )
+        if accounting not in ("exact", "paper"):
+            raise InputError(f"expected 'exact' or 'paper', got {accounting!r}", place="accounting")
+        if accounting == "paper" and size is None:
+            raise InputError(
+                "expected a size beside it: the paper has samples of a fixed size only", place="accounting"
+            )
+        self.of = of
+        self.size = None if size is None else count(size, "size")
+        self.rate = None if rate is None else _rate(rate)
+        self.persistent, self.accounting = persistent, accounting
+        self.occupancy = None if occupancy is None else count(occupancy, "occupancy")
+        self.gate = _gate(gate)
+        if self.occupancy is not None and self.size is None:
+            raise InputError(
+                "expected a size beside it: nothing else rests on how many records are live", place="occupancy"
+            )
+        if self.occupancy is not None and self.gate is not None:
+            raise InputError("expected a promise (occupancy) or a gate, not both", place="gate")
+        for name, live in (("occupancy", self.occupancy), ("gate", None if self.gate is None else self.gate.records)):
+            if live is not None and self.size is not None and live < self.size:
+                raise InputError(f"expected at least the size of the sample, {self.size:,}, got {live:,}", place=name)
+        if of.takes is not None and of.takes != size:
+            raise InputError(
+                f"expected a size of {of.takes:,}, which {of.label} is made for, got {size!r}", place="size"
+            )
+        if self._some_contract.relation == SUBSTITUTION and not self._rests_on:
+            raise InputError(
+                f"{of.kind} is private for one record in the place of another, so its samples must always have the "
+                "same size: give a size, and an occupancy or a gate",
+                place="of",
+            )
+        self._span = 1
+        self._gate: Calibrated | None = None
+
+    @property
+    def form(self) -> Form:
+        if self.size is not None:
+            return "ranks" if self.persistent else "fresh"
+        if self.rate is not None:
+            return "coins" if self.persistent else "poisson"
+        return "whole"
+
+    @property
+    def _rests_on(self) -> bool:
+        """Whether the guarantee is about windows of at least so many records."""
+        return self.size is not None and (self.occupancy is not None or (self.gate is not None and not self.persistent))
+
+    @property
+    def keyed(self) -> bool:
+        return self.of.keyed
+
+    def arguments(self) -> dict[str, Any]:
+        own = {
+            "of": self.of.spec(),
+            "size": self.size,
+            "rate": None if self.rate is None else str(self.rate),
+            "persistent": self.persistent or None,
+            "occupancy": self.occupancy,
+            "gate": None if self.gate is None else self.gate.spec(),
+            "accounting": None if self.accounting == "exact" else self.accounting,
+        }
+        return {key: value for key, value in own.items() if value is not None}
+
+    # What it costs ---------------------------------------------------------------------------------------------------
+
+    def kind_of_share(self, delta: float) -> Kind:
+        return "pure"
+
+    def spends_delta(self, schema: Schema) -> bool:
+        return True
+
+    def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
+        """What it spends of epsilon, where its algorithm has a price of its own."""
+        if self.of.epsilon is None:
+            return None
+        self._check_gate(failure, place)
+        _, own = self._failures(failure)
+        cost = self._cost(self.of, _reach(reach, place), own)
+        if cost.epsilon == float("inf"):
+            raise InputError(
+                f"{self.of.kind} fails with probability {float(self.of.contract.delta):.3g} in each of {reach:,} "
+                f"releases, which a delta of {float(own):.3g} does not cover",
+                place=f"{place}.of",
+            )
+        whole = Fraction(f"{cost.epsilon * (1 + 1e-9):.9g}")
+        if self.gate is None:
+            return whole
+        return whole + (Fraction(self.gate.epsilon) if self.gate.epsilon else whole / (PARTS - 1))
+
+    def settled(self, setting: Setting) -> WindowSample:
+        """With the epsilon of one run, and the gate calibrated."""
+        reach = _reach(setting.reach, setting.place)
+        if self.persistent and setting.late:
+            raise InputError(
+                "persistent ranks and coins belong to a stamp and a value, which must not come back once they are "
+                "deleted: give late=False to the stream",
+                place=f"{setting.place}.persistent",
+            )
+        mine = copy(self)
+        mine._span = max(1, (setting.window or setting.horizon or 1) // BLOCKS)
+        spent, own = self._failures(setting.failure)
+        self._check_gate(setting.failure, setting.place)
+        epsilon = setting.share.amount
+        if self.gate is not None:
+            given = Fraction(self.gate.epsilon) if self.gate.epsilon else epsilon / PARTS
+            if given >= epsilon:
+                raise InputError(
+                    f"expected less than all that the statistic has, {float(epsilon):.4g}, got {float(given):.4g}",
+                    place=f"{setting.place}.gate.epsilon",
+                )
+            epsilon -= given
+            failure = spent if self._rests_on and spent else None
+            mine._gate = Calibrated(self.gate, given, spent, failure)
+        if self.of.epsilon is None:
+            mine.of = self.of.at(self._largest(reach, epsilon, own))
+        return mine
+
+    def _check_gate(self, failure: Fraction, place: str) -> None:
+        if self.gate is not None and not failure and self._some_contract.relation == SUBSTITUTION:
+            raise InputError(
+                "a gate lets too few records pass with some probability, which takes a delta above 0, and "
+                f"{self.of.kind} must never see too few",
+                place=f"{place}.gate",
+            )
+
+    @property
+    def _some_contract(self) -> Contract:
+        """That of its algorithm, at an epsilon of 1 where it is not settled yet."""
+        return (self.of if self.of.epsilon is not None else self.of.at(Fraction(1))).contract
+
+    def replaced(
+        self, *, size: int | None = None, rate: Fraction | None = None, gate: int | None = None
+    ) -> WindowSample:
+        """The same algorithm, with all to spend that it is granted, on another kind of sample: for comparison."""
+        of = copy(self.of)
+        of.epsilon = None
+        return WindowSample(of, size=size, rate=rate, gate=gate, **self.options())
+
+    def _failures(self, failure: Fraction) -> tuple[Fraction, Fraction]:
+        """Of delta: what the gate gets, once for its noise and once for letting too few pass, and what is left."""
+        if self.gate is None or not failure:
+            return Fraction(0), failure
+        return failure / 4, failure / 2
+
+    def _amplified(self, failure: Fraction) -> int | None:
+        """How many live records the cost may rest on."""
+        if self.gate is not None:
+            return self.gate.records if self._rests_on and failure else None
+        return self.occupancy
+
+    def _terms(self, reach: int, delta: Fraction) -> dict[str, Any]:
+        contract = self._some_contract
+        return {
+            "releases": reach,
+            "delta0": float(contract.delta),
+            "delta": float(delta),
+            "size": self.size,
+            "rate": None if self.rate is None else float(self.rate),
+            "occupancy": self._amplified(delta),
+            "bounded_range": contract.bounded_range,
+            "substitution": contract.relation == SUBSTITUTION,
+        }
+
+    def _cost(self, of: OneShot, reach: int, delta: Fraction) -> Cost:
+        spent = float(of.contract.epsilon)
+        if self.accounting == "paper":
+            return paper_cost(self.form, epsilon0=spent, **self._paper_terms(reach, delta))
+        return window_cost(self.form, epsilon0=spent, **self._terms(reach, delta))
+
+    def _largest(self, reach: int, epsilon: Fraction, delta: Fraction) -> Fraction:
+        if self.accounting == "paper":
+            return paper_epsilon0(self.form, epsilon=float(epsilon), **self._paper_terms(reach, delta))
+        return largest_epsilon0(self.form, epsilon=float(epsilon), **self._terms(reach, delta))
+
+    def _paper_terms(self, reach: int, delta: Fraction) -> dict[str, Any]:
+        wanted = ("releases", "delta0", "delta", "size", "occupancy")
+        return {name: value for name, value in self._terms(reach, delta).items() if name in wanted}
+
+    # What it is ------------------------------------------------------------------------------------------------------
+
+    def check(self, schema: Schema, place: str) -> None:
+        super().check(schema, place)
+        self.of.check(schema, f"{place}.of")
+
+    def layout(self, schema: Schema) -> Layout:
+        """Of the count behind the gate."""
+        return Layout((1,), Fraction(1), Fraction(1), 1)
+
+    def process(self, setting: Setting) -> Process:
+        if self._gate is None:
+            return Fresh(_reach(setting.reach, setting.place))
+        return self._gate.process(setting.releases, setting.live, setting.place)
+
+    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
+        """The noise of the gate; without one there is none, and coins are all that is used of it."""
+        if self._gate is None:
+            one = Fraction(1)
+            return Mechanism(process, Share("pure", one), units=(1,), norm1=one, norm2_squared=one, coins=coins)
+        return Gated(self._gate, process, coins, setting.releases, setting.place)
+
+    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Live:
+        rows, weights = self.chosen(rows, weights, schema)
+        ranks = coins.branch("ranks")
+        make = (lambda tally: Ranked(tally, ranks)) if self.persistent else Plain
+        return Live.of(rows, weights, self.of.reads(schema), schema, coins, span=self._span, make=make)
+
+    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
+        """Every live record; the checks see to it that one operation moves one of them."""
+        found = (zip(zip(*b.tally.words, strict=True), b.tally.amounts[:, 0], strict=True) for b in totals.blocks)
+        return {tuple(map(int, key)): int(amount) for block in found for key, amount in block}
+
+    def release(
+        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
+    ) -> Published:
+        (live,) = totals
+        return Published(Answer(self._answer(live, noise, index, round, setting), None, lambda level: None), (), 1)
+
+    def _answer(self, live: Live, noise: Mechanism, index: int, round: int, setting: Setting) -> Any:
+        if isinstance(noise, Gated) and not noise.passed(live.count, index):
+            return BOTTOM
+        if self.of.contract.relation == SUBSTITUTION and live.count < (self.size or 0):
+            return BOTTOM  # only where a promise is broken, or a gate has failed
+        rows = self.sample(live, noise.coins, round)
+        return self.of.run(rows, setting.schema, noise.coins.branch("answer", round))
+
+    def sample(self, live: Live, coins: Coins, round: int) -> Rows:
+        """What the algorithm sees of the live records."""
+        fresh = coins.branch("sample", round)
+        match self.form:
+            case "fresh":
+                assert self.size is not None
+                return live.rows(distinct(fresh, live.count, min(self.size, live.count)))
+            case "poisson":
+                return live.rows(_tossed(fresh, live.count, self._bound(COIN_BITS)))
+            case "ranks":
+                assert self.size is not None
+                return smallest(live, self.size)
+            case "coins":
+                return below(live, self._bound(64))
+            case _:
+                return live.all()
+
+    def _bound(self, bits: int) -> int:
+        """The rate in units of 2^-bits, rounded down: a smaller rate is covered by the bounds for a larger one."""
+        assert self.rate is not None
+        return int(self.rate * (1 << bits))
+
+    # What people are told ---------------------------------------------------------------------------------------------
+
+    def adaptive(self, setting: Setting) -> bool:
+        return self.settled_cost(setting).adaptive
+
+    def promises(self, setting: Setting) -> tuple[str, ...]:
+        contract, out = self.of.contract, []
+        if not self.of.proven:
+            spent = f"ε = {float(contract.epsilon):.4g}" + (f", δ = {float(contract.delta):.3g}" * bool(contract.delta))
+            out.append(f"{self.of.label} is private ({spent}) for {contract.relation}, also where there is none")
+        if self.occupancy is not None and self.settled_cost(setting).amplified:
+            out.append(f"at least {self.occupancy:,} records are live in every released round")
+        if not self.keyed:
+            out.append(
+                f"{self.of.label} has randomness of its own (retroactive in law, not in bytes): no round is closed a "
+                "second time from an older state"
+            )
+        return tuple(out)
+
+    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+        """In ranks of the window, with probability 0.95; not a number where nobody knows."""
+        return rank_error(self, schema, records, 0.05)
+
+    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
+        return tuple(outlook(self, setting, noise))
+
+    def settled_cost(self, setting: Setting) -> Cost:
+        """Of a settled sample, without its gate."""
+        return self._cost(self.of, _reach(setting.reach, setting.place), self._failures(setting.failure)[1])
+
+
+def _tossed(coins: Coins, number: int, bound: int) -> I64:
+    """Which of 0 .. number-1 have a coin below the bound: independent coins of 32 bits, four to a name."""
+    names = np.zeros((-(-number // 4), 2), dtype="<u8")
+    names[:, 0] = np.arange(len(names), dtype=np.uint64)
+    high, low = coins.words([0], [0], names).block(0)
+    tosses = np.stack([high[0], low[0]], axis=1).astype("<u8").view("<u4").ravel()[:number]
+    return np.flatnonzero(tosses < bound)
+
+
+def _gate(gate: Gate | int | None) -> Gate | None:
+    if gate is None or isinstance(gate, Gate):
+        return gate
+    if isinstance(gate, bool) or not isinstance(gate, int):
+        raise InputError(f"expected a number of records or a Gate, got {gate!r}", place="gate")
+    return Gate(gate)
+
+
+def _rate(rate: float | Fraction) -> Fraction:
+    exact = Fraction(rate) if isinstance(rate, Fraction) else exact_number(rate, "rate")
+    if not 0 < exact <= 1:
+        raise InputError(f"expected a rate above 0 and up to 1, got {rate!r}", place="rate")
+    return exact
+
+
+def _reach(reach: int | None, place: str) -> int:
+    if reach is None:
+        raise InputError(
+            "expected a window, or a horizon: how many releases can one record be in?", place=f"{place}.window"
+        )
+    return reach

@@ -1,0 +1,51 @@
+"""One-shot private algorithms, which the compilers run on samples: total, each with a contract and with named coins."""
+
+from .base import ADD_REMOVE, BOTTOM, SUBSTITUTION, Bottom, Contract, OneShot
+from .blocks import BlockCDF, block_cdf, block_error, estimate
+from .diffprivlib import Diffprivlib
+from .exponential import choose, interior_point, probabilities, quantile_point
+from .opendp import OpenDP
+from .own import Own
+from .points import (
+    InteriorPoint,
+    Median,
+    Quantile,
+    QuantilePoints,
+    interior_records,
+    quantile_points,
+    quantile_records,
+    rank_bound,
+)
+from .treelog import TreeLog, tree_log
+from .unkeyed import Unkeyed
+
+__all__ = [
+    "ADD_REMOVE",
+    "BOTTOM",
+    "SUBSTITUTION",
+    "BlockCDF",
+    "Bottom",
+    "Contract",
+    "Diffprivlib",
+    "InteriorPoint",
+    "Median",
+    "OneShot",
+    "OpenDP",
+    "Own",
+    "Quantile",
+    "QuantilePoints",
+    "TreeLog",
+    "Unkeyed",
+    "block_cdf",
+    "block_error",
+    "choose",
+    "estimate",
+    "interior_point",
+    "interior_records",
+    "probabilities",
+    "quantile_point",
+    "quantile_points",
+    "quantile_records",
+    "rank_bound",
+    "tree_log",
+]

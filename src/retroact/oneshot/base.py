@@ -1,0 +1,144 @@
+"""One-shot private algorithms: a multiset of records in, one private answer out. Compilers run them again and again.
+
+**Privacy.** Each has a contract (epsilon, delta) for one record more or less (or, where it says so, one record in the
+place of another), whatever the records are: also for none at all. **Retroactivity.** A one-shot algorithm has no past:
+it is a function of the multiset of its records and of the coins that it is handed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+from ..coins import Coins
+from ..errors import InputError
+from ..schema import Rows, Schema
+
+Relation = Literal["one record more or less", "one record in the place of another"]
+ADD_REMOVE: Relation = "one record more or less"
+SUBSTITUTION: Relation = "one record in the place of another"
+
+
+class Bottom:
+    """No answer: a value of its own, which a private algorithm gives when it finds too little data.
+
+    >>> BOTTOM, bool(BOTTOM)
+    (⊥, False)
+    """
+
+    def __repr__(self) -> str:
+        return "⊥"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def to_plain(self) -> str:
+        """As it is written in output."""
+        return "⊥"
+
+
+BOTTOM = Bottom()
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What one run promises: P(A) <= e^epsilon Q(A) + delta for any two neighbouring multisets.
+
+    ``bounded_range``: log P(y) / Q(y) lies, over all answers y, in an interval of length epsilon (what an exponential
+    mechanism has, and pure privacy alone has not).
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    relation: Relation = ADD_REMOVE
+    bounded_range: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= 1000:
+            raise InputError(f"expected a number above 0 and up to 1,000, got {float(self.epsilon)!r}", place="epsilon")
+        if not 0 <= self.delta < 1:
+            raise InputError(f"expected a number from 0 to below 1, got {float(self.delta)!r}", place="delta")
+
+
+class OneShot(ABC):
+    """A private algorithm for one multiset of records.
+
+    ``epsilon`` is what one run spends; None leaves it to whoever runs the algorithm (`at`).
+    """
+
+    kind: ClassVar[str]
+    keyed: ClassVar[bool] = True
+    """Whether its answer is a function of the records and the coins. Otherwise it has randomness of its own: it is
+    retroactive in law and not in bytes, and is never run twice for one answer."""
+
+    proven: ClassVar[bool] = True
+    """Whether the contract is proved here; otherwise it is what somebody declares."""
+
+    epsilon: Fraction | None
+    takes: int | None = None
+    """How many records it takes, where that is fixed."""
+
+    @property
+    def label(self) -> str:
+        """What people are told that it is."""
+        return self.kind.replace("_", " ")
+
+    @property
+    @abstractmethod
+    def contract(self) -> Contract:
+        """Raises where epsilon is not settled yet."""
+
+    @abstractmethod
+    def at(self, epsilon: Fraction) -> OneShot:
+        """The same algorithm, with so much to spend in one run."""
+
+    @abstractmethod
+    def check(self, schema: Schema, place: str) -> None:
+        """Raises where the schema does not fit."""
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        """The fields it looks at: two records that agree in them are the same to it."""
+        return tuple(schema.fields)
+
+    @abstractmethod
+    def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
+        """The answer for a multiset of records, which may be empty. The order of the rows must not matter."""
+
+    def needed(self, schema: Schema, beta: float) -> int | None:
+        """How many records it takes for an answer that lies within the data with probability 1 - beta; None where
+        nobody knows. Asks for a settled epsilon."""
+        return None
+
+    def rank_error(self, schema: Schema, beta: float) -> float | None:
+        """How many ranks the answer is off at most, with probability 1 - beta; None where nobody knows."""
+        return None
+
+    @abstractmethod
+    def arguments(self) -> dict[str, Any]:
+        """What is particular to it, in plain types, without epsilon."""
+
+    def spec(self) -> dict[str, Any]:
+        """A canonical description: the names of coins begin with it."""
+        spent = {} if self.epsilon is None else {"epsilon": str(self.epsilon)}
+        return {"type": self.kind, **self.arguments(), **spent}
+
+    def __repr__(self) -> str:
+        own = {**self.arguments(), **({} if self.epsilon is None else {"epsilon": float(self.epsilon)})}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in own.items())})"
+
+
+def settled(epsilon: Fraction | None) -> Fraction:
+    if epsilon is None:
+        raise InputError("expected an epsilon for one run, got none", place="epsilon")
+    return epsilon
+
+
+def exact_epsilon(epsilon: float | Fraction | None) -> Fraction | None:
+    """As it was written, exactly; None stays None."""
+    if epsilon is None:
+        return None
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction) or not 0 < epsilon <= 1000:
+        raise InputError(f"expected a number above 0 and up to 1,000, got {epsilon!r}", place="epsilon")
+    return Fraction(epsilon)

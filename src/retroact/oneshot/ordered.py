@@ -1,0 +1,118 @@
+"""What one-shot algorithms on an ordered field share: the field as a domain of integers, and exact probabilities."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins, DiscreteLaplace
+from ..coins.coins import integer_cells
+from ..errors import InputError
+from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
+from ..schema.lattice import offsets
+from .base import Contract, OneShot, exact_epsilon, settled
+
+U64 = npt.NDArray[np.uint64]
+# What is cut off by `Weights` is far below this.
+LEAST_BETA = 2.0**-40
+
+
+class Ordered(OneShot):
+    """An algorithm on one ordered field, whose values are the offsets 0 .. last from the lower bound of the field."""
+
+    def __init__(self, field: str, *, epsilon: float | Fraction | None = None) -> None:
+        if not isinstance(field, str):
+            raise InputError(f"expected the name of a field, got {field!r}", place="field")
+        self.field = field
+        self.epsilon = exact_epsilon(epsilon)
+
+    @property
+    def contract(self) -> Contract:
+        return Contract(settled(self.epsilon))
+
+    def arguments(self) -> dict[str, Any]:
+        return {"field": self.field}
+
+    def check(self, schema: Schema, place: str) -> None:
+        ordered_field(schema, self.field, f"{place}.field")
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return (self.field,)
+
+    def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
+        field = schema.fields[self.field]
+        return self.answer(np.sort(offsets(rows.columns[self.field], field.lower)), field, coins)
+
+    @abstractmethod
+    def answer(self, values: U64, field: Field, coins: Coins) -> Any:
+        """From sorted offsets."""
+
+    def size(self, schema: Schema) -> int:
+        """How many values the field has."""
+        field = ordered_field(schema, self.field, "field")
+        return field.upper - field.lower + 1
+
+
+def ordered_field(schema: Schema, name: str, place: str) -> Field:
+    if name not in schema.fields:
+        raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
+    field = schema.fields[name]
+    if not isinstance(field, Number | Integer | Date | Timestamp):
+        raise InputError(f"expected a field with an order (number, integer, date, timestamp), got {field}", place=place)
+    return field
+
+
+def laplace(epsilon: Fraction, coins: Coins, count: int = 1) -> npt.NDArray[np.int64]:
+    """So many draws of discrete Laplace noise, each of which hides a difference of 1 with epsilon."""
+    found: npt.NDArray[np.int64] = DiscreteLaplace(1 / epsilon).sample(coins.words([0], [0], integer_cells(count)))[0]
+    return found
+
+
+def exact_probability(value: object, place: str) -> Fraction:
+    """As it was written: 0.1 is one tenth, and "1/3" one third.
+
+    >>> exact_probability(0.1, ""), exact_probability("1/3", "")
+    (Fraction(1, 10), Fraction(1, 3))
+    """
+    try:
+        found = Fraction(value if isinstance(value, Fraction | int) else str(value))
+    except (ValueError, ZeroDivisionError):
+        found = Fraction(-1)
+    if isinstance(value, bool) or not 0 <= found <= 1:
+        raise InputError(f"expected a probability between 0 and 1, got {value!r}", place=place)
+    return found
+
+
+def plain_probability(probability: Fraction) -> float | str:
+    """A number where its decimal text is exact, a ratio elsewhere."""
+    number = float(probability)
+    return number if Fraction(str(number)) == probability else str(probability)
+
+
+def check_beta(beta: float) -> float:
+    if not LEAST_BETA <= beta < 1:
+        raise InputError(f"expected a failure probability from 2^-40 to below 1, got {beta!r}", place="beta")
+    return float(beta)
+
+
+def log_up(x: Fraction) -> Fraction:
+    """The natural logarithm or a little more: by less than 10^-35 of it and 10^-35. The same on every machine.
+
+    >>> float(log_up(Fraction(2)))
+    0.6931471805599453
+    """
+    context = Context(prec=60, Emin=-(10**9), Emax=10**9)
+    # The quotient is off by 10^-60 of itself, its logarithm by as much and by 10^-60 of it.
+    found = Fraction(context.ln(context.divide(Decimal(x.numerator), Decimal(x.denominator))))
+    return found + (abs(found) + 1) / 10**36
+
+
+def upward(number: float) -> int:
+    """The next whole number, with room for the rounding of the formula that led to it."""
+    return math.ceil(number * (1 + 1e-9))

@@ -1,0 +1,111 @@
+"""A private algorithm of your own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ..coins import Coins
+from ..errors import InputError
+from ..schema import Rows, Schema
+from .base import ADD_REMOVE, Contract, OneShot, Relation, exact_epsilon, settled
+from .columns import Column, columns_of
+
+Function = Callable[[dict[str, Column], Coins], Any]
+
+
+class Declared(OneShot):
+    """An algorithm that somebody else answers for: it has a contract of its own, which is believed, and a name."""
+
+    proven: ClassVar[bool] = False
+
+    def __init__(self, contract: Contract, name: str) -> None:
+        self._contract, self.name = contract, name
+        self.epsilon = contract.epsilon
+
+    @property
+    def label(self) -> str:
+        return self.name
+
+    @property
+    def contract(self) -> Contract:
+        return self._contract
+
+    def at(self, epsilon: Fraction) -> OneShot:
+        if epsilon != self.epsilon:
+            told = f"expected the epsilon that {self.name} spends, {float(self._contract.epsilon):g}"
+            raise InputError(f"{told}, got {float(epsilon):g}", place="epsilon")
+        return self
+
+
+class Own(Declared):
+    """Runs ``function(columns, coins)``: decoded values by the name of their field, as arrays (numbers, truth values,
+    vectors) or lists, in an order that only the values decide; and named coins, which are all the randomness it may
+    use (`retroact.coins` has exact laws). It must answer for any records, and for none.
+
+    **Privacy.** What you declare: epsilon and delta for one record more or less (or for ``relation``). Nothing here can
+    check it. ``name`` stands for the function in the specification.
+
+    >>> from retroact.coins import DiscreteLaplace
+    >>> from retroact.schema import Integer
+    >>> def size(columns, coins):
+    ...     return len(columns["age"]) + int(DiscreteLaplace(2).sample(coins.words([0], [0]))[0, 0])
+    >>> Own(size, epsilon=0.5)
+    Own(name='size', epsilon=0.5)
+    """
+
+    kind: ClassVar[str] = "own"
+
+    def __init__(
+        self,
+        function: Function,
+        *,
+        epsilon: float | Fraction,
+        delta: float | Fraction = 0.0,
+        name: str | None = None,
+        bounded_range: bool = False,
+        relation: Relation = ADD_REMOVE,
+    ) -> None:
+        if not callable(function):
+            raise InputError(f"expected a function of columns and coins, got {function!r}", place="function")
+        found = name if name is not None else getattr(function, "__name__", "")
+        if not isinstance(found, str) or not found or found == "<lambda>":
+            raise InputError("expected a name for a function that has none of its own, got none", place="name")
+        self.function = function
+        if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction):
+            raise InputError(f"expected a number from 0 to below 1, got {delta!r}", place="delta")
+        spent = settled(exact_epsilon(epsilon))
+        super().__init__(Contract(spent, Fraction(str(delta)), relation, bounded_range), found)
+
+    def arguments(self) -> dict[str, Any]:
+        promised = self.contract
+        rest = {
+            "delta": str(promised.delta) if promised.delta else None,
+            "bounded_range": promised.bounded_range or None,
+            "relation": promised.relation if promised.relation != ADD_REMOVE else None,
+        }
+        return {"name": self.name, **{key: value for key, value in rest.items() if value is not None}}
+
+    def check(self, schema: Schema, place: str) -> None:
+        none = columns_of(Rows.empty(schema), schema)
+        try:
+            self.function(none, Coins(bytes(32)))
+        except Exception as error:
+            raise InputError(
+                f"expected an algorithm that also answers for no records, got {type(error).__name__} from {self.name}",
+                place=place,
+            ) from error
+
+    def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
+        columns = columns_of(rows, schema)
+        return guarded(self.name, lambda: self.function(columns, coins))
+
+
+def guarded(name: str, run: Callable[[], Any]) -> Any:
+    """What ``run`` gives; an error of it without its text, which may tell of the records."""
+    try:
+        return run()
+    except Exception as error:
+        kind = type(error).__name__
+    raise InputError(f"expected an answer from {name} for any records, got {kind}", place=name)

@@ -1,0 +1,117 @@
+"""Samples that persist, and the closed forms of the paper for all samples.
+
+**Persistent ranks and coins.** Fix the ranks (coins) of all other copies. The extra copy, with its own secret rank,
+enters the sample while it matters with probability p at most; else both transcripts have the same law. So they are
+(1 - p) m0 + p m1 and (1 - p) m0 + p m1', where m0, m1 and m1' are averages over inclusion patterns of the copy in the
+at most W releases of its life. Advanced joint convexity (Balle, Barthe and Gaboardi 2018, Theorem 2) gives, with
+e^x = 1 + p (e^y - 1),
+  D(S+ || S-)(x) = p D(m1 || (1 - b) m0 + b m1')(y) <= p max(D(m1 || m0)(y), D(m1 || m1')(y)) <= p delta_W(y),
+because any two patterns differ in at most W releases; the other way round m1 and m1' change places. In a release where
+two patterns differ, the samples differ by a substitution for ranks (with at least k other live copies, which the
+occupancy promises wherever it matters: with fewer, the copy is in both samples) and by one record for coins (the copy
+is there or not, nothing else moves). For coins p is the rate; for ranks p is the largest of at most W thresholds, and
+exceeds `rank_reach` with probability at most beta. Hence (ln(1 + p (e^y - 1)), p delta_W(y) + beta), without a
+condition on y or p, and never worse than y. The stream must be fixed in advance: a stream that answers to the releases
+may correlate the other copies with the secret rank. And no (stamp, value) may be added again after its deletion.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ..errors import InputError
+from .pairs import mixed_loss
+
+
+def paper_basic(releases: int, epsilon0: float, delta0: float) -> tuple[float, float]:
+    """Theorem "Sampling compiler", part 2: (2 W epsilon0, 2 W e^epsilon0 delta0).
+
+    >>> paper_basic(10, 0.1, 0.0)
+    (2.0, 0.0)
+    """
+    return 2 * releases * epsilon0, 2 * releases * math.exp(epsilon0) * delta0
+
+
+def paper_advanced(releases: int, epsilon0: float, delta0: float, slack: float) -> tuple[float, float]:
+    """Part 2 with advanced composition, slack > 0 being the paper's delta'.
+
+    >>> round(paper_advanced(1000, 0.01, 0.0, 1e-6)[0], 3)
+    3.729
+    """
+    epsilon = _advanced(releases, 2 * epsilon0, slack)
+    return epsilon, 2 * releases * math.exp(epsilon0) * delta0 + slack
+
+
+def paper_amplified(releases: int, epsilon0: float, delta0: float, slack: float, rate: float) -> tuple[float, float]:
+    """Part 3, at q = k/(n + 1). The paper assumes epsilon0 <= 1, but only for the estimate 7 q epsilon0, not used here.
+
+    >>> round(paper_amplified(1000, 1.0, 0.0, 1e-6, 0.01)[0], 2)
+    14.25
+    """
+    epsilon = _advanced(releases, mixed_loss(rate, 2 * epsilon0), slack)
+    return epsilon, 2 * releases * rate * math.exp(epsilon0) * delta0 + slack
+
+
+def paper_ranks(
+    releases: int, size: int, occupancy: int, epsilon: float, delta: float, failure: float
+) -> tuple[float, float]:
+    """Theorem "amplification" of Appendix C: (12 p epsilon_W, 3 p delta_W + beta_r), p = (2k + 8 ln(W/beta_r)) / n.
+
+    ``epsilon`` and ``delta`` are epsilon_W and delta_W. Beyond p = 1/12 this says less than epsilon_W itself.
+
+    >>> [round(x, 3) for x in paper_ranks(1000, 100, 10_000, 0.5, 0.0, 1e-6)]
+    [0.219, 0.0]
+    """
+    reach = min(1.0, (2 * size + 8 * math.log(releases / failure)) / occupancy)
+    if epsilon > 1:
+        raise InputError(f"expected at most 1, got {epsilon!r}", place="epsilon")
+    if reach > 0.5:
+        raise InputError(f"expected an occupancy that makes p at most 1/2, got {occupancy}", place="occupancy")
+    return 12 * reach * epsilon, 3 * reach * delta + failure
+
+
+@lru_cache(maxsize=1024)
+def rank_reach(releases: int, size: int, occupancy: int, failure: float) -> float:
+    """The smallest p with W P[Bin(n, p) < k] <= beta, rounded up: of n other ranks, k lie below it in all W releases.
+
+    About half of the paper's (2k + 8 ln(W/beta)) / n.
+
+    >>> round(rank_reach(1, 1, 3, 0.125), 6)
+    0.5
+    """
+    if failure <= 0 or occupancy < size:
+        return 1.0
+    target = math.log(failure / releases) - 1e-6
+    low, high = 0.0, 1.0
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _log_below(occupancy, middle, size) > target else (low, middle)
+    return min(1.0, high * (1 + 1e-9))
+
+
+def _log_below(trials: int, chance: float, count: int) -> float:
+    """ln P[Bin(n, p) < k]: the largest term times a sum of ratios, cut where the rest is a geometric series."""
+    if (trials + 1) * chance <= count:
+        return 0.0
+    last = count - 1
+    log_term = (
+        math.lgamma(trials + 1)
+        - math.lgamma(last + 1)
+        - math.lgamma(trials - last + 1)
+        + last * math.log(chance)
+        + (trials - last) * (math.log1p(-chance) if chance < 1 else -math.inf)
+    )
+    steps = np.arange(last, max(0, last - 64 * math.isqrt(count) - 64), -1, dtype=np.float64)
+    ratios = steps * (1 - chance) / ((trials - steps + 1) * chance)
+    terms = np.cumprod(ratios)
+    cut = len(steps) > 0 and steps[-1] > 1
+    rest = float(terms[-1] * ratios[-1] / (1 - ratios[-1])) if cut else 0.0
+    return log_term + math.log1p(float(terms.sum()) + rest)
+
+
+def _advanced(releases: int, epsilon: float, slack: float) -> float:
+    """Dwork, Rothblum and Vadhan 2010."""
+    return epsilon * math.sqrt(2 * releases * math.log(1 / slack)) + releases * epsilon * math.expm1(epsilon)

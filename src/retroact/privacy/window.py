@@ -1,0 +1,294 @@
+"""What a window of releases costs, for each way to choose the records that a one-shot algorithm M is run on.
+
+A record is live in at most W releases. M is (epsilon0, delta0)-private for one record more or less (also from none to
+one), or only for one record in the place of another (``substitution``).
+
+========= ================================================= =============== ==================================
+form      M runs on                                         two runs differ amplified
+========= ================================================= =============== ==================================
+whole     all live records                                  one record      no
+fresh     k of them, drawn anew for each release            two records     at rate k/(n+1), if n_l >= n >= k
+poisson   each with probability q, anew for each release    one record      at rate q
+ranks     the k of smallest secret, lasting rank            two records     over the window, if n_l >= n >= k
+coins     those with a lasting coin of probability q        one record      over the window, at rate q
+========= ================================================= =============== ==================================
+
+"whole", "fresh" and "poisson" hold for adaptive streams, as do "ranks" and "coins" without amplification: for each
+fixing of the ranks they are adaptive compositions of M, and an average of such. The rate q must be public and must not
+depend on how many records are live. Each cost is the least of all bounds that hold: basic composition, the exact
+composition of dominating pairs (`pairs`, `composition`) and, for bounded range, those of `bounded_range`. Amplified
+bounds of persistent samples are those of `amplification`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, get_args
+
+from ..errors import InputError
+from .amplification import rank_reach
+from .bounded_range import range_epsilon, range_pair
+from .composition import SAFE, product_epsilon
+from .pairs import Pair, failure_in_all, failure_of_two, mixed_loss
+
+Form = Literal["whole", "fresh", "poisson", "ranks", "coins"]
+
+# Beyond so many releases the Rényi bound is better than the single pair for bounded range, or all but equal.
+PAIR_RELEASES = 32
+# The parts of delta that the thresholds of the ranks may exceed their bound with.
+RANK_SPLITS = (0.3, 0.03)
+LARGEST = 1000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """(epsilon, delta) for one record over all releases, the bound that gave it, and whom it holds for."""
+
+    epsilon: float
+    delta: float
+    bound: str
+    adaptive: bool
+    amplified: bool
+
+
+@dataclass(frozen=True)
+class _Setting:
+    form: Form
+    releases: int
+    delta0: float
+    delta: float
+    size: int | None
+    rate: float | None
+    occupancy: int | None
+    bounded_range: bool
+    substitution: bool
+
+    @property
+    def promised(self) -> bool:
+        return self.size is not None and self.occupancy is not None and self.occupancy >= self.size
+
+    @property
+    def two(self) -> bool:
+        """Whether two runs differ by two records, one gone and one new."""
+        return self.form in ("fresh", "ranks") and not self.substitution
+
+
+def window_cost(
+    form: Form,
+    *,
+    releases: int,
+    epsilon0: float | Fraction,
+    delta0: float,
+    delta: float,
+    size: int | None = None,
+    rate: float | None = None,
+    occupancy: int | None = None,
+    bounded_range: bool = False,
+    substitution: bool = False,
+) -> Cost:
+    """The least proven epsilon at this total delta; infinite where delta0 leaves nothing of delta.
+
+    ``bounded_range`` only helps where delta0 is 0. ``occupancy`` is a promise, n_l >= n in every release.
+
+    >>> window_cost("whole", releases=10, epsilon0=0.1, delta0=0, delta=0)
+    Cost(epsilon=1.0, delta=0.0, bound='basic composition', adaptive=True, amplified=False)
+    >>> cost = window_cost("poisson", releases=1000, epsilon0=1, delta0=0, delta=1e-6, rate=0.01)
+    >>> round(cost.epsilon, 3), cost.bound
+    (1.46, 'randomised response')
+    """
+    setting = _checked(form, releases, delta0, delta, size, rate, occupancy, bounded_range, substitution)
+    if isinstance(epsilon0, bool) or not isinstance(epsilon0, int | float | Fraction) or not 0 <= epsilon0 <= LARGEST:
+        raise InputError(f"expected a number from 0 to 1,000, got {epsilon0!r}", place="epsilon0")
+    return _cost(setting, Fraction(epsilon0))
+
+
+def largest_epsilon0(
+    form: Form,
+    *,
+    releases: int,
+    epsilon: float | Fraction,
+    delta: float,
+    delta0: float = 0.0,
+    size: int | None = None,
+    rate: float | None = None,
+    occupancy: int | None = None,
+    bounded_range: bool = False,
+    substitution: bool = False,
+) -> Fraction:
+    """The largest epsilon0 of six digits (and at most 1,000) whose `window_cost` is at most epsilon.
+
+    Six digits, rounded down, are the same on every machine.
+
+    >>> largest_epsilon0("whole", releases=1000, epsilon=1, delta=0)
+    Fraction(1, 1000)
+    """
+    setting = _checked(form, releases, delta0, delta, size, rate, occupancy, bounded_range, substitution)
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction) or not 0 < epsilon <= LARGEST:
+        raise InputError(f"expected a number above 0 and up to 1,000, got {epsilon!r}", place="epsilon")
+    return _largest(setting, float(epsilon))
+
+
+@lru_cache(maxsize=4096)
+def _cost(setting: _Setting, epsilon0: Fraction) -> Cost:
+    chances = _chances(setting)
+    if not chances:
+        return _sampled(setting, epsilon0)
+    best = min((_persistent(setting, epsilon0, *each) for each in chances), key=lambda cost: cost.epsilon)
+    # With (delta - beta) / p >= delta, epsilon_W is taken at a larger delta and then amplified: the rest is above it.
+    if best.epsilon > 0 and any((setting.delta - beta) * (1 - SAFE) >= p * setting.delta for p, beta in chances):
+        return best
+    return min(_sampled(setting, epsilon0), best, key=lambda cost: cost.epsilon)
+
+
+def _chances(setting: _Setting) -> list[tuple[float, float]]:
+    """How likely a lasting rank or coin brings the record into the sample, and how likely it is that this is wrong."""
+    if setting.form == "coins" and setting.rate is not None and 0 < setting.rate < 1:
+        return [(setting.rate, 0.0)]
+    if setting.form != "ranks" or not setting.delta or setting.size is None or setting.occupancy is None:
+        return []
+    parts = [part * setting.delta for part in RANK_SPLITS] if setting.promised else []
+    return [(rank_reach(setting.releases, setting.size, setting.occupancy, part), part) for part in parts]
+
+
+def _sampled(setting: _Setting, epsilon0: Fraction) -> Cost:
+    """The cost release by release: at the rate of a fresh sample, at 1 for all else."""
+    rate = 1.0
+    if setting.form == "poisson" or setting.rate == 0:
+        rate = setting.rate or 0.0
+    elif setting.form == "fresh" and setting.size is not None and setting.occupancy is not None and setting.promised:
+        rate = math.nextafter(setting.size / (setting.occupancy + 1), 1.0)
+    found = _composed(setting, epsilon0, rate, setting.delta)
+    if 0.5 < rate < 1:
+        # The lattices of near rates differ in the fifth digit: the sample must never seem to cost something.
+        found = min(found, _composed(setting, epsilon0, 1.0, setting.delta))
+    epsilon, delta, name = found
+    return Cost(epsilon, delta, name, adaptive=True, amplified=rate < 1)
+
+
+def _persistent(setting: _Setting, epsilon0: Fraction, chance: float, failure: float) -> Cost:
+    """The cost of a lasting rank or coin, for streams that are fixed in advance."""
+    left = (setting.delta - failure) * (1 - SAFE)
+    if left >= chance:
+        # The two transcripts differ with probability at most delta in all.
+        return Cost(0.0, setting.delta, "coupling", adaptive=False, amplified=True)
+    epsilon, delta, name = _composed(setting, epsilon0, 1.0, left / chance)
+    total = delta * chance + failure if delta < left / chance else setting.delta
+    return Cost(mixed_loss(chance, epsilon) * (1 + SAFE), total, f"{name}, joint convexity", False, True)
+
+
+def _composed(setting: _Setting, epsilon0: Fraction, rate: float, delta: float) -> tuple[float, float, str]:
+    """The best (epsilon, delta used, name) for W releases at a rate."""
+    single, factor = float(epsilon0), 2 if setting.two else 1
+    if rate == 0 or (epsilon0 == 0 and not setting.delta0):
+        return 0.0, 0.0, "nothing is released"
+    failure = failure_of_two(single, setting.delta0) if setting.two else setting.delta0
+    lost = failure_in_all(setting.releases, rate, failure)
+    if lost > delta:
+        return math.inf, delta, "delta0 exceeds delta"
+    if rate == 1:
+        basic = float(setting.releases * factor * epsilon0)
+    else:
+        basic = setting.releases * mixed_loss(rate, factor * single) * (1 + SAFE)
+    bounds = [(basic, lost, "basic composition")]
+    left = (delta - lost) / (1 - lost) * (1 - SAFE)
+    if left > 0 and epsilon0:
+        bounds += [(value, delta, name) for value, name in _bounds(setting, single, rate, left)]
+    return min(bounds)
+
+
+def _bounds(setting: _Setting, single: float, rate: float, delta: float) -> Iterator[tuple[float, str]]:
+    length, releases = single * (2 if setting.two else 1), setting.releases
+    yield product_epsilon(Pair.randomised_response(length).mixed(rate), releases, delta), "randomised response"
+    if setting.bounded_range and not setting.delta0:
+        # Its single pair is dominated by that of two records: (1 - s) / ((1 + s)(1 - g)) <= 1 for s >= g = e^-epsilon0.
+        yield range_epsilon(length, rate, releases, delta), "bounded range, Rényi"
+        if releases <= PAIR_RELEASES:
+            pair = range_pair(length, rate, releases)
+            yield product_epsilon(pair, releases, delta, symmetric=rate == 1), "bounded range"
+    elif setting.two:
+        yield product_epsilon(Pair.distance_two(single).mixed(rate), releases, delta), "distance two"
+
+
+@lru_cache(maxsize=1024)
+def _largest(setting: _Setting, epsilon: float) -> Fraction:
+    def cost(place: int) -> float:
+        return _cost(setting, _number(place)).epsilon
+
+    if _cost(setting, Fraction(LARGEST)).epsilon <= epsilon:
+        return Fraction(LARGEST)
+    # Basic composition at distance two is a start from below, if delta0 leaves room for any epsilon0 at all.
+    low, high = _place(epsilon / (2 * setting.releases)) - 1, _place(float(LARGEST))
+    at, over = cost(low), math.inf
+    if at > epsilon:
+        raise InputError(f"expected a delta that delta0 leaves room in, got {setting.delta!r}", place="delta")
+    slow = 0
+    while high - low > 1:
+        # Costs are close to powers of epsilon0: follow the power, and halve where that does not help.
+        power = math.log(over / at) / math.log(_number(high) / _number(low)) if 0 < at < over < math.inf else 1.0
+        if at > 0 and slow < 3:
+            guess = _place(float(_number(low)) * (epsilon / at) ** (1 / power))
+        else:
+            guess, slow = (low + high) // 2, 0
+        guess = min(high - 1, max(low + 1, guess))
+        width, value = high - low, cost(guess)
+        low, at, high, over = (guess, value, high, over) if value <= epsilon else (low, at, guess, value)
+        slow = slow + 1 if high - low > width / 2 else 0
+    return _number(low)
+
+
+def _number(place: int) -> Fraction:
+    """The numbers of six digits in ascending order: 1.00000 has place 0, 1.00001 has place 1, 10.0000 has 900,000."""
+    exponent, digits = divmod(place, 900_000)
+    return (100_000 + digits) * Fraction(10) ** (exponent - 5)
+
+
+def _place(number: float) -> int:
+    exponent = math.floor(math.log10(number))
+    return 900_000 * exponent + min(899_999, max(0, math.floor(number * 10.0 ** (5 - exponent)) - 100_000))
+
+
+def _checked(
+    form: Form,
+    releases: int,
+    delta0: float,
+    delta: float,
+    size: int | None,
+    rate: float | None,
+    occupancy: int | None,
+    bounded_range: bool,
+    substitution: bool,
+) -> _Setting:
+    if form not in get_args(Form):
+        raise InputError(f"expected one of {', '.join(get_args(Form))}, got {form!r}", place="form")
+    sized, rated = form in ("fresh", "ranks"), form in ("poisson", "coins")
+    for value, place, asked in ((releases, "releases", True), (size, "size", sized), (occupancy, "occupancy", False)):
+        if (asked or value is not None) and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise InputError(f"expected a whole number from 1 on, got {value!r}", place=place)
+    if rated and (rate is None or isinstance(rate, bool) or not 0 <= rate <= 1):
+        raise InputError(f"expected a probability, got {rate!r}", place="rate")
+    for number, place in ((delta0, "delta0"), (delta, "delta")):
+        if isinstance(number, bool) or not 0 <= number < 1:
+            raise InputError(f"expected a number from 0 to below 1, got {number!r}", place=place)
+    setting = _Setting(
+        form,
+        releases,
+        float(delta0),
+        float(delta),
+        size if sized else None,
+        float(rate) if rated and rate is not None else None,
+        occupancy if sized else None,
+        bounded_range,
+        substitution,
+    )
+    if substitution and not (sized and setting.promised):
+        # Else one of two neighbouring samples may have one record more, of which M promises nothing.
+        raise InputError(
+            "expected an algorithm for one record more or less, or samples of a fixed size with an occupancy of at "
+            "least that size, got one for one record in the place of another",
+            place="substitution",
+        )
+    return setting

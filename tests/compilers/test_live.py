@@ -1,0 +1,148 @@
+"""The live records of a window against a plain model: order, group laws, ranks that last."""
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+
+from retroact.coins import Coins, Key
+from retroact.compilers.live import Live, Plain
+from retroact.compilers.ranks import Ranked, below, smallest
+from retroact.schema import Category, Integer, Rows, Schema, Text, Vector
+
+COINS = Key.for_testing(3).coins("live")
+AGES = Schema({"age": Integer(-5, 120)})
+WIDE = Schema({"who": Text(), "age": Integer(0, 9), "kind": Category(["a", "b"]), "place": Vector(2, radius=4, step=1)})
+
+
+def ranked(tally):
+    return Ranked(tally, COINS)
+
+
+def live_of(records, *, schema=AGES, names=("age",), span=3, make=Plain, weight=1, coins=COINS):
+    """Of (stamp, encoded tuple) pairs."""
+    rows = Rows.from_tuples(schema, [value for _, value in records])
+    rows = Rows(rows.columns, rows.count, stamps=np.array([stamp for stamp, _ in records], dtype=np.int64))
+    return Live.of(rows, np.full(rows.count, weight, dtype=np.int64), names, schema, coins, span=span, make=make)
+
+
+def contents(live):
+    out = Counter()
+    for block in live.blocks:
+        assert len(block.tally)
+        for key, amount in zip(zip(*block.tally.words, strict=True), block.tally.amounts[:, 0].tolist(), strict=True):
+            assert amount > 0
+            out[int(key[0]), int(key[1] ^ np.uint64(1 << 63)) - (1 << 64) * (int(key[1]) < 1 << 63)] += amount
+    return out
+
+
+def histories(random, steps=60):
+    """Signed batches that never take what is not there, and what is there after each."""
+    held = Counter()
+    for step in range(1, steps + 1):
+        added = [(step, (random.randint(-5, 3),)) for _ in range(random.randint(0, 5))]
+        held.update(added)
+        gone = random.sample(sorted(held.elements()), min(random.randint(0, 4), held.total()))
+        held.subtract(gone)
+        held = +held
+        yield added, gone, held.copy()
+
+
+@pytest.mark.parametrize("make", [Plain, ranked])
+@pytest.mark.parametrize("span", [1, 3, 100])
+def test_lives_add_up_and_depend_on_nothing_but_what_is_in_them(make, span):
+    random = Random(span)
+    live = live_of([], make=make, span=span)
+    for added, gone, held in histories(random):
+        live = live + live_of(added, make=make, span=span) - live_of(gone, make=make, span=span)
+        if make is ranked and random.random() < 0.5 and live.count:
+            smallest(live, 2)  # from now on ranks are kept up
+        shuffled = list(held.elements())
+        random.shuffle(shuffled)
+        anew = live_of(shuffled, make=make, span=span)
+        assert contents(live) == {(stamp, value[0]): count for (stamp, value), count in held.items()} == contents(anew)
+        assert live.count == anew.count == held.total()
+        assert live.numbers.tolist() == anew.numbers.tolist() == sorted({stamp // span for stamp, _ in held})
+        if live.count:
+            places = np.array(sorted(random.sample(range(live.count), random.randint(0, live.count))), dtype=np.int64)
+            expected = [value[0] for _, value in sorted(held.elements())]
+            assert live.rows(places).columns["age"].tolist() == [expected[i] for i in places]
+            assert sorted(live.all().columns["age"].tolist()) == sorted(expected)
+        if make is ranked and live.count:
+            for size in (1, 3, 1000):
+                assert values(smallest(live, size)) == values(smallest(anew, size)) == naive(held, size)
+            assert values(below(live, 1 << 62)) == values(below(anew, 1 << 62)) == naive(held, bound=1 << 62)
+            assert values(below(live, 1 << 64)) == sorted(expected)
+
+
+def values(rows):
+    return sorted(rows.columns["age"].tolist())
+
+
+def cell_of(value):
+    return np.array([[value + (1 << 63), 0]], dtype="<u8")
+
+
+def naive(held, size=None, bound=None):
+    """From the definition: the rank of copy j of (t, x), one at a time."""
+    found = []
+    for (stamp, value), count in held.items():
+        for copy in range(count):
+            high, low = COINS.words([copy], [stamp], cell_of(value[0])).block(0)
+            found.append((int(high[0, 0]), int(low[0, 0]), value[0]))
+    if bound is not None:
+        return sorted(value for high, _, value in found if high < bound)
+    return sorted(value for _, _, value in sorted(found)[:size])
+
+
+def test_records_of_any_fields_are_told_apart_by_their_values():
+    random = Random(5)
+    names = tuple(WIDE.fields)
+    records = [
+        (
+            random.randint(1, 4),
+            (random.choice("äbc"), random.randint(0, 2), random.randint(0, 1), (random.randint(-1, 1), 0)),
+        )
+        for _ in range(200)
+    ]
+    live = live_of(records, schema=WIDE, names=names)
+    expected = Counter(records)
+    assert sum(len(block.tally) for block in live.blocks) == len(expected)
+    rows = live.all()
+    found = Counter(
+        zip(
+            rows.columns["who"],
+            rows.columns["age"],
+            rows.columns["kind"],
+            map(tuple, rows.columns["place"]),
+            strict=True,
+        )
+    )
+    assert found == Counter(value for _, value in records)
+    random.shuffle(records)
+    again = live_of(records, schema=WIDE, names=names).rows(np.arange(0, 200, 7))
+    first = live.rows(np.arange(0, 200, 7))
+    assert all((first.columns[name] == again.columns[name]).all() for name in names)
+    # fewer fields: what agrees in them is the same
+    some = live_of(records, schema=WIDE, names=("age",))
+    assert sum(len(block.tally) for block in some.blocks) == len({(stamp, value[1]) for stamp, value in records})
+
+
+def test_ranks_are_uniform_and_independent_of_each_other():
+    live = live_of([(1, (v,)) for v in range(100)] * 40, make=ranked)
+    (block,) = live.blocks
+    share = block.ranks.high.astype(np.float64) / 2.0**64
+    assert len(share) == 4000
+    counts = np.histogram(share, bins=20, range=(0, 1))[0]
+    assert ((counts - 200) ** 2 / 200).sum() < 60  # chi-square with 19 degrees: beyond it with probability 4e-6
+    other = live_of([(1, (v,)) for v in range(100)] * 40, make=lambda tally: Ranked(tally, Coins(bytes(32))))
+    assert not np.intersect1d(block.ranks.high, other.blocks[0].ranks.high).size
+
+
+def test_a_deletion_takes_the_last_copy():
+    three = live_of([(1, (7,))] * 3 + [(1, (8,))], make=ranked)
+    smallest(three, 1)
+    two = three - live_of([(1, (7,))], make=ranked)
+    gone = set(three.blocks[0].ranks.high.tolist()) - set(two.blocks[0].ranks.high.tolist())
+    assert gone == {int(COINS.words([2], [1], cell_of(7)).block(0)[0][0, 0])}

@@ -1,0 +1,115 @@
+"""Algorithms with randomness of their own: retroactive in law, committed before they are read, never run again."""
+
+import opendp.prelude as dp
+import pytest
+
+import retroact as ra
+from retroact.coins import Key
+from retroact.compilers import WindowSample
+from retroact.errors import InputError
+from retroact.ledger.model import Add, Delete
+from retroact.oneshot import OpenDP, Own
+from retroact.stream import Specification
+from retroact.testing import CheckFailedError, StreamAlgorithm, check_law, check_statistic
+from retroact.testing.histories import Pair
+from retroact.testing.law import difference
+
+AGES = {"age": ra.Integer(0, 120)}
+
+
+def noisy_count(scale=2.0):
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T="i32")), dp.symmetric_distance()
+    return space >> dp.t.then_count() >> dp.m.then_laplace(scale=scale)
+
+
+def spec_of(of, **options):
+    return Specification(AGES, {"n": WindowSample(of, window=3, **options)}, epsilon=10.0, delta=1e-6, horizon=8)
+
+
+def test_an_opendp_measurement_in_a_stream():
+    stream = ra.Stream(AGES, {"n": WindowSample(OpenDP(noisy_count(), "age"), window=3)}, epsilon=10.0, horizon=8)
+    assert float(stream.specification.shares["n"].amount) == pytest.approx(1.5)
+    stream.add([{"age": i} for i in range(50)])
+    first = stream.close_round()["n"]
+    assert abs(first.value - 50) < 60
+    assert first.value == first.value
+    text = stream.guarantee.text
+    assert "retroactive in law, not in bytes" in text
+    assert "for one record more or less" in text
+
+
+def test_uniting_histories_have_the_same_law_and_other_bytes():
+    ran = check_statistic(
+        WindowSample(OpenDP(noisy_count(), "age"), window=3),
+        AGES,
+        epsilon=10.0,
+        pairs=10,
+        deltas=(1e-6,),
+        horizons=(8,),
+    )
+    assert ran == ["law", "sensitivity"]
+    spec = spec_of(OpenDP(noisy_count(), "age"))
+    runs = {StreamAlgorithm(spec, Key.for_testing(1)).close((Add((3,)),)) for _ in range(30)}
+    assert len(runs) > 3
+
+
+def test_a_law_that_remembers_is_caught():
+    """A planted algorithm that never forgets how many records it has seen."""
+    seen = []
+
+    def remembers(columns, coins):
+        seen.append(len(columns["age"]))
+        return max(seen[-3:])
+
+    def make(key):
+        seen.clear()
+        return StreamAlgorithm(spec_of(Own(remembers, epsilon=0.1)), key)
+
+    one = ((Add((1,)), Add((2,))), (Delete((1,), 1), Delete((2,), 1)), ())
+    with pytest.raises(CheckFailedError, match="another law"):
+        check_law(make, [Pair(one, ((), (), ()), 2)], runs=40)
+
+
+def test_differences_that_are_none_and_some():
+    assert difference([1.0 * i for i in range(300)], [0.5 + i for i in range(300)]) < 3
+    assert difference([1.0 * i for i in range(300)], [100.0 + i for i in range(300)]) > 5.3
+    assert difference(["⊥"] * 300, ["⊥"] * 300) == 0.0
+
+
+def test_an_answer_is_drawn_once_for_a_round_that_closes():
+    calls = []
+
+    def counted(columns, coins):
+        calls.append(len(columns["age"]))
+        return len(calls)
+
+    stream = ra.Stream(AGES, {"n": WindowSample(Own(counted, epsilon=0.1), window=3)}, epsilon=10.0, horizon=8)
+    calls.clear()
+    for round in range(1, 5):
+        released = stream.close_round()["n"]
+        assert released.value == round
+        assert (released.value, released.encode(), released.to_dict()) == (round, released.encode(), released.to_dict())
+    assert len(calls) == 4
+
+
+def test_own_algorithms_must_answer_for_no_records():
+    def fragile(columns, coins):
+        return columns["age"][0]
+
+    with pytest.raises(InputError, match=r"answers for no records.*statistics\.n\.of"):
+        spec_of(Own(fragile, epsilon=0.1))
+
+
+def test_own_algorithms_that_crash_say_so_without_saying_on_what():
+    def crashes(columns, coins):
+        return 1 / (3 - len(columns["age"]))
+
+    stream = ra.Stream(AGES, {"n": WindowSample(Own(crashes, epsilon=0.1), window=3)}, epsilon=10.0, horizon=8)
+    stream.add([{"age": 77}] * 3)
+    with pytest.raises(InputError, match=r"an answer from crashes.*ZeroDivisionError") as caught:
+        stream.close_round()
+    assert "77" not in str(caught.value)
+    assert stream.round == 1
+    stream.discard()
+    assert stream.close_round()["n"].value == pytest.approx(1 / 3)
