@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+import retroact as ra
 from retroact.coins import Coins, Key
 from retroact.compilers.live import Live, Plain
 from retroact.compilers.ranks import Ranked, below, smallest
@@ -146,3 +147,31 @@ def test_a_deletion_takes_the_last_copy():
     two = three - live_of([(1, (7,))], make=ranked)
     gone = set(three.blocks[0].ranks.high.tolist()) - set(two.blocks[0].ranks.high.tolist())
     assert gone == {int(COINS.words([2], [1], cell_of(7)).block(0)[0][0, 0])}
+
+
+def test_nothing_of_an_erased_record_stays_in_memory():
+    """No array of a window shares memory with one that held more than it does."""
+    stream = ra.Stream(
+        {"age": ra.Integer(0, 2**40)},
+        {"it": ra.WindowSample(ra.oneshot.Median("age"), window=80, size=2, persistent=True)},
+        epsilon=1.0,
+        horizon=80,
+        late=False,
+    )
+    stream.add([{"age": 123_456_789}] * 3 + [{"age": 7}], subject=["u17"] * 3 + [None])
+    stream.close_round()
+    for value in range(10):
+        stream.add([{"age": value}])
+        if value == 3:
+            stream.erase(subject="u17")
+        stream.close_round()
+    for state in (stream, ra.Stream.from_state(stream.specification, stream.state(), key=ra.Key.for_testing(1))):
+        (live,) = state._running["it"].totals
+        assert live.count == 11
+        for block in live.blocks:
+            arrays = [*block.tally.words, block.tally.amounts, *block.tally.labels]
+            arrays += [block.ranks.high, block.ranks.low, *block.ranks.labels]
+            for array in [*arrays, *live.empty.columns.values()]:
+                root = array if array.base is None else array.base
+                assert root.nbytes <= max(array.nbytes, 16 * len(array))
+                assert 123_456_789 not in np.asarray(root).view(np.int64).ravel().tolist()

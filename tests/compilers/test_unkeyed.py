@@ -1,5 +1,6 @@
 """Algorithms with randomness of their own: retroactive in law, committed before they are read, never run again."""
 
+import numpy as np
 import opendp.prelude as dp
 import pytest
 
@@ -8,7 +9,7 @@ from retroact.coins import Key
 from retroact.compilers import WindowSample
 from retroact.errors import InputError
 from retroact.ledger.model import Add, Delete
-from retroact.oneshot import OpenDP, Own
+from retroact.oneshot import BOTTOM, OpenDP, Own
 from retroact.stream import Specification
 from retroact.testing import CheckFailedError, StreamAlgorithm, check_law, check_statistic
 from retroact.testing.histories import Pair
@@ -75,6 +76,34 @@ def test_differences_that_are_none_and_some():
     assert difference([1.0 * i for i in range(300)], [0.5 + i for i in range(300)]) < 3
     assert difference([1.0 * i for i in range(300)], [100.0 + i for i in range(300)]) > 5.3
     assert difference(["⊥"] * 300, ["⊥"] * 300) == 0.0
+    near, far = ([{"mean": [i / 7 + off], "n": 5} for i in range(200)] for off in (0, 100))
+    assert difference(near, near[::-1]) < 1
+    assert difference(near, far) > 5.3
+    mixed = [BOTTOM if i % 2 else i / 7 for i in range(200)]
+    assert difference(mixed, [BOTTOM if i % 2 else i / 7 + 100 for i in range(200)]) > 5.3
+    assert difference(mixed, mixed[1:] + mixed[:1]) < 1
+    with pytest.raises(CheckFailedError, match="cannot be compared"):
+        difference([f"a{i}" for i in range(200)], [f"b{i}" for i in range(200)])
+
+
+def test_noise_that_is_not_renewed_is_another_law():
+    """Each answer alone has the right law; two in a row have not."""
+    random, frozen = np.random.default_rng(1), []
+
+    def lazy(columns, coins):
+        if not len(columns["age"]):
+            return frozen[0] if frozen else int(random.integers(0, 1000))
+        frozen.append(int(random.integers(0, 1000)))
+        return 0
+
+    def make(key):
+        algorithm = StreamAlgorithm(spec_of(Own(lazy, epsilon=0.1)), key)
+        frozen.clear()
+        return algorithm
+
+    one = ((Add((1,)),), (Delete((1,), 1),), (), ())
+    with pytest.raises(CheckFailedError, match="in round 3 have another law"):
+        check_law(make, [Pair(one, ((), (), (), ()), 2)], runs=80)
 
 
 def test_an_answer_is_drawn_once_for_a_round_that_closes():

@@ -17,8 +17,7 @@ from retroact.compilers.live import Live
 from retroact.errors import InputError
 from retroact.ledger.model import Add, Delete
 from retroact.oneshot import ADD_REMOVE, BOTTOM, SUBSTITUTION, Contract, InteriorPoint, Median, OneShot, TreeLog
-from retroact.oneshot.base import settled
-from retroact.privacy import window_cost
+from retroact.privacy import GaussianDP, window_cost
 from retroact.schema import Rows
 from retroact.stream import Specification
 from retroact.testing import check_statistic
@@ -46,9 +45,8 @@ class Values(OneShot):
     def __init__(self, epsilon=None, relation=ADD_REMOVE, delta=Fraction(0)):
         self.epsilon, self.relation, self.delta = epsilon, relation, delta
 
-    @property
-    def contract(self):
-        return Contract(settled(self.epsilon), self.delta, self.relation)
+    def promised(self, epsilon):
+        return Contract(epsilon, self.delta, self.relation)
 
     def at(self, epsilon):
         return Values(epsilon, self.relation, self.delta)
@@ -330,6 +328,9 @@ def test_substitution_needs_samples_of_one_size():
     for options in ({}, {"rate": 0.1}, {"size": 5}):
         with pytest.raises(InputError, match="in the place of another"):
             WindowSample(replaced, window=5, **options)
+    for persistent in (False, True):
+        unamplified = WindowSample(replaced, window=5, size=2, occupancy=2, persistent=persistent)
+        assert "at least 2 records are live" in stream_of(unamplified).guarantee.text
     stream = stream_of(WindowSample(replaced, window=5, size=2, occupancy=2))
     stream.add([{"age": 1}])
     assert stream.close_round()["it"].value is BOTTOM
@@ -350,9 +351,8 @@ class Presence(OneShot):
     def __init__(self, epsilon):
         self.epsilon = epsilon
 
-    @property
-    def contract(self):
-        return Contract(self.epsilon)
+    def promised(self, epsilon):
+        return Contract(epsilon)
 
     def at(self, epsilon):
         return Presence(epsilon)
@@ -435,6 +435,8 @@ def test_samples_in_a_file():
         ({"window": 5, "size": 0}, "whole number from 1 on.*size"),
         ({"window": 5, "rate": 0}, "above 0 and up to 1.*rate"),
         ({"window": 5, "rate": 1.5}, "above 0 and up to 1.*rate"),
+        ({"window": 5, "rate": 1e-10}, "at least 2\\^-32"),
+        ({"window": 5, "gate": Gate}, "number of records or a Gate"),
         ({"window": 5, "rate": 0.5, "size": 3}, "not both"),
         ({"window": 5, "size": 30, "occupancy": 20}, "at least the size of the sample, 30, got 20.*occupancy"),
         ({"window": 5, "size": 30, "gate": 20}, "at least the size of the sample, 30, got 20.*gate"),
@@ -449,6 +451,25 @@ def test_samples_in_a_file():
 def test_bad_options(options, message):
     with pytest.raises(InputError, match=message):
         WindowSample(Median("age"), **options)
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", True, 0, -1, Fraction(1, 10)])
+def test_bad_gates(epsilon):
+    with pytest.raises(InputError, match=r"number above 0.*gate\.epsilon"):
+        Gate(100, epsilon=epsilon)
+
+
+def test_no_run_spends_without_measure():
+    spec = Specification(
+        AGES, {"it": WindowSample(Median("age"), window=2, rate=1e-8)}, epsilon=1.0, delta=1e-6, horizon=9
+    )
+    assert spec.statistics["it"].of.epsilon == 10
+
+
+def test_a_declared_price_is_never_rounded_down():
+    sample = WindowSample(Median("age", epsilon=0.333333334), window=3)
+    with pytest.raises(InputError, match="declared to cost"):
+        Specification(AGES, {"it": sample}, epsilon=1.0, horizon=9)
 
 
 def test_bad_streams():
@@ -516,6 +537,9 @@ def test_wanted_errors_are_solved_for_where_they_are_known():
     schema = {"x": ra.Integer(0, 2**32 - 1)}
     wanted = ra.solve(schema, {"it": WindowSample(Median("x"), window=24)}, errors={"it": 100}, delta=1e-6, horizon=99)
     assert 99 < wanted["it"].half_width <= 100
+    small = {"it": WindowSample(Median("x"), window=24, size=100)}
+    with pytest.raises(InputError, match=r"which no budget takes off.*errors\.it"):
+        ra.solve(schema, small, errors={"it": 10}, delta=1e-6, horizon=99)
     for of in (Values(Fraction(1, 10)), Median("age", epsilon=0.1)):
         with pytest.raises(InputError, match=r"whose error is known.*errors\.it"):
             ra.solve(AGES, {"it": WindowSample(of, window=3)}, errors={"it": 5}, delta=1e-6, horizon=9)
@@ -543,3 +567,88 @@ def test_the_same_bytes_for_any_order_of_arrival_and_after_a_restart():
         out.append(algorithm.close(tuple(reversed(updates))))
         algorithm = algorithm.resume(algorithm.state())
     assert out == whole
+
+
+# The books ------------------------------------------------------------------------------------------------------------
+
+
+MIXES = {
+    "alone": {"a": WindowSample(Median("age"), window=24)},
+    "gated": {"a": WindowSample(Median("age"), window=24, size=20, gate=500)},
+    "gated, given": {"a": WindowSample(Median("age"), window=24, size=20, gate=Gate(500, epsilon=0.3))},
+    "declared and gated": {"a": WindowSample(Median("age", epsilon=0.05), window=24, size=20, gate=500)},
+    "with a declared delta": {"a": WindowSample(TreeLog("age", delta=1e-9), window=24, rate=0.1), "n": ra.Count()},
+    "everything": {
+        "a": WindowSample(Median("age"), window=24, size=20, gate=500),
+        "b": WindowSample(Values(Fraction(1, 100), delta=Fraction(1, 10**10)), window=24, size=20),
+        "c": WindowSample(InteriorPoint("age"), window=7, every=2, rate=0.2, persistent=True),
+        "n": ra.Count(),
+        "bins": ra.Histogram("age"),
+        "m": ra.Quantiles("age", [0.5]),
+    },
+}
+
+
+@pytest.mark.parametrize("mix", MIXES)
+def test_what_all_parts_spend_together_is_within_the_budget(mix):
+    """Every part is looked up where it is used, and added up anew."""
+    spec = Specification(AGES, MIXES[mix], epsilon=2.0, delta=1e-6, horizon=500, late=False)
+    pure, delta, square = 0.0, 0.0, 0.0
+    for name, statistic in spec.statistics.items():
+        share, setting = spec.shares[name], spec.settings[name]
+        if not isinstance(statistic, WindowSample):
+            pure += float(share.amount) if share.kind == "pure" else 0.0
+            square += float(share.amount) if share.kind == "gaussian" else 0.0
+            delta += float(spec.failures[name])
+            continue
+        noise = spec.mechanism(name, COINS)
+        contract = statistic.of.contract
+        counted = {
+            "releases": min(24 if name != "c" else 4, 500),
+            "epsilon0": float(contract.epsilon),
+            "delta0": float(contract.delta),
+            "size": statistic.size,
+            "rate": None if statistic.rate is None else float(statistic.rate),
+            "bounded_range": contract.bounded_range,
+            "occupancy": 500 if statistic.gate else None,
+        }
+        own = float(setting.failure)
+        if isinstance(noise, Gated):
+            calibrated = statistic._gate
+            lost = GaussianDP(math.sqrt(noise.share.amount)).delta(float(calibrated.epsilon))
+            assert lost <= float(calibrated.spent) * (1 + 1e-9)
+            pure += float(calibrated.epsilon)
+            delta += float(calibrated.spent + calibrated.failure)
+            own -= float(calibrated.spent + calibrated.failure)
+        cost = window_cost(statistic.form, delta=own, **counted)
+        pure += cost.epsilon
+        delta += own
+    assert pure + (GaussianDP(math.sqrt(square)).epsilon(1e-6 - delta) if square else 0) <= 2.0 * (1 + 1e-9)
+    assert delta <= 1e-6 * (1 + 1e-12)
+    assert spec.measure.epsilon(1e-6) <= 2.0 * (1 + 1e-9)
+
+
+def test_a_gate_before_lasting_ranks_amplifies_nothing():
+    def epsilon0(**options):
+        sample = WindowSample(Median("age"), window=24, size=20, persistent=True, **options)
+        spec = Specification(AGES, {"it": sample}, epsilon=1.0, delta=1e-6, horizon=500, late=False)
+        return float(spec.statistics["it"].of.epsilon), spec.guarantee
+
+    plain, _ = epsilon0()
+    gated, guarantee = epsilon0(gate=5000)
+    promised, _ = epsilon0(occupancy=5000)
+    assert gated < plain < promised
+    assert guarantee.adaptive
+    assert guarantee.promises == ()
+
+
+def test_answers_have_coins_of_their_own_in_every_round_and_statistic():
+    stream = ra.Stream(
+        {"x": ra.Integer(0, 2**40)},
+        {name: WindowSample(InteriorPoint("x"), window=4) for name in "ab"},
+        epsilon=1.0,
+        horizon=20,
+        key=Key.for_testing(1),
+    )
+    points = [release.value for _ in range(20) for release in stream.close_round().values()]
+    assert len(set(points)) == 40  # uniform points of an empty window

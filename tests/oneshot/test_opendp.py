@@ -163,3 +163,11 @@ def test_the_order_of_the_rows_does_not_matter():
     for order in (np.arange(60), np.arange(60)[::-1]):
         algorithm.answer(rows.take(order), SCHEMA)
     assert noiseless[0] == noiseless[1]
+
+
+def test_a_distance_that_goes_by_position_is_refused():
+    """Values come sorted: one of them in the place of another can move all by one place."""
+    by_position = ages(size=4, metric=dp.hamming_distance())
+    measurement = by_position >> dp.t.then_metric_unbounded() >> dp.t.then_sum() >> dp.m.then_laplace(scale=240.0)
+    with pytest.raises(InputError, match="HammingDistance"):
+        OpenDP(measurement, "age")

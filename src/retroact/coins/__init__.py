@@ -5,9 +5,10 @@ from .gaussian import DiscreteGaussian
 from .key import Key
 from .laplace import DiscreteLaplace
 from .law import Law
-from .uniform import below, distinct, integer, permutation
+from .uniform import COIN_BITS, below, distinct, integer, permutation, tossed
 
 __all__ = [
+    "COIN_BITS",
     "Coins",
     "DiscreteGaussian",
     "DiscreteLaplace",
@@ -20,4 +21,5 @@ __all__ = [
     "integer_cells",
     "name_bytes",
     "permutation",
+    "tossed",
 ]

@@ -7,6 +7,9 @@ import numpy as np
 from .coins import I64, Coins, integer_cells
 from .inverse import Inverse
 
+# Coins of 32 bits each, four to a name.
+COIN_BITS = 32
+
 
 def below(coins: Coins, bound: int, count: int) -> I64:
     """``count`` independent uniform integers in 0 .. bound-1, with bound at most 2^16.
@@ -77,3 +80,15 @@ def distinct(coins: Coins, bound: int, count: int) -> I64:
         found = found[np.sort(first)]
         part += 1
     return np.sort(found[:count])
+
+
+def tossed(coins: Coins, number: int, bound: int) -> I64:
+    """Which of 0 .. number-1 have a coin below the bound: independent coins, each below it with probability
+    bound * 2^-32.
+
+    >>> tossed(Coins(bytes(32)), 5, 1 << 32).tolist(), tossed(Coins(bytes(32)), 5, 0).tolist()
+    ([0, 1, 2, 3, 4], [])
+    """
+    high, low = coins.words([0], [0], integer_cells(-(-number // 4))).block(0)
+    coin = np.stack([high[0], low[0]], axis=1).astype("<u8").view("<u4").ravel()[:number]
+    return np.flatnonzero(coin < bound)

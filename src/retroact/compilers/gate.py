@@ -50,8 +50,11 @@ class Gate:
 
     def __post_init__(self) -> None:
         count(self.records, "gate")
-        if self.epsilon is not None and not 0 < self.epsilon <= 1000:
-            raise InputError(f"expected a number above 0 and up to 1,000, got {self.epsilon!r}", place="gate.epsilon")
+        given = self.epsilon
+        if given is not None and (
+            isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= 1000
+        ):
+            raise InputError(f"expected a number above 0 and up to 1,000, got {given!r}", place="gate.epsilon")
         if self.noise not in (None, "paper"):
             raise InputError(f"expected 'paper' or nothing, got {self.noise!r}", place="gate.noise")
 

@@ -100,9 +100,11 @@ class Live:
         )
         numbers = tally.words[0].astype(np.int64) // span
         begins = np.flatnonzero(np.diff(numbers, prepend=np.int64(-1)))
-        parts = [taken(tally, slice(start, stop)) for start, stop in pairwise([*begins.tolist(), len(tally)])]
+        # Copies, and no views: a block must not keep what its neighbours, or the round's deletions, were.
+        ends = pairwise([*begins.tolist(), len(tally)])
+        parts = [taken(tally, np.arange(start, stop)) for start, stop in ends]
         sizes = np.array([int(part.amounts.sum()) for part in parts], dtype=np.int64)
-        empty = Rows({name: rows.columns[name][:0] for name in names}, 0)
+        empty = Rows({name: rows.columns[name][:0].copy() for name in names}, 0)
         return cls(empty, numbers[begins], sizes, [make(part) for part in parts])
 
     @property
@@ -166,8 +168,8 @@ def repeated(tally: Tally) -> Labels:
     return tally.labels if (counts == 1).all() else tuple(np.repeat(label, counts, axis=0) for label in tally.labels)
 
 
-def taken(tally: Tally, where: I64 | slice) -> Tally:
-    """Some keys of a tally, with their labels."""
+def taken(tally: Tally, where: I64) -> Tally:
+    """Some keys of a tally, with their labels, in arrays of their own."""
     return Tally(
         tuple(word[where] for word in tally.words),
         tally.amounts[where],

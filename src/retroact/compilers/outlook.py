@@ -34,15 +34,15 @@ def rank_error(sample: WindowSample, schema: Schema, records: int, beta: float) 
     The answer is off by r ranks of the sample; the sample of k records errs by at most sqrt(ln(4 / beta) / 2k) in any
     fraction (Dvoretzky, Kiefer, Wolfowitz and Massart; sampling without replacement errs less), half of beta each.
     """
+    drawn = sampling_error(sample, records, beta)
+    own = sample.of.rank_error(schema, beta / 2 if drawn else beta)
+    return math.nan if own is None else min(float(records), own * records / _seen(sample, records) + drawn)
+
+
+def sampling_error(sample: WindowSample, records: int, beta: float) -> float:
+    """What of it comes from looking at a sample alone, whatever the budget."""
     seen = _seen(sample, records)
-    if sample.form == "whole":
-        own = sample.of.rank_error(schema, beta)
-        return math.nan if own is None else own
-    own = sample.of.rank_error(schema, beta / 2)
-    if own is None:
-        return math.nan
-    drawn = 0.0 if seen >= records else math.sqrt(math.log(4 / beta) / (2 * seen))
-    return min(float(records), records * (own / seen + drawn))
+    return 0.0 if seen >= records else records * math.sqrt(math.log(4 / beta) / (2 * seen))
 
 
 def _seen(sample: WindowSample, records: int) -> float:

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from copy import copy
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..coins import Coins, distinct
+from ..coins import COIN_BITS, Coins, distinct, tossed
 from ..errors import InputError
 from ..noise import Fresh, Mechanism, Process
 from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
@@ -43,8 +44,8 @@ from .ranks import Ranked, below, smallest
 
 # A window is kept in about so many blocks.
 BLOCKS = 32
-# Coins of 32 bits each, four to a name.
-COIN_BITS = 32
+# What one run may spend where it is not the whole share that sets the limit.
+MOST = Fraction(10)
 
 
 class WindowSample(Statistic):
@@ -174,7 +175,8 @@ class WindowSample(Statistic):
                 f"releases, which a delta of {float(own):.3g} does not cover",
                 place=f"{place}.of",
             )
-        whole = Fraction(f"{cost.epsilon * (1 + 1e-9):.9g}")
+        # Nine digits, rounded up: the same on every machine.
+        whole = Fraction(Context(prec=9, rounding=ROUND_CEILING).plus(Decimal(cost.epsilon)))
         if self.gate is None:
             return whole
         return whole + (Fraction(self.gate.epsilon) if self.gate.epsilon else whole / (PARTS - 1))
@@ -204,7 +206,8 @@ class WindowSample(Statistic):
             failure = spent if self._rests_on and spent else None
             mine._gate = Calibrated(self.gate, given, spent, failure)
         if self.of.epsilon is None:
-            mine.of = self.of.at(self._largest(reach, epsilon, own))
+            # Where samples are so rare that delta covers them, any epsilon would do, and none that large is wanted.
+            mine.of = self.of.at(min(self._largest(reach, epsilon, own), max(MOST, epsilon)))
         return mine
 
     def _check_gate(self, failure: Fraction, place: str) -> None:
@@ -218,7 +221,7 @@ class WindowSample(Statistic):
     @property
     def _some_contract(self) -> Contract:
         """That of its algorithm, at an epsilon of 1 where it is not settled yet."""
-        return (self.of if self.of.epsilon is not None else self.of.at(Fraction(1))).contract
+        return self.of.promised(Fraction(1) if self.of.epsilon is None else self.of.epsilon)
 
     def replaced(
         self, *, size: int | None = None, rate: Fraction | None = None, gate: int | None = None
@@ -323,7 +326,7 @@ class WindowSample(Statistic):
                 assert self.size is not None
                 return live.rows(distinct(fresh, live.count, min(self.size, live.count)))
             case "poisson":
-                return live.rows(_tossed(fresh, live.count, self._bound(COIN_BITS)))
+                return live.rows(tossed(fresh, live.count, self._bound(COIN_BITS)))
             case "ranks":
                 assert self.size is not None
                 return smallest(live, self.size)
@@ -347,8 +350,9 @@ class WindowSample(Statistic):
         if not self.of.proven:
             spent = f"ε = {float(contract.epsilon):.4g}" + (f", δ = {float(contract.delta):.3g}" * bool(contract.delta))
             out.append(f"{self.of.label} is private ({spent}) for {contract.relation}, also where there is none")
-        if self.occupancy is not None and self.settled_cost(setting).amplified:
-            out.append(f"at least {self.occupancy:,} records are live in every released round")
+        rests = contract.relation == SUBSTITUTION or self.settled_cost(setting).amplified
+        if self.occupancy is not None and rests:
+            out.append(f"at least {self.occupancy:,} records are live in every released round, any one record apart")
         if not self.keyed:
             out.append(
                 f"{self.of.label} has randomness of its own (retroactive in law, not in bytes): no round is closed a "
@@ -368,15 +372,6 @@ class WindowSample(Statistic):
         return self._cost(self.of, _reach(setting.reach, setting.place), self._failures(setting.failure)[1])
 
 
-def _tossed(coins: Coins, number: int, bound: int) -> I64:
-    """Which of 0 .. number-1 have a coin below the bound: independent coins of 32 bits, four to a name."""
-    names = np.zeros((-(-number // 4), 2), dtype="<u8")
-    names[:, 0] = np.arange(len(names), dtype=np.uint64)
-    high, low = coins.words([0], [0], names).block(0)
-    tosses = np.stack([high[0], low[0]], axis=1).astype("<u8").view("<u4").ravel()[:number]
-    return np.flatnonzero(tosses < bound)
-
-
 def _gate(gate: Gate | int | None) -> Gate | None:
     if gate is None or isinstance(gate, Gate):
         return gate
@@ -389,6 +384,8 @@ def _rate(rate: float | Fraction) -> Fraction:
     exact = Fraction(rate) if isinstance(rate, Fraction) else exact_number(rate, "rate")
     if not 0 < exact <= 1:
         raise InputError(f"expected a rate above 0 and up to 1, got {rate!r}", place="rate")
+    if exact * (1 << COIN_BITS) < 1:
+        raise InputError(f"expected a rate of at least 2^-{COIN_BITS}, got {rate!r}", place="rate")
     return exact
 
 

@@ -86,9 +86,13 @@ class OneShot(ABC):
         return self.kind.replace("_", " ")
 
     @property
-    @abstractmethod
     def contract(self) -> Contract:
         """Raises where epsilon is not settled yet."""
+        return self.promised(settled(self.epsilon))
+
+    @abstractmethod
+    def promised(self, epsilon: Fraction) -> Contract:
+        """The contract of one run that spends so much."""
 
     @abstractmethod
     def at(self, epsilon: Fraction) -> OneShot:

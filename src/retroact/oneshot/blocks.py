@@ -195,9 +195,8 @@ class BlockCDF(Ordered):
         if self.epsilon is not None:
             lengths(block, self.epsilon, self.delta)
 
-    @property
-    def contract(self) -> Contract:
-        return Contract(settled(self.epsilon), self.delta)
+    def promised(self, epsilon: Fraction) -> Contract:
+        return Contract(epsilon, self.delta)
 
     def at(self, epsilon: Fraction) -> BlockCDF:
         return BlockCDF(self.field, self.block, delta=self.delta, epsilon=epsilon)

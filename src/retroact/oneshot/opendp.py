@@ -14,7 +14,7 @@ from .columns import columns_of, known_field
 from .unkeyed import Unkeyed, optional
 
 UNBOUNDED = ("SymmetricDistance", "InsertDeleteDistance")
-BOUNDED = ("ChangeOneDistance", "HammingDistance")
+BOUNDED = ("ChangeOneDistance",)
 # The types of elements that values of a field become.
 CARRIERS: dict[type[Field], tuple[str, ...]] = {
     Number: ("f64", "f32"),
@@ -28,8 +28,9 @@ class OpenDP(Unkeyed):
     """An OpenDP measurement on the values of one field: its input is a vector of them, in canonical order.
 
     **Privacy.** The measurement's own map: at distance 1 for symmetric and insert-delete distance (one record more or
-    less), at 1 for change-one and Hamming distance, and at 2 for the former on vectors of a fixed size (one record in
-    the place of another). OpenDP does not check that values lie in the input domain: `check` compares its bounds with
+    less), at 1 for change-one distance, and at 2 for the former on vectors of a fixed size (one record in the place of
+    another). Hamming distance, which goes by position, is refused: values come sorted, and another one can move all of
+    them. OpenDP does not check that values lie in the input domain: `check` compares its bounds with
     those of the field, and `run` the number of records with its size. Zero-concentrated and smoothed measures are
     converted with OpenDP's own combinators at ``delta``.
 

@@ -16,7 +16,7 @@ from ..coins.coins import integer_cells
 from ..errors import InputError
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
 from ..schema.lattice import offsets
-from .base import Contract, OneShot, exact_epsilon, settled
+from .base import Contract, OneShot, exact_epsilon
 
 U64 = npt.NDArray[np.uint64]
 # What is cut off by `Weights` is far below this.
@@ -32,9 +32,8 @@ class Ordered(OneShot):
         self.field = field
         self.epsilon = exact_epsilon(epsilon)
 
-    @property
-    def contract(self) -> Contract:
-        return Contract(settled(self.epsilon))
+    def promised(self, epsilon: Fraction) -> Contract:
+        return Contract(epsilon)
 
     def arguments(self) -> dict[str, Any]:
         return {"field": self.field}

@@ -28,8 +28,7 @@ class Declared(OneShot):
     def label(self) -> str:
         return self.name
 
-    @property
-    def contract(self) -> Contract:
+    def promised(self, epsilon: Fraction) -> Contract:
         return self._contract
 
     def at(self, epsilon: Fraction) -> OneShot:
@@ -45,7 +44,8 @@ class Own(Declared):
     use (`retroact.coins` has exact laws). It must answer for any records, and for none.
 
     **Privacy.** What you declare: epsilon and delta for one record more or less (or for ``relation``). Nothing here can
-    check it. ``name`` stands for the function in the specification.
+    check it. What it declares is for multisets: the order that it sees is by value, so that one record in the place of
+    another can move all of them by one. ``name`` stands for the function in the specification.
 
     >>> from retroact.coins import DiscreteLaplace
     >>> from retroact.schema import Integer

@@ -42,9 +42,8 @@ class Quantile(Ordered):
         super().__init__(field, epsilon=epsilon)
         self.probability = exact_probability(probability, "probability")
 
-    @property
-    def contract(self) -> Contract:
-        return Contract(settled(self.epsilon), bounded_range=True)
+    def promised(self, epsilon: Fraction) -> Contract:
+        return Contract(epsilon, bounded_range=True)
 
     def at(self, epsilon: Fraction) -> Quantile:
         return Quantile(self.field, self.probability, epsilon=epsilon)
@@ -140,9 +139,8 @@ class QuantilePoints(Ordered):
     def depth(self) -> int:
         return len(self.probabilities).bit_length()
 
-    @property
-    def contract(self) -> Contract:
-        return Contract(settled(self.epsilon), bounded_range=self.depth == 1)
+    def promised(self, epsilon: Fraction) -> Contract:
+        return Contract(epsilon, bounded_range=self.depth == 1)
 
     def at(self, epsilon: Fraction) -> QuantilePoints:
         return QuantilePoints(self.field, self.probabilities, epsilon=epsilon)

@@ -233,9 +233,8 @@ class TreeLog(Ordered):
             raise InputError(f"expected a depth from 1 to 5, got {depth!r}", place="depth")
         self.delta, self.beta, self.depth = Fraction(str(delta)), check_beta(beta), depth
 
-    @property
-    def contract(self) -> Contract:
-        return Contract(settled(self.epsilon), self.delta)
+    def promised(self, epsilon: Fraction) -> Contract:
+        return Contract(epsilon, self.delta)
 
     def at(self, epsilon: Fraction) -> TreeLog:
         return TreeLog(self.field, delta=self.delta, beta=self.beta, depth=self.depth, epsilon=epsilon)

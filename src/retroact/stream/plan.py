@@ -11,7 +11,7 @@ import numpy as np
 
 from ..coins import Coins
 from ..compilers import WindowSample
-from ..compilers.outlook import rank_error
+from ..compilers.outlook import rank_error, sampling_error
 from ..errors import InputError
 from ..noise import Mechanism
 from ..noise.process import some_rounds
@@ -156,7 +156,7 @@ def solve(
                 raise InputError(
                     "expected a statistic whose error is known and grows less with its budget", place=f"errors.{name}"
                 )
-        ratios = {name: _ratio(spec, name, now[name].half_width, errors[name]) for name in statistics}
+        ratios = {name: _ratio(spec, name, now[name].half_width, errors[name], records) for name in statistics}
         if 0.999 <= max(ratios.values()) <= 1 and min(ratios.values()) > 0.99:
             break
         epsilon, weights = _rescale(spec, {name: ratio * 1.0005 for name, ratio in ratios.items()}, delta)
@@ -164,9 +164,10 @@ def solve(
     return now
 
 
-def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> float:
+def _ratio(spec: Specification, name: str, half_width: float, wanted: float, records: int) -> float:
     """By how much the noise is too large; what is not noise stays whatever the budget."""
-    bias = spec.statistics[name].bias(spec.settings[name])
+    bias, inner = spec.statistics[name].bias(spec.settings[name]), layers(spec.statistics[name])[-1]
+    bias += sampling_error(inner, records, 0.05) if isinstance(inner, WindowSample) else 0.0
     if wanted <= bias:
         raise InputError(
             f"expected more than {bias:.4g}, which no budget takes off (see the plan), got {wanted!r}",
