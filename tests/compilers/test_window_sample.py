@@ -621,6 +621,8 @@ def test_what_all_parts_spend_together_is_within_the_budget(mix):
             delta += float(calibrated.spent + calibrated.failure)
             own -= float(calibrated.spent + calibrated.failure)
         cost = window_cost(statistic.form, delta=own, **counted)
+        gate = float(statistic._gate.epsilon) if isinstance(noise, Gated) else 0.0
+        assert gate + cost.epsilon <= float(share.amount) * (1 + 1e-9)
         pure += cost.epsilon
         delta += own
     assert pure + (GaussianDP(math.sqrt(square)).epsilon(1e-6 - delta) if square else 0) <= 2.0 * (1 + 1e-9)

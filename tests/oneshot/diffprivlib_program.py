@@ -4,7 +4,16 @@ import json
 import sys
 
 import numpy as np
-from diffprivlib.models import GaussianNB, KMeans, LinearRegression, LogisticRegression, StandardScaler
+from diffprivlib.models import (
+    PCA,
+    DecisionTreeClassifier,
+    GaussianNB,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    RandomForestClassifier,
+    StandardScaler,
+)
 
 from retroact.coins import Coins
 from retroact.compilers import WindowSample
@@ -18,6 +27,7 @@ SCHEMA = Schema({
     "at": Vector(2, radius=1, step=0.01), "name": Text(),
 })  # fmt: skip
 COINS = Coins(bytes(32))
+OVERSPENDING = (DecisionTreeClassifier, GaussianNB, KMeans, LinearRegression, RandomForestClassifier)
 
 
 def rows_of(size):
@@ -57,12 +67,10 @@ def main():
     rows = rows_of(2000)
     scaler = Diffprivlib(StandardScaler(epsilon=2.0, bounds=(0, 10)), ["x"], read=["mean_", "var_"])
     scaler.check(SCHEMA, "algorithm")
-    regression = Diffprivlib(
-        LinearRegression(epsilon=5.0, bounds_X=(0, 10), bounds_y=(-5, 5)), ["x"], target="y", read=["coef_"]
+    pca = Diffprivlib(
+        PCA(n_components=1, epsilon=5.0, data_norm=20, bounds=([0, -5], [10, 5])), ["x", "y"], read=["components_"]
     )
-    regression.check(SCHEMA, "algorithm")
-    bayes = Diffprivlib(GaussianNB(epsilon=5.0, bounds=([0, -5], [10, 5])), ["x", "y"], target="class", read=["theta_"])
-    bayes.check(SCHEMA, "algorithm")
+    pca.check(SCHEMA, "algorithm")
     logistic = Diffprivlib(
         LogisticRegression(epsilon=5.0, data_norm=20), ["x", "at"], target="label", read=lambda fit: fit.coef_.shape
     )
@@ -78,14 +86,15 @@ def main():
             "repr": repr(scaler),
             "means": [scaler.run(r, SCHEMA, COINS)["mean_"][0] for r in (rows, rows, shuffled)],
             "fitted": hasattr(scaler.estimator, "mean_"),
-            "slope": regression.run(rows, SCHEMA, COINS)["coef_"],
-            "theta": bayes.run(rows, SCHEMA, COINS)["theta_"],
+            "components": np.abs(pca.run(rows, SCHEMA, COINS)["components_"]).tolist(),
             "shape": logistic.run(rows, SCHEMA, COINS),
             "leak": refused(lambda: leaky.check(SCHEMA, "algorithm")),
             "leak when run": refused(lambda: leaky.run(rows, SCHEMA, COINS)),
             "none": refused(lambda: scaler.run(Rows.empty(SCHEMA), SCHEMA, COINS)),
             "seeded": refused(lambda: Diffprivlib(LogisticRegression(random_state=1), ["x"], read=["coef_"])),
-            "k-means": refused(lambda: Diffprivlib(KMeans(), ["x"], read=["cluster_centers_"])),
+            "overspending": [
+                refused(lambda made=made: Diffprivlib(made(), ["x"], read=["anything_"])) for made in OVERSPENDING
+            ],
             "no privacy": refused(lambda: Diffprivlib(StandardScaler(epsilon=float("inf")), ["x"], read=["mean_"])),
             "other": refused(lambda: Diffprivlib(object(), ["x"], read=["mean_"])),
             "fields": refused(lambda: Diffprivlib(StandardScaler(), "x", read=["mean_"])),

@@ -168,15 +168,13 @@ def exact_law(values, bits, plan, epsilon):
     values = sorted(values)
     middle = values[plan.ends : max(len(values) - plan.ends, plan.ends)]
     leaf, gamma = heavy_path(middle)
-    heavy, found = at_least(plan.gate, plan.heavy - gamma), Counter()
+    heavy, found = at_least(plan.gate, plan.heavy - gamma) if gamma else 0.0, Counter()
     splits = branchings(middle, 1)
     if splits:
         law = step_law([(split, 1, gamma - q) for split, _, q in splits], epsilon - plan.gate, 2**64)
         for split, _, _ in splits:
             bit = (middle[split - 1] ^ middle[split]).bit_length() - 1
             found[(middle[split] >> bit << bit) - 1] += heavy * float(law.probability(split))
-    else:
-        found[BOTTOM] += heavy
     levels, deep = deepest(middle, leaf, bits, plan.deep)
     for level, chance in enumerate(probabilities(levels, 0, bits, Fraction(1, 2), plan.inner)):
         share = (1 - heavy) * float(chance)
@@ -334,6 +332,14 @@ def test_that_many_records_are_enough_and_half_are_not(bits):
     # 40 runs of 0.05: 7 or more failures have probability 0.004.
     assert misses(n, bits, 40) <= 6 / 40
     assert misses(n // 2, bits, 12) > 0.5
+
+
+def test_a_gate_that_opens_by_chance_does_no_harm_to_records_that_are_all_equal():
+    """A delta far above beta: the gate says heavy often, where there is no node to choose."""
+    delta, beta = Fraction(1, 2), 0.001
+    needed = Plan.of(32, ONE, delta, beta, 1).records
+    points = [tree_log([77] * needed, 32, ONE, delta, beta, COINS.branch("equal", run)) for run in range(300)]
+    assert points.count(77) >= 297
 
 
 def test_a_tree_within_a_tree():

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from operator import mul
+from operator import index, mul
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,10 @@ def ordered(values: Values, lower: int, upper: int) -> Values:
     if isinstance(values, np.ndarray) and values.dtype in (np.int64, np.uint64):
         found: Values = values if bool((values[:-1] <= values[1:]).all()) else np.sort(values)
     else:
-        found = sorted(int(value) for value in values)
+        try:
+            found = sorted(index(value) for value in values)
+        except TypeError as error:
+            raise InputError(f"expected whole numbers, got others ({error})", place="values") from None
     if len(found) and not lower <= int(found[0]) <= int(found[-1]) <= upper:
         raise InputError(f"expected values between {lower} and {upper}, got others", place="values")
     return found

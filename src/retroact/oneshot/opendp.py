@@ -18,7 +18,7 @@ BOUNDED = ("ChangeOneDistance",)
 # The types of elements that values of a field become.
 CARRIERS: dict[type[Field], tuple[str, ...]] = {
     Number: ("f64", "f32"),
-    Integer: ("i8", "i16", "i32", "i64", "i128", "u8", "u16", "u32", "u64"),
+    Integer: ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
     Boolean: ("bool",),
     Text: ("String",),
 }

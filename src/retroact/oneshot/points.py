@@ -19,7 +19,7 @@ from .exponential import HALF, Values, ordered, quantile_point, unit_of
 from .ordered import U64, Ordered, check_beta, exact_probability, plain_probability, upward
 
 # Records of one value are told apart by so many random bits where several quantiles are asked for.
-TIE_BITS = 16
+TIE_BITS = 24
 
 
 class Quantile(Ordered):
@@ -227,6 +227,9 @@ def quantile_points(
 def _cut(values: Values, point: int) -> tuple[int, int]:
     """How many values are below the point, and how many at or below."""
     if isinstance(values, np.ndarray):
+        limits = np.iinfo(values.dtype)
+        if not limits.min <= point <= limits.max:
+            return (0, 0) if point < limits.min else (len(values), len(values))
         at = values.dtype.type(point)
         return int(np.searchsorted(values, at)), int(np.searchsorted(values, at, side="right"))
     return bisect_left(values, point), bisect_right(values, point)

@@ -103,7 +103,8 @@ def tree_log(
     values or more of 0 .. 2^bits - 1; for fewer, any value or BOTTOM.
 
     Take the ``ends`` smallest and largest values away; M is what is left, none of fewer than 2 ends. gamma is the
-    largest lighter child on the heavy path of the trie of M (`heavy_path`). If gamma + noise >= heavy: choose among the
+    largest lighter child on the heavy path of the trie of M (`heavy_path`). If gamma + noise >= heavy (and there is a
+    branching node, gamma > 0): choose among the
     branching nodes by the weight of the lighter child, and answer with the largest value of the left half of the node.
     Else the level of a value is the depth at which it leaves the heavy path; find a level y in the middle of the levels
     of all but the ``deep`` deepest values (by the exponential mechanism, or for depth > 1 by `tree_log` on levels), and
@@ -133,6 +134,7 @@ def tree_log(
        gamma > t: both say light with probability a at most, so (epsilon, a + d5) by case 1. Else both cases hold: given
        what the gate says, at a price of e1, (epsilon, max(d5, d2 + d4)). With a = d2 = delta / 2, d4 = 0 for depth 1
        and a = d2 = d4 = delta / 3 above, and d5 = delta - a: at most delta. An inner tree is a case of this theorem.
+       gamma = 0 always says light; then gamma' <= 1 < g, as if a gate of D were coupled with that of D' but for a.
 
     **Use.** A branching node has values on both sides. If y is within the levels of the others, one of those values
     stays on the path to depth y, so all of the deepest do: c1 = deep, c2 = 0, and the test fails with its share of
@@ -149,7 +151,7 @@ def tree_log(
     found = [int(value) for value in ordered(values, 0, (1 << bits) - 1)]
     middle = found[plan.ends : max(len(found) - plan.ends, plan.ends)]
     leaf, gamma = heavy_path(middle)
-    if gamma + int(laplace(plan.gate, coins.branch("gate"))[0]) >= plan.heavy:
+    if gamma and gamma + int(laplace(plan.gate, coins.branch("gate"))[0]) >= plan.heavy:
         return _heavy(middle, gamma, epsilon - plan.gate, coins.branch("node"))
     others, deep = deepest(middle, leaf, bits, plan.deep)
     if depth == 1:
@@ -168,10 +170,8 @@ def tree_log(
     return _last(found, node << (bits - level), bits - level, plan.last, coins.branch("last"))
 
 
-def _heavy(middle: Sequence[int], gamma: int, epsilon: Fraction, coins: Coins) -> int | Bottom:
+def _heavy(middle: Sequence[int], gamma: int, epsilon: Fraction, coins: Coins) -> int:
     """The largest value of the left half of a branching node."""
-    if not gamma:
-        return BOTTOM
     known, pieces = node_pieces(middle, gamma, epsilon)
     split = known[choose(pieces, epsilon, coins)]
     bit = (middle[split - 1] ^ middle[split]).bit_length() - 1

@@ -315,11 +315,11 @@ class MedianTracker(Stateful):
                 added.append(update.value)  # type: ignore[arg-type]
         for update in updates:
             if isinstance(update, Delete) and (where := (update.stamp, update.value, update.subject)) in self._present:
+                # What is equal to a whole number that was added, as 1.0 is to 1, is that number.
+                removed.append(int(update.value.real))  # type: ignore[attr-defined]
                 self._present[where] -= 1
                 if not self._present[where]:
                     del self._present[where]
-                # What is equal to a whole number that was added, as 1.0 is to 1, is that number.
-                removed.append(int(update.value))  # type: ignore[call-overload]
         return added, removed
 
     def _grow(self, tree: _Tree, points: list[int]) -> None:
