@@ -216,6 +216,18 @@ def test_a_gate_answers_bottom_until_there_is_enough():
     assert full is not BOTTOM
 
 
+@pytest.mark.parametrize("every", [1, 2])
+def test_a_gate_decides_by_the_noise_of_its_own_release(every):
+    sample = WindowSample(Median("age"), window=60, rate=0.5, gate=100, every=every)
+    spec = Specification(AGES, {"it": sample}, epsilon=1.0, delta=1e-6, horizon=60)
+    stream = ra.Stream.from_specification(spec, key=Key.for_testing(1))
+    stream.add({"age": [7] * 100})
+    answered = [release["it"].value is not BOTTOM for release in (stream.close_round() for _ in range(60)) if release]
+    gate = spec.mechanism("it", Key.for_testing(1).coins("stream"))
+    assert answered == [gate.passed(100, release) for release in range(1, 60 // every + 1)]
+    assert len(set(answered)) == 2
+
+
 @pytest.mark.parametrize("of", [InteriorPoint("x"), Median("x"), TreeLog("x", delta=1e-9)], ids=lambda of: of.kind)
 def test_the_corollary_end_to_end(of):
     """Points of a window of two neighbouring values among 2^32, the hardest data: within them where there is enough,
