@@ -107,14 +107,15 @@ def _fixed(sample: WindowSample, setting: Setting) -> int | None:
     the size, then the gate for it."""
     found = []
     for rate in RATES if setting.failure else ():
-        trial = sample.replaced(size=TRIAL, gate=math.ceil(TRIAL / rate))
-        seen = _at(trial, setting, BETA)
-        if seen is not None:
-            chosen = sample.replaced(size=seen, gate=math.ceil(seen / rate)).settled(setting)
-            noise = chosen.mechanism(setting, chosen.process(setting), Coins(bytes(32)))
-            assert isinstance(noise, Gated)
-            found.append(_sure(noise))
-    return min(found, default=None)
+        seen = _at(sample.replaced(size=TRIAL, gate=math.ceil(TRIAL / rate)), setting, BETA)
+        found += [] if seen is None else [(math.ceil(seen / rate), seen)]
+    if not found:
+        return None
+    gate, size = min(found)
+    chosen = sample.replaced(size=size, gate=gate).settled(setting)
+    noise = chosen.mechanism(setting, chosen.process(setting), Coins(bytes(32)))
+    assert isinstance(noise, Gated)
+    return _sure(noise)
 
 
 def _at(sample: WindowSample, setting: Setting, beta: float) -> int | None:

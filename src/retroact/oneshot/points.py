@@ -112,7 +112,7 @@ class QuantilePoints(Ordered):
     earlier answers, a level costs epsilon / d, and adaptive composition gives epsilon. The range is bounded for one
     quantile; not for several, where the interval of the log ratio depends on earlier answers.
 
-    Records of one value are told apart by 16 random bits each, or a value that many have would go missing from both
+    Records of one value are told apart by 24 random bits each, or a value that many have would go missing from both
     sides. The bits are independent of all else: given those of the common records and of the one that differs, the
     proof above holds, and so it does for the mixture.
 
@@ -120,7 +120,7 @@ class QuantilePoints(Ordered):
     >>> schema = Schema({"age": Integer(0, 120)})
     >>> rows = Rows.from_tuples(schema, [(age % 100,) for age in range(2000)])
     >>> QuantilePoints("age", [0.25, 0.5, 0.75], epsilon=1).run(rows, schema, Coins(bytes(32)))
-    {0.25: 24, 0.5: 50, 0.75: 75}
+    {0.25: 24, 0.5: 50, 0.75: 74}
     """
 
     kind: ClassVar[str] = "quantile_points"
