@@ -6,16 +6,14 @@ The streams are run here, the bounds are computed, and the audit is made: about 
 """
 
 import math
-import sys
 import warnings
 from fractions import Fraction
 from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 
 import retroact as ra
-from pictures import BUDGET, document, lines
+from pictures import BUDGET, document, lines, write
 from retroact.cli.page_chart import Panel, digits, rectangle, segment, text
 from retroact.coins import Key
 from retroact.compilers.gate import PARTS, Calibrated, Gated
@@ -313,8 +311,4 @@ PICTURES = {"window_interior_point.svg": draw_window, "sampling.svg": draw_sampl
 
 
 if __name__ == "__main__":
-    for name, draw in PICTURES.items():
-        picture = draw()
-        if len(sys.argv) > 1:
-            (Path(sys.argv[1]) / name).write_text(picture, encoding="utf-8")
-        print(name, "drawn" if len(sys.argv) == 1 else f"written to {sys.argv[1]}")
+    write(PICTURES)

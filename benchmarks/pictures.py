@@ -333,9 +333,14 @@ def draw_forms():
 PICTURES = {"windows.svg": draw_windows, "past.svg": draw_past, "distinct-forms.svg": draw_forms}
 
 
-if __name__ == "__main__":
-    for name, draw in PICTURES.items():
+def write(pictures):
+    """Draw each of them, and write it to the folder that is named, if one is."""
+    for name, draw in pictures.items():
         drawn = draw()
         if len(sys.argv) > 1:
             (Path(sys.argv[1]) / name).write_text(drawn, encoding="utf-8")
         print(name, "drawn" if len(sys.argv) == 1 else f"written to {sys.argv[1]}")
+
+
+if __name__ == "__main__":
+    write(PICTURES)

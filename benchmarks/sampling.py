@@ -19,6 +19,7 @@ import opendp.prelude as dp
 import retroact as ra
 from retroact.coins import Key, distinct
 from retroact.compilers.live import Live, Plain
+from retroact.compilers.outlook import drawn_from
 from retroact.compilers.paper import paper_cost
 from retroact.compilers.ranks import Ranked, smallest
 from retroact.oneshot import InteriorPoint, Median, interior_point
@@ -161,7 +162,7 @@ def needed_for(bits, window):
     ):
         n = math.ceil(n * 1.01)
     best = min(
-        _drawn(
+        drawn_from(
             needed(
                 largest_epsilon0("poisson", releases=window, epsilon=EPSILON, delta=DELTA, rate=q, bounded_range=True),
                 BETA / 2,
@@ -172,10 +173,6 @@ def needed_for(bits, window):
     )
     whole = needed(largest_epsilon0("whole", releases=window, epsilon=EPSILON, delta=DELTA, bounded_range=True))
     return n, 3 * n, best, whole
-
-
-def _drawn(seen, rate):
-    return math.ceil((seen + 1.92 + 1.96 * math.sqrt(seen + 0.96)) / rate)
 
 
 CASES = ((32, 24), (32, 1000), (64, 168), (64, 1000), (64, 10_000))

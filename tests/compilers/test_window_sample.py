@@ -14,11 +14,24 @@ from retroact.coins import Key
 from retroact.compilers import Gate, WindowSample
 from retroact.compilers.gate import Gated
 from retroact.compilers.live import Live
-from retroact.errors import InputError
+from retroact.errors import InputError, VerificationError
 from retroact.ledger.model import Add, Delete
-from retroact.oneshot import ADD_REMOVE, BOTTOM, SUBSTITUTION, Contract, InteriorPoint, Median, OneShot, TreeLog
-from retroact.privacy import GaussianDP, window_cost
+from retroact.oneshot import (
+    ADD_REMOVE,
+    BOTTOM,
+    SUBSTITUTION,
+    BlockCDF,
+    Contract,
+    InteriorPoint,
+    Median,
+    OneShot,
+    Quantile,
+    QuantilePoints,
+    TreeLog,
+)
+from retroact.privacy import GaussianDP, paper_advanced, paper_amplified, paper_basic, paper_ranks, window_cost
 from retroact.schema import Rows
+from retroact.statistics import View
 from retroact.stream import Specification
 from retroact.testing import check_statistic
 from retroact.testing.algorithm import StreamAlgorithm, run
@@ -89,6 +102,53 @@ def test_generic_checks(form):
         horizons=(8,),
     )
     assert {"twin", "sensitivity", "state round trip", "batch boundaries"} <= set(ran)
+
+
+@pytest.mark.parametrize(
+    ("of", "epsilon", "options"),
+    [
+        (Median("age"), 4.0, {"size": 2, "accounting": "paper"}),
+        (Quantile("age", 0.9), 3.0, {"rate": 0.5, "where": {"age": {"min": 10}}}),
+        (QuantilePoints("age", [0.25, 0.5, 0.75]), 40.0, {}),
+        (BlockCDF("age", 12, delta=0.01, epsilon=3.0), 40.0, {}),
+    ],
+    ids=lambda value: getattr(value, "kind", None),
+)
+def test_generic_checks_of_other_algorithms(of, epsilon, options):
+    sample = WindowSample(of, window=3, **options)
+    check_statistic(sample, AGES, epsilon=epsilon, pairs=4, draws=0, updates=6, deltas=(0.2,), horizons=(8,))
+
+
+class Remembers(WindowSample):
+    def gather(self, rows, weights, schema, coins):
+        return super().gather(rows, np.maximum(weights, 0), schema, coins)
+
+
+class Counts(WindowSample):
+    runs = 0
+
+    def sample(self, live, coins, round):
+        Counts.runs += 1
+        return super().sample(live, coins.branch(Counts.runs), round)
+
+
+class LivesLonger(WindowSample):
+    def views(self, setting):
+        return (View(window=setting.window + 2),)
+
+
+class ShowsTheCount(WindowSample):
+    def _answer(self, live, *more):
+        return live.count
+
+
+@pytest.mark.parametrize("broken", [Remembers, Counts, LivesLonger, ShowsTheCount])
+def test_the_generic_checks_see_a_broken_sample(broken):
+    with pytest.raises(VerificationError):
+        check_statistic(
+            broken(Median("age"), window=3, size=2),
+            AGES, epsilon=4.0, pairs=4, draws=0, updates=6, deltas=(1e-4,), horizons=(8,),
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("form", ["fresh", "coins"])
@@ -298,6 +358,32 @@ def test_the_settled_algorithm_spends_the_share_and_no_more(form, delta):
     assert more.epsilon > 1 - gate
 
 
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("options", [{}, {"occupancy": 400}])
+def test_the_papers_accounting_charges_what_its_theorems_say(persistent, options):
+    def settled_with(accounting):
+        sample = WindowSample(Median("age"), window=24, size=5, persistent=persistent, accounting=accounting, **options)
+        spec = Specification(AGES, {"it": sample}, epsilon=1.0, delta=1e-6, horizon=500, late=False)
+        return spec.statistics["it"], spec.guarantee
+
+    paper, guarantee = settled_with("paper")
+    exact, _ = settled_with("exact")
+    epsilon0 = float(paper.of.epsilon)
+    assert epsilon0 < float(exact.of.epsilon)
+    bounds = [paper_basic(24, epsilon0, 0.0)[0], paper_advanced(24, epsilon0, 0.0, 1e-6)[0]]
+    if options and not persistent:
+        bounds.append(paper_amplified(24, epsilon0, 0.0, 1e-6, 5 / 401)[0])
+    if options and persistent:
+        whole = paper_advanced(24, epsilon0, 0.0, 0.5e-6)
+        bounds.append(paper_ranks(24, 5, 400, *whole, 0.5e-6)[0] if whole[0] <= 1 else math.inf)
+    assert 0.999 < min(bounds) <= 1.0
+    assert ("live in every released round" in guarantee.text) == (min(bounds) == bounds[-1] and bool(options))
+    stream = stream_of(
+        WindowSample(Median("age"), window=24, size=5, persistent=persistent, accounting="paper", **options)
+    )
+    assert 0 <= stream.close_round()["it"].value <= 120
+
+
 def test_a_declared_price_is_charged():
     sample = WindowSample(Median("age", epsilon=0.01), window=100)
     alone = Specification(AGES, {"it": sample}, epsilon=1.0, delta=1e-6, horizon=1000)
@@ -489,6 +575,8 @@ def test_bad_streams():
         ra.Stream(AGES, {"it": WindowSample(Median("age"))}, epsilon=1.0)
     with pytest.raises(InputError, match="late=False"):
         ra.Stream(AGES, {"it": WindowSample(Median("age"), window=3, size=2, persistent=True)}, epsilon=1.0)
+    with pytest.raises(InputError, match=r"the length of a gap.*statistics\.it\.of\.block"):
+        stream_of(WindowSample(BlockCDF("age", 9), window=3))
     with pytest.raises(InputError, match="one-shot algorithm"):
         WindowSample(ra.Count(), window=3)
     with pytest.raises(InputError, match="less than all"):

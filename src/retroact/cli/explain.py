@@ -75,14 +75,13 @@ def sections(spec: Specification, subject_records: int) -> Iterator[Section]:
 
 
 def _noise(spec: Specification, name: str) -> str:
-    from retroact.compilers import WindowSample
-    from retroact.statistics.around import layers
+    from retroact.compilers import sample_in
 
-    inner, process = layers(spec.statistics[name])[-1], f"noise by {spec.processes[name]!r}"
-    if not isinstance(inner, WindowSample):
+    sample, process = sample_in(spec.statistics[name]), f"noise by {spec.processes[name]!r}"
+    if sample is None:
         return process
-    runs = f"each run of {inner.of.label} spends ε = {float(inner.of.contract.epsilon):.4g}"
-    return runs if inner.gate is None else f"{runs}, gate with {process}"
+    runs = f"each run of {sample.of.label} spends ε = {float(sample.of.contract.epsilon):.4g}"
+    return runs if sample.gate is None else f"{runs}, gate with {process}"
 
 
 def _published(spec: Specification, name: str) -> str:

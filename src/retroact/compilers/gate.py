@@ -62,6 +62,15 @@ class Gate:
         return {key: value for key, value in vars(self).items() if value is not None}
 
 
+def gate_of(gate: Gate | int | None) -> Gate | None:
+    """As it was written: a number of records is a gate at that number."""
+    if gate is None or isinstance(gate, Gate):
+        return gate
+    if isinstance(gate, bool) or not isinstance(gate, int):
+        raise InputError(f"expected a number of records or a Gate, got {gate!r}", place="gate")
+    return Gate(gate)
+
+
 @dataclass(frozen=True)
 class Calibrated:
     """A gate and what it was given: epsilon, delta for its noise, and the probability with which it may let too few

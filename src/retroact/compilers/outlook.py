@@ -89,7 +89,7 @@ def _sure(noise: Gated) -> int:
 def _needed(sample: WindowSample, setting: Setting, noise: Mechanism, seen: int) -> int:
     opened = _sure(noise) if isinstance(noise, Gated) else 0
     if sample.rate is not None:
-        return max(opened, _drawn_from(sample.of.needed(setting.schema, BETA / 2) or seen, sample.rate))
+        return max(opened, drawn_from(sample.of.needed(setting.schema, BETA / 2) or seen, sample.rate))
     return max(seen, sample.occupancy or 0, opened)
 
 
@@ -99,7 +99,7 @@ def _whole(sample: WindowSample, setting: Setting) -> int | None:
 
 def _poisson(sample: WindowSample, setting: Setting) -> int | None:
     found = [(_at(sample.replaced(rate=rate), setting, BETA / 2), rate) for rate in RATES]
-    return min((_drawn_from(seen, rate) for seen, rate in found if seen is not None), default=None)
+    return min((drawn_from(seen, rate) for seen, rate in found if seen is not None), default=None)
 
 
 def _fixed(sample: WindowSample, setting: Setting) -> int | None:
@@ -126,7 +126,7 @@ def _at(sample: WindowSample, setting: Setting, beta: float) -> int | None:
         return None
 
 
-def _drawn_from(seen: int, rate: Fraction) -> int:
+def drawn_from(seen: int, rate: Fraction) -> int:
     """How many live records give so many at this rate with probability 1 - beta / 2 (the normal approximation)."""
     z = 1.96
     return math.ceil((seen + z * z / 2 + z * math.sqrt(seen + z * z / 4)) / rate)

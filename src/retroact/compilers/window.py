@@ -22,6 +22,7 @@ from collections.abc import Hashable, Sequence
 from copy import copy
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -34,10 +35,11 @@ from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema
 from ..schema.numbers import exact_number
+from ..statistics.around import layers
 from ..statistics.noisy import Answer, Published
 from ..statistics.statistic import I64, Layout, Setting, Statistic, Totals, count
-from .gate import PARTS, Calibrated, Gate, Gated
-from .live import Live, Plain
+from .gate import PARTS, Calibrated, Gate, Gated, gate_of
+from .live import Live, Make, Plain
 from .outlook import outlook, rank_error
 from .paper import paper_cost, paper_epsilon0
 from .ranks import Ranked, below, smallest
@@ -102,7 +104,7 @@ class WindowSample(Statistic):
         self.rate = None if rate is None else _rate(rate)
         self.persistent, self.accounting = persistent, accounting
         self.occupancy = None if occupancy is None else count(occupancy, "occupancy")
-        self.gate = _gate(gate)
+        self.gate = gate_of(gate)
         if self.occupancy is not None and self.size is None:
             raise InputError(
                 "expected a size beside it: nothing else rests on how many records are live", place="occupancy"
@@ -192,7 +194,7 @@ class WindowSample(Statistic):
             )
         mine = copy(self)
         mine._span = max(1, (setting.window or setting.horizon or 1) // BLOCKS)
-        spent, own = self._failures(setting.failure)
+        lost, own = self._failures(setting.failure)
         self._check_gate(setting.failure, setting.place)
         epsilon = setting.share.amount
         if self.gate is not None:
@@ -203,11 +205,14 @@ class WindowSample(Statistic):
                     place=f"{setting.place}.gate.epsilon",
                 )
             epsilon -= given
-            failure = spent if self._rests_on and spent else None
-            mine._gate = Calibrated(self.gate, given, spent, failure)
+            mine._gate = Calibrated(self.gate, given, lost, lost if self._rests_on and lost else None)
         if self.of.epsilon is None:
             # Where samples are so rare that delta covers them, any epsilon would do, and none that large is wanted.
-            mine.of = self.of.at(min(self._largest(reach, epsilon, own), max(MOST, epsilon)))
+            spent = min(self._largest(reach, epsilon, own), max(MOST, epsilon))
+            try:
+                mine.of = self.of.at(spent)
+            except InputError as error:
+                raise InputError(error.message, place=f"{setting.place}.of.{error.place}") from None
         return mine
 
     def _check_gate(self, failure: Fraction, place: str) -> None:
@@ -295,8 +300,7 @@ class WindowSample(Statistic):
 
     def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Live:
         rows, weights = self.chosen(rows, weights, schema)
-        ranks = coins.branch("ranks")
-        make = (lambda tally: Ranked(tally, ranks)) if self.persistent else Plain
+        make: Make = partial(Ranked, coins=coins.branch("ranks")) if self.persistent else Plain
         return Live.of(rows, weights, self.of.reads(schema), schema, coins, span=self._span, make=make)
 
     def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
@@ -320,13 +324,13 @@ class WindowSample(Statistic):
 
     def sample(self, live: Live, coins: Coins, round: int) -> Rows:
         """What the algorithm sees of the live records."""
-        fresh = coins.branch("sample", round)
         match self.form:
             case "fresh":
                 assert self.size is not None
-                return live.rows(distinct(fresh, live.count, min(self.size, live.count)))
+                size = min(self.size, live.count)
+                return live.rows(distinct(coins.branch("sample", round), live.count, size))
             case "poisson":
-                return live.rows(tossed(fresh, live.count, self._bound(COIN_BITS)))
+                return live.rows(tossed(coins.branch("sample", round), live.count, self._bound(COIN_BITS)))
             case "ranks":
                 assert self.size is not None
                 return smallest(live, self.size)
@@ -372,12 +376,10 @@ class WindowSample(Statistic):
         return self._cost(self.of, _reach(setting.reach, setting.place), self._failures(setting.failure)[1])
 
 
-def _gate(gate: Gate | int | None) -> Gate | None:
-    if gate is None or isinstance(gate, Gate):
-        return gate
-    if isinstance(gate, bool) or not isinstance(gate, int):
-        raise InputError(f"expected a number of records or a Gate, got {gate!r}", place="gate")
-    return Gate(gate)
+def sample_in(statistic: Statistic) -> WindowSample | None:
+    """The sample that a statistic is, or is made of; None for all others."""
+    inner = layers(statistic)[-1]
+    return inner if isinstance(inner, WindowSample) else None
 
 
 def _rate(rate: float | Fraction) -> Fraction:

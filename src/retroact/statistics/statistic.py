@@ -202,7 +202,7 @@ class Statistic(ABC):
 
     def kind_of_share(self, delta: float) -> Kind:
         """Which kind of budget it is given."""
-        return kind_of(named(self.noise, "noise"), delta)
+        return kind_of(self.noise, delta)
 
     def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
         """What it spends of epsilon whatever it is granted, where a part of it has a price of its own."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..coins import Coins
-from ..compilers import WindowSample
+from ..compilers import WindowSample, sample_in
 from ..compilers.outlook import rank_error, sampling_error
 from ..errors import InputError
 from ..noise import Mechanism
@@ -18,7 +18,6 @@ from ..noise.process import some_rounds
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
-from ..statistics.around import layers
 from .specification import Specification
 
 # Rounds times nodes looked at for the worst and the typical error.
@@ -151,8 +150,8 @@ def solve(
     for _ in range(8):
         now = plan(spec, records)
         for name, statistic in spec.given.items():
-            inner = layers(statistic)[-1]
-            if math.isnan(now[name].half_width) or (isinstance(inner, WindowSample) and inner.of.epsilon is not None):
+            sample = sample_in(statistic)
+            if math.isnan(now[name].half_width) or (sample is not None and sample.of.epsilon is not None):
                 raise InputError(
                     "expected a statistic whose error is known and grows less with its budget", place=f"errors.{name}"
                 )
@@ -166,8 +165,8 @@ def solve(
 
 def _ratio(spec: Specification, name: str, half_width: float, wanted: float, records: int) -> float:
     """By how much the noise is too large; what is not noise stays whatever the budget."""
-    bias, inner = spec.statistics[name].bias(spec.settings[name]), layers(spec.statistics[name])[-1]
-    bias += sampling_error(inner, records, 0.05) if isinstance(inner, WindowSample) else 0.0
+    bias, sample = spec.statistics[name].bias(spec.settings[name]), sample_in(spec.statistics[name])
+    bias += 0.0 if sample is None else sampling_error(sample, records, 0.05)
     if wanted <= bias:
         raise InputError(
             f"expected more than {bias:.4g}, which no budget takes off (see the plan), got {wanted!r}",
@@ -195,9 +194,9 @@ def _rescale(spec: Specification, ratios: Mapping[str, float], delta: float) -> 
 def _expect(spec: Specification, name: str, records: int) -> Expected:
     statistic = spec.statistics[name]
     mechanism = spec.mechanism(name, Coins(bytes(32)))
-    inner = layers(statistic)[-1]
-    if isinstance(inner, WindowSample):
-        return _sampled(spec, name, inner, mechanism, records)
+    sample = sample_in(statistic)
+    if sample is not None:
+        return _sampled(spec, name, sample, mechanism, records)
     rounds = _rounds(spec.releases(name), mechanism.process.terms(np.array([1])).levels.size)
     p = 1 if mechanism.share.kind == "pure" else 2
     variances = mechanism.process.variances(rounds, p)

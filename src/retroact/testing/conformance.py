@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Key, Law, integer_cells
-from ..compilers import WindowSample
+from ..compilers import sample_in
 from ..compilers.gate import Gated
 from ..errors import VerificationError
 from ..noise import Mechanism, Oblivious, Process, Summand, Tail
@@ -68,7 +68,7 @@ def check_noise_law(
             indices = [max(1, round // statistic.every) + later for round in rounds]
             if claim.process.horizon is not None and max(indices) > claim.process.horizon:
                 continue
-            dense = isinstance(layers(statistic)[-1], Linear | WindowSample)
+            dense = isinstance(layers(statistic)[-1], Linear) or sample_in(statistic) is not None
             out[which] = _conforms(claim, indices, draws, dense, Key.for_testing(draws).coins(name))
             if not out[which].holds:
                 raise VerificationError(f"noise law of {which}: refuted by {draws} draws: {out[which]}")
@@ -80,7 +80,7 @@ def _claims(spec: Specification, name: str) -> Iterator[tuple[str, int, Claim]]:
     statistic, share = spec.statistics[name], spec.shares[name]
     layout = statistic.layout(spec.schema)
     noise = spec.mechanism(name, Coins(bytes(32)))
-    if isinstance(layers(statistic)[-1], WindowSample):
+    if sample_in(statistic) is not None:
         if isinstance(noise, Gated):  # the rest of it has no noise
             yield f"{name}, gate", 0, Claim(layout, noise.share, spec.processes[name])
         return

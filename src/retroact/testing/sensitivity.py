@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..coins import Coins, Key
-from ..compilers import WindowSample
+from ..compilers import sample_in
 from ..compilers.gate import Gated
 from ..errors import InputError, VerificationError
 from ..ledger.model import Add, Delete, Point, Sequence, trajectory
 from ..noise import Mechanism, Oblivious
 from ..schema import Rows
 from ..statistics import Linear
-from ..statistics.around import layers
 from ..statistics.restated import Lagged
 from ..statistics.statistic import Totals
 from ..stream import Specification
@@ -67,7 +66,7 @@ def check_oblivious(spec: Specification, random: Random, *, pairs: int = 10) -> 
 def _check_shown(spec: Specification, sequence: Sequence) -> None:
     """Where not every coordinate is released, releases still differ from those of the same totals without noise."""
     for name, statistic in spec.statistics.items():
-        if isinstance(statistic, Linear) or isinstance(layers(statistic)[-1], WindowSample):
+        if isinstance(statistic, Linear) or sample_in(statistic) is not None:
             continue  # a sample has no noise: its coins are checked by what other keys give
         noise = spec.mechanism(name, Key.for_testing(1).coins("stream"))
         quiet, setting = _silenced(noise), spec.settings[name]
@@ -136,8 +135,7 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
             if every is None or e % every == 0 or e == horizon + 1
         ]
         mechanism = spec.mechanism(name, Coins(bytes(32)))
-        inner = layers(statistic)[-1]
-        if isinstance(inner, WindowSample):
+        if sample_in(statistic) is not None:
             _check_sampled(spec, name, mechanism, [*singles, *neighbouring_pairs(shape, random, pairs)])
             continue
         for one, other in [*singles, *neighbouring_pairs(shape, random, pairs)]:
