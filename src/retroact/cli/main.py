@@ -110,9 +110,9 @@ def run(
 
     retroact run orders.csv --count --sum amount:0..500 --subject customer --round day --rounds 365 --epsilon 1
     """
-    from retroact.cli.events import Roles
     from retroact.cli.running import Run
     from retroact.cli.running import run as run_events
+    from retroact.feeds.events import Roles
 
     asked = o.Asked(
         spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,

@@ -146,7 +146,7 @@ class Asked:
 
     def _tables(self) -> dict[str, Any]:
         """The tables [schema] and [statistics] that a file would have."""
-        from retroact.cli.events import EVERY_RECORD
+        from retroact.feeds.events import EVERY_RECORD
 
         schema: dict[str, dict[str, Any]] = {}
         statistics: dict[str, dict[str, Any]] = {}
@@ -180,7 +180,7 @@ class Asked:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    from retroact.cli.files import read_text
+    from retroact.feeds.files import read_text
 
     text = read_text(path)
     try:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from retroact.cli.console import console_for, message
-from retroact.cli.events import EVERY_RECORD, Block, Roles
-from retroact.cli.files import Source
 from retroact.cli.planning import plan_table
+from retroact.feeds.events import EVERY_RECORD, Block, Roles
+from retroact.feeds.files import Source
 from retroact.schema.messages import show
 from retroact.stream import HorizonWarning, Plan, Specification
 
 if TYPE_CHECKING:
-    from retroact.cli.csvfile import CsvFile
-    from retroact.cli.jsonlines import JsonLines
-    from retroact.cli.replay import Replay
+    from retroact.feeds.csvfile import CsvFile
+    from retroact.feeds.jsonlines import JsonLines
+    from retroact.feeds.replay import Replay
 
 PATIENCE = 1.0
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from retroact.cli.csvfile import CsvFile, cell_readers
-from retroact.cli.events import Records, Roles
-from retroact.cli.files import Source, open_events
-from retroact.cli.jsonlines import JsonLines
 from retroact.cli.keys import choose_key
 from retroact.cli.options import Asked
 from retroact.cli.output import OutputFormat, open_output
-from retroact.cli.replay import Replay
 from retroact.cli.report import Progress, Report
 from retroact.errors import InputError
+from retroact.feeds.csvfile import CsvFile, cell_readers
+from retroact.feeds.events import Records, Roles
+from retroact.feeds.files import Source, open_events
+from retroact.feeds.jsonlines import JsonLines
+from retroact.feeds.replay import Replay
 from retroact.schema import Schema
 from retroact.stream import Stream
 

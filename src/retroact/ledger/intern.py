@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 from itertools import repeat
 from typing import Any
 
@@ -56,6 +57,13 @@ class Interner:
     def lookup(self, texts: Sequence[str | None]) -> Integers:
         """The code of each text, -1 where there is none."""
         return np.fromiter(map(self._codes.get, texts, repeat(-1)), dtype=np.int64, count=len(texts))
+
+    def with_digests(self, digests: Sequence[bytes]) -> list[str]:
+        """The texts that have one of these SHA-256 digests, found by trying them all."""
+        wanted = set(digests)
+        if not wanted:
+            return []
+        return [text for text in self._codes if text is not None and sha256(text.encode()).digest() in wanted]
 
     def texts(self, codes: Integers) -> NDArray[Any]:
         return self._texts[codes]

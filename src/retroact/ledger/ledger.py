@@ -38,6 +38,8 @@ class Change:
     """Deletions by value, id or subject that named nothing."""
     ignored_additions: int
     """Additions with a stamp in the future."""
+    named: Callable[[], Surviving]
+    """The same with ids and subjects, copies as in `weights`; to be asked for before the change is written."""
 
     @property
     def stamps(self) -> Integers:
@@ -111,9 +113,10 @@ class Ledger:
             raise InputError(f"expected a number of rounds from 1, got {window}", place="window")
         return self._surviving(max(1, round - window + 1), round)
 
-    def find_subject(self, subject: str) -> int:
-        """The number of surviving records of one subject."""
-        code = int(self._subjects.lookup([subject])[0])
+    def find_subject(self, subject: str | bytes) -> int:
+        """The number of surviving records of one subject, who may be named by the SHA-256 of the name."""
+        names = self._subjects.with_digests([subject]) if isinstance(subject, bytes) else [subject]
+        code = int(self._subjects.lookup(names)[0]) if names else -1
         if code < 0:
             return 0
         own = self._packing.subjects(self._multiset.words) == code
@@ -131,7 +134,11 @@ class Ledger:
     @classmethod
     def from_state(cls, schema: Schema, state: bytes) -> Ledger:
         """The ledger that `state` was taken of."""
-        stored = from_bytes(schema, state)
+        return cls.of(schema, from_bytes(schema, state))
+
+    @classmethod
+    def of(cls, schema: Schema, stored: Surviving) -> Ledger:
+        """The ledger that holds these records, in whatever order they come."""
         ledger = cls(schema)
         values, owners = ledger._coded(stored.rows, stored.subjects, Interner.intern)
         ledger._widen(int(stored.stamps.max(initial=1)))
@@ -157,7 +164,8 @@ class Ledger:
         self._widen(round)
         ids, rows = _events(updates, timely)
         deleted, unknown = self._named(*updates.deletions.columns())
-        erased = self._erased(updates.erased)
+        erased = self._erased(updates.erased, updates.erased_digests)
+        asked = len(updates.erased) + len(updates.erased_digests)
 
         plain = self._multiset.plan(self._pack(added), deleted, erased)
         held = self._registers.plan(ids, rows, self._pack(placed), erased)
@@ -174,8 +182,9 @@ class Ledger:
             weights=np.concatenate(weights),
             added=int(plain.copies.sum()) + int(differences[differences > 0].sum()) + gained,
             removed=lost - int(differences[differences < 0].sum()),
-            ignored_deletions=unknown + plain.ignored + held.ignored + len(updates.erased) - somebody,
+            ignored_deletions=unknown + plain.ignored + held.ignored + asked - somebody,
             ignored_additions=late + late_placed,
+            named=lambda: self._named_parts(change, parts, held.named()),
         )
 
         if before is not None:
@@ -223,9 +232,14 @@ class Ledger:
     def _pack(self, coded: _Coded) -> Words:
         return self._packing.pack(*coded)
 
-    def _erased(self, subjects: list[str]) -> Callable[[Words], Mask] | None:
+    def _named_parts(self, change: Change, parts: tuple[Words, ...], ids: tuple[list[str], list[str]]) -> Surviving:
+        plain = change.rows.count - len(ids[0]) - len(ids[1])
+        subjects = self._subjects.texts(self._packing.subjects(*parts)).tolist()
+        return Surviving(change.rows, change.stamps, [*[None] * plain, *ids[0], *ids[1]], subjects, change.weights)
+
+    def _erased(self, subjects: list[str], digests: list[bytes]) -> Callable[[Words], Mask] | None:
         """The predicate "belongs to one of these subjects"; None if none of them can have a record."""
-        codes = self._subjects.lookup(subjects)
+        codes = self._subjects.lookup([*subjects, *self._subjects.with_digests(digests)])
         codes = codes[codes >= 0]
         if len(codes) == 0:
             return None

@@ -34,6 +34,8 @@ class Edit:
     gained: Words
     """All records that are new, and all that are gone; one replaced by its equal is neither."""
     lost: Words
+    named: Callable[[], tuple[list[str], list[str]]]
+    """The ids of `gained` and of `lost`, to be asked for before the edit is carried out."""
     erased: Words
     """Records, old or new, that were there when the erasures came."""
     ignored: int
@@ -93,6 +95,11 @@ class Registers:
         differs = np.zeros(len(replaced), dtype=np.bool_)
         for one, other in zip(before, replacements, strict=True):
             differs |= one != other
+
+        def named() -> tuple[list[str], list[str]]:
+            changed = self.ids(replaced[differs])
+            return [*changed, *names], [*changed, *self.ids(removed)]
+
         return Edit(
             replaced=replaced,
             replacements=replacements,
@@ -101,6 +108,7 @@ class Registers:
             inserted=inserted,
             gained=keys.concatenate(keys.take(replacements, differs), inserted),
             lost=keys.concatenate(keys.take(before, differs), keys.take(self._words, removed)),
+            named=named,
             erased=lost,
             ignored=ignored,
         )

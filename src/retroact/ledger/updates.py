@@ -70,10 +70,13 @@ class Updates:
         self.emptied: list[int] = []
         """The positions of the latter."""
         self.erased: list[str] = []
+        self.erased_digests: list[bytes] = []
+        """Subjects by the SHA-256 of their UTF-8 text, for who asks without saying the name."""
 
     def __len__(self) -> int:
         """The number of operations."""
-        return len(self.additions) + len(self.deletions) + len(self.event_ids) + len(self.erased)
+        erased = len(self.erased) + len(self.erased_digests)
+        return len(self.additions) + len(self.deletions) + len(self.event_ids) + erased
 
     def add(
         self, rows: Rows, stamps: Integers | int, subjects: Subjects = None, ids: Sequence[str] | None = None
@@ -115,6 +118,24 @@ class Updates:
         _require_list("id", ids)
         self.emptied.extend(range(len(self.event_ids), len(self.event_ids) + len(ids)))
         self.event_ids.extend(ids)
+
+    def upsert(
+        self, rows: Rows, stamps: Integers | int, subjects: Subjects, ids: Sequence[str], emptied: Integers
+    ) -> None:
+        """Events on ids in arrival order: those at the positions `emptied` delete, the others hold the rows in turn."""
+        each = _stamps(stamps, rows.count)
+        if rows.count and int(each.min()) < 1:
+            raise InputError(f"expected a round number from 1, got {int(each.min())}", place="stamp")
+        _require_list("id", ids)
+        _require_length("id", ids, rows.count + len(emptied))
+        _require_length("subject", subjects, rows.count)
+        self.placements.extend(rows, each, subjects)
+        self.emptied.extend((len(self.event_ids) + emptied).tolist())
+        self.event_ids.extend(ids)
+
+    def erase_digests(self, digests: Sequence[bytes]) -> None:
+        """Every record of the subjects that have these digests."""
+        self.erased_digests.extend(digests)
 
     def erase(self, subjects: Sequence[str]) -> None:
         """Every record of these subjects, whenever in the round it arrives."""

@@ -72,14 +72,13 @@ def names_of(given: Any, count: int, place: str, rows: Rows) -> list[str | None]
     return checked if rows.kept is None else [checked[i] for i in rows.kept.tolist()]
 
 
-def last_skipped(given: Any, stamp: Any, now: int, rows: Rows) -> list[str]:
-    """The ids whose last event of a batch is a record that was skipped (a stamp in the future is no event)."""
-    listed = [given] if is_single(given) else _listed(given, "id")
-    single = stamp is None or isinstance(stamp, int | np.integer)
-    stamps = [stamp_of(stamp, now)] * len(listed) if single else [stamp_of(s, now) for s in _listed(stamp, "stamp")]
-    kept = set() if rows.kept is None else set(rows.kept.tolist())
-    last = {name_of(value, "id"): position for position, value in enumerate(listed) if stamps[position] <= now}
-    return [name for name, position in last.items() if name is not None and position not in kept]
+def digests_of(given: Any) -> list[bytes]:
+    """One SHA-256 digest or several, as bytes."""
+    listed = [given] if isinstance(given, bytes) else list(given)
+    for digest in listed:
+        if not isinstance(digest, bytes) or len(digest) != 32:
+            raise InputError(f"expected 32 bytes, got {digest!r}", place="sha256")
+    return listed
 
 
 def required(given: Any, place: str) -> list[str]:

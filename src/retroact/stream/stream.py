@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,22 +19,10 @@ from ..coins import Key
 from ..errors import ExhaustedError, InputError
 from ..ledger import Change, Ledger, Updates
 from ..privacy import Guarantee, Measure, compose
-from ..schema import Field, Rows, Schema
+from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..statistics.statistic import Totals
-from .names import (
-    Names,
-    Stamps,
-    deletions_open,
-    is_single,
-    last_skipped,
-    name_of,
-    names_of,
-    required,
-    stamp_of,
-    stamps_of,
-    timely,
-)
+from .intake import Intake
 from .plan import Plan, plan
 from .release import Applied, Release, Round
 from .running import Running
@@ -50,7 +37,7 @@ class HorizonWarning(UserWarning):
     """Four fifths of the promised rounds are used."""
 
 
-class Stream:
+class Stream(Intake):
     """
     >>> import retroact as ra
     >>> orders = ra.Stream(
@@ -115,6 +102,7 @@ class Stream:
         self._round = origin + 1 if round is None else round
         self._before = before
         self._updates = Updates(spec.schema)
+        self._positions, self._reading = {}, {}
         self._warned = False
         self._lock = threading.RLock()
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
@@ -124,10 +112,6 @@ class Stream:
         key.claim()  # last, so that a stream that could not be made leaves its key free
 
     # What people ask for -------------------------------------------------------------------------------------------
-
-    @property
-    def schema(self) -> Schema:
-        return self.specification.schema
 
     @property
     def round(self) -> int:
@@ -161,86 +145,6 @@ class Stream:
         names = ", ".join(self.specification.statistics)
         return f"Stream({names}; round {self._round} of {self.specification.horizon or 'any'})"
 
-    # What comes in ---------------------------------------------------------------------------------------------------
-
-    def add(
-        self,
-        data: Any,
-        *,
-        id: Names = None,
-        subject: Names = None,
-        stamp: Stamps = None,
-    ) -> int | None:
-        """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
-
-        Returns the stamp; None when it lies in the future, which makes the addition a no-op, and for a batch with a
-        stamp for each record. With an id, what that id
-        held is replaced. All or nothing: an error leaves the stream as it was.
-        """
-        with self._lock:
-            now = self._round
-            if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
-                record = self.schema.encode_record(data)
-                at = timely(stamp_of(stamp, now), now, self.specification.late)
-                one, owner = self._ids(name_of(id, "id")), name_of(subject, "subject")
-                if record is None:
-                    if one is not None and at <= now:
-                        # An event on an id replaces what it held, also when there is nothing to put in its place.
-                        self._updates.delete_ids([one])
-                    return at if at <= now else None
-                self._validate(lambda: Rows.from_tuples(self.schema, [record]))
-                self._room(1)
-                self._updates.add_one(record, at, one, owner)
-                return at if at <= now else None
-            rows, count = self._encode(data)
-            stamps = timely(stamps_of(stamp, count, now, rows), now, self.specification.late)
-            ids, subjects = self._ids(names_of(id, count, "id", rows)), names_of(subject, count, "subject", rows)
-            if ids is not None and any(name is None for name in ids):
-                raise InputError("expected an id for every record of the batch, or for none", place="id")
-            self._validate(lambda: rows)
-            self._room(rows.count)
-            self._updates.add(rows, stamps, subjects, ids)
-            if ids is not None and rows.kept is not None:
-                self._updates.delete_ids(last_skipped(id, stamp, now, rows))
-            return stamps if isinstance(stamps, int) and stamps <= now else None
-
-    def delete(
-        self,
-        data: Any = None,
-        *,
-        stamp: Stamps = None,
-        id: Names = None,
-        subject: Names = None,
-    ) -> None:
-        """Delete by id, or one copy of a record by its value, its stamp and its subject (if it has one).
-
-        Deleting what is not there changes nothing, now or later; `close_round().applied` tells how many did.
-        """
-        with self._lock:
-            if (data is None) == (id is None):
-                raise InputError("expected either id=... or a record with its stamp")
-            deletions_open(self._round, self.specification.deletions_every)
-            if id is not None:
-                if stamp is not None or subject is not None:
-                    raise InputError("expected an id alone: it holds at most one record", place="id")
-                self._updates.delete_ids(required(id, "id"))
-                return
-            if stamp is None:
-                raise InputError(
-                    "a deletion by value names its stamp, the round the record was added in: "
-                    "'the oldest copy' would let one operation change every later round",
-                    place="stamp",
-                )
-            rows, count = self._encode(data)
-            stamps = stamps_of(stamp, count, self._round, rows)
-            self._updates.delete(rows, stamps, names_of(subject, count, "subject", rows))
-
-    def erase(self, *, subject: Names) -> None:
-        """Erase all records of a subject: one deletion for each of them, also for those added in this round."""
-        with self._lock:
-            deletions_open(self._round, self.specification.deletions_every)
-            self._updates.erase(required(subject, "subject"))
-
     # What goes out ---------------------------------------------------------------------------------------------------
 
     def close_round(self) -> Round:
@@ -262,15 +166,11 @@ class Stream:
             for name, running in self._running.items():
                 running.totals = totals[name]
             self._updates = Updates(self.schema)
+            self._positions |= {source: position for source, (position, _) in self._reading.items()}
+            self._reading = {}
             self._round += 1
             applied = Applied(change.added, change.removed, change.ignored_deletions, change.ignored_additions)
             return Round(self._round - 1, releases, applied)
-
-    def discard(self) -> int:
-        """Drop the updates of the open round, as if none had come, and say how many there were."""
-        with self._lock:
-            dropped, self._updates = len(self._updates), Updates(self.schema)
-            return dropped
 
     def successor(
         self, *, epsilon: float, delta: float = 0.0, horizon: int | None = None, key: Key | None = None
@@ -366,29 +266,4 @@ class Stream:
             self._warned = True  # first, so that a warning turned into an error does not bar the way for ever
             warnings.warn(
                 f"round {index:,} of {horizon:,}: plan what follows (stream.successor)", HorizonWarning, stacklevel=3
-            )
-
-    def _ids(self, ids: Any) -> Any:
-        if ids is not None and self.specification.deletions_every is not None:
-            raise InputError(
-                "a stream whose deletions wait for certain rounds takes no ids: a new value under an id would delete "
-                "the old one at once",
-                place="id",
-            )
-        return ids
-
-    def _encode(self, data: Any) -> tuple[Rows, int]:
-        rows, _ = self.schema.encode(data)
-        return rows, rows.count + rows.skipped
-
-    def _validate(self, rows: Any) -> None:
-        for statistic in self.specification.statistics.values():
-            if type(statistic).validate is not Statistic.validate:
-                statistic.validate(rows(), self.schema)
-
-    def _room(self, count: int) -> None:
-        if len(self._ledger) + len(self._updates) + count > self.specification.capacity:
-            raise InputError(
-                f"expected at most {self.specification.capacity:,} records, the most that 64-bit totals hold for these "
-                "statistics: a coarser step makes room"
             )

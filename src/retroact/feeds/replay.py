@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from retroact.cli.events import Block, Event, Records, located
 from retroact.errors import InputError, RetroactError
+from retroact.feeds.events import Block, Event, Records, located
 from retroact.stream import Round, Stream
 
 # A leap over more rounds is a mistake, such as a date or a second taken for the number of a round.

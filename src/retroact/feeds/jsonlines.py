@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from retroact.cli.events import OPS, ROLES, Block, Event, Name, Records, Roles, located
-from retroact.cli.files import Source, not_utf8
 from retroact.errors import InputError
+from retroact.feeds.events import OPS, ROLES, Block, Event, Name, Records, Roles, located
+from retroact.feeds.files import Source, not_utf8
 from retroact.schema import Schema
 from retroact.schema.messages import mismatch, show
 

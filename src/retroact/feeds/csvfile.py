@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from retroact.cli.events import EVERY_RECORD, OPS, ROLES, Block, ColumnReader, Event, Op, Records, Roles, located
-from retroact.cli.files import Source, not_utf8
 from retroact.errors import InputError
+from retroact.feeds.events import EVERY_RECORD, OPS, ROLES, Block, ColumnReader, Event, Op, Records, Roles, located
+from retroact.feeds.files import Source, not_utf8
 from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
 from retroact.schema.messages import mismatch, show
 

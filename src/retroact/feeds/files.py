@@ -12,8 +12,8 @@ from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import Literal, cast
 
-from retroact.cli.events import located
 from retroact.errors import InputError
+from retroact.feeds.events import located
 
 Format = Literal["JSON lines", "CSV"]
 STDIN = "-"

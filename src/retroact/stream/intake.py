@@ -1,0 +1,247 @@
+"""What comes into a stream: additions, deletions and erasures, each at the door checked whole or refused whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..ledger import Ledger, Updates
+from ..ledger.keys import Integers, Mask
+from ..schema import Rows, Schema
+from ..statistics import Statistic
+from .names import (
+    Names,
+    Stamps,
+    deletions_open,
+    digests_of,
+    is_single,
+    name_of,
+    names_of,
+    required,
+    stamp_of,
+    stamps_of,
+    timely,
+)
+from .specification import Specification
+
+Position = tuple[int, ...]
+"""How far a source was read; compared part by part."""
+
+
+class Intake:
+    """The open round of a stream."""
+
+    specification: Specification
+    _ledger: Ledger
+    _updates: Updates
+    _round: int
+    _lock: threading.RLock
+    _positions: dict[str, Position]
+    """How far each source was read in closed rounds."""
+    _reading: dict[str, tuple[Position, set[int]]]
+    """How far in the open round, and which single positions it holds."""
+
+    @property
+    def schema(self) -> Schema:
+        return self.specification.schema
+
+    def add(
+        self,
+        data: Any,
+        *,
+        id: Names = None,
+        subject: Names = None,
+        stamp: Stamps = None,
+    ) -> int | None:
+        """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
+
+        Returns the stamp; None when it lies in the future, which makes the addition a no-op, and for a batch with a
+        stamp for each record. With an id, what that id
+        held is replaced. All or nothing: an error leaves the stream as it was.
+        """
+        with self._lock:
+            now = self._round
+            if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
+                record = self.schema.encode_record(data)
+                at = timely(stamp_of(stamp, now), now, self.specification.late)
+                one, owner = self._ids(name_of(id, "id")), name_of(subject, "subject")
+                if record is None:
+                    if one is not None and at <= now:
+                        # An event on an id replaces what it held, also when there is nothing to put in its place.
+                        self._updates.delete_ids([one])
+                    return at if at <= now else None
+                self._validate(lambda: Rows.from_tuples(self.schema, [record]))
+                self._room(1)
+                self._updates.add_one(record, at, one, owner)
+                return at if at <= now else None
+            rows, count = self._encode(data)
+            if id is not None:
+                stamps = self._upsert(rows, stamp, subject, self._all_named(id, count), np.zeros(count, dtype=np.bool_))
+            else:
+                stamps = timely(stamps_of(stamp, count, now, rows), now, self.specification.late)
+                subjects = names_of(subject, count, "subject", rows)
+                self._validate(lambda: rows)
+                self._room(rows.count)
+                self._updates.add(rows, stamps, subjects)
+            return stamps if isinstance(stamps, int) and stamps <= now else None
+
+    def upsert(
+        self, data: Any, *, id: Names, deleted: Sequence[bool] | Mask, subject: Names = None, stamp: Stamps = None
+    ) -> None:
+        """Many events on ids in arrival order: where ``deleted``, the id is emptied; the others hold the records of
+        ``data`` in turn, with their subjects and stamps.
+
+        >>> import retroact as ra
+        >>> stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count()}, epsilon=1.0, horizon=10)
+        >>> stream.upsert({"age": [31, 44]}, id=["a", "b", "a"], deleted=[False, False, True])
+        >>> stream.close_round().applied.added
+        1
+        """
+        with self._lock:
+            flags = np.asarray(deleted, dtype=np.bool_)
+            rows, count = self._encode(data) if data is not None else (Rows.empty(self.schema), 0)
+            if flags.ndim != 1 or int((~flags).sum()) != count:
+                raise InputError(
+                    f"expected one event that is not deleted for each of {count} records, got {int((~flags).sum())}",
+                    place="deleted",
+                )
+            if flags.any():
+                deletions_open(self._round, self.specification.deletions_every)
+            self._upsert(rows, stamp, subject, self._all_named(id, len(flags)), flags)
+
+    def delete(
+        self,
+        data: Any = None,
+        *,
+        stamp: Stamps = None,
+        id: Names = None,
+        subject: Names = None,
+    ) -> None:
+        """Delete by id, or one copy of a record by its value, its stamp and its subject (if it has one).
+
+        Deleting what is not there changes nothing, now or later; `close_round().applied` tells how many did.
+        """
+        with self._lock:
+            if (data is None) == (id is None):
+                raise InputError("expected either id=... or a record with its stamp")
+            deletions_open(self._round, self.specification.deletions_every)
+            if id is not None:
+                if stamp is not None or subject is not None:
+                    raise InputError("expected an id alone: it holds at most one record", place="id")
+                self._updates.delete_ids(required(id, "id"))
+                return
+            if stamp is None:
+                raise InputError(
+                    "a deletion by value names its stamp, the round the record was added in: "
+                    "'the oldest copy' would let one operation change every later round",
+                    place="stamp",
+                )
+            rows, count = self._encode(data)
+            stamps = stamps_of(stamp, count, self._round, rows)
+            self._updates.delete(rows, stamps, names_of(subject, count, "subject", rows))
+
+    def erase(self, *, subject: Names = None, sha256: Sequence[bytes] | bytes | None = None) -> None:
+        """Erase all records of a subject: one deletion for each of them, also for those added in this round.
+
+        Subjects may also be named by the SHA-256 of their text.
+        """
+        with self._lock:
+            deletions_open(self._round, self.specification.deletions_every)
+            if (subject is None) == (sha256 is None):
+                raise InputError("expected a subject, or the SHA-256 of one", place="subject")
+            if sha256 is None:
+                self._updates.erase(required(subject, "subject"))
+            else:
+                self._updates.erase_digests(digests_of(sha256))
+
+    # Where it comes from ---------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
+        """What is handed over inside comes from a source, up to this position: both are kept, or neither is.
+
+        ``delivered`` names single positions where a source may deliver twice or out of order.
+        """
+        with self._lock:
+            yield
+            reached = self.position(source)
+            known = self._reading.get(source, (position, set()))[1]
+            self._reading[source] = (position if reached is None else max(reached, position), known | {*delivered})
+
+    def position(self, source: str) -> Position | None:
+        """How far a source was read, so that nothing of it is taken twice."""
+        return self._reading[source][0] if source in self._reading else self._positions.get(source)
+
+    def delivered(self, source: str, position: int) -> bool:
+        """Whether a single position of a source was taken: in the open round, or not beyond the closed ones."""
+        sealed = self._positions.get(source)
+        if sealed is not None and (position,) <= sealed:
+            return True
+        return source in self._reading and position in self._reading[source][1]
+
+    def discard(self) -> int:
+        """Drop the updates of the open round, as if none had come, and say how many there were."""
+        with self._lock:
+            dropped, self._updates = len(self._updates), Updates(self.schema)
+            self._reading = {}
+            return dropped
+
+    # Inside ----------------------------------------------------------------------------------------------------------
+
+    def _upsert(self, rows: Rows, stamp: Stamps, subject: Names, ids: list[str], deleted: Mask) -> Integers | int:
+        """Events on ids; one whose record was skipped for want of a value empties its id."""
+        now, places = self._round, np.flatnonzero(~deleted)
+        stamps: Integers | int = timely(stamps_of(stamp, len(places), now, rows), now, self.specification.late)
+        subjects = names_of(subject, len(places), "subject", rows)
+        if rows.kept is not None:
+            given = np.broadcast_to(stamps_of(stamp, len(places), now, Rows({}, len(places))), len(places))
+            skipped = np.ones(len(places), dtype=np.bool_)
+            skipped[rows.kept] = False
+            deleted = deleted.copy()
+            deleted[places[skipped]] = True
+            # a stamp in the future is no event
+            happens = np.ones(len(deleted), dtype=np.bool_)
+            happens[places[skipped & (given > now)]] = False
+            ids, deleted = list(compress(ids, happens.tolist())), deleted[happens]
+        self._validate(lambda: rows)
+        self._room(rows.count)
+        self._updates.upsert(rows, stamps, subjects, ids, np.flatnonzero(deleted))
+        return stamps
+
+    def _all_named(self, given: Any, count: int) -> list[str]:
+        everything = Rows({}, count)
+        ids = self._ids(names_of(given, count, "id", everything))
+        if any(name is None for name in ids):
+            raise InputError("expected an id for every record of the batch, or for none", place="id")
+        return list(ids)
+
+    def _ids(self, ids: Any) -> Any:
+        if ids is not None and self.specification.deletions_every is not None:
+            raise InputError(
+                "a stream whose deletions wait for certain rounds takes no ids: a new value under an id would delete "
+                "the old one at once",
+                place="id",
+            )
+        return ids
+
+    def _encode(self, data: Any) -> tuple[Rows, int]:
+        rows, _ = self.schema.encode(data)
+        return rows, rows.count + rows.skipped
+
+    def _validate(self, rows: Any) -> None:
+        for statistic in self.specification.statistics.values():
+            if type(statistic).validate is not Statistic.validate:
+                statistic.validate(rows(), self.schema)
+
+    def _room(self, count: int) -> None:
+        if len(self._ledger) + len(self._updates) + count > self.specification.capacity:
+            raise InputError(
+                f"expected at most {self.specification.capacity:,} records, the most that 64-bit totals hold for these "
+                "statistics: a coarser step makes room"
+            )
