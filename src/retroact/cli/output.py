@@ -1,4 +1,4 @@
-"""Releases as lines: JSON, one release a line, or CSV, one number a line."""
+"""Releases as lines: JSON, one release a line, or CSV and Parquet, one number a line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import os
 import secrets
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from io import StringIO
@@ -16,46 +16,112 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from retroact.errors import InputError
 
 if TYPE_CHECKING:
-    from retroact.stream import Release, Round
+    from retroact.stream import Round
 
 CSV_HEADER = ("round", "statistic", "group", "value", "standard_error", "low95", "high95")
+
+
+# How many rows of a Parquet file are gathered before they are written.
+GROUP = 65536
 
 
 class OutputFormat(StrEnum):
     jsonl = "jsonl"
     csv = "csv"
+    parquet = "parquet"
 
 
 class Writer:
     """Writes rounds as they close."""
 
-    def __init__(self, file: BinaryIO, format: OutputFormat) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._format = format
-        if format is OutputFormat.csv:
-            file.write(_csv_lines([CSV_HEADER]))
 
     def write(self, round: Round) -> None:
         for release in round.values():
-            self._file.write(
-                json_line(release) if self._format is OutputFormat.jsonl else _csv_lines(csv_rows(release))
-            )
+            self.write_line(release.to_dict())
+
+    def write_line(self, line: Mapping[str, Any]) -> None:
+        """One release as `Release.to_dict` has it."""
+        import msgspec
+
+        self._file.write(msgspec.json.encode(line) + b"\n")
 
     def flush(self) -> None:
         self._file.flush()
 
-
-def json_line(release: Release) -> bytes:
-    import msgspec
-
-    return msgspec.json.encode(release.to_dict()) + b"\n"
+    def finish(self) -> None:
+        self.flush()
 
 
-def csv_rows(release: Release) -> list[tuple[Any, ...]]:
-    """A line for each group of a grouped statistic, and for each coordinate of a vector."""
-    line = release.to_dict()
+class CsvWriter(Writer):
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file)
+        file.write(_csv_lines([CSV_HEADER]))
+
+    def write_line(self, line: Mapping[str, Any]) -> None:
+        self._file.write(_csv_lines(flat_rows(line)))
+
+
+class ParquetWriter(Writer):
+    """A value that is no number is in the column `text`."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file)
+        try:
+            import pyarrow  # type: ignore[import-untyped]
+            import pyarrow.parquet  # type: ignore[import-untyped]
+        except ImportError:
+            raise InputError("Parquet files need pyarrow: pip install 'retroact[parquet]'", place="--format") from None
+        number, text = pyarrow.float64(), pyarrow.string()
+        kinds = [pyarrow.int64(), text, text, number, number, number, number, text]
+        self._schema = pyarrow.schema(list(zip((*CSV_HEADER, "text"), kinds, strict=True)))
+        self._arrow = pyarrow
+        self._out = pyarrow.parquet.ParquetWriter(file, self._schema)
+        self._rows: list[tuple[Any, ...]] = []
+
+    def write_line(self, line: Mapping[str, Any]) -> None:
+        for row in flat_rows(line):
+            numbers = [_number(part) for part in row[3:]]
+            value = row[3]
+            words = None if value is None or numbers[0] is not None else str(value)
+            self._rows.append((*row[:3], *numbers, words))
+        if len(self._rows) >= GROUP:
+            self._write_group()
+
+    def finish(self) -> None:
+        self._write_group()
+        self._out.close()
+        self.flush()
+
+    def _write_group(self) -> None:
+        columns = zip(*self._rows, strict=True) if self._rows else [[] for _ in self._schema]
+        arrays = [
+            self._arrow.array(list(column), kind.type) for column, kind in zip(columns, self._schema, strict=True)
+        ]
+        self._out.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
+        self._rows = []
+
+
+WRITERS = {OutputFormat.jsonl: Writer, OutputFormat.csv: CsvWriter, OutputFormat.parquet: ParquetWriter}
+
+
+def format_of(path: Path | None, format: OutputFormat | None) -> OutputFormat:
+    """As asked for, or else by the name of the file."""
+    if format is not None:
+        return format
+    suffix = "" if path is None else path.suffix.lower().removeprefix(".")
+    return OutputFormat(suffix) if suffix in OutputFormat.__members__ else OutputFormat.jsonl
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def flat_rows(line: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """A row for each group of a grouped statistic, and for each coordinate of a vector."""
     numbers = _flat("", line["value"], line["standard_error"], line["interval95"])
-    return [(release.round, release.statistic, *row) for row in numbers]
+    return [(line["round"], line["statistic"], *row) for row in numbers]
 
 
 def _flat(group: str, value: Any, error: Any, interval: Any) -> Iterator[tuple[Any, ...]]:
@@ -85,20 +151,28 @@ def _csv_lines(rows: Any) -> bytes:
 
 
 @contextmanager
-def open_output(path: Path | None, format: OutputFormat, *, events: str) -> Iterator[Writer]:
-    """Standard output as it comes, or a file that appears whole or not at all."""
+def open_output(
+    path: Path | None, format: OutputFormat, *, events: str = "", before: Iterable[Mapping[str, Any]] | None = None
+) -> Iterator[Writer]:
+    """Standard output as it comes, or a file that appears whole or not at all.
+
+    With ``before``, the releases of earlier runs, a file of lines begins with them, is there at once, and grows.
+    """
+    make = WRITERS[format]
     if path is None:
-        writer = Writer(sys.stdout.buffer, format)
+        writer = make(sys.stdout.buffer)
         yield writer
-        writer.flush()
+        writer.finish()
         return
-    if path.exists() and Path(events).exists() and path.samefile(events):
+    if path.exists() and events and Path(events).exists() and path.samefile(events):
         raise InputError(f"expected another file than the events, got {path}", place="--out")
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
         # a device or a pipe is written to, never replaced
         with open(target, "wb") as file:
-            yield Writer(file, format)
+            writer = make(file)
+            yield writer
+            writer.finish()
         return
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
@@ -110,11 +184,18 @@ def open_output(path: Path | None, format: OutputFormat, *, events: str) -> Iter
         except OSError as error:
             raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="--out") from None
         with file:
-            writer = Writer(file, format)
+            writer = make(file)
+            for line in before or ():
+                writer.write_line(line)
+            grows = before is not None and format is not OutputFormat.parquet
+            if grows:
+                writer.flush()
+                os.replace(part, target)
             yield writer
-            writer.flush()
+            writer.finish()
             os.fsync(file.fileno())
-        os.replace(part, target)
+        if not grows:
+            os.replace(part, target)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

@@ -16,8 +16,9 @@ from .coins import Coins
 
 SIZE = 32
 
-# Fingerprints of the keys that already drive a stream in this process: two Key objects may hold one secret.
-_claimed: set[bytes] = set()
+# The keys that already drive a stream in this process, by fingerprint (two Key objects may hold one secret), and where
+# the stream is kept; one that is kept may be opened again from there.
+_claimed: dict[bytes, str | None] = {}
 _lock = threading.Lock()
 
 
@@ -57,14 +58,14 @@ class Key:
         """The same secret with all coins new: for a stream that must not reuse the noise it has spent."""
         return Key(self._secret, epoch=self.epoch + 1, testing=self.testing)
 
-    def claim(self) -> None:
-        """Mark this key as the key of a stream; the second time raises."""
+    def claim(self, where: str | None = None) -> None:
+        """Mark this key as the key of a stream; the second time raises, unless it is the same place of a store."""
         if self.testing:
             return
         mark = hashlib.blake2b(self._secret, digest_size=16, person=b"retroact-claim", salt=self._salt()).digest()
         with _lock:
-            known = mark in _claimed
-            _claimed.add(mark)
+            known = mark in _claimed and (where is None or _claimed[mark] != where)
+            _claimed.setdefault(mark, where)
         if known:
             raise KeyReusedError(
                 "this key already drives a stream; the same noise on two data sets would reveal their difference. "
@@ -75,6 +76,10 @@ class Key:
     def coins(self, *name: str | int | bytes) -> Coins:
         """The branch of coins under ``name``."""
         return Coins(self._secret).branch("retroact/1", self.epoch, *name)
+
+    def derive(self, purpose: str) -> bytes:
+        """A secret of 32 bytes for another purpose than noise: one for each name, in all epochs."""
+        return hashlib.blake2b(purpose.encode(), digest_size=SIZE, key=self._secret, person=b"retroact-derive").digest()
 
     def _salt(self) -> bytes:
         return self.epoch.to_bytes(16, "little")

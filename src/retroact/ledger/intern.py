@@ -48,11 +48,13 @@ class Interner:
 
     def intern(self, texts: Sequence[str | None]) -> Integers:
         """A code for each text; new ones are forgotten by the next `sweep` unless `refer` is called for them."""
-        codes = self._codes
-        fresh = [text for text in dict.fromkeys(texts) if text not in codes]
-        if fresh:
-            self._assign(fresh)
-        return np.fromiter(map(codes.__getitem__, texts), dtype=np.int64, count=len(texts))
+        found = self.lookup(texts)
+        unknown = np.flatnonzero(found < 0)
+        if len(unknown):
+            strangers = [texts[place] for place in unknown.tolist()] if len(unknown) < len(texts) else texts
+            self._assign(list(dict.fromkeys(strangers)))
+            found[unknown] = self.lookup(strangers)
+        return found
 
     def lookup(self, texts: Sequence[str | None]) -> Integers:
         """The code of each text, -1 where there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 import numpy as np
 
@@ -30,6 +31,18 @@ class Arrivals:
             self._settle()
             self._batches.append((rows, stamps, subjects))
 
+    def of_subject(self, who: str | bytes) -> int:
+        """How many records belong to a subject, who may be named by the SHA-256 of the name."""
+        owners = {owner for _, _, own in self._settled() for owner in ([own] if isinstance(own, str) else own or ())}
+        if isinstance(who, bytes):
+            names = {owner for owner in owners if owner is not None and sha256(owner.encode()).digest() == who}
+        else:
+            names = {who} & owners
+        return sum(
+            (rows.count if own in names else 0) if isinstance(own, str) else sum(owner in names for owner in own or ())
+            for rows, _, own in self._batches
+        )
+
     def columns(self) -> tuple[Rows, Integers, Subjects]:
         """Everything so far; subjects are one for all, or one for each."""
         self._settle()
@@ -43,6 +56,10 @@ class Arrivals:
             nobody = all(owners is None for owners in subjects)
             self._batches = [(Rows.concatenate(rows), np.concatenate(stamps), None if nobody else named)]
         return self._batches[0]
+
+    def _settled(self) -> list[tuple[Rows, Integers, Subjects]]:
+        self._settle()
+        return self._batches
 
     def _settle(self) -> None:
         if self.singles:

@@ -101,6 +101,11 @@ class Patterns(Normed):
     def kernel_squared(self) -> Fraction:
         return Fraction(1)
 
+    def restart(self, p: int) -> Fraction:
+        """Every epoch moves the common noise of the blocks it meets, and only the fresh noise that it releases: one
+        common noise more, of the first block at most."""
+        return 1 / self.spread(COMMON, p)
+
     def __repr__(self) -> str:
         return f"Patterns({self.horizon}, window={self.window})"
 
@@ -122,11 +127,11 @@ def balance(variance: Fraction, cost: int, p: int) -> tuple[Fraction, Fraction]:
     (Fraction(11, 1), Fraction(110, 1))
     """
     degree = 4 - p
-    g = Fraction(_root(int(4 * variance * cost ** (3 - p) * GRID**degree), degree), GRID)
+    g = Fraction(root(int(4 * variance * cost ** (3 - p) * GRID**degree), degree), GRID)
     return 1 + g, cost * (1 + 1 / g)
 
 
-def _root(value: int, degree: int) -> int:
+def root(value: int, degree: int) -> int:
     """The largest integer whose power is at most the value."""
     low, high = 0, 1 << (value.bit_length() // degree + 1)
     while high - low > 1:

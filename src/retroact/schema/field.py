@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
+from retroact.schema.coded import Coded
 from retroact.schema.messages import At, mismatch
 
 Encoded = int | str | tuple[int, ...]
@@ -74,6 +75,11 @@ class Field(ABC):
 
     def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
         """The encoded form of the values that are kept, and which ones are (None when all are)."""
+        if isinstance(values, Coded):
+            quick = self._encode_coded(values)
+            if quick is not None:
+                return quick
+            values = values.values()
         cells = self._one_cell_a_row(as_cells(values, place), place)
         keep = None
         if self.missing == "skip":
@@ -88,6 +94,17 @@ class Field(ABC):
             return f"{place}, row {(index if rows is None else int(rows[index])) + 1}"
 
         return self._encode_cells(cells, at), keep
+
+    def _encode_coded(self, column: Coded) -> tuple[NDArray[Any], None] | None:
+        """By its words; None where one of them is refused or skipped, so that each row is looked at."""
+        if not len(column):
+            return None
+        column = column.used()
+        try:
+            encoded, kept = self.encode_column(list(column.words), "")
+        except InputError:
+            return None
+        return (encoded[column.codes], None) if kept is None else None
 
     def _one_cell_a_row(self, cells: NDArray[Any], place: str) -> NDArray[Any]:
         if cells.ndim > 1 and len(cells):

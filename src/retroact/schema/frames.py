@@ -6,6 +6,7 @@ conversions (0.9) lose the sign of decimals, widen float32 and corrupt memory wh
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -29,27 +30,51 @@ def columns_of(frame: Any) -> dict[str, Column]:
     >>> columns_of(pyarrow.table({"amount": [1.5, 2.5], "country": ["DE", None]}))
     {'amount': array([1.5, 2.5]), 'country': ['DE', None]}
     """
-    import nanoarrow  # type: ignore[import-untyped]
+    batches = ArrowBatches(frame)
+    parts: dict[str, list[Column]] = {name: [] for name in batches.names}
+    for columns in batches.read(copied=False):
+        for name, column in columns.items():
+            parts[name].append(column)
+    return {name: _join(chunks) for name, chunks in parts.items()}
 
-    with nanoarrow.c_array_stream(frame) as stream:
-        schema = stream.get_schema()
+
+class ArrowBatches:
+    """The same, batch by batch, so that never more than one of them is in memory.
+
+    >>> import pyarrow
+    >>> batches = ArrowBatches(pyarrow.table({"amount": [1.5, 2.5], "country": ["DE", None]}))
+    >>> batches.names, list(batches.read(["amount"]))
+    (['amount', 'country'], [{'amount': array([1.5, 2.5])}])
+    """
+
+    def __init__(self, frame: Any) -> None:
+        import nanoarrow  # type: ignore[import-untyped]
+
+        self._stream = nanoarrow.c_array_stream(frame)
+        schema = self._stream.get_schema()
         if schema.format != "+s":
             raise mismatch("an Arrow table", frame, None)
-        fields = list(schema.children)
-        names = [field.name for field in fields]
-        if len(set(names)) != len(names):
-            raise InputError(f"expected distinct column names, got {', '.join(names)}")
-        parts: list[list[Column]] = [[] for _ in fields]
-        for chunk in stream:
-            table = chunk.view()
-            if table.null_count > 0:
-                raise InputError("expected rows that are present, got null rows in the Arrow table")
-            for index, field in enumerate(fields):
-                try:
-                    parts[index].append(_read(table.child(index), field, table.offset, table.length))
-                except UnicodeDecodeError as error:
-                    raise mismatch("text in UTF-8", error.object, field.name) from None
-    return {name: _join(chunks) for name, chunks in zip(names, parts, strict=True)}
+        self._fields = list(schema.children)
+        self.names: list[str] = [field.name for field in self._fields]
+        if len(set(self.names)) != len(self.names):
+            raise InputError(f"expected distinct column names, got {', '.join(self.names)}")
+
+    def read(self, names: Collection[str] | None = None, *, copied: bool = True) -> Iterator[dict[str, Column]]:
+        """Columns as in `columns_of`; arrays that are not copied belong to the producer, until the next batch."""
+        wanted = [index for index, name in enumerate(self.names) if names is None or name in names]
+        with self._stream as stream:
+            for chunk in stream:
+                table = chunk.view()
+                if table.null_count > 0:
+                    raise InputError("expected rows that are present, got null rows in the Arrow table")
+                columns = {self.names[index]: self._column(table, index) for index in wanted}
+                yield {name: _join([column]) for name, column in columns.items()} if copied else columns
+
+    def _column(self, table: Any, index: int) -> Column:
+        try:
+            return _read(table.child(index), self._fields[index], table.offset, table.length)
+        except UnicodeDecodeError as error:
+            raise mismatch("text in UTF-8", error.object, self.names[index]) from None
 
 
 def _join(chunks: list[Column]) -> Column:
@@ -136,9 +161,21 @@ def _texts(view: Any, offsets: list[int], present: list[bool]) -> list[str]:
     data = _buffer(view, 2, "u1")[base : offsets[-1]].tobytes()
     if data.isascii():
         text = data.decode()
+        if len(offsets) > 1 and "\n" not in text:
+            return _split(data, np.array(offsets[1:-1], np.int64) - base)
         return [text[begin - base : end - base] for begin, end in pairwise(offsets)]
     spans = zip(pairwise(offsets), present, strict=True)
     return [data[begin - base : end - base].decode() if known else "" for (begin, end), known in spans]
+
+
+def _split(data: bytes, cuts: NDArray[np.int64]) -> list[str]:
+    """Text cut in pieces, by a line break in each place: much quicker than piece by piece.
+
+    >>> _split(b"DEFR", np.array([2, 2]))
+    ['DE', '', 'FR']
+    """
+    broken = np.insert(np.frombuffer(data, np.uint8), cuts, ord("\n"))
+    return broken.tobytes().decode().split("\n")
 
 
 def _spans(view: Any, offsets: list[int]) -> list[bytes]:

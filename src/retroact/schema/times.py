@@ -28,7 +28,7 @@ _DAY = 86400
 _FIRST_SECOND = (date.min.toordinal() - _FIRST_DAY) * _DAY
 _LAST_SECOND = (date.max.toordinal() - _FIRST_DAY + 1) * _DAY
 _MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)(?:(?<=:\d\d:\d\d)[.,](\d{1,18}))?(Z|[+-]\d\d:?\d\d)?", re.ASCII | re.I
+    r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)(?:(?<=:\d\d:\d\d)[.,](\d{1,18}))?(Z|[+-]\d\d:?[0-5]\d)?", re.ASCII | re.I
 )
 _SECONDS = {"W": 7 * _DAY, "D": _DAY, "h": 3600, "m": 60, "s": 1}
 _FRACTIONS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
@@ -120,7 +120,7 @@ got '2020-01-01T01:00:00' - at at
         super().__init__(low, high, size, clip=clip, missing=missing)
 
     def _nearest(self, value: object, place: str) -> int:
-        numerator, denominator = _seconds(value, place)
+        numerator, denominator = exact_seconds(value, place)
         return half_even(numerator * self.step.denominator, denominator * self.step.numerator)
 
     def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
@@ -146,13 +146,13 @@ got '2020-01-01T01:00:00' - at at
 
 
 def _declared(value: object, name: str) -> Fraction:
-    seconds = Fraction(*_seconds(value, name))
+    seconds = Fraction(*exact_seconds(value, name))
     if not _FIRST_SECOND <= seconds < _LAST_SECOND:
         raise mismatch("a timestamp in the years 1 to 9999", value, name)
     return seconds
 
 
-def _seconds(value: object, place: str) -> tuple[int, int]:
+def exact_seconds(value: object, place: str) -> tuple[int, int]:
     """Seconds since 1970 in UTC, as an exact fraction."""
     if isinstance(value, str):
         return _seconds_of_text(value, place)

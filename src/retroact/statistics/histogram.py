@@ -222,7 +222,8 @@ class BinNoise(Mechanism):
         bins = self._bins if histogram.adaptively else 1
         if histogram.noise == "paper":
             assert setting.releases is not None  # `process_for` refuses the paper's tree without a horizon
-            nodes = max(Tree(setting.releases).height, self.process.terms(np.array([1])).levels.size)
+            later = self.process.epochs[-1]
+            nodes = max(Tree(setting.releases).height, later.terms(np.array([1])).levels.size)
             law = self.law(0, 1)
             assert isinstance(law, DiscreteLaplace)
             return PaperThreshold(nodes, law.scale, setting.failure, setting.releases, bins)

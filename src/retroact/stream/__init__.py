@@ -1,5 +1,6 @@
 """Rounds, erasure, budget: what turns statistics into a published sequence."""
 
+from .durable import Durable
 from .plan import Expected, Plan, plan, solve
 from .release import Applied, Release, Round
 from .specification import Specification
@@ -7,6 +8,7 @@ from .stream import HorizonWarning, Stream
 
 __all__ = [
     "Applied",
+    "Durable",
     "Expected",
     "HorizonWarning",
     "Plan",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import compress
 from typing import Any
 
@@ -46,6 +46,8 @@ class Intake:
     """How far each source was read in closed rounds."""
     _reading: dict[str, tuple[Position, set[int]]]
     """How far in the open round, and which single positions it holds."""
+    _rejected: int
+    """Records of the open round that belong to barred subjects."""
 
     @property
     def schema(self) -> Schema:
@@ -62,16 +64,16 @@ class Intake:
         """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
 
         Returns the stamp; None when it lies in the future, which makes the addition a no-op, and for a batch with a
-        stamp for each record. With an id, what that id
-        held is replaced. All or nothing: an error leaves the stream as it was.
+        stamp for each record. With an id, what that id held is replaced. All or nothing: an error leaves the stream as
+        it was.
         """
-        with self._lock:
+        with self._entering():
             now = self._round
             if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
                 record = self.schema.encode_record(data)
                 at = timely(stamp_of(stamp, now), now, self.specification.late)
                 one, owner = self._ids(name_of(id, "id")), name_of(subject, "subject")
-                if record is None:
+                if record is None or self._bars(owner):
                     if one is not None and at <= now:
                         # An event on an id replaces what it held, also when there is nothing to put in its place.
                         self._updates.delete_ids([one])
@@ -81,6 +83,7 @@ class Intake:
                 self._updates.add_one(record, at, one, owner)
                 return at if at <= now else None
             rows, count = self._encode(data)
+            rows = self._admitted(rows, count, subject)
             if id is not None:
                 stamps = self._upsert(rows, stamp, subject, self._all_named(id, count), np.zeros(count, dtype=np.bool_))
             else:
@@ -103,7 +106,7 @@ class Intake:
         >>> stream.close_round().applied.added
         1
         """
-        with self._lock:
+        with self._entering():
             flags = np.asarray(deleted, dtype=np.bool_)
             rows, count = self._encode(data) if data is not None else (Rows.empty(self.schema), 0)
             if flags.ndim != 1 or int((~flags).sum()) != count:
@@ -113,6 +116,7 @@ class Intake:
                 )
             if flags.any():
                 deletions_open(self._round, self.specification.deletions_every)
+            rows = self._admitted(rows, count, subject)
             self._upsert(rows, stamp, subject, self._all_named(id, len(flags)), flags)
 
     def delete(
@@ -127,7 +131,7 @@ class Intake:
 
         Deleting what is not there changes nothing, now or later; `close_round().applied` tells how many did.
         """
-        with self._lock:
+        with self._entering():
             if (data is None) == (id is None):
                 raise InputError("expected either id=... or a record with its stamp")
             deletions_open(self._round, self.specification.deletions_every)
@@ -146,12 +150,12 @@ class Intake:
             stamps = stamps_of(stamp, count, self._round, rows)
             self._updates.delete(rows, stamps, names_of(subject, count, "subject", rows))
 
-    def erase(self, *, subject: Names = None, sha256: Sequence[bytes] | bytes | None = None) -> None:
+    def erase(self, *, subject: Names = None, sha256: Sequence[bytes] | bytes | None = None) -> Any:
         """Erase all records of a subject: one deletion for each of them, also for those added in this round.
 
         Subjects may also be named by the SHA-256 of their text.
         """
-        with self._lock:
+        with self._entering():
             deletions_open(self._round, self.specification.deletions_every)
             if (subject is None) == (sha256 is None):
                 raise InputError("expected a subject, or the SHA-256 of one", place="subject")
@@ -172,7 +176,8 @@ class Intake:
             yield
             reached = self.position(source)
             known = self._reading.get(source, (position, set()))[1]
-            self._reading[source] = (position if reached is None else max(reached, position), known | {*delivered})
+            known.update(delivered)
+            self._reading[source] = (position if reached is None else max(reached, position), known)
 
     def position(self, source: str) -> Position | None:
         """How far a source was read, so that nothing of it is taken twice."""
@@ -189,10 +194,34 @@ class Intake:
         """Drop the updates of the open round, as if none had come, and say how many there were."""
         with self._lock:
             dropped, self._updates = len(self._updates), Updates(self.schema)
-            self._reading = {}
+            self._reading, self._rejected = {}, 0
             return dropped
 
     # Inside ----------------------------------------------------------------------------------------------------------
+
+    def _entering(self) -> AbstractContextManager[Any]:
+        """Around all that changes the open round."""
+        return self._lock
+
+    def _barred(self, subjects: Sequence[str | None]) -> set[str]:
+        """Those of the subjects whose records are not taken any more."""
+        return set()
+
+    def _bars(self, subject: str | None) -> bool:
+        barred = bool(self._barred([subject]))
+        self._rejected += barred
+        return barred
+
+    def _admitted(self, rows: Rows, count: int, subject: Names) -> Rows:
+        """Without the records of barred subjects, as if these had been skipped."""
+        subjects = names_of(subject, count, "subject", rows)
+        barred = self._barred(subjects) if subjects is not None else set()
+        if subjects is None or not barred:
+            return rows
+        left = np.array([name not in barred for name in subjects], dtype=np.bool_)
+        kept = (np.arange(count) if rows.kept is None else rows.kept)[left]
+        self._rejected += rows.count - len(kept)
+        return Rows(rows.take(left).columns, len(kept), kept, count - len(kept))
 
     def _upsert(self, rows: Rows, stamp: Stamps, subject: Names, ids: list[str], deleted: Mask) -> Integers | int:
         """Events on ids; one whose record was skipped for want of a value empties its id."""
@@ -217,7 +246,7 @@ class Intake:
     def _all_named(self, given: Any, count: int) -> list[str]:
         everything = Rows({}, count)
         ids = self._ids(names_of(given, count, "id", everything))
-        if any(name is None for name in ids):
+        if None in ids:
             raise InputError("expected an id for every record of the batch, or for none", place="id")
         return list(ids)
 

@@ -39,9 +39,9 @@ def name_of(value: Any, place: str) -> str | None:
     return str(value)
 
 
-def _is_plain(value: Any) -> bool:
-    """A name that needs no second look."""
-    return type(value) is str and value != "" and value.isascii()
+def _are_plain(values: list[Any]) -> bool:
+    """Names that need no second look."""
+    return {*map(type, values)} <= {str} and "" not in values and "".join(values).isascii()
 
 
 def _listed(given: Any, place: str) -> list[Any]:
@@ -65,7 +65,7 @@ def names_of(given: Any, count: int, place: str, rows: Rows) -> list[str | None]
     listed = _listed(given, place)
     if len(listed) != count:
         raise InputError(f"expected {count}, one for each record, got {len(listed)}", place=place)
-    if all(map(_is_plain, listed)):
+    if _are_plain(listed):
         checked: list[str | None] = listed
     else:
         checked = [name_of(value, f"{place}, row {position + 1}") for position, value in enumerate(listed)]

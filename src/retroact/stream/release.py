@@ -64,6 +64,8 @@ class Applied:
     removed: int
     ignored_deletions: int
     ignored_additions: int
+    rejected: int = 0
+    """Records of subjects that were erased before, where those are rejected."""
 
 
 class Round(Mapping[str, Release]):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -27,6 +29,9 @@ from .plan import Plan, plan
 from .release import Applied, Release, Round
 from .running import Running
 from .specification import Specification
+
+if TYPE_CHECKING:
+    from .durable import Durable
 
 I64 = npt.NDArray[np.int64]
 FORMAT = 1
@@ -63,6 +68,7 @@ class Stream(Intake):
         weights: Mapping[str, float] | None = None,
         late: bool = True,
         deletions_every: int | None = None,
+        restarts: int = 0,
         key: Key | None = None,
     ) -> None:
         spec = Specification(
@@ -75,8 +81,55 @@ class Stream(Intake):
             weights=weights,
             late=late,
             deletions_every=deletions_every,
+            restarts=restarts,
         )
         self._begin(spec, key, Ledger(spec.schema), 0, [])
+
+    @classmethod
+    def open(
+        cls,
+        where: str | Path,
+        schema: Mapping[str, Field] | Schema | None = None,
+        statistics: Mapping[str, Statistic] | None = None,
+        *,
+        specification: Specification | None = None,
+        key: Key | None = None,
+        key_file: str | Path | None = None,
+        fence: str | Path | None = None,
+        restored: bool = False,
+        after: int | None = None,
+        **budget: Any,
+    ) -> Durable:
+        """A stream that lasts, in a folder or in a database (postgresql://...#name): made if it is not there yet.
+
+        Schema, statistics and the budget (epsilon, delta, horizon and the other arguments of a stream) may be left out
+        when it is there, and must not differ. The key lies in a file beside the folder, unless it is given, or is in
+        RETROACT_KEY, or is printed by RETROACT_KEY_COMMAND; so does the fence.
+
+        ``restored``: the store is an old backup, and rounds that were published are replayed without releases.
+        ``after``: the fence is lost, and nothing was published after this round; a new epoch begins.
+
+        >>> import tempfile, retroact as ra
+        >>> place = tempfile.mkdtemp() + "/orders"
+        >>> schema, statistics = {"amount": ra.Number(0, 500)}, {"revenue": ra.Sum("amount")}
+        >>> with ra.Stream.open(place, schema, statistics, epsilon=1.0, horizon=100) as orders:
+        ...     orders.add({"amount": 12.5}, id="o-1", subject="u17")
+        ...     first = orders.close_round()
+        1
+        >>> with ra.Stream.open(place) as orders:
+        ...     orders.round
+        2
+        """
+        from .opening import open_stream
+
+        if schema is not None and statistics is not None and specification is None:
+            specification = Specification(schema, statistics, **budget)
+        elif schema is not None or statistics is not None or budget:
+            given = next(iter(budget), "schema" if schema is not None else "statistics")
+            raise InputError("expected schema, statistics and budget, or a specification, or none of them", place=given)
+        return open_stream(
+            where, specification, key=key, key_file=key_file, fence=fence, restored=restored, after=after
+        )
 
     @classmethod
     def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:
@@ -92,24 +145,35 @@ class Stream(Intake):
         origin: int,
         before: list[Guarantee],
         round: int | None = None,
+        *,
+        epoch: tuple[int, bytes] = (0, b""),
+        where: str | None = None,
     ) -> None:
+        """`epoch`: how many restarts there were, and the name of the last one. `where` the stream is kept, if it is."""
         key = Key.generate() if key is None else key
         if not isinstance(key, Key):
             raise InputError("expected a Key, such as Key.generate()", place="key")
+        if where is None and spec.after_erasure == "reject":
+            raise InputError(
+                "rejecting later records of erased subjects needs a stream that lasts: Stream.open",
+                place="after_erasure",
+            )
         self.specification = spec
         self._ledger = ledger
         self._origin = origin
         self._round = origin + 1 if round is None else round
         self._before = before
-        self._updates = Updates(spec.schema)
-        self._positions, self._reading = {}, {}
+        self._updates = self._empty_round()
+        self._positions, self._reading, self._rejected = {}, {}, 0
         self._warned = False
         self._lock = threading.RLock()
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
-        coins = key.coins("stream", *([origin] if origin else []))
-        self._running = {name: Running(spec, name, coins, ledger, self._round - 1) for name in spec.statistics}
+        coins = key.coins("stream", *([origin] if origin else []), *(epoch if epoch[0] else []))
+        self._running = {
+            name: Running(spec, name, coins, ledger, self._round - 1, epoch[0]) for name in spec.statistics
+        }
         self._guarantee = self._composed()
-        key.claim()  # last, so that a stream that could not be made leaves its key free
+        key.claim(where)  # last, so that a stream that could not be made leaves its key free
 
     # What people ask for -------------------------------------------------------------------------------------------
 
@@ -150,27 +214,29 @@ class Stream(Intake):
     def close_round(self) -> Round:
         """End the open round and publish: all or nothing."""
         with self._lock:
-            index = self._round - self._origin
-            self._check_horizon(index)
+            round = self._round
+            self._check_horizon(round - self._origin)
             totals: dict[str, list[Totals]] = {}
             releases: dict[str, Release] = {}
 
             def compute(change: Change) -> None:
-                for name, running in self._running.items():
-                    totals[name] = running.advanced(self._ledger, change, self._round)
-                    if index % running.statistic.every == 0:
-                        releases[name] = self._release(name, totals[name], index // running.statistic.every)
+                totals.update({name: own.advanced(self._ledger, change, round) for name, own in self._running.items()})
+                releases.update(self._releases(round, totals))
+                self._keep(change, releases)
 
             # Everything that can fail runs before the ledger writes the first byte.
-            change = self._ledger.apply(self._round, self._updates, before=compute)
+            change = self._ledger.apply(round, self._updates, before=compute)
             for name, running in self._running.items():
                 running.totals = totals[name]
-            self._updates = Updates(self.schema)
+            self._updates = self._empty_round()
             self._positions |= {source: position for source, (position, _) in self._reading.items()}
-            self._reading = {}
+            applied = Applied(
+                change.added, change.removed, change.ignored_deletions, change.ignored_additions, self._rejected
+            )
+            self._reading, self._rejected = {}, 0
             self._round += 1
-            applied = Applied(change.added, change.removed, change.ignored_deletions, change.ignored_additions)
-            return Round(self._round - 1, releases, applied)
+            self._closed(round)
+            return Round(round, releases, applied)
 
     def successor(
         self, *, epsilon: float, delta: float = 0.0, horizon: int | None = None, key: Key | None = None
@@ -227,12 +293,30 @@ class Stream(Intake):
 
     # Inside ----------------------------------------------------------------------------------------------------------
 
-    def _release(self, name: str, totals: list[Totals], index: int) -> Release:
-        published = self._running[name].release(totals, index, self._round)
+    def _empty_round(self) -> Updates:
+        return Updates(self.schema)
+
+    def _keep(self, change: Change, releases: Mapping[str, Release]) -> None:
+        """What must last before anybody sees it; an error stops the round."""
+
+    def _closed(self, round: int) -> None:
+        """A round is about to be seen."""
+
+    def _releases(self, round: int, totals: Mapping[str, list[Totals]]) -> dict[str, Release]:
+        """What is published in a round with these totals."""
+        index = round - self._origin
+        return {
+            name: self._release(name, totals[name], index // running.statistic.every, round)
+            for name, running in self._running.items()
+            if index % running.statistic.every == 0
+        }
+
+    def _release(self, name: str, totals: list[Totals], index: int, round: int) -> Release:
+        published = self._running[name].release(totals, index, round)
         answer = published.answer
         return Release(
             name,
-            self._round,
+            round,
             answer.value,
             answer.standard_error,
             self._guarantee,

@@ -1,0 +1,294 @@
+"""Commands on a stream that lasts: erase, verify, export."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from retroact.cli.output import OutputFormat
+from retroact.errors import InputError, VerificationError
+
+if TYPE_CHECKING:
+    from retroact.stream import Durable
+    from retroact.stream.erasure import Erasure
+
+StoreArgument = Annotated[
+    str, typer.Argument(metavar="STREAM", help="The folder of a stream, or postgresql://...#name.")
+]
+KeyFileOption = Annotated[
+    Path | None,
+    typer.Option("--key-file", metavar="FILE", help="The secret; beside the stream, or RETROACT_KEY, if absent."),
+]
+FenceOption = Annotated[
+    Path | None, typer.Option("--fence", metavar="FILE", help="The fence; beside the key if absent.")
+]
+
+
+@contextmanager
+def opened(where: str, key_file: Path | None, fence: Path | None) -> Iterator[Durable]:
+    from retroact.stream import Stream
+
+    with Stream.open(where, key_file=key_file, fence=fence) as stream:
+        yield stream
+
+
+def erase(
+    stream: StoreArgument,
+    subject: Annotated[list[str] | None, typer.Option("--subject", help="Whose records; may be repeated.")] = None,
+    sha256: Annotated[
+        list[str] | None, typer.Option("--sha256", metavar="HEX", help="The same by the SHA-256 of the subject.")
+    ] = None,
+    requests: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="CSV", help="Columns subject or sha256, and request if there is one."),
+    ] = None,
+    request: Annotated[
+        str | None,
+        typer.Option("--request", metavar="NAME", help="Idempotency key: nothing is done twice."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be found, and change nothing.")] = False,
+    close: Annotated[
+        bool, typer.Option("--close", help="Also close the open round now, which applies and purges.")
+    ] = False,
+    receipt: Annotated[
+        Path | None,
+        typer.Option("--receipt", metavar="FILE", help="Write the signed receipt; a folder for --from."),
+    ] = None,
+    status: Annotated[bool, typer.Option("--status", help="List all requests and how far they are.")] = False,
+    key_file: KeyFileOption = None,
+    fence: FenceOption = None,
+) -> None:
+    """Erase all records of a subject: received, applied when the round closes, purged.
+
+    Asked again under the same --request, the command tells how far it is and writes the receipt anew.
+
+    What is printed here is exact: it is for whoever runs the stream.
+
+    Examples:
+
+    retroact erase orders --subject u17 --request ticket-881 --dry-run
+
+    retroact erase orders --subject u17 --request ticket-881 --close --receipt receipt.json
+    """
+    asked = _asked(subject or [], sha256 or [], requests, request)
+    if not asked and not status:
+        raise InputError("expected --subject, --sha256, --from or --status", place="erase")
+    if receipt is not None and requests is not None and not receipt.is_dir():
+        raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
+    with opened(stream, key_file, fence) as open_stream:
+        erasures = [
+            open_stream.erase(
+                subject=each.subjects or None, sha256=each.digests or None, request=each.request, dry_run=dry_run
+            )
+            for each in asked
+        ]
+        if close and not dry_run:
+            open_stream.close_round()
+        for erasure in erasures:
+            _tell(erasure, open_stream.round)
+            if receipt is not None and not dry_run:
+                name = f"{erasure.now.content.hex()}.json"
+                (receipt / name if receipt.is_dir() else receipt).write_bytes(erasure.receipt())
+        if status:
+            for known in open_stream.store.requests():
+                line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
+                line += "" if known.round is None else f", applied in round {known.round}"
+                typer.echo(line if known.purged is None else f"{line}, purged {known.purged}")
+
+
+def _tell(erasure: Erasure, open_round: int) -> None:
+    state = erasure.state
+    if state == "received":
+        state = f"received; applied when round {open_round} closes"
+    elif erasure.round is not None:
+        state = f"{state}; answers are as if never there from round {erasure.round} on"
+    for outcome in erasure.outcomes:
+        found = f"{outcome.surviving:,} surviving records" if outcome.surviving else "no surviving record"
+        waiting = f" and {outcome.waiting:,} in the open round" if outcome.waiting else ""
+        typer.echo(f"{outcome.identifier}: {found}{waiting}; {state} ({erasure.name})")
+
+
+@dataclass
+class Asked:
+    """One request."""
+
+    request: str | None
+    subjects: list[str]
+    digests: list[bytes]
+
+
+def _asked(subjects: Sequence[str], digests: Sequence[str], file: Path | None, request: str | None) -> list[Asked]:
+    if file is not None:
+        if subjects or digests or request:
+            raise InputError("expected either --from or single subjects", place="--from")
+        return _from_file(file)
+    if not subjects and not digests:
+        return []
+    return [Asked(request, list(subjects), [_digest(text, "--sha256") for text in digests])]
+
+
+def _from_file(path: Path) -> list[Asked]:
+    """All of it is read before any of it is done."""
+    from retroact.feeds.files import read_text
+
+    rows = csv.DictReader(StringIO(read_text(path), newline=""), strict=True)
+    found: dict[Any, Asked] = {}
+    try:
+        names = rows.fieldnames or []
+        known = ("subject", "sha256", "request")
+        if not {"subject", "sha256"} & {*names} or {*names} - {*known}:
+            raise InputError(f"{path}:1: expected columns subject or sha256, and request, got {', '.join(names)}")
+        for row in rows:
+            at = f"{path}:{rows.line_num}"
+            subject, digest = row.get("subject") or "", row.get("sha256") or ""
+            if None in row or None in row.values() or bool(subject) == bool(digest):
+                raise InputError(f"{at}: expected a subject or a sha256")
+            name = row.get("request") or None
+            own = found.setdefault(name or object(), Asked(name, [], []))
+            if subject:
+                own.subjects.append(subject)
+            else:
+                own.digests.append(_digest(digest, at))
+    except csv.Error as error:
+        raise InputError(f"{path}:{rows.line_num}: expected CSV, got {error}") from None
+    if not found:
+        raise InputError(f"{path}: no requests in it")
+    return list(found.values())
+
+
+def _digest(text: str, place: str) -> bytes:
+    try:
+        digest = bytes.fromhex(text)
+    except ValueError:
+        digest = b""
+    if len(digest) != 32:
+        raise InputError(f"expected 64 hexadecimal digits, got {text!r}", place=place)
+    return digest
+
+
+def verify(
+    target: Annotated[str, typer.Argument(metavar="STREAM|RECEIPT", help="A stream, or the file of a receipt.")],
+    stream: Annotated[
+        str | None, typer.Option("--stream", help="The stream that a receipt must be of: it checks who signed it.")
+    ] = None,
+    subject: Annotated[
+        list[str] | None, typer.Option("--subject", help="Whom a receipt must be about; needs --stream and --request.")
+    ] = None,
+    request: Annotated[str | None, typer.Option("--request", help="The name the erasure was asked for under.")] = None,
+    key_file: KeyFileOption = None,
+    fence: FenceOption = None,
+) -> None:
+    """Check a stream, or the receipt of an erasure; exit code 4 if anything differs.
+
+    A stream is rebuilt from its surviving data under its key, and every release since the last deletion must come out
+    the same, byte for byte; the fence must agree; and its files must hold nothing that is not alive.
+
+    Examples:
+
+    retroact verify orders
+
+    retroact verify receipt.json --stream orders --subject u17 --request ticket-881
+    """
+    if Path(target).is_file():
+        _verify_receipt(Path(target), stream, subject or [], request, key_file, fence)
+        return
+    if stream is not None or subject or request:
+        raise InputError(f"{target}: expected the file of a receipt beside these options", place="--stream")
+    from retroact.stream.verify import verify as check
+
+    with opened(target, key_file, fence) as open_stream, _bar("rounds worked out again") as progress:
+        result = check(open_stream, progress)
+    for problem in result.problems[:20]:
+        typer.echo(f"differs: {problem}")
+    if not result.ok:
+        raise VerificationError(f"{target}: {len(result.problems):,} differences")
+    rounds = "no round since the last deletion"
+    if result.last >= result.first:
+        rounds = f"rounds {result.first:,} to {result.last:,}"
+    typer.echo(f"{target}: {result.compared:,} releases come out the same ({rounds}); data, fence and files agree")
+    for name in result.unkeyed:
+        typer.echo(f"note: {name} has randomness of its own and cannot be worked out again")
+
+
+def _verify_receipt(
+    path: Path, stream: str | None, subjects: list[str], request: str | None, key_file: Path | None, fence: Path | None
+) -> None:
+    from retroact.store.receipt import public_key
+    from retroact.store.receipt import verify as check
+
+    if stream is None:
+        if subjects or request:
+            raise InputError("expected --stream: only its key tells whom a receipt is about", place="--subject")
+        receipt = check(path.read_bytes(), place=str(path))
+    else:
+        with opened(stream, key_file, fence) as open_stream:
+            hashes = open_stream.hashes
+            receipt = check(path.read_bytes(), place=str(path), public_key=public_key(hashes.signing))
+            if receipt.stream != open_stream.name:
+                raise VerificationError(f"{path}: expected a receipt of {stream}, got one of another stream")
+            if subjects or request:
+                if not subjects or request is None:
+                    raise InputError("expected --subject and --request together", place="--request")
+                if hashes.request(request, subjects, []).content.hex() != receipt.request:
+                    raise VerificationError(f"{path}: expected a receipt of this request, got one of another")
+    signed = "signed by this stream" if stream is not None else "whole (give --stream to check who signed it)"
+    typer.echo(f"{path}: {signed}; {receipt.state}, received {receipt.received}")
+    if receipt.round is not None:
+        typer.echo(f"answers are as if never there from round {receipt.round} on (applied {receipt.applied})")
+    for text in receipt.what:
+        typer.echo(f"purged {receipt.purged}: {text}")
+    for text in receipt.remains:
+        typer.echo(f"may remain: {text}")
+    typer.echo(f"later records of the subject: {receipt.later}")
+
+
+def export(
+    stream: StoreArgument,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Appears whole or not at all; stdout if absent.")
+    ] = None,
+    format: Annotated[OutputFormat | None, typer.Option("--format", help="By the name of the file if absent.")] = None,
+    first: Annotated[int, typer.Option("--first", min=1, help="From this round on.")] = 1,
+    last: Annotated[int | None, typer.Option("--last", min=1, help="Up to this round.")] = None,
+    key_file: KeyFileOption = None,
+    fence: FenceOption = None,
+) -> None:
+    """Write what a stream has published: JSON lines, CSV or Parquet.
+
+    Examples:
+
+    retroact export orders --out releases.parquet
+
+    retroact export orders --format csv --first 100
+    """
+    from retroact.cli.output import format_of, open_output
+
+    with opened(stream, key_file, fence) as open_stream, open_output(out, format_of(out, format)) as output:
+        for line in open_stream.releases(first, last):
+            output.write_line(line)
+
+
+@contextmanager
+def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Only on a terminal, and gone when it is done."""
+    from rich.progress import Progress
+
+    from retroact.cli.console import console_for
+
+    console = console_for("stderr")
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def register(app: typer.Typer) -> None:
+    app.command(short_help="Erase a subject from a stream, with a receipt.")(erase)
+    app.command(short_help="Check a stream against its surviving data, or a receipt.")(verify)
+    app.command(short_help="Write what a stream has published to a file.")(export)

@@ -1,0 +1,84 @@
+"""Where a key is kept: a file for its owner alone, an environment variable, or a command that prints it.
+
+It is never shown: not in a message, not in an output.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import subprocess
+from binascii import unhexlify
+from pathlib import Path
+
+from ..errors import InputError
+from .key import SIZE, Key
+
+VARIABLE = "RETROACT_KEY"
+COMMAND = "RETROACT_KEY_COMMAND"
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def from_environment() -> tuple[Key, str] | None:
+    """The key that a variable holds or a command prints, and which of the two; None where neither is set."""
+    text = os.environ.get(VARIABLE)
+    if text is not None:
+        return Key(_expect(_from_hex(text.encode(errors="replace")), VARIABLE)), VARIABLE
+    command = os.environ.get(COMMAND)
+    if command is None:
+        return None
+    try:
+        done = subprocess.run(shlex.split(command), capture_output=True, timeout=60, check=False)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"expected a command that prints the key, got {type(error).__name__}", place=COMMAND) from None
+    if done.returncode:
+        raise InputError(f"expected a command that prints the key, got exit code {done.returncode}", place=COMMAND)
+    return Key(_expect(_from_hex(done.stdout), COMMAND)), COMMAND
+
+
+def from_file(path: Path, *, create: bool = True) -> tuple[Key, bool]:
+    """The key in a file, and whether it was made just now."""
+    if not create:
+        return Key(_read(path)), False
+    try:
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return Key(_read(path)), False
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="key file") from None
+    secret = os.urandom(SIZE)
+    with open(made, "wb") as file:
+        file.write(secret.hex().encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return Key(secret), True
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read(4 * SIZE)
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="key file") from None
+    if os.name == "posix" and mode & _OTHERS:
+        raise InputError(f"{path}: expected a file for its owner alone (chmod 600), got mode {mode & 0o777:03o}")
+    secret = content if len(content) == SIZE else _from_hex(content)
+    if secret is None:
+        raise InputError(f"{path}: expected {SIZE} bytes or {2 * SIZE} hexadecimal digits", place="key file")
+    return secret
+
+
+def _expect(secret: bytes | None, place: str) -> bytes:
+    if secret is None:
+        raise InputError(f"expected {2 * SIZE} hexadecimal digits", place=place)
+    return secret
+
+
+def _from_hex(content: bytes) -> bytes | None:
+    try:
+        secret = unhexlify(content.strip())
+    except ValueError:
+        return None
+    return secret if len(secret) == SIZE else None

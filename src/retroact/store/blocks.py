@@ -1,0 +1,191 @@
+"""Surviving records in blocks of a few hundred, so that a store writes blobs and not rows.
+
+Records are ordered by stamp and then by a keyed mark of their content. A record whose mark ends in zeros begins a
+block; what comes before the first of them is the block (0, 0). So the blocks are a function of key and surviving data:
+not of the order of arrival, and not of what was deleted. A changed record changes one block, or two where it began one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import VerificationError
+from ..ledger.keys import Integers
+from ..schema import Schema
+from .packed import Records, pack, unpack
+from .texts import SHORT, Texts
+
+Place = tuple[int, int]
+"""The stamp and the mark that a block begins with."""
+FIRST: Place = (0, 0)
+SIZE = 512
+"""How many records a block holds, on average."""
+
+_Words = NDArray[np.uint64]
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Marks:
+    """A keyed number from 0 to 2^63 - 1 for every record, from its values, id and subject (not from its stamp).
+
+    The key keeps anybody who chooses values from choosing where blocks end. Records may share a mark.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._seed = int.from_bytes(self._hash(b"")[:8], "little")
+
+    def __call__(self, records: Records) -> Integers:
+        mark = np.full(len(records), self._seed, dtype=np.uint64)
+        if not len(mark):
+            return mark.astype(np.int64)
+        for column in (*records.columns.values(), records.ids, records.subjects):
+            if isinstance(column, Texts):
+                mark = self._with_texts(mark, column)
+            else:
+                for part in column.reshape(len(mark), -1).T:
+                    mark = _mixed(mark, part.astype(np.uint64))
+        return (mark >> np.uint64(1)).astype(np.int64)
+
+    def _with_texts(self, mark: _Words, texts: Texts) -> _Words:
+        """The mark of a record depends on its own texts alone, not on how long others are."""
+        words, lengths = texts.words, texts.lengths
+        if words.dtype == object:
+            short = [word if len(word) <= SHORT else self._hash(word) for word in words.tolist()]
+            words = np.array(short, dtype=f"S{SHORT}")
+        for place, word in enumerate(words.view("<u8").reshape(len(words), -1).T):
+            mark = np.where(lengths > 8 * place, _mixed(mark, word.astype(np.uint64)), mark)
+        return mark
+
+    def _hash(self, text: bytes) -> bytes:
+        return hashlib.blake2b(text, digest_size=SHORT, key=self._key).digest()
+
+
+def _mixed(mark: _Words, value: _Words) -> _Words:
+    """One round of a 64-bit mixer: every bit of the value moves every bit of the mark."""
+    mark = (mark ^ value) * _ODD
+    mark ^= mark >> np.uint64(29)
+    mark *= np.uint64(0xBF58476D1CE4E5B9)
+    mark ^= mark >> np.uint64(32)
+    return mark
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What a change does to the blocks."""
+
+    gone: list[Place]
+    new: list[tuple[Place, bytes]]
+
+
+def edit(
+    schema: Schema,
+    marks: Marks,
+    places: Sequence[Place],
+    change: Records,
+    read: Callable[[Sequence[Place]], Sequence[bytes]],
+) -> Edit:
+    """The blocks that a change makes anew. `change` holds signed copies; `places` are those of all blocks, sorted."""
+    if not len(change):
+        return Edit([], [])
+    virtual = not places or places[0] != FIRST
+    every = [FIRST, *places] if virtual else list(places)
+    mark = marks(change)
+    order = np.lexsort((mark, change.stamps))
+    where = _find(every, change.stamps[order], mark[order])
+    begins = (_begins(mark) & (change.counts < 0))[order]
+    # without its first record a block falls to the one before it
+    touched = np.unique(np.concatenate([where, np.maximum(where[begins] - 1, 0)]))
+    stored = [every[index] for index in touched.tolist() if index or not virtual]
+    old = unpack(schema, read(stored))
+    merged, mark = _merged(old.followed_by(change), np.concatenate([marks(old), mark]))
+    # of neighbouring blocks that are made anew, the first one keeps its place
+    place = _find(every, merged.stamps, mark)
+    fresh = np.zeros(len(merged), dtype=np.bool_)
+    if len(merged):
+        gap = np.ones(len(touched), dtype=np.bool_)
+        gap[1:] = np.diff(touched) > 1
+        run = np.cumsum(gap)[np.searchsorted(touched, place)]
+        fresh[0] = True
+        fresh[1:] = run[1:] != run[:-1]
+    return Edit(stored, _split(merged, mark, fresh, every, place))
+
+
+def canonical(marks: Marks, records: Records) -> list[tuple[Place, bytes]]:
+    """All blocks of these records."""
+    merged, mark = _merged(records, marks(records))
+    fresh = np.zeros(len(merged), dtype=np.bool_)
+    fresh[:1] = True
+    return _split(merged, mark, fresh, [FIRST], np.zeros(len(merged), dtype=np.int64))
+
+
+def _merged(records: Records, mark: Integers) -> tuple[Records, Integers]:
+    """In order, copies of one record added up, without those that have none left."""
+    order = np.lexsort((mark, records.stamps))
+    records, mark = records.take(order), mark[order]
+    same = np.zeros(len(order) + 1, dtype=np.bool_)
+    same[1:-1] = (records.stamps[1:] == records.stamps[:-1]) & (mark[1:] == mark[:-1])
+    ties = np.flatnonzero(same[1:] | same[:-1])
+    if len(ties):
+        group = np.cumsum(~same[:-1])[ties].tolist()
+        members = sorted(zip(group, _labels(records.take(ties)), ties.tolist(), strict=True))
+        order = np.arange(len(order))
+        order[ties] = [place for _, _, place in members]
+        records = records.take(order)
+        first: dict[tuple[int, Any], int] = {}
+        for position, (number, label, _) in zip(ties.tolist(), members, strict=True):
+            target = first.setdefault((number, label), position)
+            if target != position:
+                records.counts[target] += records.counts[position]
+                records.counts[position] = 0
+    if len(mark) and int(records.counts.min()) < 0:
+        raise VerificationError("the store does not hold a record that was deleted: its data are not the stream's own")
+    left = records.counts > 0
+    return (records, mark) if left.all() else (records.take(left), mark[left])
+
+
+def _labels(records: Records) -> list[Any]:
+    columns = (*records.columns.values(), records.ids, records.subjects)
+    each = (column.labels() if isinstance(column, Texts) else column.tolist() for column in columns)
+    return list(zip(*each, strict=True))
+
+
+def _split(
+    records: Records, mark: Integers, fresh: NDArray[np.bool_], places: Sequence[Place], place: Integers
+) -> list[tuple[Place, bytes]]:
+    """Blocks of sorted records: one begins at each record that begins one, and wherever `fresh`."""
+    starts = _begins(mark)
+    # records that share stamp and mark stay together
+    starts[1:] &= (records.stamps[1:] != records.stamps[:-1]) | (mark[1:] != mark[:-1])
+    begins = np.flatnonzero(starts | fresh).tolist()
+    own = [
+        (int(records.stamps[begin]), int(mark[begin])) if starts[begin] else places[int(place[begin])]
+        for begin in begins
+    ]
+    return list(zip(own, pack(records, [*begins, len(mark)]), strict=True)) if begins else []
+
+
+def _begins(mark: Integers) -> NDArray[np.bool_]:
+    return np.asarray(mark & (SIZE - 1) == 0)
+
+
+def _find(places: Sequence[Place], stamps: Integers, marks: Integers) -> Integers:
+    """The last place that is not beyond each record."""
+    known = np.array(places, dtype=np.int64)
+    first = np.searchsorted(known[:, 0], stamps, side="left")
+    last = np.searchsorted(known[:, 0], stamps, side="right")
+    found = np.empty(len(stamps), dtype=np.int64)
+    # within the blocks that begin in one stamp, by mark
+    ends = np.flatnonzero(np.diff(stamps, append=-1))
+    begin = 0
+    for end in (ends + 1).tolist():
+        low, high = int(first[begin]), int(last[begin])
+        found[begin:end] = low + np.searchsorted(known[low:high, 1], marks[begin:end], side="right") - 1
+        begin = end
+    return found

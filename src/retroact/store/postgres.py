@@ -1,0 +1,379 @@
+"""A schema of a PostgreSQL database, with the tables of surviving data and of the journal.
+
+PostgreSQL never overwrites: a deleted row is there until VACUUM has passed, and its bytes until the page is used again
+or the table is written anew, which is what `purge` does. The write-ahead log is not the store's own: see `beyond`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import InputError, VerificationError
+from .blocks import Place
+from .store import TABLES, Side, Store
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+OLDEST = 15
+# Set where a session may, and read back on every connection.
+SETTINGS = {"synchronous_commit": "on", "fsync": "on", "full_page_writes": "on", "track_counts": "on"}
+SESSION = {
+    **dict.fromkeys(("statement_timeout", "lock_timeout", "idle_session_timeout", "transaction_timeout"), "0"),
+    "idle_in_transaction_session_timeout": "0",
+    # so that the lock of a machine that vanished goes within two minutes
+    "tcp_keepalives_idle": "60",
+    "tcp_keepalives_interval": "20",
+    "tcp_keepalives_count": "3",
+    "log_parameter_max_length_on_error": "0",
+}
+# As they are: a value is found in the files by its bytes, or is not there. And no samples of them in pg_statistic.
+COLUMNS = {"block": ("stamp", "mark", "records"), "inbox": ("number", "entry")}
+PLAIN = {"block": "records", "inbox": "entry"}
+RELATIONS = """
+    with held as (select c.oid, c.relname, c.reltoastrelid from pg_class c
+                  where c.oid in (to_regclass('block'), to_regclass('inbox'))),
+         heap as (select oid, relname::text as name from held
+                  union all select reltoastrelid, 'TOAST of ' || relname from held where reltoastrelid <> 0)
+    select oid::bigint, name from heap
+    union all select indexrelid::bigint, 'index of ' || name from heap join pg_index on indrelid = heap.oid
+    order by 2"""
+
+
+class PostgresStore(Store):
+    """`postgresql://user:password@host/database#orders`: the schema `orders` of a database.
+
+    Not through a pooler that shares sessions between clients: the lock is of the session.
+    """
+
+    reached = (
+        "tables block and inbox with their TOAST tables and indexes: written anew, without what was deleted",
+        "the other tables of the schema: no values are kept there",
+    )
+    patience = 5.0
+    """How many seconds a purge waits for those who read the tables."""
+
+    overwrites = False
+
+    def __init__(self, url: str, *, create: bool = False) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise InputError("PostgreSQL stores need psycopg: pip install 'retroact[postgres]'") from None
+        self.where, self.schema, parameters = _read(url)
+        self._barred: dict[str, str] = {}
+        options: dict[str, Any] = {"connect_timeout": 10, **parameters, "application_name": "retroact"}
+        try:
+            self._connection: Connection[tuple[Any, ...]] = psycopg.connect(
+                **options, autocommit=True, client_encoding="utf8"
+            )
+        except psycopg.Error as error:
+            raise InputError(
+                f"{self.where}: {' '.join(str(error).split())} - check that the server runs, that it listens there, "
+                "and that this role may connect to this database (pg_hba.conf)"
+            ) from None
+        try:
+            self._settle()
+            self._lock()
+            self._tables(create)
+            self._look()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def transaction(self, side: Side) -> Iterator[None]:
+        with _told(self.where), self._connection.transaction():
+            yield
+
+    def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with _told(self.where), self._connection.cursor(binary=True) as cursor:
+            cursor.execute(sql.replace("?", "%s"), parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        with _told(self.where), self._connection.cursor() as cursor:
+            cursor.executemany(sql.replace("?", "%s"), rows)
+
+    def insert_blocks(self, blocks: Sequence[tuple[Place, bytes]]) -> None:
+        copying = "copy block(stamp, mark, records) from stdin (format binary)"
+        with _told(self.where), self._connection.cursor() as cursor, cursor.copy(copying) as copy:
+            copy.set_types(["int8", "int8", "bytea"])
+            for place, records in blocks:
+                copy.write_row((*place, records))
+
+    def read_blocks(self, places: Sequence[Place]) -> list[bytes]:
+        rows = self.run(
+            "data",
+            "select records from unnest(?::bigint[], ?::bigint[]) with ordinality as wanted(stamp, mark, place) "
+            "left join block using (stamp, mark) order by place",
+            [[stamp for stamp, _ in places], [mark for _, mark in places]],
+        )
+        for place, (records,) in zip(places, rows, strict=True):
+            if records is None:
+                raise VerificationError(f"{self.where}: expected a block at {place}, got none")
+        return [records for (records,) in rows]
+
+    def blocks(self) -> list[tuple[Place, bytes]]:
+        with self.transaction("data"), self._connection.cursor("blocks", binary=True) as cursor:
+            cursor.itersize = 256
+            cursor.execute("select stamp, mark, records from block order by stamp, mark")
+            return [((stamp, mark), records) for stamp, mark, records in cursor]
+
+    def scrub(self) -> bool:
+        """No dead row is left, unless another session still sees it; pages may hold its bytes until they are reused."""
+        return self._vacuum("index_cleanup on") and not any(self._dead().values())
+
+    def purge(self) -> bool:
+        """Tables and indexes are written anew. A session that reads them, or has an old snapshot, can bar that."""
+        if not self._vacuum("full, freeze") or not self.scrub():
+            return False
+        # in this order: segments that are behind the checkpoint are given back, to be overwritten next
+        self._where_allowed("select pg_switch_wal()", "a new segment of the write-ahead log (pg_switch_wal)")
+        self._where_allowed("checkpoint", "a checkpoint: files that were replaced may last until the next one")
+        self._look()
+        return True
+
+    def residue(self) -> list[str]:
+        """Dead rows, and, where the role may read files of the server, what is in pages beside rows."""
+        done = self.scrub()
+        found = [
+            f"{self.where}: {name}: {count} dead rows, which the snapshot of another session holds"
+            for name, count in self._dead().items()
+            if count
+        ]
+        if not done and not found:
+            found.append(f"{self.where}: another session has the tables locked")
+        unseen = "free space in pages was not looked at: this needs to read files of the server"
+        (readable,), *_ = self.run(
+            "data", "select has_function_privilege('pg_read_binary_file(text,bigint,bigint,boolean)', 'execute')"
+        )
+        if readable and self._where_allowed("checkpoint", unseen):
+            for oid, name in self.run("data", RELATIONS):
+                counts = [count for page in self._pages(oid) if (count := _unaccounted(page))]
+                if counts:
+                    where = f"{self.where}: {name}: {len(counts)} pages"
+                    found.append(f"{where} with {sum(counts)} bytes that nothing accounts for")
+        elif not readable:
+            self._barred["files"] = unseen
+        self._look()
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # The session ------------------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        from psycopg.sql import SQL, Identifier
+
+        version = self._connection.info.server_version // 10000
+        if version < OLDEST:
+            raise InputError(f"{self.where}: expected PostgreSQL {OLDEST} or later, got {version}")
+        settings = "select set_config(name, ?, false) from pg_settings where name = ? and context = 'user'"
+        for name, value in {**SETTINGS, **SESSION}.items():
+            self.run("data", settings, [value, name])
+        with _told(self.where):
+            self._connection.execute(SQL("set search_path to {}, pg_temp").format(Identifier(self.schema)))
+        for name, value in SETTINGS.items():
+            (got,), *_ = self.run("data", "select current_setting(?)", [name])
+            if got != value:
+                raise InputError(f"{self.where}: expected {name} = {value}, got {got}: a stream could not rely on it")
+
+    def _lock(self) -> None:
+        """A lock that ends with the session; the server may need a moment to see that a process has ended."""
+        number = int.from_bytes(hashlib.sha256(f"retroact {self.schema}".encode()).digest()[:8], "big", signed=True)
+        until = time.monotonic() + 1
+        while self.run("data", "select pg_try_advisory_lock(?)", [number]) != [(True,)]:
+            if time.monotonic() > until:
+                raise InputError(f"{self.where}: another process has this stream open")
+            time.sleep(0.05)
+
+    def _tables(self, create: bool) -> None:
+        from psycopg.sql import SQL, Identifier
+
+        (fresh,), *_ = self.run("data", "select to_regclass('block') is null")
+        if fresh and not create:
+            raise InputError(f"{self.where}: expected the schema of a stream, got none")
+        owned = "select relowner::regrole::text from pg_class where oid = to_regclass('block')"
+        for (owner,) in self.run("data", f"{owned} and not pg_has_role(relowner, 'usage')"):
+            raise InputError(f"{self.where}: expected tables of this role's own, got {owner}'s: only it can purge them")
+        with self.transaction("data"):
+            if not self.run("data", "select 1 from pg_namespace where nspname = ?", [self.schema]):
+                self._connection.execute(SQL("create schema {}").format(Identifier(self.schema)))
+            for table in (*TABLES["data"], *TABLES["journal"]):
+                statement = table.format(bytes="bytea", clustered="").replace(" integer ", " bigint ")
+                self.run("data", statement.replace(" text ", ' text collate "C" '))
+            for table, columns in COLUMNS.items() if fresh else ():
+                changes = [f"alter column {PLAIN[table]} set storage external"]
+                changes += [f"alter column {column} set statistics 0" for column in columns]
+                self.run("data", f"alter table {table} {', '.join(changes)}")
+
+    # What was deleted -------------------------------------------------------------------------------------------------
+
+    def _vacuum(self, options: str) -> bool:
+        """Whether it passed; not while another session holds the tables."""
+        from psycopg.errors import LockNotAvailable
+
+        patience = "select set_config('lock_timeout', ?, false)"
+        self.run("data", patience, [f"{round(self.patience * 1000)}ms"])
+        # what was deleted is counted now, and not after the pass
+        self.run("data", "select pg_stat_force_next_flush()")
+        with _told(self.where):
+            try:
+                for table in COLUMNS:
+                    self._connection.execute(f"vacuum ({options}) {table}")
+            except LockNotAvailable:
+                return False
+            finally:
+                if not self._connection.closed:
+                    self.run("data", patience, ["0"])
+        return True
+
+    def _dead(self) -> dict[str, int]:
+        counted = f"select name, pg_stat_get_dead_tuples(oid::oid) from ({RELATIONS}) as relation(oid, name)"
+        return {name: count for name, count in self.run("data", counted) if not name.startswith("index")}
+
+    def _pages(self, oid: int) -> Iterator[bytes]:
+        """The pages of a table or index as they are on disk."""
+        (path, size, most), *_ = self.run(
+            "data",
+            "select pg_relation_filepath(?::oid::regclass), current_setting('block_size')::int, "
+            "(select setting::bigint from pg_settings where name = 'segment_size')",
+            [oid],
+        )
+        part, step = 0, 512
+        while True:
+            name = f"{path}.{part}" if part else path
+            for first in range(0, most, step):
+                (content,), *_ = self.run(
+                    "data", "select pg_read_binary_file(?, ?, ?, true)", [name, first * size, step * size]
+                )
+                yield from (content[at : at + size] for at in range(0, len(content or b""), size))
+                if not content:
+                    if not first:
+                        return
+                    break
+            part += 1
+
+    def _where_allowed(self, statement: str, otherwise: str) -> bool:
+        from psycopg.errors import InsufficientPrivilege
+
+        with _told(self.where):
+            try:
+                self._connection.execute(statement)
+            except InsufficientPrivilege:
+                self._barred[statement] = f"not done, as this role may not: {otherwise}"
+                return False
+        self._barred.pop(statement, None)
+        return True
+
+    def _look(self) -> None:
+        """What no purge can reach, as this server is set up."""
+        names = ("max_wal_size", "wal_keep_size", "archive_mode", "log_statement", "log_min_duration_statement")
+        (size, kept, archive, statements, slow), *_ = self.run(
+            "data", f"select {', '.join(f'current_setting({name!r})' for name in names)}"
+        )
+        (replicas, slots), *_ = self.run(
+            "data", "select (select count(*) from pg_stat_replication), (select count(*) from pg_replication_slots)"
+        )
+        beyond = [
+            "the write-ahead log (pg_wal): segments written before the purge, until the server has overwritten or "
+            f"removed them (max_wal_size {size}, wal_keep_size {kept})",
+            "base backups, files of pg_dump and archives of the write-ahead log made before the purge",
+        ]
+        if archive != "off":
+            beyond.append(f"this server archives its write-ahead log (archive_mode {archive})")
+        if replicas or slots:
+            beyond.append(f"replicas: {replicas} connected now, {slots} replication slots")
+        if statements in ("all", "mod") or slow != "-1":
+            beyond.append(
+                f"the log of the server, which may hold what was received (log_statement {statements}, "
+                f"log_min_duration_statement {slow})"
+            )
+        beyond += [
+            "blocks of the file system that held earlier versions of these files (an encrypted volume covers them)",
+            "the source that the records came from, and where releases went",
+            "memory of running processes, that of the server among them",
+            *self._barred.values(),
+        ]
+        self.beyond = tuple(beyond)
+
+
+class _Address(NamedTuple):
+    where: str
+    schema: str
+    parameters: dict[str, Any]
+
+
+def _read(url: str) -> _Address:
+    """What to connect to. No part of a URL that is not understood is shown: it may be a password.
+
+    >>> _read("postgresql://ann:secret@db.example/shop#orders").where
+    'postgresql://ann@db.example/shop#orders'
+    """
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    wrong = InputError("expected postgresql://user:password@host/database#schema, with %40 for @ and %2F for / in them")
+    base, _, schema = url.rpartition("#") if "#" in url else (url, "", "")
+    scheme, _, rest = base.partition("://")
+    names, at, others = rest.partition("@")
+    if scheme not in ("postgresql", "postgres") or "@" in others or (at and "/" in names):
+        raise wrong
+    try:
+        parameters = conninfo_to_dict(base)
+    except ProgrammingError:
+        raise wrong from None
+    user, host, port, name = (str(parameters.get(part) or "") for part in ("user", "host", "port", "dbname"))
+    if not re.fullmatch(r"[0-9,]*", port):
+        raise wrong
+    schema = schema or "retroact"
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,63}", schema):
+        raise InputError("expected the name of a schema behind #: at most 63 letters, digits and underscores")
+    place = f"{user}@" * bool(user) + ("" if host.startswith("/") else host) + f":{port}" * bool(port)
+    socket = f"?host={host}" if host.startswith("/") else ""
+    return _Address(f"postgresql://{place}/{name}{socket}#{schema}", schema, dict(parameters))
+
+
+def _unaccounted(page: bytes) -> int:
+    """How many bytes of a page are not zero although they belong to no row: the gap, and what is between rows."""
+    lower, upper, special = struct.unpack_from("<HHH", page, 12)
+    if not lower:
+        return len(page) - page.count(0)
+    # a new index page moves its pointers by one place, and leaves the last of them behind
+    moved = 4 if page[lower : lower + 4] == page[lower - 4 : lower] else 0
+    found = upper - lower - moved - page.count(0, lower + moved, upper)
+    if upper == special:
+        return int(found)
+    rows = []
+    for (item,) in struct.iter_unpack("<I", page[24:lower]):
+        if item >> 15 & 3 == 1:
+            start = item & 0x7FFF
+            rows.append((start, start + (item >> 17)))
+    at = upper
+    for start, end in [*sorted(rows), (special, special)]:
+        found += max(0, start - at - page.count(0, at, start))
+        at = end
+    return int(found)
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    """The database's own message, without the values that it may give as details."""
+    import psycopg
+
+    try:
+        yield
+    except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+        raise VerificationError(f"{where}: {error.diag.message_primary}") from None
+    except psycopg.Error as error:
+        message = error.diag.message_primary or " ".join(str(error).split())
+        lost = isinstance(error, psycopg.OperationalError) and "connection" in message
+        raise InputError(f"{where}: {message}{'; open the stream again' * lost}") from None

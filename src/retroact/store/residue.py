@@ -1,0 +1,396 @@
+"""Bytes of an SQLite database file that no live content accounts for.
+
+`residue` parses the file itself: every b-tree page, cell, free block, overflow chain and freelist page. What none of
+them covers must be zero, and is reported when it is not.
+
+What was found by experiment with ``secure_delete=ON`` (SQLite 3.40, hundreds of random histories):
+
+- Some bytes stay behind by design. They cannot hold a value, and only they are passed over, unless ``strict``:
+  *stale cell pointers* directly behind the pointer array, each an offset in the page above its own place; *stale
+  headers of free blocks* in the gap, four bytes each (offset of the next block or 0, size), whose block fits in the
+  page, ends before the next one and reaches the next stale header or the cells; and *stale page numbers* (2 to the
+  last page) directly behind the entries of a freelist trunk, or behind the payload in an overflow page that was a
+  trunk before, with only zeros behind them. A place that holds anything else is reported whole. In pages above 8192
+  bytes an offset may look like printable text, so there no offset is passed over. The limit of this: a few deleted
+  bytes, or a deleted run of small integers, that have just this shape are taken for offsets or page numbers.
+- Some bytes stay behind that do hold content, and they are reported. When SQLite balances a tree it copies cells, and
+  may leave the old copies in the gap of a page ("gap"): values deleted later can still be read there. A rowid table
+  keeps the rowids of deleted rows as dividers in its inner pages ("stale key"); WITHOUT ROWID tables do not. A
+  transaction that outgrew the page cache and was rolled back (rollback journal) leaves its data in free pages.
+
+So ``secure_delete`` alone is no proof of erasure. VACUUM (with ``secure_delete=ON``) and a checkpoint remove whatever
+was deleted before; what may then still be reported in a gap are second copies of rows that are alive. Payload that
+SQLite counts to a live row is live; records are not taken apart.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from ..errors import InputError
+
+MAGIC = b"SQLite format 3\0"
+DEPTH = 20  # SQLite's own limit
+LOCK_BYTE = 1 << 30  # the page at this offset is never used
+DISTINCT = 8192  # up to this page size the first byte of an offset is no printable character
+INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
+_two, _four = struct.Struct(">H"), struct.Struct(">I")
+
+
+@dataclass(frozen=True, slots=True)
+class Residue:
+    """A region of a page (from 1) that no live content covers, and how many of its bytes are not zero."""
+
+    page: int
+    offset: int
+    length: int
+    nonzero: int
+    kind: str
+
+
+def stale_wal(path: Path) -> int:
+    """How many bytes the write-ahead log beside a database holds; 0 if there is none.
+
+    >>> stale_wal(Path("no-such.sqlite"))
+    0
+    """
+    return _size(Path(f"{path}-wal"))
+
+
+def residue(path: Path, *, strict: bool = False, trees: bool = False) -> list[Residue]:
+    """The regions of a database file that hold more than zeros although nothing alive is there, in file order.
+
+    With ``trees`` only the pages of b-trees are looked at, which is quick where most of the file is long blobs.
+
+    Nobody may write to the file meanwhile, and its log must be empty (``PRAGMA wal_checkpoint(TRUNCATE)``).
+
+    >>> import sqlite3, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "store.sqlite"
+    ...     connection = sqlite3.connect(path, isolation_level=None)
+    ...     for statement in [
+    ...         "pragma secure_delete=off", "create table note(t text primary key) without rowid",
+    ...         "insert into note values('a secret')", "delete from note",
+    ...     ]:
+    ...         _ = connection.execute(statement)
+    ...     connection.close()
+    ...     [(found.page, found.kind) for found in residue(path)]
+    [(2, 'gap')]
+    """
+    for suffix, what in (("-wal", "write-ahead log"), ("-journal", "rollback journal")):
+        if size := _size(Path(f"{path}{suffix}")):
+            raise InputError(f"expected an empty {what}, found one of {size} bytes", place=f"{path}{suffix}")
+    try:
+        with path.open("rb") as file:
+            if (size := os.fstat(file.fileno()).st_size) < 512:
+                raise InputError(f"expected an SQLite 3 database, found a file of {size} bytes", place=str(path))
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                return _Scan(data, str(path), strict, trees).run()
+    except OSError as error:
+        raise InputError(f"expected a database file that can be read: {error.strerror}", place=str(path)) from None
+
+
+WIPED = ("gap", "free block", "fragment", "free page", "overflow tail")
+
+
+def wipe(path: Path) -> None:
+    """Write zeros over what nothing alive accounts for in the pages of b-trees, offsets included.
+
+    Nobody may have the database open meanwhile. A crash in between does no harm: nothing alive is touched.
+    """
+    found = [region for region in residue(path, strict=True, trees=True) if region.kind in WIPED]
+    if not found:
+        return
+    with path.open("r+b") as file:
+        file.seek(16)
+        size = _two.unpack(file.read(2))[0]
+        for region in found:
+            file.seek((region.page - 1) * (65536 if size == 1 else size) + region.offset)
+            file.write(bytes(region.length))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+class _Cell(NamedTuple):
+    start: int
+    end: int  # behind its last byte
+    child: int  # page to the left, or 0
+    key: int  # rowid, in table trees
+    key_at: int
+    payload: int  # bytes of payload altogether, ...
+    local: tuple[int, int]  # ... the place of those in the page ...
+    overflow: int  # ... and the page where the rest begins, or 0
+
+
+class _Scan:
+    def __init__(self, data: mmap.mmap, name: str, strict: bool, trees: bool) -> None:
+        self.data, self.name, self.trees = data, name, trees
+        if data[:16] != MAGIC:
+            self.bad(f"an SQLite 3 database begins with {MAGIC!r}", repr(data[:16]))
+        size = _two.unpack_from(data, 16)[0]
+        self.size = size = 65536 if size == 1 else size
+        if size < 512 or size & (size - 1):
+            self.bad("a page size that is a power of two from 512 to 65536", str(size))
+        self.usable = size - data[20]
+        if self.usable < 480:
+            self.bad("at least 480 usable bytes in a page", f"{self.usable}")
+        if data[21:24] != b"\x40\x20\x20":
+            self.bad("the payload fractions 64, 32, 32", str([*data[21:24]]))
+        if data[52:56] != bytes(4):
+            self.bad("a database without auto_vacuum", "one with it")
+        counter, recorded = data[24:28], _four.unpack_from(data, 28)[0]
+        self.pages = recorded if recorded and counter == data[92:96] else len(data) // size
+        if self.pages < 1 or len(data) < self.pages * size:
+            self.bad(f"{max(self.pages, 1)} pages of {size} bytes", f"a file of {len(data)} bytes")
+        self.strict = strict
+        self.least = (self.usable - 12) * 32 // 255 - 23
+        self.most_in_index = (self.usable - 12) * 64 // 255 - 23
+        self.seen = bytearray(self.pages + 1)
+        self.found: list[Residue] = []
+        self.schema: list[bytes] | None = []
+
+    def bad(self, expected: str, found: str, page: int | None = None) -> NoReturn:
+        place = self.name if page is None else f"{self.name}, page {page}"
+        raise InputError(f"expected {expected}, found {found}", place=place)
+
+    def run(self) -> list[Residue]:
+        self.bytes_between(1, 72, 92, "header")
+        self.tree(1, 0)
+        rows, self.schema = self.schema or [], None
+        for row in rows:
+            if root := self.root(row):
+                self.tree(root, 0)
+        if self.trees:
+            return self.found
+        self.freelist()
+        lock = LOCK_BYTE // self.size + 1
+        at = 0
+        while (at := self.seen.find(0, at + 1)) > 0:
+            count = self.nonzero((at - 1) * self.size, at * self.size)
+            if count or at != lock:
+                self.found.append(Residue(at, 0, self.size, count, "unreferenced page"))
+        if self.usable < self.size:
+            for page in range(1, self.pages + 1):
+                if self.seen[page]:
+                    self.bytes_between(page, self.usable, self.size, "reserved")
+        self.bytes_between(self.pages + 1, 0, len(self.data) - self.pages * self.size, "behind the last page")
+        return sorted(self.found, key=lambda found: (found.page, found.offset))
+
+    def take(self, page: int, what: str, source: int) -> int:
+        """Mark a page as accounted for; where its bytes begin in the file."""
+        if not 1 <= page <= self.pages:
+            self.bad(f"{what} among {self.pages} pages", f"page {page}", source)
+        if self.seen[page]:
+            self.bad(f"{what} that nothing else uses", f"page {page}", source)
+        self.seen[page] = 1
+        return (page - 1) * self.size
+
+    def nonzero(self, start: int, end: int) -> int:
+        return int(np.count_nonzero(np.frombuffer(self.data, np.uint8, end - start, start))) if end > start else 0
+
+    def bytes_between(self, page: int, start: int, end: int, kind: str) -> None:
+        base = (page - 1) * self.size
+        if count := self.nonzero(base + start, base + end):
+            self.found.append(Residue(page, start, end - start, count, kind))
+
+    def behind(self, page: int, start: int, kind: str) -> None:
+        """What lies behind the live part of a trunk, or of an overflow page that may have been a trunk before."""
+        base = (page - 1) * self.size
+        rest = self.data[base + start : base + self.usable].rstrip(b"\0")
+        if not rest:
+            return
+        cut = start % 4  # so many bytes of the first number are overwritten
+        numbers = np.frombuffer(bytes(cut) + rest + bytes(-(cut + len(rest)) % 4), ">u4")
+        whole = numbers[1:] if cut else numbers
+        if self.strict or numbers.max() > self.pages or (whole < 2).any():
+            self.bytes_between(page, start, self.usable, kind)
+
+    def freelist(self) -> None:
+        trunk, source, total = _four.unpack_from(self.data, 32)[0], 1, 0
+        while trunk:
+            at = self.take(trunk, "a freelist trunk", source)
+            following, count = struct.unpack_from(">II", self.data, at)
+            if count > self.usable // 4 - 2:
+                self.bad(f"at most {self.usable // 4 - 2} entries in a freelist trunk", f"{count}", trunk)
+            for leaf in struct.unpack_from(f">{count}I", self.data, at + 8):
+                self.take(leaf, "a free page", trunk)
+                self.bytes_between(leaf, 0, self.usable, "free page")
+            self.behind(trunk, 8 + 4 * count, "free page")
+            total += 1 + count
+            trunk, source = following, trunk
+        if total != (recorded := _four.unpack_from(self.data, 36)[0]):
+            self.bad(f"{recorded} free pages, as the header says", f"{total}")
+
+    def chain(self, first: int, left: int, source: int) -> list[tuple[int, int]]:
+        """Follow the overflow pages of a payload; where its pieces lie in the file."""
+        pieces, page, room = [], first, self.usable - 4
+        while left:
+            at = self.take(page, "an overflow page", source)
+            piece = min(left, room)
+            pieces.append((at + 4, at + 4 + piece))
+            left -= piece
+            source, page = page, _four.unpack_from(self.data, at)[0]
+        if page:
+            self.bad("the end of an overflow chain", f"a pointer to page {page}", source)
+        self.behind(source, 4 + piece, "overflow tail")
+        return pieces
+
+    def tree(self, page: int, source: int, depth: int = 0) -> int | None:
+        """Account for a b-tree; the last rowid in it, if it is a table and not empty."""
+        if depth > DEPTH:
+            self.bad(f"a tree of at most {DEPTH} levels", "a deeper one", source)
+        at = self.take(page, "a page of a b-tree", source)
+        content = self.data[at : at + self.size]
+        head = 100 if page == 1 else 0
+        kind, block, count, start, fragments = struct.unpack_from(">BHHHB", content, head)
+        if kind not in (INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF):
+            self.bad("a b-tree page of type 2, 5, 10 or 13", f"type {kind}", page)
+        start = start or 65536
+        inner = kind in (INDEX_INNER, TABLE_INNER)
+        array = head + (12 if inner else 8)
+        top = array + 2 * count
+        if not top <= start <= self.usable:
+            self.bad(f"cells that begin between {top} and {self.usable}", f"{start}", page)
+        try:
+            cells = [self.cell(content, kind, pointer) for pointer in struct.unpack_from(f">{count}H", content, array)]
+            blocks = self.blocks(content, block, page)
+        except (IndexError, struct.error):
+            self.bad("cells and free blocks inside the page", "one that runs over its end", page)
+        self.gap(page, content, top, start)
+        self.uncovered(page, content, start, cells, blocks, fragments)
+        for cell in cells:
+            left = cell.payload - (cell.local[1] - cell.local[0])
+            if self.trees and self.schema is None:
+                continue
+            pieces = self.chain(cell.overflow, left, page) if left else []
+            if self.schema is not None and kind == TABLE_LEAF:
+                rest = b"".join(self.data[a:b] for a, b in pieces)
+                self.schema.append(content[slice(*cell.local)] + rest)
+        if not inner:
+            return cells[-1].key if cells else None
+        for cell in cells:
+            last = self.tree(cell.child, page, depth + 1)
+            if kind == TABLE_INNER and last != cell.key:
+                key = content[cell.key_at : cell.end]
+                self.found.append(Residue(page, cell.key_at, len(key), len(key) - key.count(0), "stale key"))
+        return self.tree(_four.unpack_from(content, head + 8)[0], page, depth + 1)
+
+    def cell(self, content: bytes, kind: int, start: int) -> _Cell:
+        at, child, key, key_at = start, 0, 0, 0
+        if kind in (INDEX_INNER, TABLE_INNER):
+            child = _four.unpack_from(content, at)[0]
+            at += 4
+        if kind == TABLE_INNER:
+            key, end = _varint(content, at)
+            return _Cell(start, end, child, key, at, 0, (end, end), 0)
+        payload, at = _varint(content, at)
+        if kind == TABLE_LEAF:
+            key_at = at
+            key, at = _varint(content, at)
+        most = self.usable - 35 if kind == TABLE_LEAF else self.most_in_index
+        if payload <= most:
+            return _Cell(start, at + payload, child, key, key_at, payload, (at, at + payload), 0)
+        local = self.least + (payload - self.least) % (self.usable - 4)
+        if local > most:
+            local = self.least
+        end = at + local
+        return _Cell(start, end + 4, child, key, key_at, payload, (at, end), _four.unpack_from(content, end)[0])
+
+    def blocks(self, content: bytes, block: int, page: int) -> list[tuple[int, int]]:
+        blocks, end = [], 0
+        while block:
+            following, size = struct.unpack_from(">HH", content, block)
+            if block < end or size < 4:
+                self.bad("free blocks of at least 4 bytes in rising order", f"one of {size} at {block}", page)
+            blocks.append((block, end := block + size))
+            block = following
+        return blocks
+
+    def uncovered(
+        self, page: int, content: bytes, start: int, cells: list[_Cell], blocks: list[tuple[int, int]], fragments: int
+    ) -> None:
+        """What lies between the cells: free blocks behind their headers, fragments, the padding of tiny cells."""
+        regions = [(cell.start, cell.end, max(cell.end, cell.start + 4), "fragment") for cell in cells]
+        regions += [(at, at + 4, end, "free block") for at, end in blocks]
+        regions.sort()
+        at, loose = start, 0
+        for first, filled, end, kind in [*regions, (self.usable, self.usable, self.usable, "")]:
+            if first < at:
+                self.bad(f"cells and free blocks from {start} on that do not overlap", f"one at {first}", page)
+            loose += first - at
+            for a, b, what in ((at, first, "fragment"), (filled, end, kind)):
+                if a < b <= self.usable and (nonzero := b - a - content.count(0, a, b)):
+                    self.found.append(Residue(page, a, b - a, nonzero, what))
+            at = end
+        if at > self.usable:
+            self.bad("cells and free blocks inside the page", "one that runs over its end", page)
+        if loose != fragments:
+            self.bad(f"{fragments} bytes in fragments, as the page says", f"{loose}", page)
+
+    def gap(self, page: int, content: bytes, start: int, end: int) -> None:
+        nonzero = end - start - content.count(0, start, end)
+        strict = self.strict or self.size > DISTINCT
+        if nonzero and (strict or not _only_offsets(content, start, end, self.usable)):
+            self.found.append(Residue(page, start, end - start, nonzero, "gap"))
+
+    def root(self, row: bytes) -> int:
+        """The root page in a row of sqlite_schema; 0 if it has none."""
+        try:
+            end, at = _varint(row, 0)
+            types = []
+            while at < end:
+                kind, at = _varint(row, at)
+                types.append(kind)
+            sizes = [(0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind] if kind < 10 else (kind - 12) // 2 for kind in types]
+            begin = end + sum(sizes[:3])
+            return types[3] - 8 if types[3] in (8, 9) else int.from_bytes(row[begin : begin + sizes[3]], "big")
+        except IndexError:
+            self.bad("a row of sqlite_schema of five columns", f"{len(row)} bytes that are none")
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """The number at a place, and the place behind it."""
+    value = content[at]
+    if value < 0x80:
+        return value, at + 1
+    value &= 0x7F
+    for place in range(at + 1, at + 8):
+        byte = content[place]
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, place + 1
+    return value << 8 | content[at + 8], at + 9
+
+
+def _only_offsets(content: bytes, start: int, end: int, usable: int) -> bool:
+    """Whether a gap holds nothing but stale cell pointers and stale headers of free blocks (see above)."""
+    at = start
+    while at + 2 <= end and at + 2 <= _two.unpack_from(content, at)[0] <= usable - 4:
+        at += 2
+    reach = end
+    while (first := end - len(content[at:end].lstrip(b"\0"))) < end:
+        for place in range(first, max(first - 4, at - 1), -1):
+            following, size = struct.unpack_from(">HH", content, place)
+            fits = size >= 4 and place + size <= usable and reach >= min(place, end)
+            ordered = following == 0 or place + size + 4 <= following <= usable - 4
+            alone = place + 4 == end or (place + 4 < end and content[place + 4] == 0)
+            if fits and ordered and alone:
+                at, reach = place + 4, place + size
+                break
+        else:
+            return False
+    return reach >= end

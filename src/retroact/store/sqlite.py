@@ -1,0 +1,158 @@
+"""A folder with two SQLite files: `data.sqlite`, the surviving data alone, and `journal.sqlite`."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, VerificationError
+from .blocks import Place
+from .residue import residue, wipe
+from .store import TABLES, Side, Store
+
+PAGE = 4096
+# Set and read back on every connection: each of them is of the connection, not of the file.
+PRAGMAS = {"synchronous": 2, "secure_delete": 1, "temp_store": 2, "trusted_schema": 0}
+
+
+class SQLiteStore(Store):
+    """
+    >>> import tempfile
+    >>> store = SQLiteStore(Path(tempfile.mkdtemp()) / "orders", create=True)
+    >>> store.sealed, store.committed
+    (0, 0)
+    """
+
+    reached = (
+        "data.sqlite: rows, free pages and layout",
+        "data.sqlite-wal",
+        "journal.sqlite: no values are kept there",
+    )
+    beyond = (
+        "blocks of the file system that held earlier versions of these files (an encrypted volume covers them)",
+        "backups and copies of the folder made before the purge",
+        "the source that the records came from, and where releases went",
+        "memory of running processes",
+    )
+
+    def __init__(self, folder: Path, *, create: bool = False) -> None:
+        self.where, self.folder = str(folder), folder
+        if not (folder / "data.sqlite").exists() and not create:
+            raise InputError(f"{folder}: expected the folder of a stream, got none")
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
+        self._lock = self._locked(folder / "lock")
+        self._sides: dict[Side, sqlite3.Connection] = {}
+        try:
+            self._sides = {"data": self._connect("data"), "journal": self._connect("journal")}
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def transaction(self, side: Side) -> Iterator[None]:
+        connection = self._sides[side]
+        with _told(self.where):
+            connection.execute("begin immediate")
+            try:
+                yield
+                connection.execute("commit")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("rollback")
+                raise
+
+    def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with _told(self.where):
+            return self._sides[side].execute(sql, parameters).fetchall()
+
+    def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        with _told(self.where):
+            self._sides[side].executemany(sql, rows)
+
+    def insert_blocks(self, blocks: Sequence[tuple[Place, bytes]]) -> None:
+        self.many("data", "insert into block values (?, ?, ?)", ((*place, records) for place, records in blocks))
+
+    def scrub(self) -> bool:
+        """Every page goes to the main file and the log is cut to nothing; a reader in another process can bar that."""
+        (busy, _, _), *_ = self.run("data", "pragma wal_checkpoint(truncate)")
+        if busy:
+            return False
+        # SQLite leaves copies of moved rows in its pages (`residue`); its cache must not bring them back
+        self._sides.pop("data").close()
+        try:
+            wipe(self.folder / "data.sqlite")
+        finally:
+            self._sides["data"] = self._connect("data")
+        return True
+
+    def purge(self) -> bool:
+        if not self.scrub():
+            return False
+        ((version,),) = self.run("data", "pragma schema_version")
+        self.run("data", "vacuum")
+        # which counts how often there was one; the schema is the same
+        self.run("data", f"pragma schema_version = {version}")
+        return self.scrub()
+
+    def residue(self) -> list[str]:
+        found = [] if self.scrub() else [f"{self.where}/data.sqlite-wal: another process is reading"]
+        path = self.folder / "data.sqlite"
+        for part in residue(path):
+            found.append(f"{path}: page {part.page}, {part.kind}: {part.nonzero} bytes that nothing accounts for")
+        for side in self._sides:
+            (result,), *_ = self.run(side, "pragma integrity_check")
+            if result != "ok":
+                found.append(f"{self.folder / side}.sqlite: {result}")
+        return found
+
+    def compacted(self, path: Path) -> None:
+        """A copy of the surviving data: the same bytes for the same key, round and surviving data."""
+        self.run("data", "vacuum into ?", [str(path)])
+
+    def close(self) -> None:
+        for connection in (*self._sides.values(), self._lock):
+            connection.close()
+
+    def _connect(self, side: Side) -> sqlite3.Connection:
+        path = self.folder / f"{side}.sqlite"
+        with _told(str(path)):
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            path.chmod(0o600)
+            connection.execute(f"pragma page_size = {PAGE}")
+            mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
+            if mode != "wal":
+                raise InputError(f"{path}: expected a write-ahead log (journal_mode wal), got {mode}")
+            for name, value in PRAGMAS.items():
+                connection.execute(f"pragma {name} = {value}")
+                got = connection.execute(f"pragma {name}").fetchone()[0]
+                if got != value:
+                    raise InputError(f"{path}: expected {name} = {value}, got {got}: this SQLite leaves traces")
+            for table in TABLES[side]:
+                connection.execute(table.format(bytes="blob", clustered="without rowid"))
+        return connection
+
+    def _locked(self, path: Path) -> sqlite3.Connection:
+        """A lock that ends with the process, however that ends."""
+        connection = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+        try:
+            connection.execute("begin exclusive")
+        except sqlite3.OperationalError:
+            connection.close()
+            raise InputError(f"{self.where}: another process has this stream open") from None
+        return connection
+
+
+@contextmanager
+def _told(where: str) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        if "malformed" in str(error) or "not a database" in str(error):
+            raise VerificationError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error}") from error

@@ -1,0 +1,250 @@
+"""A store: tables for data (surviving records, the inbox of the open round) and for the journal (releases, requests).
+
+The data tables hold surviving data and nothing else; the journal holds no value, id or subject, not even hashed without
+the key. Each method is one durable transaction. What differs between databases is in `sqlite` and `postgres`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from ..errors import VerificationError
+from .blocks import Edit, Place
+
+Side = Literal["data", "journal"]
+FORMAT = 1
+
+TABLES: dict[Side, tuple[str, ...]] = {
+    "data": (
+        "create table if not exists block(stamp bigint not null, mark bigint not null, records {bytes} not null, "
+        "primary key(stamp, mark)) {clustered}",
+        "create table if not exists inbox(number integer primary key, entry {bytes} not null) {clustered}",
+        "create table if not exists state(name text primary key, value text not null) {clustered}",
+    ),
+    "journal": (
+        "create table if not exists note(name text primary key, value text not null) {clustered}",
+        "create table if not exists release(round bigint not null, statistic text not null, line {bytes} not null, "
+        "exact {bytes} not null, primary key(round, statistic)) {clustered}",
+        "create table if not exists source(name text primary key, position text not null) {clustered}",
+        "create table if not exists request(name {bytes} primary key, content {bytes} not null, state text not null, "
+        "received text not null, round bigint, applied text, purged text) {clustered}",
+        "create table if not exists erased(subject {bytes} primary key) {clustered}",
+    ),
+}
+
+
+class Stored(NamedTuple):
+    """A release as it is kept: the line that was published, and all that noise decided, exactly."""
+
+    round: int
+    statistic: str
+    line: bytes
+    exact: bytes
+
+
+class Request(NamedTuple):
+    """An erasure that was asked for. Name and content are keyed hashes."""
+
+    name: bytes
+    content: bytes
+    state: str
+    received: str
+    round: int | None = None
+    applied: str | None = None
+    purged: str | None = None
+
+
+class Store(ABC):
+    """Where a stream lasts. One process has it open at a time."""
+
+    where: str
+    overwrites = True
+    """Whether a scrub also overwrites; where not, old bytes stay until a purge."""
+    reached: tuple[str, ...]
+    """What a purge goes through."""
+    beyond: tuple[str, ...]
+    """What no purge can reach."""
+
+    # What a database has to offer ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def transaction(self, side: Side) -> AbstractContextManager[None]:
+        """All or nothing, and on disk when it ends."""
+
+    @abstractmethod
+    def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """One statement, with ? for parameters, and all of its rows."""
+
+    @abstractmethod
+    def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> None: ...
+
+    @abstractmethod
+    def insert_blocks(self, blocks: Sequence[tuple[Place, bytes]]) -> None: ...
+
+    @abstractmethod
+    def scrub(self) -> bool:
+        """After deletions: leave no old version of the data behind. Whether that went through."""
+
+    @abstractmethod
+    def purge(self) -> bool:
+        """The same, and nothing in the layout tells of what was deleted."""
+
+    @abstractmethod
+    def residue(self) -> list[str]:
+        """What the files hold beside live content, in words."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    # Data ------------------------------------------------------------------------------------------------------------
+
+    def state(self, name: str) -> str | None:
+        rows = self.run("data", "select value from state where name = ?", [name])
+        return rows[0][0] if rows else None
+
+    @property
+    def sealed(self) -> int:
+        """The last round that the surviving data are of."""
+        return int(self.state("round") or 0)
+
+    def places(self) -> list[Place]:
+        return [(row[0], row[1]) for row in self.run("data", "select stamp, mark from block order by stamp, mark")]
+
+    def blocks(self) -> list[tuple[Place, bytes]]:
+        rows = self.run("data", "select stamp, mark, records from block order by stamp, mark")
+        return [((stamp, mark), bytes(records)) for stamp, mark, records in rows]
+
+    def read_blocks(self, places: Sequence[Place]) -> list[bytes]:
+        found = []
+        for place in places:
+            rows = self.run("data", "select records from block where stamp = ? and mark = ?", place)
+            if not rows:
+                raise VerificationError(f"{self.where}: expected a block at {place}, got none")
+            found.append(bytes(rows[0][0]))
+        return found
+
+    def inbox(self) -> list[bytes]:
+        return [bytes(row[0]) for row in self.run("data", "select entry from inbox order by number")]
+
+    def receive(self, number: int, entry: bytes) -> None:
+        with self.transaction("data"):
+            self.run("data", "insert into inbox values (?, ?)", [number, entry])
+
+    def empty_inbox(self) -> None:
+        with self.transaction("data"):
+            self.run("data", "delete from inbox")
+
+    def found(self, stream: str) -> None:
+        """Begin: whose data these are."""
+        with self.transaction("data"):
+            self.many("data", "insert into state values (?, ?)", [("format", str(FORMAT)), ("stream", stream)])
+
+    def seal(self, round: int, edit: Edit) -> None:
+        """The surviving data of a round in place of those of the round before, and an empty inbox."""
+        with self.transaction("data"):
+            self.many("data", "delete from block where stamp = ? and mark = ?", edit.gone)
+            self.insert_blocks(edit.new)
+            self.run("data", "delete from inbox")
+            self.run("data", "delete from state where name = ?", ["round"])
+            self.run("data", "insert into state values (?, ?)", ["round", str(round)])
+
+    # Journal ---------------------------------------------------------------------------------------------------------
+
+    def note(self, name: str) -> str | None:
+        rows = self.run("journal", "select value from note where name = ?", [name])
+        return rows[0][0] if rows else None
+
+    def write_notes(self, notes: Mapping[str, str]) -> None:
+        with self.transaction("journal"):
+            self._write_notes(notes)
+
+    def _write_notes(self, notes: Mapping[str, str]) -> None:
+        self.many("journal", "delete from note where name = ?", [(name,) for name in notes])
+        self.many("journal", "insert into note values (?, ?)", list(notes.items()))
+
+    @property
+    def committed(self) -> int:
+        return int(self.note("committed") or 0)
+
+    def sources(self) -> dict[str, tuple[int, ...]]:
+        rows = self.run("journal", "select name, position from source")
+        return {name: tuple(msgspec.json.decode(position)) for name, position in rows}
+
+    def prepare(
+        self,
+        sources: Mapping[str, Sequence[int]],
+        requests: Sequence[Request] = (),
+        erased: Iterable[bytes] = (),
+        notes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Before a seal: what the inbox knew of sources and requests, which it will have forgotten then."""
+        with self.transaction("journal"):
+            self._write_notes(notes or {})
+            self.many("journal", "delete from source where name = ?", [(name,) for name in sources])
+            rows = [(name, msgspec.json.encode(list(position)).decode()) for name, position in sources.items()]
+            self.many("journal", "insert into source values (?, ?)", rows)
+            self.many("journal", "insert into request values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing", requests)
+            hashes = [(subject,) for subject in erased]
+            self.many("journal", "insert into erased values (?) on conflict do nothing", hashes)
+
+    def commit(self, round: int, releases: Sequence[Stored], now: str) -> None:
+        """The releases of a round, for ever. A round that is there already must be the same, byte for byte."""
+        with self.transaction("journal"):
+            for release in releases:
+                there = self.run(
+                    "journal",
+                    "select line, exact from release where round = ? and statistic = ?",
+                    [release.round, release.statistic],
+                )
+                if not there:
+                    self.run("journal", "insert into release values (?, ?, ?, ?)", release)
+                elif (bytes(there[0][0]), bytes(there[0][1])) != (release.line, release.exact):
+                    raise VerificationError(
+                        f"{self.where}: round {round} of {release.statistic} was released on other data; it is not "
+                        "released again"
+                    )
+            self._write_notes({"committed": str(max(round, self.committed))})
+            self.run(
+                "journal",
+                "update request set state = ?, round = ?, applied = ? where state = ?",
+                ["applied", round, now, "received"],
+            )
+
+    def purged(self, now: str) -> None:
+        with self.transaction("journal"):
+            self.run("journal", "update request set state = ?, purged = ? where state = ?", ["purged", now, "applied"])
+
+    @property
+    def unpurged(self) -> bool:
+        """Whether an erasure was applied and not purged."""
+        return bool(self.run("journal", "select 1 from request where state = ? limit 1", ["applied"]))
+
+    def releases(self, first: int = 1, last: int | None = None) -> list[Stored]:
+        until = (1 << 62) if last is None else last
+        rows = self.run(
+            "journal",
+            "select round, statistic, line, exact from release where round between ? and ? order by round, statistic",
+            [first, until],
+        )
+        return [Stored(round, statistic, bytes(line), bytes(exact)) for round, statistic, line, exact in rows]
+
+    def request(self, name: bytes) -> Request | None:
+        rows = self.run("journal", f"select {', '.join(Request._fields)} from request where name = ?", [name])
+        return _request(rows[0]) if rows else None
+
+    def requests(self) -> list[Request]:
+        rows = self.run("journal", f"select {', '.join(Request._fields)} from request order by received, name")
+        return [_request(row) for row in rows]
+
+    def erased(self) -> set[bytes]:
+        """The keyed hashes of the subjects whose later records are rejected."""
+        return {bytes(row[0]) for row in self.run("journal", "select subject from erased")}
+
+
+def _request(row: Sequence[Any]) -> Request:
+    return Request(bytes(row[0]), bytes(row[1]), *row[2:])

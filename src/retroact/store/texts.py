@@ -1,0 +1,120 @@
+"""Columns of text as bytes, which are moved, cut and joined without a Python object for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ABSENT = -1
+SHORT = 64
+"""A column whose texts have at most so many bytes lies in an array of that width, one with longer texts in a list."""
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """UTF-8 bytes, padded with zeros, and their lengths, which are -1 where there is no text.
+
+    >>> texts = Texts.of(["DE", None, "Zürich"])
+    >>> texts.lengths, texts.content()
+    (array([ 2, -1,  7], dtype=int32), b'DEZ\\xc3\\xbcrich')
+    >>> Texts.from_content(texts.lengths, texts.content()).strings()
+    ['DE', None, 'Zürich']
+    """
+
+    words: NDArray[Any]
+    """Of a fixed width, a multiple of 8, or of objects."""
+    lengths: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, texts: Sequence[str | None]) -> Texts:
+        absent = None in texts
+        present: Sequence[str] = [text or "" for text in texts] if absent else texts  # type: ignore[assignment]
+        whole = "".join(present)
+        encoded: Sequence[Any] = present if whole.isascii() else [text.encode() for text in present]
+        lengths = np.fromiter(map(len, encoded), dtype=np.int32, count=len(texts))
+        if absent:
+            lengths[[text is None for text in texts]] = ABSENT
+        longest = int(lengths.max(initial=0))
+        if longest <= SHORT:
+            return cls(np.array(encoded, dtype=_width(longest)), lengths)
+        return cls(_objects([text.encode() for text in present]), lengths)
+
+    @classmethod
+    def none(cls, count: int) -> Texts:
+        return cls(np.zeros(count, dtype="S8"), np.full(count, ABSENT, dtype=np.int32))
+
+    @classmethod
+    def from_content(cls, lengths: NDArray[np.int32], content: bytes) -> Texts:
+        sizes = np.maximum(lengths, 0)
+        if int(sizes.sum()) != len(content) or int(lengths.min(initial=0)) < ABSENT:
+            raise ValueError(f"expected {int(sizes.sum())} bytes of text, got {len(content)}")
+        longest = int(sizes.max(initial=0))
+        if longest > SHORT:
+            bounds = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+            return cls(_objects([content[begin:end] for begin, end in pairwise(bounds)]), lengths)
+        words = np.zeros(len(lengths), dtype=_width(longest))
+        matrix = words.view(np.uint8).reshape(len(lengths), words.dtype.itemsize)
+        matrix[_filled(sizes, matrix.shape[1])] = np.frombuffer(content, np.uint8)
+        return cls(words, lengths)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def take(self, where: Any) -> Texts:
+        return Texts(self.words[where], self.lengths[where])
+
+    def followed_by(self, other: Texts) -> Texts:
+        parts = [self.words, other.words]
+        if any(part.dtype == object for part in parts):
+            parts = [self._as_objects(), other._as_objects()]
+        return Texts(np.concatenate(parts), np.concatenate([self.lengths, other.lengths]))
+
+    def _as_objects(self) -> NDArray[Any]:
+        if self.words.dtype == object:
+            return self.words
+        width, data = self.words.dtype.itemsize, self.words.tobytes()
+        sizes = np.maximum(self.lengths, 0).tolist()
+        return _objects([data[place * width : place * width + size] for place, size in enumerate(sizes)])
+
+    def content(self) -> bytes:
+        """All texts, one after another."""
+        if self.words.dtype == object:
+            return b"".join(self.words.tolist())
+        matrix = self.words.view(np.uint8).reshape(len(self), self.words.dtype.itemsize)
+        return matrix[_filled(self.lengths, matrix.shape[1])].tobytes()
+
+    def strings(self) -> list[str | None]:
+        content, sizes = self.content(), np.maximum(self.lengths, 0)
+        bounds = np.concatenate([[0], np.cumsum(sizes)]).tolist()
+        texts: list[str | None]
+        if content.isascii():
+            data = content.decode()
+            texts = [data[begin:end] for begin, end in pairwise(bounds)]
+        else:
+            texts = [content[begin:end].decode() for begin, end in pairwise(bounds)]
+        for place in np.flatnonzero(self.lengths < 0).tolist():
+            texts[place] = None
+        return texts
+
+    def labels(self) -> list[tuple[int, bytes]]:
+        """Something that can be compared for each."""
+        return list(zip(self.lengths.tolist(), self.words.tolist(), strict=True))
+
+
+def _width(longest: int) -> str:
+    return f"S{max(8, -(-longest // 8) * 8)}"
+
+
+def _filled(lengths: NDArray[Any], width: int) -> NDArray[np.bool_]:
+    return np.arange(width, dtype=np.int32) < lengths[:, None]
+
+
+def _objects(texts: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array

@@ -1,0 +1,91 @@
+"""A specification as a store keeps it: as a file has it, to open it again, and in words, to compare it with another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError
+from ..statistics import GroupBy, Restated, Statistic
+from ..statistics.specification import OPTIONS, SEVERAL, TYPES
+from .specification import KEYS, Specification
+
+
+def written(spec: Specification) -> dict[str, Any] | None:
+    """What `Specification.from_dict` makes the same of; None where a statistic is not one that files know."""
+    if spec.source is not None and _same(spec, spec.source):
+        return _plain(spec.source)
+    statistics = {name: _table(statistic) for name, statistic in spec.given.items()}
+    for name, weight in spec.weights.items():
+        if weight != 1:
+            statistics[name]["weight"] = weight
+    limits = {key: getattr(spec, key) for key in KEYS if key not in ("schema", "statistics")}
+    limits = {key: value for key, value in limits.items() if value is not None}
+    data = {**limits, "schema": spec.schema.spec(), "statistics": statistics}
+    return _plain(data) if _same(spec, data) else None
+
+
+def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(data))
+    return plain
+
+
+def _same(spec: Specification, data: Mapping[str, Any]) -> bool:
+    """Whether the tables make the same specification after a journey through JSON."""
+    try:
+        other = Specification.from_dict(_plain(data))
+    except (InputError, TypeError, NotImplementedError):
+        return False
+    return other.whole_digest == spec.whole_digest and other.shares == spec.shares
+
+
+def described(spec: Specification) -> dict[str, Any]:
+    """Everything that may not change, by name; equal for equal specifications."""
+    budget = {key: getattr(spec, key) for key in KEYS if key not in ("schema", "statistics")}
+    parts = {key: value for key, value in budget.items() if value is not None}
+    parts |= {f"schema.{name}": field for name, field in spec.schema.spec().items()}
+    parts |= {"schema": list(spec.schema.fields)}
+    parts |= {f"statistics.{name}": statistic.spec() for name, statistic in spec.given.items()}
+    parts |= {f"weight of {name}": float(weight) for name, weight in spec.weights.items()}
+    parts["digest"] = spec.whole_digest.hex()
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts, order="deterministic", enc_hook=str))
+    return plain
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """What is not the same, in words, one line for each.
+
+    >>> list(differences({"epsilon": 1.0}, {"epsilon": 2.0, "window": 7}))
+    ['epsilon: 1.0 in the store, 2.0 given', 'window: nothing in the store, 7 given']
+    """
+    names = [name for name in dict.fromkeys([*old, *new]) if name != "digest"]
+    for name in names:
+        if old.get(name) != new.get(name):
+            yield f"{name}: {old.get(name, 'nothing')} in the store, {new.get(name, 'nothing')} given"
+
+
+def _table(statistic: Statistic) -> dict[str, Any]:
+    """A statistic as a file has it."""
+    if isinstance(statistic, GroupBy):
+        return _table(statistic.of) | _own(statistic, "by")
+    if isinstance(statistic, Restated):
+        return _table(statistic.of) | _own(statistic, "lags", "across")
+    parts = statistic.spec()
+    kind = parts.get("type")
+    if kind not in TYPES:
+        return dict(parts)
+    _, key, more = TYPES[kind]
+    place = next((name for name in ("field", "by", "columns") if name in parts), None)
+    table = {name: value for name, value in parts.items() if name in ("type", *more, *OPTIONS)}
+    if key is not None and place is not None:
+        fields = parts[place]
+        one = isinstance(fields, list) and len(fields) == 1 and kind in SEVERAL
+        table[key] = fields[0] if one else fields
+    return table
+
+
+def _own(statistic: Statistic, *names: str) -> dict[str, Any]:
+    arguments = statistic.arguments()
+    return {name: arguments[name] for name in names if name in arguments}

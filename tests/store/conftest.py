@@ -1,0 +1,56 @@
+import os
+import secrets
+import tempfile
+import warnings
+
+import psycopg
+import pytest
+
+from retroact.store.postgres import PostgresStore
+from retroact.store.sqlite import SQLiteStore
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A server of this test process alone: in a folder with a short name, as its socket lies there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pgserver
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LC_ALL", "C")
+        server = pgserver.get_server(tempfile.mkdtemp(prefix="pg"), cleanup_mode="delete")
+    yield server
+    server.cleanup()
+    assert not os.path.exists(server.pgdata)
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    """A schema that nobody has used."""
+    url, schema = postgres_server.get_uri(), f"t_{secrets.token_hex(8)}"
+    yield f"{url}#{schema}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        # a process that was killed may still hold it
+        connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'retroact'")
+        connection.execute(f"set client_min_messages = error; drop schema if exists {schema} cascade")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opened(request, tmp_path):
+    """Opens the same place again and again; what is open at the end is closed."""
+    stores = []
+    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+
+    def opened(*, create=False):
+        store = PostgresStore(url, create=create) if url else SQLiteStore(tmp_path / "orders", create=create)
+        stores.append(store)
+        return store
+
+    yield opened
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened):
+    return opened(create=True)
