@@ -107,7 +107,7 @@ CSV: dict[str, tuple[bytes, str]] = {
     "unknown column": (b"country,amount,x\nDE,1,2\n", "events.csv:1: expected the columns country, amount, got"),
     "no column": (b"country\nDE\n", "events.csv:1: expected the columns country, amount, got no 'amount'"),
     "same column twice": (b"country,amount,amount\n", "events.csv:1: expected different columns, got 'amount' twice"),
-    "empty op": (b"op,country,amount\n,DE,1\n", "events.csv:2: expected one of add, delete, erase, close, got ''"),
+    "empty op": (b"op,country,amount\n,DE,1\n", "events.csv:2: expected one of add, delete, erase, close (or insert, "),
     "round no number": (
         b"country,amount,round\nDE,1,one\n",
         "events.csv:2: expected a whole number, got 'one' - at round",
@@ -169,7 +169,7 @@ def test_files(program: Program, folder: Path) -> None:
         "blank.jsonl": "no events in blank.jsonl",
         "nowhere.jsonl": "nowhere.jsonl: no such file or directory",
         ".": ".: expected a file, got a directory",
-        "utf16.jsonl": "utf16.jsonl:1: expected JSON",
+        "utf16.jsonl": "utf16.jsonl:1: expected UTF-8 text, got UTF-16",
     }.items():
         found = refused(program("run", name, "--spec", "shop.toml", "--out", "out"), folder, before)
         assert found.startswith(message)

@@ -132,11 +132,18 @@ def test_notes(store, opened):
 def test_prepare_keeps_sources_requests_and_subjects(store, opened):
     request = Request(b"\x00name", b"content", "received", "2025-01-01T00:00:00Z")
     earlier = Request(b"other", b"", "received", "2024-01-01T00:00:00Z")
-    store.prepare({"orders.csv": (5, 1 << 50), "b": ()}, [request], [b"\x01", b"\x02"])
-    store.prepare({"orders.csv": (6,)}, [request, earlier], [b"\x02", b"\x03"], {"spent": "1"})
+    store.prepare(1, {"orders.csv": (5, 1 << 50), "b": ()}, [request], [b"\x01", b"\x02"])
+    # the round is not sealed: what was prepared for it does not count yet
+    assert store.sources() == {}
+    store.seal(1, Edit([], []))
+    assert store.sources() == {"orders.csv": (5, 1 << 50), "b": ()}
+    store.prepare(2, {"orders.csv": (6,)}, [request, earlier], [b"\x02", b"\x03"], {"spent": "1"})
+    assert store.sources() == {"orders.csv": (5, 1 << 50), "b": ()}
+    store.prepare(2, {"orders.csv": (7,)})
+    store.seal(2, Edit([], []))
     store.close()
     store = opened()
-    assert store.sources() == {"orders.csv": (6,), "b": ()}
+    assert store.sources() == {"orders.csv": (7,), "b": ()}
     assert store.requests() == [earlier, request]
     assert store.request(b"\x00name") == request
     assert store.erased() == {b"\x01", b"\x02", b"\x03"}
@@ -145,7 +152,7 @@ def test_prepare_keeps_sources_requests_and_subjects(store, opened):
 
 def test_a_request_goes_from_received_to_purged(store):
     request = Request(b"name", b"content", "received", "day 1")
-    store.prepare({}, [request])
+    store.prepare(4, {}, [request])
     assert not store.unpurged
     store.commit(4, [], "day 2")
     assert store.unpurged

@@ -26,6 +26,7 @@ app = typer.Typer(
 )
 
 _COLUMNS = "Columns of CSV files and plain records"
+_ROUNDS = "Rounds"
 _OUTPUT = "Output"
 _KEY = "Key"
 
@@ -47,7 +48,9 @@ def root(
 
 @app.command(short_help="Replay a file of events and publish every round.")
 def run(
-    events: Annotated[str, typer.Argument(metavar="EVENTS", help="JSON lines, CSV, or - for JSON lines on stdin.")],
+    events: Annotated[
+        str, typer.Argument(metavar="EVENTS", help="JSON lines, CSV, Parquet, Arrow, or - for JSON lines on stdin.")
+    ],
     spec: o.SpecOption = None,
     count: o.CountOption = False,
     sums: o.SumOption = None,
@@ -70,14 +73,63 @@ def run(
             "--subject", metavar="COLUMN", help="Whom a record belongs to (subject).", rich_help_panel=_COLUMNS
         ),
     ] = None,
+    stamp: Annotated[
+        str | None,
+        typer.Option("--stamp", metavar="COLUMN", help="The round it counts from (stamp).", rich_help_panel=_COLUMNS),
+    ] = None,
     round: Annotated[
         str | None,
         typer.Option(
             "--round", metavar="COLUMN", help="Its round, from 1 (round); '' for none.", rich_help_panel=_COLUMNS
         ),
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option("--time", metavar="COLUMN", help="When it happened, for a grid.", rich_help_panel=_COLUMNS),
+    ] = None,
+    position: Annotated[
+        str | None,
+        typer.Option(
+            "--position", metavar="COLUMN", help="Such as source.lsn: repeats are absorbed.", rich_help_panel=_COLUMNS
+        ),
+    ] = None,
+    contribution: Annotated[
+        int | None,
+        typer.Option(
+            "--contribution", min=1, metavar="C", help="The most records in one event.", rich_help_panel=_COLUMNS
+        ),
+    ] = None,
     rounds: Annotated[
-        int | None, typer.Option("--rounds", min=1, help="Publish exactly so many; rounds by number need it.")
+        int | None,
+        typer.Option(
+            "--rounds", min=1, help="Publish exactly so many; rounds by number need it.", rich_help_panel=_ROUNDS
+        ),
+    ] = None,
+    close_by: Annotated[
+        str, typer.Option("--close-by", help="lines, progress, grid or end.", rich_help_panel=_ROUNDS)
+    ] = "lines",
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="TIME", help="Where the grid begins.", rich_help_panel=_ROUNDS)
+    ] = None,
+    length: Annotated[
+        str | None, typer.Option("--length", help="Of a round on the grid: 1h, 1d, PT15M.", rich_help_panel=_ROUNDS)
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--end", metavar="TIME", help="Where the grid ends.", rich_help_panel=_ROUNDS)
+    ] = None,
+    late: Annotated[
+        str, typer.Option("--late", help="Records of closed rounds: stamp or refuse.", rich_help_panel=_ROUNDS)
+    ] = "stamp",
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on as the file grows, until interrupted.", rich_help_panel=_ROUNDS)
+    ] = False,
+    grace: Annotated[
+        str | None,
+        typer.Option("--grace", metavar="LENGTH", help="With --follow, how long rounds wait.", rich_help_panel=_ROUNDS),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", metavar="NAME", help="What positions are kept under.", rich_help_panel=_ROUNDS),
     ] = None,
     out: Annotated[
         Path | None,
@@ -98,9 +150,13 @@ def run(
 ) -> None:
     """Replay a file of additions, deletions and erasures, and publish every round.
 
-    Rounds end by lines {"op": "close"} or by a growing round number; with neither, the input is one round.
+    JSON lines are native events, plain records, insert/delete, Debezium, Materialize, Delta or Flink change events:
+    recognised from the first of them, and shown.
 
-    Without a file that describes the stream, options do, and plain records are read as additions.
+    Rounds end by lines {"op": "close"}, by a growing round number, by progress messages or by a grid of time; with none
+    of them, the input is one round.
+
+    Without a file that describes the stream, options do.
 
     The key comes from --key-file, from RETROACT_KEY (64 hexadecimal digits), or is made for this run alone.
 
@@ -109,17 +165,23 @@ def run(
     retroact run events.jsonl --spec retroact.toml --out releases.jsonl
 
     retroact run orders.csv --count --sum amount:0..500 --subject customer --round day --rounds 365 --epsilon 1
+
+    retroact run orders.csv --count --epsilon 1 --time created --start 2026-01-01 --length 1d --end 2027-01-01
     """
-    from retroact.cli.running import Run
+    from retroact.cli.running import Run, feed_options
     from retroact.cli.running import run as run_events
-    from retroact.feeds.events import Roles
 
     asked = o.Asked(
         spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,
         window, every,
     )  # fmt: skip
-    roles = Roles(id, subject, None, round)
-    run_events(asked, Run(events, roles, rounds, out, format, key_file, testing_key, quiet))
+    options = feed_options(
+        {"id": id, "subject": subject, "stamp": stamp, "round": round, "time": time, "position": position,
+         "close_by": close_by, "late": late, "source_name": source, "contribution": contribution, "rounds": rounds,
+         "follow": follow},
+        start, length, end, grace,
+    )  # fmt: skip
+    run_events(asked, options, Run(events, out, format, key_file, testing_key, quiet))
 
 
 @app.command(short_help="The errors to expect from an ε, or the ε for wanted errors.")

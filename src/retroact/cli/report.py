@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +12,20 @@ import msgspec
 
 from retroact.cli.console import console_for, message
 from retroact.cli.planning import plan_table
-from retroact.feeds.events import EVERY_RECORD, Block, Roles
+from retroact.feeds.envelopes import NATIVE
+from retroact.feeds.events import EVERY_RECORD, Block, Moment, Roles
 from retroact.feeds.files import Source
+from retroact.feeds.options import Options
+from retroact.feeds.rounds import Totals
 from retroact.schema.messages import show
-from retroact.stream import HorizonWarning, Plan, Specification
+from retroact.stream import HorizonWarning, Plan, Specification, Stream
 
 if TYPE_CHECKING:
     from retroact.feeds.csvfile import CsvFile
     from retroact.feeds.jsonlines import JsonLines
-    from retroact.feeds.replay import Replay
+    from retroact.feeds.playing import Feed
+    from retroact.feeds.tables import Recognised
+    from retroact.privacy import Guarantee
 
 PATIENCE = 1.0
 
@@ -37,32 +42,58 @@ class Report:
             style = "yellow" if text.startswith("warning:") else "dim" if text.startswith("note:") else None
             message(self.console, text, style)
 
-    def recognised(self, source: Source, reader: CsvFile | JsonLines, spec: Specification, first: Block) -> None:
+    def recognised(self, feed: Feed, spec: Specification, first: Block) -> None:
+        """What the feed is taken for, and its first event as it was understood."""
         if self.quiet:
             return
-        kind = source.format if reader.plain else "native JSON lines"
+        reader, options = feed.reader, feed.options
+        kind: str = "native JSON lines" if reader.label == NATIVE else feed.source.format
+        if reader.named and reader.label is not None:
+            kind += f", {reader.label}"
+        shown = reader.named or options.time or options.position
+        columns = _roles(reader.roles, options) if shown else None
+        self._taken_for(f"{feed.source.name}: {kind}", columns, () if reader.records.strict else reader.ignored, spec)
+        self._planned(spec, options.contribution)
+        self._example(reader, first)
+
+    def table(self, seen: Recognised, options: Options, spec: Specification) -> None:
+        """The same for a table."""
+        if self.quiet:
+            return
+        kind = seen.format if seen.operation is None else f"{seen.format}, operations in {show(seen.operation)}"
+        self._taken_for(f"{seen.name}: {kind}", _roles(seen.roles, options), seen.ignored, spec)
+        self._planned(spec, options.contribution)
+        if seen.example is not None:
+            self.line(f"example, row 1: {_brief(str(seen.example))}")
+
+    def _taken_for(self, source: str, columns: str | None, ignored: Sequence[str], spec: Specification) -> None:
         fields = [f"{name} {field!r}" for name, field in spec.schema.fields.items() if name != EVERY_RECORD]
-        self.line(f"{source.name}: {kind}; fields: {', '.join(fields) or 'none needed'}")
-        if reader.plain:
-            self.line(f"columns: {_roles(reader.roles)}")
-        if not reader.records.strict and reader.ignored:
-            self.line(f"note: ignored, as no statistic needs them: {', '.join(map(show, reader.ignored))}")
+        self.line(f"{source}; fields: {', '.join(fields) or 'none needed'}")
+        if columns is not None:
+            self.line(f"columns: {columns}")
+        if ignored:
+            self.line(f"note: ignored, as no statistic needs them: {', '.join(map(show, ignored))}")
+
+    def _planned(self, spec: Specification, contribution: int | None) -> None:
+        """The errors to expect, and the guarantee."""
         from retroact.stream import plan
 
         expected = plan(spec)
         self.console.print(plan_table(expected, brief=True))
         self.line(f"{_rounds(expected)}; {expected.guarantee.text}")
-        self._example(reader, first)
+        if contribution is not None:
+            self.line(_aggregated(expected.guarantee, contribution))
 
     def _example(self, reader: CsvFile | JsonLines, first: Block) -> None:
-        for line, event in zip(first.lines, first.events, strict=True):
+        for line, event in first.pairs():
             if event.record is not None:
                 record = reader.records.as_dict(event.record)
                 record.pop(EVERY_RECORD, None)
-                parts = {"record": record, "id": event.id, "subject": event.subject, "stamp": event.stamp}
+                stamp = event.stamp.time if isinstance(event.stamp, Moment) else event.stamp
+                parts = {"record": record, "id": event.id, "subject": event.subject, "stamp": stamp}
                 known = {"op": event.op, **{k: v for k, v in parts.items() if v is not None}, "round": event.round}
                 text = msgspec.json.encode({k: v for k, v in known.items() if v is not None}).decode()
-                self.line(f"example, line {line}: {text if len(text) <= 300 else text[:300] + '…'}")
+                self.line(f"example, line {line}: {_brief(text)}")
                 return
 
     @contextmanager
@@ -81,12 +112,27 @@ class Report:
             warnings.showwarning = show_line  # type: ignore[assignment]
             yield
 
-    def summary(self, replay: Replay) -> None:
-        stream, totals = replay.stream, replay.totals
-        if not replay.clocked:
-            self.line("note: no close lines and no round numbers: the whole input is one round")
-        if replay.open:
-            self.line("note: what came after the last close line is not published: its round is still open")
+    def summary(self, stream: Stream, feed: Feed) -> None:
+        replay = feed.replay
+        if replay is None:
+            return
+        if not replay.clocked and not feed.options.follow:
+            why = "" if feed.options.close_by == "end" else "no close lines and no round numbers: "
+            self.line(f"note: {why}the whole input is one round")
+        if replay.rounds.open:
+            self.line("note: what came after the last round was closed is not published: its round is still open")
+        self.totals(stream, replay.totals, feed.options.contribution)
+
+    def totals(self, stream: Stream, totals: Totals, contribution: int | None) -> None:
+        """What was done, in exact numbers."""
+        for what, count in totals.skipped.items():
+            self.line(f"note: {count:,} {what} skipped")
+        if totals.absorbed:
+            self.line(f"note: absorbed {totals.absorbed:,} events that came before (first: {totals.first_absorbed})")
+        if totals.late:
+            self.line(f"note: left out {totals.late:,} late additions (--late refuse; first: {totals.first_late})")
+        if contribution is not None:
+            self.line(_aggregated(stream.guarantee, contribution))
         done = [f"{totals.rounds:,} round{'s' * (totals.rounds != 1)}"]
         done.append(f"{totals.added:,} records added, {totals.removed:,} removed")
         if totals.ignored_deletions:
@@ -130,10 +176,24 @@ class Progress:
             self._bar.stop()
 
 
-def _roles(roles: Roles) -> str:
-    named = [f"{role} in {show(column)}" for role, column in roles.items()]
+def _brief(text: str) -> str:
+    return text if len(text) <= 300 else f"{text[:300]}…"
+
+
+def _roles(roles: Roles, options: Options) -> str:
+    others = [("time", options.time), ("position", options.position)]
+    named = [f"{role} in {show(column)}" for role, column in [*roles.items(), *others] if column]
     missing = [f"no {role}" for role in ("id", "subject") if role not in dict(roles.items())]
     return ", ".join(named + missing)
+
+
+def _aggregated(guarantee: Guarantee, contribution: int) -> str:
+    group = guarantee.for_operations(contribution)
+    delta = f", δ = {group.delta:.3g}" if group.delta else ""
+    return (
+        f"warning: aggregated input: one event is up to {contribution:,} operations, so for one event the guarantee is "
+        f"that of a group of {contribution:,}: ε = {group.epsilon:.4g}{delta}"
+    )
 
 
 def _rounds(plan: Plan) -> str:

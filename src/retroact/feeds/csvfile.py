@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from io import StringIO
@@ -11,12 +12,26 @@ from typing import Any
 
 import msgspec
 
-from retroact.errors import InputError
-from retroact.feeds.events import EVERY_RECORD, OPS, ROLES, Block, ColumnReader, Event, Op, Records, Roles, located
-from retroact.feeds.files import Source, not_utf8
+from retroact.errors import InputError, RetroactError
+from retroact.feeds.envelopes import PROGRESS
+from retroact.feeds.events import EVERY_RECORD, ROLES, Block, ColumnReader, Event, Moment, Records, Roles, located
+from retroact.feeds.files import LONGEST_LINE, Source, not_utf8
+from retroact.feeds.operations import (
+    OPERATION_COLUMNS,
+    WEIGHT_COLUMNS,
+    Kind,
+    copied,
+    deletion,
+    kind_of,
+    update,
+    weigh,
+)
+from retroact.feeds.options import Options
+from retroact.feeds.paths import position_of
 from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
 from retroact.schema.messages import mismatch, show
 
+Parse = Callable[[list[str]], Event | list[Event]]
 ROWS = 4096
 # A decimal of so many characters is the shortest text of its float, so nothing is lost on the way.
 _FLOAT_DIGITS = 15
@@ -26,111 +41,247 @@ _DECIMAL = frozenset("0123456789.-")
 class CsvFile:
     """Columns that no statistic needs are refused when the records are strict, and ignored otherwise."""
 
-    plain = True
+    named = True
 
-    def __init__(self, source: Source, schema: Schema, records: Records, *, roles: Roles) -> None:
+    def __init__(self, source: Source, schema: Schema, options: Options, *, strict: bool) -> None:
         self.source = source
-        self.records = records
-        self.roles = roles
+        self.schema = schema
+        self.options = options
+        self.records = Records(list(schema.fields), strict=strict, readers=cell_readers(schema))
+        self.roles = Roles(options.id, options.subject, options.stamp, options.round)
         self.ignored: tuple[str, ...] = ()
-        self._schema = schema
-        self._named = roles
+        self.skipped: Counter[str] = Counter()
+        self.label: str | None = None
+        """What says which rows are added and which deleted, once the header was read."""
+        self.begin_after = 0
+        """The rows that begin on lines up to this one were read before."""
+        self.closed_before = False
+        """Whether one of those ended a round."""
+        self._named = self.roles
+        self._line = 1
+        self._time_at: int | None = None
+        self._position_at: int | None = None
+        self._beside = False
 
     def __iter__(self) -> Iterator[Block]:
-        rows = csv.reader(self._lines(), strict=True)
-        block, line = Block(), 1
-        parse: Callable[[list[str]], Event] | None = None
+        self.skipped.clear()
+        block = Block()
+        parse: Parse | None = None
         try:
-            for row in rows:
-                if row and parse is None:
+            for line, row in self._rows():
+                if row is None:
+                    yield block
+                    block = Block()
+                elif parse is None:
                     parse = self._header(row)
-                elif row and parse is not None:
-                    block.events.append(parse(row))
-                    block.lines.append(line)
-                    if len(block.events) == ROWS:
+                elif line <= self.begin_after:
+                    self.closed_before = self.closed_before or "close" in row
+                else:
+                    event = parse(row)
+                    if self._beside or isinstance(event, list):
+                        self._several(block, line, row, event if isinstance(event, list) else [event])
+                    else:
+                        block.events.append(event)
+                        block.lines.append(line)
+                    if len(block.events) >= ROWS:
                         yield block
                         block = Block()
-                line = rows.line_num + 1
-        except _NotTextError:
-            yield block
-            raise
         except (csv.Error, InputError) as error:
+            # what comes before the error is good, and may have ended rounds
             yield block
-            wrong = error if isinstance(error, InputError) else InputError(f"expected CSV, got {error}")
-            raise located(wrong, self.source.at(line)) from None
+            raise self._located(error) from None
         if block.events:
             yield block
 
-    def _lines(self) -> Iterator[str]:
-        first = 1
-        for content in self.source.blocks():
+    def times(self) -> Iterator[tuple[list[int], list[Any]]]:
+        """The lines that have a time, many at once, with their times."""
+        place: int | None = None
+        lines: list[int] = []
+        times: list[Any] = []
+        try:
+            for line, row in self._rows():
+                if row is not None and place is None:
+                    self._header(row)
+                    place = row.index(self.options.time or "")
+                elif row is not None and place is not None and place < len(row) and row[place]:
+                    lines.append(line)
+                    times.append(_moment(row[place]))
+                    if len(lines) == ROWS:
+                        yield lines, times
+                        lines, times = [], []
+        except (csv.Error, InputError) as error:
+            raise self._located(error) from None
+        yield lines, times
+
+    def _located(self, error: Exception) -> RetroactError:
+        if isinstance(error, _PlacedError):
+            return error
+        wrong = error if isinstance(error, InputError) else InputError(f"expected CSV, got {error}")
+        return located(wrong, self.source.at(self._line))
+
+    def _rows(self) -> Iterator[tuple[int, list[str] | None]]:
+        """Rows with the line that each begins on; None after all that a followed source has so far."""
+        self._line = 1
+        if self.source.follow:
+            return self._followed()
+        return self._parsed(line for text in self._texts() for line in StringIO(text, newline=""))
+
+    def _followed(self) -> Iterator[tuple[int, list[str] | None]]:
+        pending = ""
+        for text in self._texts():
+            pending += text
+            start = self._line
             try:
-                text = content.decode()
+                rows = list(self._parsed(StringIO(pending, newline="")))
+            except csv.Error as error:
+                if "unexpected end" not in str(error) or len(pending) > LONGEST_LINE:
+                    raise
+                # inside a cell of several lines, whose end is to come
+                self._line = start
+            else:
+                end = self._line
+                for self._line, row in rows:
+                    yield self._line, row
+                self._line, pending = end, ""
+            yield self._line, None
+
+    def _parsed(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+        start = self._line
+        rows = csv.reader(lines, strict=True)
+        for row in rows:
+            if row:
+                yield self._line, row
+            self._line = start + rows.line_num
+
+    def _texts(self) -> Iterator[str]:
+        first = 1
+        for content in self._blocks():
+            try:
+                yield content.decode()
             except UnicodeDecodeError as error:
                 good = content.rfind(b"\n", 0, error.start) + 1
-                yield from StringIO(content[:good].decode(), newline="")
+                yield content[:good].decode()
                 line = first + content.count(b"\n", 0, error.start)
                 wrong = not_utf8(error)
-                raise _NotTextError(
+                raise _PlacedError(
                     f"{self.source.at(line)}: {wrong.message}", place=f"column {error.start - good + 1}"
                 ) from None
-            yield from StringIO(text, newline="")
             first += content.count(b"\n")
 
-    def _header(self, header: list[str]) -> Callable[[list[str]], Event]:
+    def _blocks(self) -> Iterator[bytes]:
+        try:
+            yield from self.source.blocks()
+        except InputError as error:
+            raise _PlacedError(error.message, place=error.place) from None
+
+    def _header(self, header: list[str]) -> Parse:
         for position, column in enumerate(header):
             if column in header[:position]:
                 raise InputError(f"expected different columns, got {show(column)} twice")
-        for role, column in self._named.items():
+        others = [("time", self.options.time), ("position", self.options.position)]
+        for role, column in [*self._named.items(), *((role, column) for role, column in others if column)]:
             if column not in header:
                 raise InputError(f"expected a column {show(column)} for the {role}, got {', '.join(header)}")
-        known = self._named.known(self._schema.fields).items()
+        known = self._named.known(self.schema.fields).items()
         self.roles = Roles(**{role: column for role, column in known if column in header})
+        taken = {*self.records.names, *(column for _, column in self.roles.items())}
+        marks = [name for name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS) if name in header and name not in taken]
+        if len(marks) > 1:
+            raise InputError(f"expected one column that says what is done with a row, got {' and '.join(marks)}")
+        mark = marks[0] if marks else None
+        self.label = (
+            None if mark is None else f"{'operations' if mark in OPERATION_COLUMNS else 'weights'} in {show(mark)}"
+        )
+        if mark not in (None, "op"):
+            # such files come with columns of their own
+            self.records = Records(self.records.names, strict=False, readers=cell_readers(self.schema))
         fields = self.records.columns_read
-        roles = [column for _, column in self.roles.items()]
-        self.ignored = tuple(name for name in header if name not in (*fields, *roles) and not self._is_op(name))
+        needed = {*taken, *marks, *(column for _, column in others)}
+        self.ignored = tuple(name for name in header if name not in needed)
         missing = [f"no {show(name)}" for name in fields if name not in header]
         unknown = [f"an unknown column {show(name)}" for name in self.ignored] if self.records.strict else []
         if missing or unknown:
             raise InputError(f"expected the columns {', '.join(fields)}, got {' and '.join(missing + unknown)}")
-        return self._parser(header)
+        return self._parser(header, mark)
 
-    def _is_op(self, column: str) -> bool:
-        return column == "op" and "op" not in self._schema.fields
+    def _several(self, block: Block, line: int, row: list[str], events: list[Event]) -> None:
+        """The events of one row, with its time and position."""
+        if self._position_at is not None and events:
+            cell = row[self._position_at]
+            # a round may end without a position
+            known = bool(cell) or events[0].op != "close"
+            block.positions += [position_of(cell, self.options.position or "") if known else None] * len(events)
+        if self._time_at is not None:
+            block.times += [_moment(row[self._time_at])] * len(events)
+        block.events += events
+        block.lines += [line] * len(events)
 
-    def _parser(self, header: list[str]) -> Callable[[list[str]], Event]:
+    def _parser(self, header: list[str], mark: str | None) -> Parse:
         width = len(header)
         places = [header.index(name) for name in self.records.columns_read]
         names = {role: header.index(column) for role, column in self.roles.items()}
-        op_at = next((position for position, column in enumerate(header) if self._is_op(column)), None)
         id_at, subject_at, stamp_at, round_at = (names.get(role) for role in ROLES)
         make = self.records.row
+        self._time_at = header.index(self.options.time) if self.options.time else None
+        self._position_at = header.index(self.options.position) if self.options.position else None
+        self._beside = self._time_at is not None or self._position_at is not None
 
-        def parse(row: list[str]) -> Event:
+        def parse(row: list[str], kind: Kind = "add") -> Event:
             if len(row) != width:
                 raise InputError(f"expected {width} cells, as in the header, got {len(row)}")
-            op: Op = "add" if op_at is None else _op(row[op_at])
             cells = [row[place] for place in places]
             return Event(
-                op,
-                make(*cells) if op == "add" or any(cells) else None,
+                "add" if kind == "update" else kind,
+                make(*cells) if kind == "add" or kind == "update" or any(cells) else None,
                 None if id_at is None else row[id_at] or None,
                 None if subject_at is None else row[subject_at] or None,
                 None if stamp_at is None else _whole(row[stamp_at], header[stamp_at]),
                 None if round_at is None else _whole(row[round_at], header[round_at]),
             )
 
-        return parse
+        if mark is None:
+            return parse
+        if mark in OPERATION_COLUMNS:
+            return self._worded(parse, header.index(mark), mark)
+        return self._weighted(parse, header.index(mark), mark, header.index(PROGRESS) if PROGRESS in header else None)
+
+    def _worded(self, parse: Callable[[list[str], Kind], Event], at: int, mark: str) -> Parse:
+        def parse_worded(row: list[str]) -> Event:
+            kind = kind_of(row[at], mark) if at < len(row) else "add"
+            event = parse(row, kind)
+            if kind == "delete":
+                return self._removed(event, row)
+            return update(event) if kind == "update" else event
+
+        return parse_worded
+
+    def _weighted(self, parse: Callable[[list[str], Kind], Event], at: int, mark: str, progress: int | None) -> Parse:
+        def parse_weighted(row: list[str]) -> Event | list[Event]:
+            event = parse(row, "add")
+            if progress is not None and row[progress] in ("t", "true", "True", "1"):
+                if self.options.close_by == "progress":
+                    return Event("close")
+                self.skipped["progress messages"] += 1
+                return []
+            weight = weigh(_number(row[at]), mark, self.options.contribution)
+            if weight == 0:
+                self.skipped["weights of 0"] += 1
+                return []
+            return copied(event if weight > 0 else self._removed(event, row), weight, mark)
+
+        return parse_weighted
+
+    def _removed(self, event: Event, row: list[str]) -> Event:
+        stamp: Any = event.stamp
+        if stamp is None and self._time_at is not None:
+            stamp = Moment(_moment(row[self._time_at]))
+        found = deletion(event.record, event.id, event.subject, stamp)
+        found.round = event.round
+        return found
 
 
-class _NotTextError(InputError):
+class _PlacedError(InputError):
     """Already names its line, which may lie behind the row at hand."""
-
-
-def _op(cell: str) -> Op:
-    if cell not in OPS:
-        raise mismatch(f"one of {', '.join(OPS)}", cell, "op")
-    return cell
 
 
 @lru_cache(maxsize=1024)
@@ -140,6 +291,21 @@ def _whole(cell: str, place: str) -> int | None:
     if not (cell.isascii() and cell.isdigit() and len(cell) < 20):
         raise mismatch("a whole number", cell, place)
     return int(cell)
+
+
+def _number(cell: str) -> int | str:
+    """A whole number as one; anything else as it is.
+
+    >>> _number("-3"), _number("+1"), _number("1.5")
+    (-3, 1, '1.5')
+    """
+    digits = cell[1:] if cell[:1] in ("-", "+") else cell
+    return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 30 else cell
+
+
+def _moment(cell: str) -> int | str | None:
+    """A time as a grid takes it: seconds, a text, or none."""
+    return _number(cell) if cell else None
 
 
 def cell_readers(schema: Schema) -> dict[str, ColumnReader]:

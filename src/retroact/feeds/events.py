@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -32,12 +33,29 @@ class Event(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     round: int | None = None
 
 
+@dataclass(frozen=True)
+class Moment:
+    """A stamp that is still a time: a grid makes a round of it."""
+
+    time: Any
+
+
 @dataclass
 class Block:
-    """Consecutive events, each with the number of its line."""
+    """Consecutive events, each with the number of its line and, where they are asked for, its time and position."""
 
     lines: list[int] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
+    times: list[Any] = field(default_factory=list)
+    positions: list[int | None] = field(default_factory=list)
+
+    def pairs(self) -> Iterator[tuple[int, Event]]:
+        """Lines with their events."""
+        return zip(self.lines, self.events, strict=True)
+
+    def where(self, kept: Sequence[bool]) -> Block:
+        """The events that are kept."""
+        return Block(*(list(compress(part, kept)) for part in (self.lines, self.events, self.times, self.positions)))
 
 
 @dataclass(frozen=True)
@@ -71,7 +89,7 @@ ROLES = ("id", "subject", "stamp", "round")
 class Records:
     """The type of the records: structs with an attribute for every field, which are read and taken apart quickly.
 
-    Fields beyond the declared ones are refused when ``strict``, and skipped otherwise.
+    Fields beyond the declared ones and those ``beside`` are refused when ``strict``, and skipped otherwise.
 
     >>> records = Records(["country", "amount"], strict=True)
     >>> row = msgspec.json.decode('{"country": "DE", "amount": 3}', type=records.row)
@@ -80,7 +98,12 @@ class Records:
     """
 
     def __init__(
-        self, names: Sequence[str], *, strict: bool, readers: Mapping[str, ColumnReader] | None = None
+        self,
+        names: Sequence[str],
+        *,
+        strict: bool,
+        readers: Mapping[str, ColumnReader] | None = None,
+        beside: Sequence[str] = (),
     ) -> None:
         self.names = tuple(names)
         self.strict = strict
@@ -96,10 +119,13 @@ class Records:
             for name, attribute in self.attributes.items()
             if name == EVERY_RECORD
         ]
-        self.row: Any = msgspec.defstruct("Row", [*required, *constant], forbid_unknown_fields=strict, gc=False)
-        self.event: Any = msgspec.defstruct(
-            "NativeEvent", [("record", self.row | None, None)], bases=(Event,), forbid_unknown_fields=True, gc=False
-        )
+        others = [
+            (f"beside{position}", Any, msgspec.field(name=name, default=None))
+            for position, name in enumerate(beside)
+            if strict and name not in self.attributes
+        ]
+        fields = [*required, *constant, *others]
+        self.row: Any = msgspec.defstruct("Row", fields, forbid_unknown_fields=strict, gc=False)
 
     @property
     def columns_read(self) -> tuple[str, ...]:

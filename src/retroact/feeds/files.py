@@ -1,14 +1,16 @@
-"""Files of events: opened with errors a person can act on, and read in blocks of whole lines."""
+"""Files of events: opened with errors a person can act on, read in blocks of whole lines, and followed as they grow."""
 
 from __future__ import annotations
 
 import codecs
 import os
+import select
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from io import BufferedIOBase, BufferedReader
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from io import BufferedIOBase, BufferedReader, UnsupportedOperation
 from pathlib import Path
 from typing import Literal, cast
 
@@ -18,7 +20,15 @@ from retroact.feeds.events import located
 Format = Literal["JSON lines", "CSV"]
 STDIN = "-"
 BLOCK = 1 << 19
+LONGEST_LINE = 16 << 20
+POLL = 0.2
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+_OTHER_ENCODINGS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
 
 
 @dataclass
@@ -31,6 +41,11 @@ class Source:
     size: int | None = None
     """In bytes, where it is known in advance."""
     bytes_read: int = 0
+    follow: bool = False
+    """Whether to wait for more at the end; an empty block then says that nothing came for a while."""
+    path: str | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    """Set by whoever wants a followed source to end."""
 
     def blocks(self) -> Iterator[bytes]:
         """Whole lines; as they come, when they come slowly.
@@ -39,18 +54,39 @@ class Source:
         >>> list(Source("", "JSON lines", io.BytesIO(b"1\\n2\\n3")).blocks())
         [b'1\\n2\\n', b'3']
         """
-        rest = b""
-        while piece := self.file.read1(BLOCK):
-            if self.bytes_read == 0:
+        rest, line = b"", 1
+        for piece in self._pieces():
+            if self.bytes_read == 0 and piece:
+                for mark, encoding in _OTHER_ENCODINGS.items():
+                    if piece.startswith(mark):
+                        raise InputError(f"{self.at(1)}: expected UTF-8 text, got {encoding}")
+                self.bytes_read = len(piece)
                 piece = piece.removeprefix(codecs.BOM_UTF8)
-            self.bytes_read += len(piece)
+            else:
+                self.bytes_read += len(piece)
             rest += piece
             cut = rest.rfind(b"\n") + 1
-            if cut:
-                yield rest[:cut]
-                rest = rest[cut:]
-        if rest:
+            if cut or not piece:
+                whole, rest = rest[:cut], rest[cut:]
+                yield whole
+                line += whole.count(b"\n")
+            if len(rest) > LONGEST_LINE:
+                raise InputError(
+                    f"{self.at(line)}: expected a line of at most {LONGEST_LINE >> 20} MB, got a longer one"
+                )
+        # what a followed source has of a line when it is told to end may be half a line
+        if rest and not self.stop.is_set():
             yield rest
+
+    def again(self) -> None:
+        """Back to the beginning."""
+        try:
+            self.file.seek(0)
+        except (OSError, UnsupportedOperation):
+            raise InputError(
+                f"{self.name}: a grid reads the times of a complete input first: expected a file, or --follow"
+            ) from None
+        self.bytes_read = 0
 
     def at(self, line: int) -> str:
         return f"{self.name}:{line}"
@@ -58,15 +94,79 @@ class Source:
     def nothing(self) -> InputError:
         return InputError(f"no events in {self.name}")
 
+    def _pieces(self) -> Iterator[bytes]:
+        if not self.follow:
+            while piece := self.file.read1(BLOCK):
+                yield piece
+            return
+        while not self.stop.is_set():
+            if self.path is None and not self._readable():
+                yield b""
+            elif piece := self.file.read1(BLOCK):
+                yield piece
+            elif self.path is None:
+                # the other end of the pipe is closed
+                return
+            else:
+                self._same_file(self.path)
+                yield b""
+                self._wait()
+
+    def _readable(self) -> bool:
+        """Whether a read from standard input would return at once, waiting a little for that."""
+        with suppress(KeyboardInterrupt, UnsupportedOperation):
+            if isinstance(self.file, BufferedReader):
+                # what a buffer holds cannot be waited for
+                self.file = cast(BufferedIOBase, _Unbuffered(self.file.fileno()))
+            return bool(select.select([self.file.fileno()], [], [], POLL)[0])
+        # no descriptor to wait for, or asked to end
+        return not isinstance(self.file, _Unbuffered)
+
+    def _wait(self) -> None:
+        try:
+            self.stop.wait(POLL)
+        except KeyboardInterrupt:
+            self.stop.set()
+
+    def _same_file(self, path: str) -> None:
+        try:
+            now, here = os.stat(path), os.fstat(self.file.fileno())
+        except FileNotFoundError:
+            raise InputError(
+                f"{self.name}: the followed file is gone; it was read up to byte {self.bytes_read:,}"
+            ) from None
+        if (now.st_dev, now.st_ino) != (here.st_dev, here.st_ino):
+            raise InputError(
+                f"{self.name}: the followed file was replaced by another; it was read up to byte {self.bytes_read:,}"
+            )
+        if now.st_size < self.bytes_read:
+            raise InputError(
+                f"{self.name}: the followed file was truncated to {now.st_size:,} bytes; {self.bytes_read:,} were read"
+            )
+
+
+class _Unbuffered:
+    """Standard input by its descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def read1(self, size: int) -> bytes:
+        return os.read(self._descriptor, size)
+
 
 @contextmanager
-def open_events(path: str) -> Iterator[Source]:
+def open_events(path: str, *, follow: bool = False) -> Iterator[Source]:
     if path == STDIN:
-        yield Source("stdin", "JSON lines", cast(BufferedIOBase, sys.stdin.buffer))
+        yield Source("stdin", "JSON lines", cast(BufferedIOBase, sys.stdin.buffer), follow=follow)
         return
     with _open(path) as file:
         start = file.peek(BLOCK).removeprefix(codecs.BOM_UTF8)
-        yield Source(path, format_of(path, start), file, os.fstat(file.fileno()).st_size or None)
+        size = os.fstat(file.fileno()).st_size or None
+        yield Source(path, format_of(path, start), file, None if follow else size, follow=follow, path=path)
 
 
 def format_of(name: str, start: bytes) -> Format:

@@ -1,4 +1,4 @@
-"""JSON lines: native events such as {"op": "add", "record": {...}}, or plain records where options name the columns.
+"""JSON lines: the envelope is recognised from the first events and then enforced.
 
 Lines take the quick way, straight into structs; one that does not fit is looked at by hand, to say what is wrong.
 """
@@ -6,106 +6,254 @@ Lines take the quick way, straight into structs; one that does not fit is looked
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from retroact.errors import InputError
-from retroact.feeds.events import OPS, ROLES, Block, Event, Name, Records, Roles, located
+from retroact.feeds.envelopes import (
+    KEYS,
+    NATIVE,
+    PLAIN,
+    PROGRESS,
+    Envelope,
+    foreign,
+    is_progress,
+    metadata,
+    of_row,
+    places_in,
+    recognise,
+    row_in,
+)
+from retroact.feeds.events import OPS, ROLES, Block, Event, Records, Roles, located
 from retroact.feeds.files import Source, not_utf8
+from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
+from retroact.feeds.options import Options
+from retroact.feeds.paths import picker, position_of
+from retroact.feeds.shapes import Shape, check_role
 from retroact.schema import Schema
 from retroact.schema.messages import mismatch, show
 
-_KEYS = tuple(Event.__struct_fields__)
+Parse = Callable[[bytes], Event | list[Event]]
+Pick = Callable[[bytes], Any]
 _REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BYTE = re.compile(r"^(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?(?: - at `.*`)?$")
+# No value is of this type, so a line that has one for such a key does not take the quick way.
+_NOTHING = Literal["\0"]
 _decode_any = msgspec.json.Decoder().decode
 
 
 class JsonLines:
-    """With ``roles``, objects without "op" are plain records, and keys that no statistic needs are ignored."""
+    """Fields of native records beyond the declared ones are refused when ``strict``; other envelopes may hold more."""
 
-    def __init__(self, source: Source, schema: Schema, records: Records, *, roles: Roles | None) -> None:
+    def __init__(self, source: Source, schema: Schema, options: Options, *, strict: bool) -> None:
         self.source = source
         self.schema = schema
-        self.records = records
+        self.options = options
+        self.strict = strict
         self.roles = Roles()
         """What the first record has."""
         self.ignored: tuple[str, ...] = ()
-        self.plain = False
-        self._named = roles
-        self._known = Roles() if roles is None else roles.known(schema.fields)
-        self._native = msgspec.json.Decoder(records.event).decode
-        self._parse_plain = None if roles is None else _plain_parser(records, roles, self._known)
+        self.skipped: Counter[str] = Counter()
+        """Lines that are no events, by what they are."""
+        self.label: str | None = None
+        """The envelope, once an event was seen."""
+        self.begin_after = 0
+        """The lines up to this one were read before."""
+        self.closed_before = False
+        """Whether one of those may have ended a round."""
+        self._named = Roles(options.id, options.subject, options.stamp, options.round)
+        self._known = self._named.known(schema.fields)
+        beside = [path.split(".")[0] for path in (options.time, options.position) if path]
+        self.records = Records(list(schema.fields), strict=strict, beside=[*dict.fromkeys(beside)])
+        others = [name for name in dict.fromkeys(beside) if name not in KEYS]
+        columns: list[Any] = [("record", self.records.row | None, None)]
+        columns += [(f"beside{n}", Any, msgspec.field(name=name, default=None)) for n, name in enumerate(others)]
+        event: Any = msgspec.defstruct("NativeEvent", columns, bases=(Event,), forbid_unknown_fields=True, gc=False)
+        self._native: Parse = msgspec.json.Decoder(event).decode
+        self._envelope: Envelope | None = None
+
+    @property
+    def named(self) -> bool:
+        """Whether columns have names that are worth telling."""
+        return self.label not in (None, NATIVE)
 
     def __iter__(self) -> Iterator[Block]:
+        self.label = self._envelope = None
+        self.skipped.clear()
         line = 1
-        parse: Callable[[bytes], Event] | None = None
+        parse: Parse = self._native
+        time = position = None
+        several = False
         for content in self.source.blocks():
             block = Block()
-            lines = content.removesuffix(b"\n").split(b"\n")
-            parse = parse or self._recognise(lines)
+            lines = content.removesuffix(b"\n").split(b"\n") if content else []
+            if self.label is None and self._recognise(lines) is not None:
+                parse = self._native if self._envelope is None else self._envelope.parse
+                time, position = self._picker("time"), self._picker("position")
+                several = self.label not in (NATIVE, PLAIN) or time is not None or position is not None
+            start, line = line, line + len(lines)
+            if start <= self.begin_after:
+                self.closed_before = self.closed_before or b'"close"' in content
+                if line <= self.begin_after + 1:
+                    continue
+                lines = lines[self.begin_after + 1 - start :]
+                start = self.begin_after + 1
+            took, at = block.events.append, block.lines.append
             try:
-                for number, text in enumerate(lines, line):
+                for number, text in enumerate(lines, start):
                     try:
-                        event = (parse or self._native)(text)
-                    except _REFUSED:
-                        if not text.strip():
-                            continue
-                        event = self._by_hand(text, number)
-                    block.events.append(event)
-                    block.lines.append(number)
+                        event: Any = parse(text)
+                    except (*_REFUSED, InputError):
+                        if text.strip():
+                            self._several(block, number, text, self._by_hand(text, number), time, position)
+                        continue
+                    if several:
+                        self._several(block, number, text, event, time, position)
+                    else:
+                        took(event)
+                        at(number)
             except InputError:
                 # what comes before the error is good, and may have ended rounds
                 yield block
                 raise
-            line += len(lines)
-            if block.events:
+            if block.events or self.source.follow:
                 yield block
 
-    def _recognise(self, lines: list[bytes]) -> Callable[[bytes], Event] | None:
-        """How most lines are read, from the first one; the others are found out by hand."""
-        first = next((line for line in lines if line.strip()), None)
-        if first is None:
-            return None
-        try:
-            value = _decode_any(first)
-        except _REFUSED:
-            return self._native
-        if not isinstance(value, dict):
-            return self._native
-        self.plain = self._is_plain(value)
-        record = value if self.plain else value.get("record")
-        if self.plain:
-            self.roles = Roles(**{role: column for role, column in self._known.items() if column in value})
-        if not self.records.strict and isinstance(record, dict):
-            needed = {*self.records.names, *(column for _, column in self.roles.items())}
-            self.ignored = tuple(key for key in record if key not in needed)
-        return self._parse_plain if self.plain and self._parse_plain else self._native
+    def times(self) -> Iterator[tuple[list[int], list[Any]]]:
+        """The lines that have a time, block by block, with their times as they stand."""
+        line = 1
+        pick: Pick | None = None
+        for content in self.source.blocks():
+            lines = content.removesuffix(b"\n").split(b"\n")
+            if self.label is not None or self._recognise(lines) is not None:
+                pick = pick or picker(places_in(self.label or NATIVE, self.options.time or ""))
+                found = [(number, pick(text)) for number, text in enumerate(lines, line)]
+                timed = [(number, time) for number, time in found if time is not None]
+                yield [number for number, _ in timed], [time for _, time in timed]
+            line += len(lines)
 
-    def _is_plain(self, value: Mapping[str, Any]) -> bool:
-        return self._parse_plain is not None and ("op" not in value or "op" in self._columns())
+    def _picker(self, role: str) -> Pick | None:
+        """What finds a position and, where there is no pass over all times first, a time."""
+        path: str | None = getattr(self.options, role)
+        if path is None or (role == "time" and not self.options.follow):
+            return None
+        return picker(places_in(self.label or NATIVE, path))
+
+    def _several(
+        self,
+        block: Block,
+        line: int,
+        text: bytes,
+        found: Event | list[Event],
+        time: Pick | None,
+        position: Pick | None,
+    ) -> None:
+        """The events of one line, with its time and position."""
+        events = found if isinstance(found, list) else [found]
+        if position is not None and events:
+            place = position(text)
+            # a round may end without a position
+            if place is not None or events[0].op != "close":
+                try:
+                    place = position_of(place, self.options.position or "")
+                except InputError as wrong:
+                    raise located(wrong, self.source.at(line)) from None
+            block.positions += [place] * len(events)
+        if time is not None and events:
+            block.times += [time(text)] * len(events)
+        block.events += events
+        block.lines += [line] * len(events)
+
+    def _recognise(self, lines: list[bytes]) -> str | None:
+        """The envelope of the first line that tells."""
+        for text in lines:
+            try:
+                value = _decode_any(text)
+            except _REFUSED:
+                if text.strip():
+                    # refused when it is read
+                    break
+                continue
+            label = recognise(value, {*self.records.columns_read}, self._columns())
+            if label is not None:
+                self._begin(label, value)
+                return label
+        return None
+
+    def _begin(self, label: str, value: Any) -> None:
+        """Lines are of this envelope from now on."""
+        self.label = label
+        named = self._named.items()
+        if label == NATIVE and self.strict and named:
+            role = named[0][0]
+            raise InputError(
+                f'expected --{role} for CSV or for plain records only: native JSON lines say "{role}" themselves',
+                place=f"--{role}",
+            )
+        row = row_in(label, value)
+        if label != NATIVE:
+            self.records = Records(self.records.names, strict=False)
+            self.roles = Roles(**{role: column for role, column in self._known.items() if column in row})
+        if label == PLAIN:
+            self._envelope = Plain(Shape(self.records, self._named, self._known), self.schema, self._columns())
+        elif label != NATIVE:
+            # what the first row has, all rows have; the round of a row is its own only where it is asked for
+            round = self._named.round
+            ids = self._named.id if self._named.id is not None else self.roles.id
+            self.roles = Roles(ids, self.roles.subject, self.roles.stamp, round)
+            known = Roles(ids, self._known.subject, self._known.stamp, round)
+            rows = Shape(
+                self.records, Roles(ids, self._named.subject, self._named.stamp, round), known, self._time(label)
+            )
+            self._envelope = foreign(label, rows, self.schema, self.skipped, self.options.contribution)
+        if not self.records.strict:
+            others = [path.split(".")[0] for path in (self.options.time, self.options.position) if path]
+            needed = {*self.records.names, *(column for _, column in self.roles.items()), *metadata(label), *others}
+            self.ignored = tuple(key for key in row if key not in needed)
+
+    def _time(self, label: str) -> str | None:
+        return of_row(label, self.options.time)
 
     def _columns(self) -> set[str]:
-        """All that a plain record is asked for."""
-        return {*self.records.names, *(column for _, column in self._known.items())}
+        """All that a row is asked for."""
+        return {*self.records.columns_read, *(column for _, column in self._known.items())}
 
-    def _by_hand(self, text: bytes, line: int) -> Event:
+    def _by_hand(self, text: bytes, line: int) -> Event | list[Event]:
         try:
             value = self._value(text)
-            if not isinstance(value, dict):
-                raise mismatch('an object such as {"op": "add", "record": {...}}', value, None)
-            if self._parse_plain is not None and self._is_plain(value):
-                self._check_plain(value)
-                return self._parse_plain(text)
-            self._check_native(value)
-            event: Event = self._native(text)
-            return event
+            if is_progress(value):
+                if self.options.close_by == "progress":
+                    return Event("close")
+                self.skipped["progress messages"] += 1
+                return []
+            if value is None and self.label is not None and self.label.startswith("Debezium"):
+                self.skipped["tombstones"] += 1
+                return []
+            native = isinstance(value, dict) and value.get("op") in ("close", "erase") and {*value} <= {*KEYS}
+            other = recognise(value, {*self.records.columns_read}, self._columns())
+            if other is None or other == self.label or native or (other == NATIVE and self.label == PLAIN):
+                return self._checked(text, value, native=native or other == NATIVE)
+            raise InputError(f"expected {self.label}, as in the first events, got {other}")
         except InputError as wrong:
             raise located(wrong, self.source.at(line)) from None
-        except _REFUSED as other:
-            raise InputError(f"{self.source.at(line)}: {_reason(other)[0]}") from None
+        except _REFUSED as refused:
+            raise InputError(f"{self.source.at(line)}: {_reason(refused)[0]}") from None
+
+    def _checked(self, text: bytes, value: Any, *, native: bool) -> Event | list[Event]:
+        if self._envelope is None or native or self._is_native(value):
+            self._check_native(value)
+            return self._native(text)
+        if not isinstance(value, dict | list):
+            raise mismatch(f"an object, as in {self.label}", value, None)
+        self._envelope.check(value)
+        return self._envelope.parse(text)
+
+    def _is_native(self, value: Any) -> bool:
+        """Whether a line among plain records is to be taken as a native event."""
+        return self.label == PLAIN and isinstance(value, dict) and "op" in value and "op" not in self._columns()
 
     def _value(self, text: bytes) -> Any:
         try:
@@ -114,8 +262,8 @@ class JsonLines:
             # the error speaks of one text inside the line
             try:
                 text.decode()
-            except UnicodeDecodeError as whole:
-                raise not_utf8(whole, f"column {whole.start + 1}") from None
+            except UnicodeDecodeError as error:
+                raise not_utf8(error, f"column {error.start + 1}") from None
             raise
         except RecursionError:
             raise InputError("expected JSON, got more nesting than can be read") from None
@@ -129,76 +277,47 @@ class JsonLines:
                 ) from None
             raise InputError(f"expected JSON, got broken JSON ({reason})", place=f"column {at + 1}") from None
 
-    def _check_plain(self, value: Mapping[str, Any]) -> None:
-        self._check_record({name: value[name] for name in self.records.columns_read if name in value})
-        for role, column in self._known.items():
-            if column not in value and self._named is not None and getattr(self._named, role):
-                raise InputError(f"expected {show(column)}, the {role} of the record, got none")
-            _check_role(role, value.get(column), column)
-
-    def _check_native(self, value: Mapping[str, Any]) -> None:
+    def _check_native(self, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise mismatch('an object such as {"op": "add", "record": {...}}', value, None)
         if "op" not in value:
-            hint = "plain records are read with options such as --count in place of --spec"
-            raise InputError(f'expected "op" with one of {", ".join(OPS)}, got none; {hint}')
+            raise InputError(f'expected "op" with one of {", ".join(OPS)}, got none')
         if value["op"] not in OPS:
             raise mismatch(f"one of {', '.join(OPS)}", value["op"], "op")
+        beside = [path.split(".")[0] for path in (self.options.time, self.options.position) if path]
         for key in value:
-            if key not in _KEYS:
-                raise InputError(f"expected only {', '.join(_KEYS)}, got {show(key)}", place=key)
+            if key not in KEYS and key not in beside:
+                raise InputError(f"expected only {', '.join(KEYS)}, got {show(key)}", place=key)
         record = value.get("record")
         if record is not None:
-            if not isinstance(record, dict):
-                raise mismatch("an object", record, "record")
-            given = record if self.records.strict else {n: record[n] for n in self.records.columns_read if n in record}
-            self._check_record(given)
+            self._check_record(record, beside)
         for role in ROLES:
-            _check_role(role, value.get(role), role)
+            check_role(role, value.get(role), role)
 
-    def _check_record(self, given: Mapping[str, Any]) -> None:
-        constant = {name: 0 for name in self.records.names if name not in self.records.columns_read}
+    def _check_record(self, record: Any, beside: list[str]) -> None:
+        if not isinstance(record, dict):
+            raise mismatch("an object", record, "record")
+        names = self.records.columns_read
+        constant = {name: 0 for name in self.records.names if name not in names}
+        given = {name: record[name] for name in record if name in names or (self.records.strict and name not in beside)}
         self.schema.encode_record({**given, **constant})
 
 
-def _plain_parser(records: Records, named: Roles, known: Roles) -> Callable[[bytes], Event]:
-    """From a plain record to an event. Columns that options name must be there, others called so may be."""
-    extra: list[tuple[str, Any, Any]] = []
-    if "op" not in (*records.names, *(column for _, column in known.items())):
-        extra.append(("op", Any, msgspec.UNSET))
-    where: dict[str, str] = {}
-    for role, column in known.items():
-        where[role] = records.attributes.get(column, f"{role}_")
-        if column not in records.attributes:
-            kind = Name | None if role in ("id", "subject") else int | None
-            default = msgspec.NODEFAULT if getattr(named, role) else None
-            extra.append((f"{role}_", kind, msgspec.field(name=column, default=default)))
-    plain = msgspec.defstruct("PlainRecord", extra, bases=(records.row,), kw_only=True, gc=False)
-    decode = msgspec.json.Decoder(plain).decode
-    id_, subject, stamp, round_ = (where.get(role, "_absent") for role in ROLES)
+class Plain:
+    """Rows that are added. One with a key that says otherwise is none of them."""
 
-    def parse(text: bytes) -> Event:
-        row: Any = decode(text)
-        if getattr(row, "op", msgspec.UNSET) is not msgspec.UNSET:
-            raise msgspec.DecodeError("a native event")
-        return Event(
-            "add",
-            row,
-            getattr(row, id_, None),
-            getattr(row, subject, None),
-            getattr(row, stamp, None),
-            getattr(row, round_, None),
-        )
+    label = PLAIN
 
-    return parse
+    def __init__(self, shape: Shape, schema: Schema, columns: set[str]) -> None:
+        self._shape = shape
+        self._schema = schema
+        marks = [name for name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS) if name not in columns]
+        others: list[Any] = [(f"mark{n}", _NOTHING, msgspec.field(name=m, default="")) for n, m in enumerate(marks)]
+        decode, added = msgspec.json.Decoder(shape.whole(others)).decode, shape.added
+        self.parse: Callable[[bytes], Event] = lambda text: added(decode(text))
 
-
-def _check_role(role: str, value: Any, place: str) -> None:
-    if value is None:
-        return
-    if role in ("id", "subject"):
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            raise mismatch("text or a whole number", value, place)
-    elif isinstance(value, bool) or not isinstance(value, int):
-        raise mismatch("a whole number", value, place)
+    def check(self, value: Mapping[str, Any]) -> None:
+        self._shape.check(value, self._schema)
 
 
 def _reason(error: Exception) -> tuple[str, int | None]:

@@ -141,22 +141,50 @@ class Ledger:
         """The ledger that holds these records, in whatever order they come."""
         ledger = cls(schema)
         values, owners = ledger._coded(stored.rows, stored.subjects, Interner.intern)
-        ledger._widen(int(stored.stamps.max(initial=1)))
-        words = ledger._packing.pack(stored.stamps, values, owners)
-        named = np.array([id is not None for id in stored.ids], dtype=np.bool_)
-        plain, counts = keys.take(words, ~named), stored.counts[~named]
+        ledger._fill(stored.stamps, values, owners, stored.ids, stored.counts)
+        return ledger
+
+    @classmethod
+    def of_distinct(
+        cls,
+        schema: Schema,
+        stamps: Integers,
+        counts: Integers,
+        columns: Mapping[str, Integers | Distinct],
+        ids: list[str | None],
+        subjects: Distinct,
+    ) -> Ledger:
+        """The same from texts that come as the different ones, with which of them each record has."""
+        ledger = cls(schema)
+        values = {
+            name: ledger._texts[name].intern(column[0])[column[1]] if isinstance(column, tuple) else column
+            for name, column in columns.items()
+        }
+        owners = ledger._subjects.intern(subjects[0])[subjects[1]]
+        ledger._fill(stamps, values, owners, ids, counts)
+        return ledger
+
+    def _fill(
+        self, stamps: Integers, values: dict[str, Integers], owners: Integers, ids: list[str | None], counts: Integers
+    ) -> None:
+        """Into an empty ledger."""
+        if len(stamps) and min(int(stamps.min()), int(counts.min())) < 1:
+            raise InputError("expected stamps and counts from 1")
+        self._widen(int(stamps.max(initial=1)))
+        words = self._packing.pack(stamps, values, owners)
+        present = [id for id in ids if id is not None]
+        named = np.array([id is not None for id in ids], dtype=np.bool_)
+        plain, counts = keys.take(words, ~named), counts[~named]
         order = keys.order(plain)
         plain = keys.take(plain, order)
-        if not keys.starts(plain).all():
-            raise InputError("expected every record once")
-        ledger._multiset = multiset.Multiset(plain, counts[order])
-        ids = [id for id in stored.ids if id is not None]
+        if not keys.starts(plain).all() or len({*present}) < len(present):
+            raise InputError("expected every record and every id once")
+        self._multiset = multiset.Multiset(plain, counts[order])
         held = keys.take(words, named)
-        ledger._registers.apply(ledger._registers.plan(ids, np.arange(len(ids)), held, None))
-        ledger._refer((words,), ())
-        for interner in ledger._interners():
+        self._registers.apply(self._registers.plan(present, np.arange(len(present)), held, None))
+        self._refer((words,), ())
+        for interner in self._interners():
             interner.sweep()
-        return ledger
 
     def _apply(self, round: int, updates: Updates, before: Callable[[Change], None] | None) -> Change:
         added, _, late = self._arrived(round, *updates.additions.columns())
@@ -329,6 +357,9 @@ class Ledger:
             order[where] = order[where][np.lexsort((within, run))]
         return order
 
+
+Distinct = tuple[list[str | None], Integers]
+"""Different texts, and for each record the number of its own."""
 
 _Coded = tuple[Integers, dict[str, Integers], Integers]
 """Stamps, values and subjects of records, with codes for text."""

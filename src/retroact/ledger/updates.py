@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Arrivals:
 
     def of_subject(self, who: str | bytes) -> int:
         """How many records belong to a subject, who may be named by the SHA-256 of the name."""
-        owners = {owner for _, _, own in self._settled() for owner in ([own] if isinstance(own, str) else own or ())}
+        owners = {owner for _, _, own in self.settled() for owner in ([own] if isinstance(own, str) else own or ())}
         if isinstance(who, bytes):
             names = {owner for owner in owners if owner is not None and sha256(owner.encode()).digest() == who}
         else:
@@ -57,7 +58,8 @@ class Arrivals:
             self._batches = [(Rows.concatenate(rows), np.concatenate(stamps), None if nobody else named)]
         return self._batches[0]
 
-    def _settled(self) -> list[tuple[Rows, Integers, Subjects]]:
+    def settled(self) -> list[Any]:
+        """Batch by batch."""
         self._settle()
         return self._batches
 
@@ -94,6 +96,19 @@ class Updates:
         """The number of operations."""
         erased = len(self.erased) + len(self.erased_digests)
         return len(self.additions) + len(self.deletions) + len(self.event_ids) + erased
+
+    def mark(self) -> tuple[int, ...]:
+        """How much there is, to go back to."""
+        arrived = (self.additions, self.deletions, self.placements)
+        named: tuple[list[Any], ...] = (self.event_ids, self.emptied, self.erased, self.erased_digests)
+        return (*(len(each.settled()) for each in arrived), *map(len, named))
+
+    def go_back(self, mark: tuple[int, ...]) -> None:
+        """Forget what came after."""
+        arrived = (self.additions, self.deletions, self.placements)
+        parts = (*(each.settled() for each in arrived), self.event_ids, self.emptied, self.erased, self.erased_digests)
+        for part, length in zip(parts, mark, strict=True):
+            del part[length:]
 
     def add(
         self, rows: Rows, stamps: Integers | int, subjects: Subjects = None, ids: Sequence[str] | None = None

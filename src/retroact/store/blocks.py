@@ -19,16 +19,13 @@ from ..errors import VerificationError
 from ..ledger.keys import Integers
 from ..schema import Schema
 from .packed import Records, pack, unpack
-from .texts import SHORT, Texts
+from .texts import SHORT, Texts, Words, mixed, mixed_in
 
 Place = tuple[int, int]
 """The stamp and the mark that a block begins with."""
 FIRST: Place = (0, 0)
 SIZE = 512
 """How many records a block holds, on average."""
-
-_Words = NDArray[np.uint64]
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Marks:
@@ -50,30 +47,19 @@ class Marks:
                 mark = self._with_texts(mark, column)
             else:
                 for part in column.reshape(len(mark), -1).T:
-                    mark = _mixed(mark, part.astype(np.uint64))
+                    mark = mixed(mark, part.astype(np.uint64))
         return (mark >> np.uint64(1)).astype(np.int64)
 
-    def _with_texts(self, mark: _Words, texts: Texts) -> _Words:
+    def _with_texts(self, mark: Words, texts: Texts) -> Words:
         """The mark of a record depends on its own texts alone, not on how long others are."""
         words, lengths = texts.words, texts.lengths
         if words.dtype == object:
             short = [word if len(word) <= SHORT else self._hash(word) for word in words.tolist()]
             words = np.array(short, dtype=f"S{SHORT}")
-        for place, word in enumerate(words.view("<u8").reshape(len(words), -1).T):
-            mark = np.where(lengths > 8 * place, _mixed(mark, word.astype(np.uint64)), mark)
-        return mark
+        return mixed_in(mark, words, lengths)
 
     def _hash(self, text: bytes) -> bytes:
         return hashlib.blake2b(text, digest_size=SHORT, key=self._key).digest()
-
-
-def _mixed(mark: _Words, value: _Words) -> _Words:
-    """One round of a 64-bit mixer: every bit of the value moves every bit of the mark."""
-    mark = (mark ^ value) * _ODD
-    mark ^= mark >> np.uint64(29)
-    mark *= np.uint64(0xBF58476D1CE4E5B9)
-    mark ^= mark >> np.uint64(32)
-    return mark
 
 
 @dataclass(frozen=True)
@@ -105,24 +91,17 @@ def edit(
     stored = [every[index] for index in touched.tolist() if index or not virtual]
     old = unpack(schema, read(stored))
     merged, mark = _merged(old.followed_by(change), np.concatenate([marks(old), mark]))
-    # of neighbouring blocks that are made anew, the first one keeps its place
-    place = _find(every, merged.stamps, mark)
-    fresh = np.zeros(len(merged), dtype=np.bool_)
-    if len(merged):
-        gap = np.ones(len(touched), dtype=np.bool_)
-        gap[1:] = np.diff(touched) > 1
-        run = np.cumsum(gap)[np.searchsorted(touched, place)]
-        fresh[0] = True
-        fresh[1:] = run[1:] != run[:-1]
-    return Edit(stored, _split(merged, mark, fresh, every, place))
+    # of neighbouring blocks that are made anew, what comes before the first beginning keeps the place of the first one
+    gap = np.ones(len(touched), dtype=np.bool_)
+    gap[1:] = np.diff(touched) > 1
+    run = (np.cumsum(gap) - 1)[np.searchsorted(touched, _find(every, merged.stamps, mark))]
+    return Edit(stored, _split(merged, mark, [every[index] for index in touched[gap].tolist()], run))
 
 
 def canonical(marks: Marks, records: Records) -> list[tuple[Place, bytes]]:
     """All blocks of these records."""
     merged, mark = _merged(records, marks(records))
-    fresh = np.zeros(len(merged), dtype=np.bool_)
-    fresh[:1] = True
-    return _split(merged, mark, fresh, [FIRST], np.zeros(len(merged), dtype=np.int64))
+    return _split(merged, mark, [FIRST], np.zeros(len(merged), dtype=np.int64))
 
 
 def _merged(records: Records, mark: Integers) -> tuple[Records, Integers]:
@@ -152,23 +131,27 @@ def _merged(records: Records, mark: Integers) -> tuple[Records, Integers]:
 
 def _labels(records: Records) -> list[Any]:
     columns = (*records.columns.values(), records.ids, records.subjects)
-    each = (column.labels() if isinstance(column, Texts) else column.tolist() for column in columns)
+    each = (column.labels() if isinstance(column, Texts) else map(_plain, column.tolist()) for column in columns)
     return list(zip(*each, strict=True))
 
 
-def _split(
-    records: Records, mark: Integers, fresh: NDArray[np.bool_], places: Sequence[Place], place: Integers
-) -> list[tuple[Place, bytes]]:
-    """Blocks of sorted records: one begins at each record that begins one, and wherever `fresh`."""
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _split(records: Records, mark: Integers, places: Sequence[Place], run: Integers) -> list[tuple[Place, bytes]]:
+    """Blocks of sorted records in runs: one begins at each record that begins one, and one at the place of each run."""
+    if not len(mark):
+        return []
     starts = _begins(mark)
     # records that share stamp and mark stay together
     starts[1:] &= (records.stamps[1:] != records.stamps[:-1]) | (mark[1:] != mark[:-1])
-    begins = np.flatnonzero(starts | fresh).tolist()
+    first = np.diff(run, prepend=-1) > 0
+    begins = np.flatnonzero(starts | first).tolist()
     own = [
-        (int(records.stamps[begin]), int(mark[begin])) if starts[begin] else places[int(place[begin])]
-        for begin in begins
+        (int(records.stamps[begin]), int(mark[begin])) if starts[begin] else places[int(run[begin])] for begin in begins
     ]
-    return list(zip(own, pack(records, [*begins, len(mark)]), strict=True)) if begins else []
+    return list(zip(own, pack(records, [*begins, len(mark)]), strict=True))
 
 
 def _begins(mark: Integers) -> NDArray[np.bool_]:

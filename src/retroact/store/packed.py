@@ -13,12 +13,11 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import VerificationError
-from ..ledger import Surviving
+from ..ledger import Ledger, Surviving
 from ..ledger.keys import Integers
-from ..schema import Field, Rows, Schema, Vector
+from ..schema import Field, Schema, Vector
 from .texts import ABSENT, Texts
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -45,14 +44,14 @@ class Records:
         ids, subjects = Texts.of(surviving.ids), Texts.of(surviving.subjects)
         return cls(columns, surviving.stamps, ids, subjects, surviving.counts)
 
-    @property
-    def surviving(self) -> Surviving:
+    def ledger(self, schema: Schema) -> Ledger:
+        """The ledger that holds them."""
         columns = {
-            name: _objects(column.strings()) if isinstance(column, Texts) else column
-            for name, column in self.columns.items()
+            name: column.distinct() if isinstance(column, Texts) else column for name, column in self.columns.items()
         }
-        rows = Rows(columns, len(self.stamps))
-        return Surviving(rows, self.stamps, self.ids.strings(), self.subjects.strings(), self.counts)
+        return Ledger.of_distinct(
+            schema, self.stamps, self.counts, columns, self.ids.strings(), self.subjects.distinct()
+        )
 
     def __len__(self) -> int:
         return len(self.stamps)
@@ -166,9 +165,3 @@ def _texts(parts: Sequence[list[bytes] | None], sizes: Sequence[int]) -> Texts:
         pieces.append(lengths)
     content = b"".join(part[1] for part in parts if part is not None)
     return Texts.from_content(np.concatenate(pieces).astype(np.int32), content)
-
-
-def _objects(texts: list[str | None]) -> NDArray[Any]:
-    array = np.empty(len(texts), dtype=object)
-    array[:] = texts
-    return array

@@ -30,10 +30,11 @@ TABLES: dict[Side, tuple[str, ...]] = {
         "create table if not exists note(name text primary key, value text not null) {clustered}",
         "create table if not exists release(round bigint not null, statistic text not null, line {bytes} not null, "
         "exact {bytes} not null, primary key(round, statistic)) {clustered}",
-        "create table if not exists source(name text primary key, position text not null) {clustered}",
+        "create table if not exists source(name text not null, round bigint not null, position text not null, "
+        "primary key(name, round)) {clustered}",
         "create table if not exists request(name {bytes} primary key, content {bytes} not null, state text not null, "
         "received text not null, round bigint, applied text, purged text) {clustered}",
-        "create table if not exists erased(subject {bytes} primary key) {clustered}",
+        "create table if not exists erased(subject {bytes} primary key, round bigint not null) {clustered}",
     ),
 }
 
@@ -136,6 +137,11 @@ class Store(ABC):
             self.run("data", "insert into inbox values (?, ?)", [number, entry])
 
     def empty_inbox(self) -> None:
+        """Drop the open round. First what the journal may know of it; the inbox, as long as it is there, knows more."""
+        with self.transaction("journal"):
+            for table in ("source", "erased"):
+                self.run("journal", f"delete from {table} where round > ?", [self.sealed])
+            self.run("journal", "delete from request where state = ?", ["received"])
         with self.transaction("data"):
             self.run("data", "delete from inbox")
 
@@ -172,25 +178,31 @@ class Store(ABC):
         return int(self.note("committed") or 0)
 
     def sources(self) -> dict[str, tuple[int, ...]]:
-        rows = self.run("journal", "select name, position from source")
+        """How far each source was read in sealed rounds: what was prepared for one that never came does not count."""
+        sql = "select name, position from source where round <= ? order by round"
+        rows = self.run("journal", sql, [self.sealed])
         return {name: tuple(msgspec.json.decode(position)) for name, position in rows}
 
     def prepare(
         self,
+        round: int,
         sources: Mapping[str, Sequence[int]],
         requests: Sequence[Request] = (),
         erased: Iterable[bytes] = (),
         notes: Mapping[str, str] | None = None,
     ) -> None:
         """Before a seal: what the inbox knew of sources and requests, which it will have forgotten then."""
+        known = self.sources()
         with self.transaction("journal"):
             self._write_notes(notes or {})
             self.many("journal", "delete from source where name = ?", [(name,) for name in sources])
-            rows = [(name, msgspec.json.encode(list(position)).decode()) for name, position in sources.items()]
-            self.many("journal", "insert into source values (?, ?)", rows)
+            positions = [(name, self.sealed, known[name]) for name in sources if name in known]
+            positions += [(name, round, tuple(position)) for name, position in sources.items()]
+            rows = {(name, at): msgspec.json.encode(position).decode() for name, at, position in positions}
+            self.many("journal", "insert into source values (?, ?, ?)", [(*key, text) for key, text in rows.items()])
             self.many("journal", "insert into request values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing", requests)
-            hashes = [(subject,) for subject in erased]
-            self.many("journal", "insert into erased values (?) on conflict do nothing", hashes)
+            hashes = [(subject, round) for subject in erased]
+            self.many("journal", "insert into erased values (?, ?) on conflict do nothing", hashes)
 
     def commit(self, round: int, releases: Sequence[Stored], now: str) -> None:
         """The releases of a round, for ever. A round that is there already must be the same, byte for byte."""

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..ledger.keys import Integers
+
 ABSENT = -1
+Words = NDArray[np.uint64]
 SHORT = 64
 """A column whose texts have at most so many bytes lies in an array of that width, one with longer texts in a list."""
 
@@ -89,6 +92,8 @@ class Texts:
         return matrix[_filled(self.lengths, matrix.shape[1])].tobytes()
 
     def strings(self) -> list[str | None]:
+        if int(self.lengths.max(initial=ABSENT)) == ABSENT:
+            return [None] * len(self)
         content, sizes = self.content(), np.maximum(self.lengths, 0)
         bounds = np.concatenate([[0], np.cumsum(sizes)]).tolist()
         texts: list[str | None]
@@ -101,9 +106,38 @@ class Texts:
             texts[place] = None
         return texts
 
+    def distinct(self) -> tuple[list[str | None], Integers]:
+        """The different texts, and for each place which of them is there."""
+        if self.words.dtype != object:
+            marks = mixed_in(np.zeros(len(self), dtype=np.uint64), self.words, self.lengths)
+            _, first, codes = np.unique(marks, return_index=True, return_inverse=True)
+            own = self.take(first)
+            if (own.words[codes] == self.words).all() and (own.lengths[codes] == self.lengths).all():
+                return own.strings(), codes.astype(np.int64)
+        texts = self.strings()
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        return list(numbers), np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64, count=len(texts))
+
     def labels(self) -> list[tuple[int, bytes]]:
         """Something that can be compared for each."""
         return list(zip(self.lengths.tolist(), self.words.tolist(), strict=True))
+
+
+def mixed(mark: Words, value: Words) -> Words:
+    """One round of a 64-bit mixer: every bit of the value moves every bit of the mark."""
+    mark = (mark ^ value) * np.uint64(0x9E3779B97F4A7C15)
+    mark ^= mark >> np.uint64(29)
+    mark *= np.uint64(0xBF58476D1CE4E5B9)
+    mark ^= mark >> np.uint64(32)
+    return mark
+
+
+def mixed_in(mark: Words, words: NDArray[Any], lengths: NDArray[np.int32]) -> Words:
+    """Texts of a fixed width mixed into marks; each by its own length, whatever the width."""
+    parts = words.view("<u8").reshape(len(words), words.dtype.itemsize // 8)
+    for place, word in enumerate(parts.T):
+        mark = np.where(lengths > 8 * place, mixed(mark, word.astype(np.uint64)), mark)
+    return mark
 
 
 def _width(longest: int) -> str:

@@ -162,15 +162,16 @@ class Durable(Stream):
     @contextmanager
     def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
         with self._entering(), super().receiving(source, position, delivered):
-            yield
             self._entry.source, self._entry.position = source, list(position)
             self._entry.delivered = [*self._entry.delivered, *delivered]
+            yield
 
     def discard(self) -> int:
-        with self._lock:
+        with self._lock, self._writing():
             dropped = super().discard()
             self.store.empty_inbox()
             self.store.scrub()
+            self._erased = self.store.erased()
             self._load()
             return dropped
 
@@ -286,6 +287,7 @@ class Durable(Stream):
             if not leaves_nothing:
                 store.scrub()
             self._commit(round, releases)
+        self._entry = inbox.Entry([])
         gone = {*edit.gone}
         kept = [place for place in self._places if place not in gone] if gone else self._places
         self._places = sorted([*kept, *(place for place, _ in edit.new)])
@@ -295,7 +297,7 @@ class Durable(Stream):
         hashes = [subject for _, subjects in self._requests for subject in subjects] if rejects else []
         positions = {source: position for source, (position, _) in self._reading.items()}
         if positions or self._requests or notes:
-            self.store.prepare(positions, [made for made, _ in self._requests], hashes, notes)
+            self.store.prepare(self._round, positions, [made for made, _ in self._requests], hashes, notes)
         self._erased |= {*hashes}
 
     def _commit(self, round: int, releases: Mapping[str, Release]) -> None:
@@ -354,7 +356,7 @@ class Durable(Stream):
 
 def _ledger(where: str, spec: Specification, stored: list[bytes]) -> Ledger:
     try:
-        return Ledger.of(spec.schema, unpack(spec.schema, stored).surviving)
+        return unpack(spec.schema, stored).ledger(spec.schema)
     except InputError as error:
         raise VerificationError(f"{where}: the stored data are not those of a stream: {error}") from None
 

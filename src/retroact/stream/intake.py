@@ -168,16 +168,25 @@ class Intake:
 
     @contextmanager
     def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
-        """What is handed over inside comes from a source, up to this position: both are kept, or neither is.
+        """What is handed over inside comes from a source, up to this position: both are kept, or neither is. A round
+        that is closed inside holds it all.
 
         ``delivered`` names single positions where a source may deliver twice or out of order.
         """
         with self._lock:
-            yield
+            before, mark, round = self._reading.get(source), self._updates.mark(), self._round
             reached = self.position(source)
-            known = self._reading.get(source, (position, set()))[1]
-            known.update(delivered)
-            self._reading[source] = (position if reached is None else max(reached, position), known)
+            known = before[1] if before is not None else set()
+            reading = position if reached is None else max(reached, position)
+            self._reading[source] = (reading, known | {*delivered} if delivered else known)
+            try:
+                yield
+            except BaseException:
+                if self._round == round:
+                    self._updates.go_back(mark)
+                    self._reading.pop(source)
+                    self._reading |= {} if before is None else {source: before}
+                raise
 
     def position(self, source: str) -> Position | None:
         """How far a source was read, so that nothing of it is taken twice."""

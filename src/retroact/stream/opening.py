@@ -130,7 +130,7 @@ def _begin(
         marks = blocks.Marks(key.derive("order of blocks"))
         records = blocks.canonical(marks, Records.of(follows.ledger.data()))
         store.seal(follows.round, blocks.Edit(store.places(), records))
-        store.prepare(follows.sources)
+        store.prepare(follows.round, follows.sources)
         for number, entry in enumerate(follows.inbox, start=1):
             store.receive(number, entry)
     store.found(name)

@@ -1,0 +1,139 @@
+"""What the columns of a table are for, and what each of its rows says is to be done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.feeds.columns import Batch, Cells
+from retroact.feeds.events import EVERY_RECORD, Roles
+from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS, kind_of, weigh
+from retroact.schema import Schema
+from retroact.schema.messages import show
+
+if TYPE_CHECKING:
+    from retroact.feeds.options import Options
+
+I64 = NDArray[np.int64]
+ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
+"""An update is an addition that needs an id; the image before an update is a deletion that needs none."""
+_CODES = {"add": ADD, "update": UPDATE, "delete": DELETE, "erase": ERASE, "close": CLOSE}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a table, by what they are for."""
+
+    fields: tuple[str, ...]
+    roles: Roles
+    operation: str | None
+    """The column that says what to do; None when all rows are additions."""
+    time: str | None
+    position: str | None
+    ignored: tuple[str, ...]
+
+    @property
+    def weighted(self) -> bool:
+        return self.operation in WEIGHT_COLUMNS
+
+    @property
+    def needed(self) -> set[str]:
+        """Every column that is read."""
+        others = (self.operation, self.time, self.position)
+        return {*self.fields, *(column for _, column in self.roles.items()), *(name for name in others if name)}
+
+    @property
+    def words(self) -> set[str]:
+        """Those whose texts are likely to repeat."""
+        return {*self.fields, *((self.operation,) if self.operation else ())}
+
+
+def layout_of(names: list[str], schema: Schema, options: Options, *, strict: bool) -> Layout:
+    """Who is who. Columns beyond the declared ones are refused when ``strict``, and ignored otherwise.
+
+    >>> from retroact.feeds.options import Options
+    >>> from retroact.schema import Number
+    >>> schema = Schema({"amount": Number(0, 500)})
+    >>> layout = layout_of(["order", "op", "amount", "note"], schema, Options(id="order"), strict=False)
+    >>> layout.roles.id, layout.operation, layout.ignored
+    ('order', 'op', ('note',))
+    """
+    named = Roles(options.id, options.subject, options.stamp, options.round)
+    asked = {**dict(named.items()), "time": options.time, "position": options.position}
+    for role, column in asked.items():
+        if column and column not in names:
+            raise InputError(f"expected a column {show(column)} for the {role}, got {', '.join(names)}")
+    # a grid says the round of every row, and the end says it of all
+    by_number = options.grid is None and options.close_by != "end"
+    known = {role: column for role, column in named.known(schema.fields).items() if column in names}
+    roles = Roles(**{role: column for role, column in known.items() if role != "round" or by_number})
+    fields = tuple(name for name in schema.fields if name != EVERY_RECORD)
+    others = {*known.values(), *(column for column in (options.time, options.position) if column)}
+    free = [name for name in names if name not in (*fields, *others)]
+    operation = next((name for name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS) if name in free), None)
+    ignored = tuple(name for name in free if name != operation)
+    missing = [f"no {show(name)}" for name in fields if name not in names]
+    unknown = [f"an unknown column {show(name)}" for name in ignored] if strict else []
+    if missing or unknown:
+        raise InputError(f"expected the columns {', '.join(fields)}, got {' and '.join(missing + unknown)}")
+    return Layout(fields, roles, operation, options.time, options.position, ignored)
+
+
+def operations(batch: Batch, layout: Layout, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:
+    """What each row says is to be done; and how many copies it stands for, where that may be more than one."""
+    if layout.operation is None:
+        return np.full(len(batch), ADD, np.int8), None
+    cells = batch.columns[layout.operation]
+    if layout.weighted:
+        return _weights(cells, layout.operation, contribution)
+    if cells.words is not None and cells.present is None:
+        used = np.bincount(cells.values, minlength=len(cells.words)) > 0
+        table = np.full(len(cells.words), NOTHING, np.int8)
+        try:
+            for place in np.flatnonzero(used).tolist():
+                table[place] = _code(cells.words[place], layout.operation)
+            return table[cells.values], None
+        except InputError:
+            pass  # row by row, to name the first
+    known: dict[Any, int] = {}
+    codes = np.empty(len(cells), np.int8)
+    for row, word in enumerate(cells.listed()):
+        code = known.get(word) if isinstance(word, str) else None
+        if code is None:
+            code = known[word] = _code(word, f"{layout.operation}, row {row + 1}")
+        codes[row] = code
+    return codes, None
+
+
+def positions_of(batch: Batch, layout: Layout) -> I64 | None:
+    """Where each row stands in its source, if a column says so."""
+    if layout.position is None:
+        return None
+    cells = batch.columns[layout.position]
+    if not cells.there().all():
+        place = f"{layout.position}, row {int(np.argmin(cells.there())) + 1}"
+        raise InputError("expected the position of the row, got none", place=place)
+    return cells.whole(layout.position)
+
+
+def _code(word: Any, place: str) -> int:
+    kind = kind_of(word, place)
+    return _CODES[kind]
+
+
+def _weights(cells: Cells, place: str, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:
+    there = cells.there()
+    if not there.all():
+        weigh(None, f"{place}, row {int(np.argmin(there)) + 1}", contribution)
+    weights = cells.whole(place)
+    odd = np.abs(weights) > (contribution or 1)
+    if odd.any():
+        first = int(np.argmax(odd))
+        weigh(int(weights[first]), f"{place}, row {first + 1}", contribution)
+    codes = np.where(weights > 0, ADD, np.where(weights < 0, DELETE, NOTHING)).astype(np.int8)
+    copies = np.abs(weights)
+    return codes, copies if bool((copies > 1).any()) else None

@@ -1,0 +1,137 @@
+"""Rows of a table, column by column: what a batch of a columnar file becomes, whatever it was read with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.schema.coded import Coded
+from retroact.schema.frames import Column
+from retroact.schema.messages import mismatch
+
+I64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """One column: a value for each row, and which of them are there. What lies under a missing one is anything.
+
+    >>> cells = Cells.of([3, None, 5])
+    >>> cells.take([1, 2]).column(), cells.take([0, 2]).whole("round").tolist()
+    ([None, 5], [3, 5])
+    """
+
+    values: NDArray[Any]
+    present: Mask | None = None
+    """None when all are."""
+    words: Sequence[Any] | None = None
+    """When there are any, the values are places in them."""
+
+    @classmethod
+    def of(cls, column: Column) -> Cells:
+        if isinstance(column, np.ndarray):
+            return cls(column)
+        values = np.fromiter(column, object, len(column))
+        present = np.fromiter((value is not None for value in column), np.bool_, len(column))
+        return cls(values, None if present.all() else present)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Any) -> Cells:
+        present = None if self.present is None else self.present[rows]
+        return Cells(self.values[rows], None if present is None or present.all() else present, self.words)
+
+    def there(self) -> Mask:
+        return np.ones(len(self), np.bool_) if self.present is None else self.present
+
+    def column(self) -> Column | Coded:
+        """As the schema takes it: None where a value is missing."""
+        if self.words is not None:
+            if self.present is None:
+                return Coded(self.words, self.values)
+            return Coded([*self.words, None], np.where(self.present, self.values, len(self.words)))
+        if self.present is None:
+            return self.values
+        # list() keeps numpy scalars, and with them the text that a float32 stands for
+        return [value if known else None for value, known in zip(self.values, self.present.tolist(), strict=True)]
+
+    def listed(self) -> list[Any]:
+        """Python values, None where one is missing."""
+        column = self.column()
+        if isinstance(column, Coded):
+            return column.values()
+        return column if isinstance(column, list) else list(column.tolist())
+
+    def names(self) -> list[Any]:
+        """Ids or subjects. Whole numbers are named by their decimal text, here where that is quick."""
+        if self.words is None and self.present is None and self.values.dtype.kind in "iu":
+            return list(map(str, self.values.tolist()))
+        return self.listed()
+
+    def whole(self, place: str) -> I64:
+        """Whole numbers; anything under a missing one."""
+        values, there = self.values, self.there()
+        if self.words is None and (values.dtype.kind == "i" or values.dtype in (np.uint8, np.uint16, np.uint32)):
+            return values.astype(np.int64, copy=False)
+        numbers = np.zeros(len(self), np.int64)
+        for row, value in enumerate(self.listed()):
+            if there[row]:
+                if isinstance(value, bool) or not isinstance(value, int | np.integer) or not -(2**63) <= value < 2**63:
+                    raise mismatch("a whole number", value, f"{place}, row {row + 1}")
+                numbers[row] = value
+        return numbers
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Cells]) -> Cells:
+        if len(parts) == 1:
+            return parts[0]
+        same = all(part.words is parts[0].words for part in parts)
+        plain = [part if same or part.words is None else part._decoded() for part in parts]
+        kinds = {part.values.dtype for part in plain}
+        if len(kinds) > 1 or len({part.values.shape[1:] for part in plain}) > 1:
+            return cls.of([value for part in plain for value in part.listed()])
+        complete = all(part.present is None for part in plain)
+        present = None if complete else np.concatenate([part.there() for part in plain])
+        return cls(np.concatenate([part.values for part in plain]), present, plain[0].words)
+
+    def _decoded(self) -> Cells:
+        words = np.fromiter(self.words or (), object, len(self.words or ()))
+        codes = self.values if self.present is None else np.where(self.present, self.values, 0)
+        return Cells(words[codes] if len(words) else np.full(len(codes), None, object), self.present)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a table, in its order."""
+
+    numbers: I64
+    """Of each row, from 1."""
+    columns: dict[str, Cells]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, rows: Any) -> Batch:
+        return Batch(self.numbers[rows], {name: cells.take(rows) for name, cells in self.columns.items()})
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Batch]) -> Batch:
+        if len(parts) == 1:
+            return parts[0]
+        names = parts[0].columns
+        columns = {name: Cells.concatenate([part.columns[name] for part in parts]) for name in names}
+        return cls(np.concatenate([part.numbers for part in parts]), columns)
+
+
+def names_distinct(names: Sequence[str]) -> list[str]:
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InputError(f"expected different columns, got {name!r} twice")
+    return list(names)

@@ -1,0 +1,183 @@
+"""A public grid of rounds over time: the round of a record is a function of its own time alone.
+
+The grid is declared, never read off the data: nothing depends on which time came first, and one record more shifts
+nobody else's round. A round of a complete input closes when every row that belongs to it, or to a round before it, has
+been read; rows of later rounds wait.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.feeds.moments import MILLION, microseconds_of, moment_of
+from retroact.schema.exact import exact_text
+from retroact.schema.messages import At, mismatch
+from retroact.schema.numbers import exact_number
+
+I64 = NDArray[np.int64]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNITS = {"us": 1, "ms": 1000, "s": MILLION, "m": 60 * MILLION, "h": 3600 * MILLION, "d": 86400 * MILLION}
+_UNITS["w"] = 7 * _UNITS["d"]
+_LENGTH = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(us|ms|s|m|h|d|w)", re.ASCII)
+_ISO_LENGTH = re.compile(
+    r"P(?=.)(?:(\d{1,9})W)?(?:(\d{1,9})D)?"
+    r"(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12}(?:\.\d{1,6})?)S)?)?",
+    re.ASCII,
+)
+
+
+class Grid:
+    """Rounds of one length, one after the other from a start on; round 1 is the first.
+
+    Times are aware datetimes, RFC 3339 texts, dates (midnight in UTC), numpy datetime64 (UTC by definition) or whole
+    seconds since 1970; lengths are timedeltas, texts such as "15m", "1d" or "PT1H", or seconds.
+
+    >>> grid = Grid("2026-01-01T00:00:00Z", "1h", end="2026-01-02T00:00:00Z")
+    >>> grid, grid.rounds
+    (Grid('2026-01-01T00:00:00Z', '1h', end='2026-01-02T00:00:00Z'), 24)
+    >>> grid.cells(["2026-01-01T00:59:59.999Z", "2026-01-01T02:00:00+01:00", "2025-12-31", "2026-01-02"])
+    array([ 1,  2,  0, 25])
+    >>> grid.closes(1).isoformat()
+    '2026-01-01T01:00:00+00:00'
+    >>> Grid("2026-01-01", "2h", end="2026-01-01T05:00:00Z")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected an end that is a whole number of lengths (2h) after the start, such as \
+2026-01-01T04:00:00Z, got '2026-01-01T05:00:00Z' - at grid end
+    """
+
+    def __init__(self, start: Any, length: Any, end: Any = None) -> None:
+        self._start = moment_of(start, "grid start")
+        self._length = _length_of(length)
+        self._rounds = None if end is None else self._count(end)
+
+    @property
+    def rounds(self) -> int | None:
+        """How many there are; None when the grid has no end."""
+        return self._rounds
+
+    def cells(self, times: Sequence[Any] | NDArray[Any], *, at: At | None = None) -> I64:
+        """The round of each time: 0 before the start, ``rounds + 1`` from the end on.
+
+        ``at`` says where a time stands, for the message when it is none.
+        """
+        since = microseconds_of(times, at or _row) - self._start
+        cells = since // self._length + 1
+        return np.clip(cells, 0, None if self._rounds is None else self._rounds + 1).astype(np.int64, copy=False)
+
+    def closes(self, round: int) -> datetime:
+        """When a round ends by the clock.
+
+        >>> Grid("2026-01-01", "1d").closes(31).isoformat()
+        '2026-02-01T00:00:00+00:00'
+        """
+        if isinstance(round, bool) or round < 1 or (self._rounds is not None and round > self._rounds):
+            raise mismatch(f"a round from 1 to {self._rounds or 'any'}", round, "round")
+        try:
+            return _EPOCH + timedelta(microseconds=self._start + round * self._length)
+        except OverflowError:
+            raise mismatch("a round that ends before the year 10000", round, "round") from None
+
+    def _count(self, end: Any) -> int:
+        span = moment_of(end, "grid end") - self._start
+        count = Fraction(span, self._length)
+        if count.denominator == 1 and count > 0:
+            return count.numerator
+        nearest = _text(self._start + max(1, round(count)) * self._length)
+        raise mismatch(
+            f"an end that is a whole number of lengths ({_length_text(self._length)}) after the start, such as "
+            f"{nearest}",
+            end,
+            "grid end",
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grid) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[int, int, int | None]:
+        return self._start, self._length, self._rounds
+
+    def __repr__(self) -> str:
+        end = "" if self._rounds is None else f", end={_text(self._start + self._rounds * self._length)!r}"
+        return f"Grid({_text(self._start)!r}, {_length_text(self._length)!r}{end})"
+
+
+def last_rows(cells: I64, first: int, rounds: int) -> I64:
+    """For each round from ``first`` to ``rounds``, how many rows of a complete input must be read before it closes.
+
+    Rows of earlier rounds are late, and belong to ``first``.
+
+    >>> last_rows(np.array([1, 3, 2, 1, 5]), 1, 4)
+    array([4, 4, 4, 4])
+    >>> last_rows(np.array([1, 0, 3, 2]), 2, 4)
+    array([4, 4, 4])
+    >>> last_rows(np.array([1, 1, 2, 4]), 1, 4)
+    array([2, 3, 3, 4])
+    """
+    last = np.zeros(max(0, rounds - first + 1), np.int64)
+    places = np.maximum(np.asarray(cells, np.int64), first) - first
+    inside = np.flatnonzero(places < len(last))
+    np.maximum.at(last, places[inside], inside + 1)
+    return np.maximum.accumulate(last)
+
+
+def _length_of(length: Any) -> int:
+    """In microseconds.
+
+    >>> [_length_of(length) for length in ("15m", "P1DT12H", timedelta(hours=1), 0.5)]
+    [900000000, 129600000000, 3600000000, 500000]
+    """
+    if isinstance(length, timedelta):
+        exact = Fraction((length.days * 86400 + length.seconds) * MILLION + length.microseconds)
+    elif isinstance(length, str):
+        exact = _length_of_text(length)
+    elif isinstance(length, bool) or length is None:
+        raise mismatch("a length such as 1h, PT15M or a number of seconds", length, "grid length")
+    else:
+        exact = exact_number(length, "grid length") * MILLION
+    if exact <= 0 or exact.denominator != 1:
+        raise mismatch("a length above 0, of a whole number of microseconds", length, "grid length")
+    if exact >= 2**62:
+        raise mismatch("a length that is shorter than the calendar", length, "grid length")
+    return exact.numerator
+
+
+def _length_of_text(text: str) -> Fraction:
+    usual, iso = _LENGTH.fullmatch(text), _ISO_LENGTH.fullmatch(text)
+    if usual is not None:
+        return Fraction(usual[1]) * _UNITS[usual[2]]
+    if iso is not None:
+        return sum((Fraction(n) * _UNITS[u] for n, u in zip(iso.groups(), "wdhms", strict=True) if n), Fraction(0))
+    hint = "; months and years differ in length" if re.fullmatch(r"P\d+[YM].*", text) else ""
+    raise mismatch(f"a length such as 30s, 15m, 1h, 1d, 2w or PT1H{hint}", text, "grid length")
+
+
+def _length_text(length: int) -> str:
+    """
+    >>> _length_text(3_600_000_000), _length_text(129_600_000_000), _length_text(1_500_000)
+    ('1h', '36h', '1.5s')
+    """
+    unit = next((unit for unit in "wdhm" if length % _UNITS[unit] == 0), "s")
+    return f"{exact_text(Fraction(length, _UNITS[unit]))}{unit}"
+
+
+def _text(microseconds: int) -> str:
+    try:
+        return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        return f"{microseconds} microseconds after 1970"
+
+
+def _row(index: int) -> str:
+    return f"row {index + 1}"

@@ -1,0 +1,196 @@
+"""Columns of times as whole microseconds since 1970, in UTC; finer parts are cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.errors import InputError
+from retroact.schema.messages import At, mismatch
+from retroact.schema.times import exact_seconds
+
+I64 = NDArray[np.int64]
+MILLION = 10**6
+
+_FIRST_DAY = date(1970, 1, 1).toordinal()
+_DAY = 86400
+# The years 1 to 9999. Seconds beyond them are milliseconds or finer, taken for seconds.
+_FIRST = (date.min.toordinal() - _FIRST_DAY) * _DAY
+_LAST = (date.max.toordinal() + 1 - _FIRST_DAY) * _DAY
+_ZERO = np.zeros(1, np.int64)
+_PART = 1 << 16
+_ADVICE = "times as texts with an offset from UTC, as timestamps with a time zone, or as whole seconds since 1970"
+
+
+def moment_of(value: Any, place: str) -> int:
+    """One time that must be a whole number of microseconds.
+
+    >>> moment_of("1970-01-01T00:00:01.5Z", "start"), moment_of(1, "start"), moment_of("1970-01-02", "start")
+    (1500000, 1000000, 86400000000)
+    """
+    seconds, parts = _exact(value, place)
+    if seconds * MILLION % parts:
+        raise mismatch("a whole number of microseconds", value, place)
+    return seconds * MILLION // parts
+
+
+def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At) -> I64:
+    """All of a column: texts of one form, datetime64 and integers at once, others one by one.
+
+    >>> microseconds_of(["1970-01-01T00:00:01Z", "1970-01-01T01:00:00.5+01:00"], str)
+    array([1000000,  500000])
+    >>> microseconds_of(np.array(["1970-01-02"], "M8[D]"), str)
+    array([86400000000])
+    """
+    array = times if isinstance(times, np.ndarray) else None
+    if array is not None and array.dtype.kind == "M":
+        return _of_moments(array, at)
+    if array is not None and array.dtype.kind in "iu":
+        return _of_epochs(array, at)
+    if array is not None and array.dtype.kind in "fb" and len(array):
+        raise mismatch(_ADVICE, array[0], at(0))
+    values = list(times) if array is None else array.tolist()
+    kinds = set(map(type, values))
+    if kinds == {str}:
+        return _of_texts(values, at)
+    if kinds == {int}:
+        with suppress(OverflowError):
+            return _of_epochs(np.array(values, np.int64), at)
+    return _one_by_one(values, range(len(values)), at)
+
+
+def _of_epochs(seconds: NDArray[Any], at: At) -> I64:
+    odd = (seconds < _FIRST) | (seconds >= _LAST)
+    if odd.any():
+        first = int(np.argmax(odd))
+        raise _not_seconds(int(seconds[first]), at(first))
+    return seconds.astype(np.int64) * MILLION
+
+
+def _of_moments(moments: NDArray[Any], at: At) -> I64:
+    absent = np.isnat(moments)
+    if absent.any():
+        first = int(np.argmax(absent))
+        raise mismatch("a time", None, at(first))
+    if np.datetime_data(moments.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms"):
+        # coarse units reach beyond what 64 bits of microseconds hold
+        seconds = moments.astype("M8[s]").astype(np.int64)
+        odd = (seconds < _FIRST) | (seconds >= _LAST)
+        if odd.any():
+            first = int(np.argmax(odd))
+            raise mismatch("a time in the years 1 to 9999", moments[first], at(first))
+    # numpy goes down to the unit below, also before 1970
+    return moments.astype("M8[us]").astype(np.int64)
+
+
+def _of_texts(texts: list[str], at: At) -> I64:
+    result = np.zeros(len(texts), np.int64)
+    left = np.ones(len(texts), np.bool_)
+    for start in range(0, len(texts), _PART):
+        part = texts[start : start + _PART]
+        sizes = np.fromiter(map(len, part), np.int64, len(part))
+        for size in np.unique(sizes).tolist():
+            rows = np.flatnonzero(sizes == size)
+            found = _of_form(part if len(rows) == len(part) else [part[row] for row in rows.tolist()], size)
+            if found is not None:
+                result[start + rows] = found
+                left[start + rows] = False
+    rest = np.flatnonzero(left)
+    if rest.size:
+        result[rest] = _one_by_one([texts[row] for row in rest.tolist()], rest.tolist(), at)
+    return result
+
+
+def _of_form(texts: list[str], size: int) -> I64 | None:
+    """Texts of one size, if all are a date, or all date, time and offset in their usual form: 1970-01-01T00:00:00.0Z.
+
+    None where that does not hold, also for texts that are no times: then each of them is looked at.
+    """
+    whole = "".join(texts)
+    if not whole.isascii() or not (size == 10 or 20 <= size <= 35):
+        return None
+    letters = np.ascontiguousarray(np.frombuffer(whole.encode(), np.uint8).reshape(-1, size).T)
+    zulu = whole[size - 1] == "Z"
+    end = 10 if size == 10 else size - (1 if zulu else 6)
+    form = "dddd-dd-dd" if size == 10 else "dddd-dd-ddTdd:dd:dd" + "." * (end > 19) + "d" * (end - 20)
+    form += "" if size == 10 else "Z" if zulu else "+dd:dd"
+    if len(form) != size or end == 20 or not all(map(_fits, form, letters)):
+        return None
+    digits = letters - np.uint8(48)
+
+    def number(start: int, count: int) -> I64:
+        return sum((digits[start + k].astype(np.int64) * 10 ** (count - 1 - k) for k in range(count)), _ZERO)
+
+    months = (number(0, 4) - 1970) * 12 + number(5, 2) - 1
+    days = months.astype("M8[M]").astype("M8[D]").astype(np.int64) + number(8, 2) - 1
+    in_month = days.astype("M8[D]").astype("M8[M]").astype(np.int64) == months
+    seconds = days * _DAY
+    usual = in_month & (number(5, 2) <= 12) & (seconds > _FIRST + _DAY) & (seconds < _LAST - _DAY)
+    if size == 10:
+        return seconds * MILLION if usual.all() else None
+    hour, minute, second = number(11, 2), number(14, 2), number(17, 2)
+    usual &= (hour < 24) & (minute < 60) & (second < 60)
+    seconds += (hour * 60 + minute) * 60 + second
+    if not zulu:
+        hour, minute = number(end + 1, 2), number(end + 4, 2)
+        usual &= (hour < 24) & (minute < 60)
+        seconds -= np.where(letters[end] == ord("-"), -60, 60) * (hour * 60 + minute)
+    if not usual.all():
+        return None
+    count = max(0, min(end, 26) - 20)
+    fraction: I64 = number(20, count) * 10 ** (6 - count)
+    return seconds * MILLION + fraction
+
+
+def _fits(sign: str, letters: NDArray[np.uint8]) -> bool:
+    if sign == "d":
+        return bool(letters.min() >= ord("0") and letters.max() <= ord("9"))
+    usual = {"T": "T ", "+": "+-"}.get(sign, sign)
+    return bool(np.isin(letters, list(usual.encode())).all())
+
+
+def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At) -> I64:
+    result = np.empty(len(values), np.int64)
+    known: dict[Any, int] = {}
+    for index, value in enumerate(values):
+        # equal keys of one type are equal times; 1 and True, or 1 and 1.0, are not
+        found = known.get(value) if type(value) is str else None
+        if found is None:
+            try:
+                seconds, parts = _exact(value, "")
+            except InputError as error:
+                raise InputError(error.message, place=at(rows[index])) from None
+            found = seconds * MILLION // parts
+            if type(value) is str:
+                known[value] = found
+        result[index] = found
+    return result
+
+
+def _exact(value: Any, place: str) -> tuple[int, int]:
+    """Seconds since 1970 as a fraction."""
+    if value is None:
+        raise mismatch("a time", value, place)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        if not _FIRST <= value < _LAST:
+            raise _not_seconds(int(value), place)
+        return int(value), 1
+    if isinstance(value, str) and len(value) == 10:
+        try:
+            return (date.fromisoformat(value).toordinal() - _FIRST_DAY) * _DAY, 1
+        except ValueError:
+            raise mismatch("a date such as 2020-12-31", value, place) from None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return (value.toordinal() - _FIRST_DAY) * _DAY, 1
+    if isinstance(value, str | datetime | np.datetime64):
+        return exact_seconds(value, place)
+    raise mismatch(_ADVICE, value, place)
+
+
+def _not_seconds(value: int, place: str) -> InputError:
+    return mismatch("whole seconds since 1970 (milliseconds are divided by 1000 first)", value, place)

@@ -1,0 +1,178 @@
+"""A feed from its first line to its last: recognised, taken up where it was left, played into a stream."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from retroact.errors import InputError
+from retroact.feeds.clocked import Complete, Followed
+from retroact.feeds.csvfile import CsvFile
+from retroact.feeds.events import Block
+from retroact.feeds.files import Source, open_events
+from retroact.feeds.grid import Grid
+from retroact.feeds.jsonlines import JsonLines
+from retroact.feeds.options import CloseBy, Late, Options
+from retroact.feeds.replay import Replay
+from retroact.feeds.rounds import Publish, Totals
+from retroact.schema import Schema
+from retroact.stream import Stream
+
+TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+
+
+def play(
+    stream: Stream,
+    source: Any,
+    *,
+    id: str | None = None,
+    subject: str | None = None,
+    stamp: str | None = None,
+    round: str | None = None,
+    time: str | None = None,
+    grid: Grid | None = None,
+    close_by: CloseBy = "lines",
+    late: Late = "stamp",
+    position: str | None = None,
+    source_name: str | None = None,
+    contribution: int | None = None,
+    publish: Publish | None = None,
+    rounds: int | None = None,
+    follow: bool = False,
+) -> Totals:
+    """Play a file (JSON lines, CSV, Parquet, Arrow), standard input ("-") or an Arrow-capable frame into a stream.
+
+    ``publish`` is called with every round that closes. An error names the line, and leaves the rounds that were closed
+    before it, and what the open round had been handed.
+
+    >>> import tempfile, retroact as ra
+    >>> stream = ra.Stream({"amount": ra.Number(0, 500)}, {"orders": ra.Count()}, epsilon=1.0, horizon=10)
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("amount,customer\\n12.5,u1\\n3,u2\\n")
+    ...     file.flush()
+    ...     totals = play(stream, file.name, subject="customer")
+    >>> totals.rounds, totals.added
+    (1, 2)
+    """
+    options = Options(
+        id, subject, stamp, round, time, grid, close_by, late, position, source_name, contribution, rounds, follow
+    )
+    if is_table(source):
+        from retroact.feeds.tables import play_table
+
+        return play_table(stream, source, options, publish)
+    with open_feed(source, stream.schema, options, strict=False) as feed:
+        return feed.play(stream, publish)
+
+
+def is_table(source: Any) -> bool:
+    """Whether rows come in columns: a frame, or a file that holds one."""
+    if hasattr(source, "__arrow_c_stream__"):
+        return True
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"expected a path, - for standard input, or an Arrow-capable frame, got {type(source).__name__}"
+        )
+    return Path(source).suffix.lower() in TABLES
+
+
+class Feed:
+    """An open source of events and what is known of it."""
+
+    def __init__(self, source: Source, schema: Schema, options: Options, *, strict: bool) -> None:
+        self.source = source
+        self.options = options
+        kind = CsvFile if source.format == "CSV" else JsonLines
+        self.reader: CsvFile | JsonLines = kind(source, schema, options, strict=strict)
+        self.replay: Replay | None = None
+        self._blocks: Iterator[Block] | None = None
+
+    def look(self) -> None:
+        """At the first events, before anything else is done: they say what the rest is, or why it is refused."""
+        self._blocks = iter(self.reader)
+        first = next(self._blocks, None)
+        if not self.source.follow and (first is None or not first.events):
+            # an empty block comes only before an error, which is raised here
+            next(self._blocks, None)
+            raise self.source.nothing()
+        self._blocks = chain([] if first is None else [first], self._blocks)
+        if self._again:
+            # what was read before is known when there is a stream
+            self.source.again()
+            self._blocks = None
+
+    def play(
+        self,
+        stream: Stream,
+        publish: Publish | None = None,
+        *,
+        recognised: Callable[[Block], None] | None = None,
+        after: Callable[[Replay], None] | None = None,
+    ) -> Totals:
+        """All of it. ``recognised`` is called with the first events, ``after`` after every block."""
+        replay = self.replay = Replay(stream, self.reader.records, self.source.name, self.options, publish)
+        replay.source = self.options.source_name or os.path.basename(self.source.path or self.source.name)
+        played = self._on_grid(replay) if self.options.grid is not None else replay
+        if not isinstance(played, Complete):
+            self._take_up(replay)
+        seen = False
+        for block in self._blocks or self.reader:
+            replay.records = self.reader.records
+            if block.events and not seen:
+                seen = True
+                if recognised is not None:
+                    recognised(block)
+            played.apply(block)
+            if after is not None:
+                after(replay)
+            if isinstance(played, Followed) and played.ended:
+                break
+        if not seen and not self.source.follow and stream.position(replay.source) is None:
+            raise self.source.nothing()
+        replay.totals.skipped.update(self.reader.skipped)
+        replay.clocked = replay.clocked or self.reader.closed_before
+        if isinstance(played, Complete | Followed) or not self.source.follow:
+            played.finish()
+        return replay.totals
+
+    @property
+    def _again(self) -> bool:
+        """Whether it can be read from the beginning again."""
+        return self.source.path is not None and self.source.file.seekable()
+
+    def _on_grid(self, replay: Replay) -> Complete | Followed:
+        if self.options.follow:
+            return Followed(replay, self.options, self.source.name)
+        if self.source.path is None:
+            raise InputError(
+                "a grid on standard input needs --follow: rounds then close by the clock", place="--follow"
+            )
+        played = Complete(replay, self.options, self.source.name)
+        played.read_times(self.reader.times())
+        self.source.again()
+        return played
+
+    def _take_up(self, replay: Replay) -> None:
+        """Begin after the last line that was handed over before, if lines are positions at all."""
+        if self.options.position is not None:
+            return
+        if not self._again:
+            replay.place = None
+            return
+        reached = replay.stream.position(replay.source)
+        if not reached:
+            return
+        if len(reached) != 1:
+            raise InputError(f"{replay.source} was read on a grid before: expected another source name (--source)")
+        self.reader.begin_after = reached[0]
+
+
+@contextmanager
+def open_feed(path: Any, schema: Schema, options: Options, *, strict: bool) -> Iterator[Feed]:
+    """A file or standard input; fields of native records beyond the declared ones are refused when ``strict``."""
+    with open_events(os.fspath(path), follow=options.follow) as source:
+        yield Feed(source, schema, options, strict=strict)

@@ -1,0 +1,107 @@
+"""Rounds as a feed closes them: published, counted, and never more of them than was said in advance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from retroact.errors import InputError
+from retroact.stream import Round, Stream
+
+Publish = Callable[[Round], None]
+# A leap over more rounds is a mistake, such as a date or a second taken for the number of a round.
+LONGEST_LEAP = 1_000_000
+
+
+@dataclass
+class Totals:
+    """What was done, over all rounds: exact, and so for the operator alone."""
+
+    rounds: int = 0
+    added: int = 0
+    removed: int = 0
+    ignored_deletions: int = 0
+    ignored_additions: int = 0
+    absorbed: int = 0
+    """Events that came before, by their positions."""
+    first_absorbed: str | None = None
+    """Where the first of them stands."""
+    late: int = 0
+    """Additions that were left out because their round was closed."""
+    first_late: str | None = None
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Lines that are no updates, by what they are."""
+
+    def absorb(self, place: str) -> None:
+        self.absorbed += 1
+        self.first_absorbed = self.first_absorbed or place
+
+    def leave_out(self, place: str) -> None:
+        self.late += 1
+        self.first_late = self.first_late or place
+
+
+class Rounds:
+    """
+    >>> import retroact as ra
+    >>> stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count()}, epsilon=1.0, horizon=10)
+    >>> rounds = Rounds(stream, None)
+    >>> rounds.close_before(4)
+    >>> rounds.totals.rounds, stream.round
+    (3, 4)
+    """
+
+    def __init__(self, stream: Stream, publish: Publish | None, limit: int | None = None) -> None:
+        self.stream = stream
+        self.limit = limit
+        """The last round that is published."""
+        self.totals = Totals()
+        self.open = False
+        """Whether something waits for a round to close."""
+        self._publish = publish
+
+    def close(self) -> None:
+        released = self.stream.close_round()
+        self.open = False
+        totals, applied = self.totals, released.applied
+        totals.rounds += 1
+        totals.added += applied.added
+        totals.removed += applied.removed
+        totals.ignored_deletions += applied.ignored_deletions
+        totals.ignored_additions += applied.ignored_additions
+        if self._publish is not None:
+            self._publish(released)
+
+    def close_before(self, round: int) -> None:
+        """All rounds up to this one, which is then open."""
+        while self.stream.round < round:
+            self.close()
+
+    def close_one(self) -> None:
+        """As a line asks for it."""
+        if self.limit is not None and self.stream.round > self.limit:
+            raise InputError(f"expected at most {self.limit:,} rounds (--rounds), got one more", place="close")
+        self.close()
+
+    def advance(self, target: int) -> None:
+        """To the round that an event has the number of."""
+        here = self.stream.round
+        if self.limit is None:
+            raise InputError(
+                "rounds by number need --rounds N, how many are published: that is a public choice, "
+                "and must not be read off the last record",
+                place="--rounds",
+            )
+        if isinstance(target, bool) or not isinstance(target, int) or target < here:
+            open_round = f" (round {here - 1} is closed)" if here > 1 else ""
+            raise InputError(f"expected a round from {here} on{open_round}, got {target!r}", place="round")
+        if target > self.limit:
+            raise InputError(f"expected a round up to {self.limit:,} (--rounds), got {target:,}", place="round")
+        if target - here > LONGEST_LEAP:
+            raise InputError(
+                f"expected the number of a round, counted from 1, got {target:,}: {target - here:,} rounds after "
+                "the open one",
+                place="round",
+            )
+        self.close_before(target)

@@ -1,0 +1,107 @@
+"""From the columns of a JSON object to an event: structs made for the fields at hand, which decode quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from retroact.errors import InputError
+from retroact.feeds.events import ROLES, Event, Moment, Name, Records, Roles
+from retroact.feeds.operations import deletion
+from retroact.schema.messages import mismatch, show
+
+Column = tuple[str, Any, Any]
+
+
+class Shape:
+    """Columns that options name must be there, others that are called like a role may be.
+
+    >>> shape = Shape(Records(["amount"], strict=False), Roles(id="order"), Roles("order"))
+    >>> row = msgspec.json.decode('{"amount": 3, "order": "o1", "note": 0}', type=shape.whole())
+    >>> shape.added(row).id, shape.removed(row).record
+    ('o1', None)
+    """
+
+    def __init__(self, records: Records, named: Roles, known: Roles, time: str | None = None) -> None:
+        self.records = records
+        self.named = named
+        self.known = known
+        """The columns of the roles, whether or not a record has them."""
+        self.by_id = bool(named.id)
+        """Whether deletions go by id alone."""
+        self.time = time
+        self._columns: list[Column] = []
+        where = dict(records.attributes)
+        for role, column in known.items():
+            if column not in where:
+                where[column] = f"{role}_"
+                kind = Name | None if role in ("id", "subject") else int | None
+                default = msgspec.NODEFAULT if getattr(named, role) else None
+                self._columns.append((f"{role}_", kind, msgspec.field(name=column, default=default)))
+        if time is not None and time not in where:
+            where[time] = "time_"
+            self._columns.append(("time_", Any, msgspec.field(name=time, default=None)))
+        self._at = tuple(where.get(getattr(known, role) or "", "_absent") for role in ROLES)
+        self._time_at = where.get(time or "", "_absent")
+        self.added = _adder(*self._at)
+        """From a whole row to its addition."""
+
+    def whole(self, beside: Sequence[Column] = ()) -> Any:
+        """The type of a row with all its fields."""
+        columns = [*self._columns, *beside]
+        return msgspec.defstruct("WholeRow", columns, bases=(self.records.row,), kw_only=True, gc=False)
+
+    def brief(self, beside: Sequence[Column] = ()) -> Any:
+        """The type of a row that is deleted: by id nothing else is needed, by value all is."""
+        if not self.by_id:
+            return self.whole(beside)
+        column = msgspec.field(name=self.named.id)
+        return msgspec.defstruct("BriefRow", [(self._at[0], Name, column), *beside], kw_only=True, gc=False)
+
+    def removed(self, row: Any) -> Event:
+        id_, subject, stamp, _ = self._at
+        at: int | Moment | None = getattr(row, stamp, None)
+        if at is None and self.time is not None:
+            at = Moment(getattr(row, self._time_at, None))
+        return deletion(row, getattr(row, id_, None), getattr(row, subject, None), at)
+
+    def check(self, value: Any, schema: Any, *, brief: bool = False) -> None:
+        """Say what is wrong with a row that does not fit."""
+        if not isinstance(value, dict):
+            raise mismatch("an object", value, None)
+        names = self.records.columns_read
+        if not (brief and self.by_id):
+            constant = {name: 0 for name in self.records.names if name not in names}
+            schema.encode_record({**{name: value[name] for name in names if name in value}, **constant})
+        for role, column in self.known.items():
+            if column not in value and getattr(self.named, role) and (role == "id" or not brief):
+                raise InputError(f"expected {show(column)}, the {role} of the record, got none")
+            if brief and role == "id" and getattr(self.named, role) and value[column] is None:
+                raise mismatch("text or a whole number", None, column)
+            check_role(role, value.get(column), column)
+
+
+def _adder(id_: str, subject: str, stamp: str, round_: str) -> Callable[[Any], Event]:
+    def added(row: Any) -> Event:
+        return Event(
+            "add",
+            row,
+            getattr(row, id_, None),
+            getattr(row, subject, None),
+            getattr(row, stamp, None),
+            getattr(row, round_, None),
+        )
+
+    return added
+
+
+def check_role(role: str, value: Any, place: str) -> None:
+    if value is None:
+        return
+    if role in ("id", "subject"):
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise mismatch("text or a whole number", value, place)
+    elif isinstance(value, bool) or not isinstance(value, int):
+        raise mismatch("a whole number", value, place)

@@ -1,0 +1,283 @@
+"""Columnar sources: Parquet and Arrow files by pyarrow, and any frame that exports an Arrow stream.
+
+Files are read in batches, only the columns that are asked for, and never whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from retroact.errors import InputError
+from retroact.feeds.columns import Batch, Cells, names_distinct
+from retroact.schema.frames import ArrowBatches, columns_of
+
+ROWS = 1 << 16
+SUFFIXES = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
+# more distinct words than this share of the rows, and a dictionary is no gain
+_FEW = 0.25
+_FILE_MAGIC, _OLD_MAGIC = b"ARROW1", b"FEA1"
+
+
+def is_table(source: Any) -> bool:
+    """Whether a source is columnar: by the suffix of its name, or because it exports an Arrow stream.
+
+    >>> is_table("orders.parquet"), is_table("orders.jsonl")
+    (True, False)
+    """
+    if isinstance(source, str | os.PathLike):
+        return Path(source).suffix.lower() in SUFFIXES
+    return hasattr(source, "__arrow_c_stream__")
+
+
+class Table:
+    """A columnar source, which is read from any row on."""
+
+    name: str
+    format: str
+    names: list[str]
+    """Of its columns."""
+    rows: int | None
+    """How many, where that is known in advance."""
+
+    def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
+        """The rows after the first ``skip`` ones; columns in ``words`` are texts that are likely to repeat."""
+        raise NotImplementedError
+
+
+def open_table(source: Any) -> Table:
+    if not isinstance(source, str | os.PathLike):
+        return _Frame(source)
+    path, suffix = str(source), Path(source).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"{path}: expected a name that ends with {', '.join(SUFFIXES)}")
+    if _pyarrow() is None:
+        raise InputError(f"{path}: Parquet and Arrow files need pyarrow: pip install 'retroact[parquet]'")
+    try:
+        with open(path, "rb") as file:
+            start = file.read(8)
+    except IsADirectoryError:
+        raise InputError(f"{path}: expected a file, got a directory") from None
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    kind = _Parquet if SUFFIXES[suffix] == "Parquet" else _ArrowFile if start.startswith(_FILE_MAGIC) else _ArrowStream
+    if kind is _ArrowStream and start.startswith(_OLD_MAGIC):
+        raise InputError(f"{path}: expected Feather of version 2, got version 1")
+    return kind(path)
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+    except ImportError:
+        return None
+    return pyarrow
+
+
+@contextmanager
+def _reading(name: str, expected: str) -> Iterator[None]:
+    """What goes wrong inside is told with the name of the source."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowException as error:
+        reason = str(error).split("\n")[0].rstrip(".")
+        raise InputError(f"{name}: expected {expected}, got one that cannot be read ({reason})") from None
+    except OSError as error:
+        raise InputError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+
+
+class _Parquet(Table):
+    format = "Parquet"
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        with self._file() as file:
+            self.names = names_distinct(file.schema_arrow.names)
+            self._groups = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            kinds = zip(self.names, file.schema_arrow.types, strict=True)
+            self._texts = {name for name, kind in kinds if str(kind) in ("string", "large_string")}
+        self.rows = sum(self._groups)
+
+    @contextmanager
+    def _file(self, words: Collection[str] = ()) -> Iterator[Any]:
+        import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+        with _reading(self.name, "a Parquet file"), pq.ParquetFile(self.name, read_dictionary=list(words)) as file:
+            yield file
+
+    def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
+        first, row = 0, 0
+        while first < len(self._groups) and row + self._groups[first] <= skip:
+            row += self._groups[first]
+            first += 1
+        groups = range(first, len(self._groups))
+        wanted = [name for name in self.names if name in names]
+        if not wanted:
+            yield from _rows_alone(self.rows or 0, skip)
+            return
+        with self._file([name for name in words if name in self._texts]) as file:
+            found = file.iter_batches(batch_size=ROWS, row_groups=groups, columns=wanted)
+            yield from _batches(found, wanted, row, skip, words, self.name)
+
+
+class _ArrowFile(Table):
+    format = "Arrow"
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        with self._reader() as reader:
+            self.names = names_distinct(reader.schema.names)
+            self.rows = reader.count_rows() if hasattr(reader, "count_rows") else None
+
+    @contextmanager
+    def _reader(self, names: Collection[str] | None = None) -> Iterator[Any]:
+        import pyarrow as pa
+
+        chosen = None if names is None else [place for place, name in enumerate(self.names) if name in names]
+        with _reading(self.name, "an Arrow file"), pa.memory_map(self.name) as file:
+            options = pa.ipc.IpcReadOptions(included_fields=chosen) if chosen else pa.ipc.IpcReadOptions()
+            yield self._open(pa.ipc, file, options)
+
+    def _open(self, ipc: Any, file: Any, options: Any) -> Any:
+        return ipc.open_file(file, options=options)
+
+    def _chunks(self, reader: Any) -> Iterator[Any]:
+        return (reader.get_batch(place) for place in range(reader.num_record_batches))
+
+    def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
+        with self._reader(names) as reader:
+            yield from _batches(self._chunks(reader), [n for n in self.names if n in names], 0, skip, words, self.name)
+
+
+class _ArrowStream(_ArrowFile):
+    format = "Arrow stream"
+
+    def _open(self, ipc: Any, file: Any, options: Any) -> Any:
+        return ipc.open_stream(file, options=options)
+
+    def _chunks(self, reader: Any) -> Iterator[Any]:
+        return iter(reader)
+
+
+class _Frame(Table):
+    """By pyarrow where it is installed, which is quicker, and by nanoarrow otherwise."""
+
+    format = "Arrow table"
+
+    def __init__(self, frame: Any) -> None:
+        if not hasattr(frame, "__arrow_c_stream__"):
+            raise InputError(f"expected a frame that exports an Arrow stream, got {type(frame).__name__}")
+        self.name = "the frame"
+        self._frame = frame
+        self._opened: Any = self._open()
+        self.names = names_distinct(self._opened.names if _pyarrow() is None else self._opened.schema.names)
+        self.rows = frame.num_rows if isinstance(getattr(frame, "num_rows", None), int) else None
+
+    def _open(self) -> Any:
+        pa = _pyarrow()
+        if pa is None:
+            return ArrowBatches(self._frame)
+        with _reading(self.name, "an Arrow table"):
+            return pa.RecordBatchReader.from_stream(self._frame)
+
+    def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
+        reader, self._opened = self._opened or self._open(), None
+        wanted = [name for name in self.names if name in names]
+        if _pyarrow() is not None:
+            with _reading(self.name, "an Arrow table"):
+                yield from _batches(iter(reader), wanted, 0, skip, words, self.name)
+            return
+        row = 0
+        for columns in reader.read(None):
+            count = len(next(iter(columns.values()), ()))
+            for start in range(max(0, skip - row), count, ROWS):
+                end = min(start + ROWS, count)
+                parts = {name: Cells.of(columns[name][start:end]) for name in wanted}
+                yield Batch(np.arange(row + start + 1, row + end + 1), parts)
+            row += count
+
+
+def _rows_alone(rows: int, skip: int) -> Iterator[Batch]:
+    for start in range(skip, rows, ROWS):
+        yield Batch(np.arange(start + 1, min(start + ROWS, rows) + 1), {})
+
+
+def _batches(
+    found: Iterator[Any], names: list[str], row: int, skip: int, words: Collection[str], source: str
+) -> Iterator[Batch]:
+    """Record batches of pyarrow as ours, from row ``row`` on, and of no more than ROWS rows."""
+    readers: dict[str, Callable[[Any], Cells]] = {name: _Words() if name in words else arrow_cells for name in names}
+    for chunk in found:
+        count = chunk.num_rows
+        for start in range(max(0, skip - row), count, ROWS):
+            part = chunk.slice(start, ROWS)
+            try:
+                columns = {name: readers[name](part.column(name)) for name in names}
+            except InputError as error:
+                raise InputError(f"{source}: {error.message}", place=error.place) from None
+            yield Batch(np.arange(row + start + 1, row + start + part.num_rows + 1), columns)
+        row += count
+
+
+class _Words:
+    """Texts by dictionary, as long as that pays."""
+
+    def __init__(self) -> None:
+        self._pays = True
+
+    def __call__(self, array: Any) -> Cells:
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(array.type) or not self._pays:
+            return arrow_cells(array)
+        if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+            return arrow_cells(array)
+        coded = array.dictionary_encode()
+        self._pays = len(coded.dictionary) <= max(256, _FEW * len(array))
+        return arrow_cells(coded)
+
+
+def arrow_cells(array: Any) -> Cells:
+    """A pyarrow array; types without a quick way are read as those of any other frame.
+
+    >>> import pyarrow as pa
+    >>> arrow_cells(pa.array(["DE", None])).listed(), arrow_cells(pa.array([1, 2], pa.int8())).listed()
+    (['DE', None], [1, 2])
+    """
+    import pyarrow as pa
+
+    kind = array.type
+    present = None if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(kind):
+        if len(array.dictionary) > max(256, _FEW * len(array)):
+            return arrow_cells(array.dictionary_decode())
+        codes = (array.indices if present is None else array.indices.fill_null(0)).to_numpy().astype(np.int64)
+        words = arrow_cells(array.dictionary)
+        if present is None and words.present is not None:
+            # a null may also be a word
+            return Cells.of([words.listed()[code] for code in codes.tolist()])
+        return Cells(codes, present, words.listed())
+    if pa.types.is_string_view(kind):
+        return arrow_cells(array.cast(pa.large_string()))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        try:
+            return Cells(array.to_numpy(zero_copy_only=False), present)
+        except pa.ArrowException:
+            pass  # the other way says which bytes are no text
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        whole = array if present is None else array.fill_null(0)
+        # a copy: what a file maps into memory goes away with it
+        return Cells(np.array(whole.to_numpy(zero_copy_only=False)), present)
+    return Cells.of(columns_of(pa.table({"": array}))[""])
+
+
+def source_name(source: Any, given: str | None) -> str | None:
+    """What positions are kept under: the base name of a file, unless another one is given; nothing for other frames."""
+    return given or (os.path.basename(source) if isinstance(source, str | os.PathLike) else None)

@@ -1,0 +1,123 @@
+"""`retroact run` on change feeds: what it shows, what it refuses, and what it says at the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_program import CLOSE, Program, lines
+
+COUNT = ("--count", "--sum", "amount:0..500", "--epsilon", 1, "--horizon", 50, "--testing-key", 1)
+
+
+def debezium(op: str, before: Any, after: Any, lsn: int) -> dict[str, Any]:
+    return {"op": op, "before": before, "after": after, "source": {"lsn": lsn}, "ts_ms": lsn * 1000}
+
+
+CHANGES = [
+    debezium("c", None, {"order": 1, "amount": 5, "who": "u1", "note": "x"}, 1),
+    debezium("c", None, {"order": 2, "amount": 6, "who": "u2", "note": "x"}, 2),
+    debezium("c", None, {"order": 2, "amount": 6, "who": "u2", "note": "x"}, 2),
+    None,
+    CLOSE,
+    debezium("d", {"order": 1}, None, 3),
+    CLOSE,
+]
+
+
+def test_what_is_recognised_is_shown(program: Program) -> None:
+    columns = ("--id", "order", "--subject", "who", "--position", "source.lsn")
+    ended = program("run", "-", *COUNT, *columns, stdin=lines(*CHANGES).encode())  # type: ignore[arg-type]
+    assert ended.code == 0, ended.err
+    assert "stdin: JSON lines, Debezium; fields: amount" in ended.err
+    assert "columns: id in 'order', subject in 'who', position in 'source.lsn'" in ended.err
+    assert "ignored, as no statistic needs them: 'note'" in ended.err
+    assert 'example, line 1: {"op":"add","record":{"amount":5},"id":1,"subject":"u1"}' in ended.err
+    assert "absorbed 1 events that came before (first: stdin:3)" in ended.err
+    assert "1 tombstones skipped" in ended.err
+    assert "2 rounds; 2 records added, 1 removed" in ended.err
+
+
+def test_a_specification_takes_other_envelopes_too(program: Program, folder: Path) -> None:
+    rows = [{"insert": {"country": "DE", "amount": 1, "key": 7, "more": 1}}, CLOSE, {"delete": {"key": 7}}, CLOSE]
+    ended = program("run", "-", "--spec", "shop.toml", "--id", "key", stdin=lines(*rows).encode())
+    assert ended.code == 0, ended.err
+    assert "1 records added, 1 removed" in ended.err
+    plain = lines({"country": "DE", "amount": 1}, CLOSE).encode()
+    assert program("run", "-", "--spec", "shop.toml", stdin=plain).code == 0
+
+
+def test_a_grid(program: Program, folder: Path) -> None:
+    days = ["2026-01-03", "2026-01-01T12:00:00Z", "2026-01-02T23:59:59.999Z"]
+    (folder / "e.csv").write_text("amount,day\n" + "".join(f"{n},{day}\n" for n, day in enumerate(days)))
+    grid = ("--time", "day", "--start", "2026-01-01", "--length", "1d")
+    ended = program("run", "e.csv", *COUNT, *grid, "--end", "2026-01-06")
+    assert ended.code == 0, ended.err
+    assert sorted({release["round"] for release in ended.releases}) == [1, 2, 3, 4, 5]
+    assert "time in 'day'" in ended.err
+    assert "5 rounds; 3 records added" in ended.err
+    ended = program("run", "e.csv", *COUNT, *grid, "-q")
+    assert ended.code == 2
+    assert "needs its end (--end)" in ended.err
+    ended = program("run", "e.csv", *COUNT, *grid, "--end", "2026-01-03", "-q")
+    assert ended.err == "error: e.csv:2: expected a time on the grid, got one after the end - at day\n"
+
+
+def test_aggregated_input_says_what_it_costs(program: Program) -> None:
+    data = lines({"amount": 1, "diff": 3}, CLOSE).encode()
+    assert "aggregated input" in program("run", "-", *COUNT, "-q", stdin=data).err
+    ended = program("run", "-", *COUNT, "--contribution", 4, stdin=data)
+    assert ended.code == 0, ended.err
+    warning = "one event is up to 4 operations, so for one event the guarantee is that of a group of 4: ε = 4"
+    assert ended.err.count(warning) == 2
+    assert "3 records added" in ended.err
+
+
+OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
+    "count": (("--close-by", "updates:1000"), "rounds never close by the number of updates"),
+    "time": (("--close-by", "timestamp"), "rounds never close by the times that records happen to have"),
+    "unknown": (("--close-by", "moon"), "expected one of lines, progress, grid, end, got 'moon' - at --close-by"),
+    "grid": (("--close-by", "grid"), "expected a grid: --start and --length"),
+    "start": (("--time", "t", "--length", "1h"), "expected --start and --length for a grid of rounds - at --start"),
+    "length": (("--time", "t", "--start", "0"), "expected --start and --length for a grid of rounds - at --length"),
+    "bad length": (("--time", "t", "--start", "0", "--length", "1y"), "got '1y' - at --length"),
+    "bad start": (("--time", "t", "--start", "noon", "--length", "1h"), "got 'noon' - at --start"),
+    "bad end": (("--time", "t", "--start", "0", "--length", "1h", "--end", "5"), "- at --end"),
+    "grace": (("--grace", "soon"), "got 'soon' - at --grace"),
+    "late": (("--late", "maybe"), "expected one of stamp, refuse, got 'maybe' - at --late"),
+    "no grid": (("--time", "t"), "expected a grid"),
+    "positions": (
+        ("--time", "t", "--start", "0", "--length", "1h", "--end", "3600", "--position", "p"),
+        "expected no positions beside a grid",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_are_refused_with_the_reason(name: str, program: Program, folder: Path) -> None:
+    options, message = OPTIONS[name]
+    (folder / "e.jsonl").write_text('{"amount": 1, "t": 1}\n')
+    ended = program("run", "e.jsonl", *COUNT, *options, "-q")
+    assert ended.code == 2
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_tables(program: Program, folder: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow
+
+    rows = {"amount": [5.0, 6.0], "who": ["u1", "u2"], "note": ["x", "y"]}
+    parquet.write_table(pyarrow.table(rows), folder / "e.parquet")
+    (folder / "e.jsonl").write_text(
+        "".join(json.dumps({"amount": a, "who": w}) + "\n" for a, w in ((5, "u1"), (6, "u2")))
+    )
+    table = program("run", "e.parquet", *COUNT, "--subject", "who")
+    assert table.code == 0, table.err
+    assert table.out == program("run", "e.jsonl", *COUNT, "--subject", "who").out
+    assert "e.parquet: Parquet" in table.err
+    assert "subject in 'who'" in table.err
+    assert "'note'" in table.err
+    assert "2 records added" in table.err

@@ -1,0 +1,133 @@
+"""Blocks are a function of key and surviving data; texts and records survive the journey to bytes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import retroact as ra
+from retroact.errors import VerificationError
+from retroact.ledger import Ledger, Updates
+from retroact.schema import Schema
+from retroact.store import blocks
+from retroact.store.packed import Records, pack, unpack
+from retroact.store.texts import Texts
+
+SCHEMA = Schema({"name": ra.Text(), "amount": ra.Integer(0, 9), "place": ra.Vector(2, radius=5, step=1)})
+MARKS = blocks.Marks(b"k" * 32)
+
+names = st.sampled_from(["", "a", "b\0", "Zürich", "x" * 8, "y" * 63, "z" * 64, "w" * 65, "é" * 40, "long " * 50])
+records = st.tuples(names, st.integers(0, 2), st.tuples(st.integers(0, 1), st.integers(0, 1)))
+subjects = st.sampled_from([None, "u", "v" * 70])
+ids = st.sampled_from([None, "i", "j\0", "k" * 66])
+events = st.one_of(
+    st.tuples(st.just("add"), records, ids, subjects),
+    st.tuples(st.just("delete"), records, st.integers(1, 4), subjects),
+    st.tuples(st.just("empty"), ids.filter(bool)),
+    st.tuples(st.just("erase"), subjects.filter(bool)),
+)
+
+
+def encoded(record):
+    name, amount, place = record
+    return SCHEMA.encode_record({"name": name, "amount": amount, "place": place})
+
+
+def apply(updates, round, event):
+    kind, *parts = event
+    if kind == "add":
+        record, id, subject = parts
+        updates.add_one(encoded(record), round, id, subject)
+    elif kind == "delete":
+        record, stamp, subject = parts
+        updates.delete_one(encoded(record), stamp, subject)
+    elif kind == "empty":
+        updates.delete_ids(parts)
+    else:
+        updates.erase(parts)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@settings(max_examples=60, deadline=None)
+@given(history=st.lists(st.lists(events, max_size=8), min_size=1, max_size=5))
+def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
+    usual, blocks.SIZE = blocks.SIZE, size
+    try:
+        ledger, stored = Ledger(SCHEMA), {}
+        for round, arrived in enumerate(history, start=1):
+            updates = Updates(SCHEMA)
+            for event in arrived:
+                apply(updates, round, event)
+            edits = []
+
+            def edit(change, edits=edits, stored=stored):
+                records = Records.of(change.named())
+                edits.append(blocks.edit(SCHEMA, MARKS, sorted(stored), records, lambda at: [stored[p] for p in at]))
+
+            ledger.apply(round, updates, before=edit)
+            for place in edits[0].gone:
+                del stored[place]
+            assert not stored.keys() & dict(edits[0].new).keys()
+            stored.update(edits[0].new)
+            assert sorted(stored.items()) == blocks.canonical(MARKS, Records.of(ledger.data()))
+        again = unpack(SCHEMA, [stored[place] for place in sorted(stored)]).ledger(SCHEMA)
+        assert again.state() == ledger.state()
+    finally:
+        blocks.SIZE = usual
+
+
+@settings(max_examples=100, deadline=None)
+@given(texts=st.lists(st.one_of(st.none(), st.text(max_size=90)), max_size=9), others=st.lists(names, max_size=4))
+def test_texts_come_back(texts, others):
+    texts = [None if text is None else text.encode(errors="replace").decode() for text in texts]
+    packed, more = Texts.of(texts), Texts.of(others)
+    assert Texts.from_content(packed.lengths, packed.content()).strings() == texts
+    assert packed.followed_by(more).strings() == [*texts, *others]
+    where = np.arange(len(texts))[::-2]
+    assert packed.take(where).strings() == [texts[k] for k in where]
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(records, ids, subjects), min_size=1, max_size=6))
+def test_the_mark_of_a_record_is_its_own(rows):
+    """Not a matter of who comes with it: neither of their number nor of how long their texts are."""
+    whole = Records.of(surviving(rows))
+    each = [int(MARKS(Records.of(surviving([row], first=k)))[0]) for k, row in enumerate(rows)]
+    assert MARKS(whole).tolist() == each
+
+
+def surviving(rows, first=0):
+    ledger, updates = Ledger(SCHEMA), Updates(SCHEMA)
+    for position, (record, id, subject) in enumerate(rows):
+        updates.add_one(encoded(record), position + 1, None if id is None else f"{id}{first + position}", subject)
+    ledger.apply(len(rows), updates)
+    return ledger.data()
+
+
+def test_blocks_are_of_the_size_that_is_said_and_keyed():
+    rows, _ = SCHEMA.encode({"name": ["n"] * 20_000, "amount": [1] * 20_000, "place": [[0, 0]] * 20_000})
+    ledger, updates = Ledger(SCHEMA), Updates(SCHEMA)
+    updates.add(rows, 1, [f"u{k}" for k in range(20_000)])
+    ledger.apply(1, updates)
+    whole = Records.of(ledger.data())
+    found = blocks.canonical(MARKS, whole)
+    assert 20_000 / blocks.SIZE / 2 < len(found) < 20_000 / blocks.SIZE * 2
+    other = blocks.canonical(blocks.Marks(b"l" * 32), whole)
+    assert {place for place, _ in found} & {place for place, _ in other} <= {blocks.FIRST}
+
+
+@pytest.mark.parametrize("broken", [b"", b"\x90", b"\xc1", b"not a block at all"])
+def test_what_is_no_block_is_refused(broken):
+    with pytest.raises(VerificationError, match="expected blocks of records"):
+        unpack(SCHEMA, [broken])
+
+
+def test_a_block_that_lost_bytes_is_refused():
+    (block,) = pack(Records.of(surviving([(("a", 1, (0, 0)), None, "u"), (("b", 2, (0, 1)), "i", None)])), [0, 2])
+    refused = 0
+    for place in range(len(block)):
+        try:
+            unpack(SCHEMA, [block[:place] + block[place + 1 :]])
+        except VerificationError:
+            refused += 1
+    assert refused == len(block)
