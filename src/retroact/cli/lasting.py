@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -201,10 +201,11 @@ def verify(
         return
     if stream is not None or subject or request:
         raise InputError(f"{target}: expected the file of a receipt beside these options", place="--stream")
+    from retroact.cli.report import Progress, Report
     from retroact.stream.verify import verify as check
 
-    with opened(target, key_file, fence) as open_stream, _bar("rounds worked out again") as progress:
-        result = check(open_stream, progress)
+    with opened(target, key_file, fence) as open_stream, Progress(Report(quiet=False)) as progress:
+        result = check(open_stream, lambda done, total: progress.update(done, f"{done:,} of {total:,} rounds", total))
     for problem in result.problems[:20]:
         typer.echo(f"differs: {problem}")
     if not result.ok:
@@ -273,19 +274,6 @@ def export(
     with opened(stream, key_file, fence) as open_stream, open_output(out, format_of(out, format)) as output:
         for line in open_stream.releases(first, last):
             output.write_line(line)
-
-
-@contextmanager
-def _bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Only on a terminal, and gone when it is done."""
-    from rich.progress import Progress
-
-    from retroact.cli.console import console_for
-
-    console = console_for("stderr")
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def register(app: typer.Typer) -> None:

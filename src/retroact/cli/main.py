@@ -11,6 +11,7 @@ import typer
 
 from retroact import __version__
 from retroact.cli import options as o
+from retroact.cli.lasting import register
 from retroact.cli.output import OutputFormat
 from retroact.errors import RetroactError
 
@@ -29,6 +30,7 @@ _COLUMNS = "Columns of CSV files and plain records"
 _ROUNDS = "Rounds"
 _OUTPUT = "Output"
 _KEY = "Key"
+_STORE = "Store"
 
 
 def _version(wanted: bool) -> None:
@@ -135,7 +137,10 @@ def run(
         Path | None,
         typer.Option("--out", metavar="FILE", help="Appears whole or not at all.", rich_help_panel=_OUTPUT),
     ] = None,
-    format: Annotated[OutputFormat, typer.Option("--format", rich_help_panel=_OUTPUT)] = OutputFormat.jsonl,
+    format: Annotated[
+        OutputFormat | None,
+        typer.Option("--format", help="By the name of the file if absent.", rich_help_panel=_OUTPUT),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.", rich_help_panel=_OUTPUT)
     ] = False,
@@ -146,6 +151,35 @@ def run(
     testing_key: Annotated[
         int | None,
         typer.Option("--testing-key", metavar="SEED", help="Reproducible, not private.", rich_help_panel=_KEY),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="STREAM",
+            help="A stream that lasts: a folder, or postgresql://...#name.",
+            rich_help_panel=_STORE,
+        ),
+    ] = None,
+    fence: Annotated[
+        Path | None,
+        typer.Option("--fence", metavar="FILE", help="Its fence; beside the key if absent.", rich_help_panel=_STORE),
+    ] = None,
+    restored: Annotated[
+        bool,
+        typer.Option(
+            "--restored", help="An old backup: replay what was published, without releases.", rich_help_panel=_STORE
+        ),
+    ] = False,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            "--after",
+            min=0,
+            metavar="ROUND",
+            help="The fence is lost; nothing was published after this round.",
+            rich_help_panel=_STORE,
+        ),
     ] = None,
 ) -> None:
     """Replay a file of additions, deletions and erasures, and publish every round.
@@ -158,11 +192,15 @@ def run(
 
     Without a file that describes the stream, options do.
 
-    The key comes from --key-file, from RETROACT_KEY (64 hexadecimal digits), or is made for this run alone.
+    With --store the stream lasts: it is made if it is not there, every round is on disk before it is published, and a
+    run that was stopped goes on where it was.
+
+    The key comes from --key-file, from RETROACT_KEY (64 hexadecimal digits), from the command in RETROACT_KEY_COMMAND,
+    or is made: beside the store, or for this run alone.
 
     Examples:
 
-    retroact run events.jsonl --spec retroact.toml --out releases.jsonl
+    retroact run events.jsonl --spec retroact.toml --store orders --out releases.jsonl
 
     retroact run orders.csv --count --sum amount:0..500 --subject customer --round day --rounds 365 --epsilon 1
 
@@ -181,7 +219,7 @@ def run(
          "follow": follow},
         start, length, end, grace,
     )  # fmt: skip
-    run_events(asked, options, Run(events, out, format, key_file, testing_key, quiet))
+    run_events(asked, options, Run(events, out, format, key_file, testing_key, quiet, store, fence, restored, after))
 
 
 @app.command(short_help="The errors to expect from an ε, or the ε for wanted errors.")
@@ -278,6 +316,9 @@ def demo(
     from retroact.cli.demo import demo as show
 
     show(out=out, rounds=rounds, seed=seed, open_page=open_page, console=console_for("stdout"))
+
+
+register(app)
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:

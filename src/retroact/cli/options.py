@@ -95,6 +95,11 @@ class Asked:
     every: int | None = None
 
     @property
+    def given(self) -> bool:
+        """Whether anything says what to publish."""
+        return self.spec is not None or any(self._given().values()) or DEFAULT_FILE.is_file()
+
+    @property
     def file(self) -> Path | None:
         """The specification file, given or found; None when options say it all."""
         options = [f"--{name}" for name, value in self._given().items() if value]

@@ -14,7 +14,6 @@ from retroact.cli.console import console_for, message
 from retroact.cli.planning import plan_table
 from retroact.feeds.envelopes import NATIVE
 from retroact.feeds.events import EVERY_RECORD, Block, Moment, Roles
-from retroact.feeds.files import Source
 from retroact.feeds.options import Options
 from retroact.feeds.rounds import Totals
 from retroact.schema.messages import show
@@ -146,16 +145,16 @@ class Report:
 
 
 class Progress:
-    """A bar that appears when a run takes its time; only on a terminal, and gone when it ends."""
+    """A bar that appears when something takes its time; only on a terminal, and gone when it ends."""
 
-    def __init__(self, report: Report, source: Source, *, shown: bool) -> None:
+    def __init__(self, report: Report, total: int | None = None, *, shown: bool = True) -> None:
         self._console = report.console
-        self._source = source
+        self._total = total
         self._wanted = shown and report.console.is_terminal and not report.quiet
         self._began = time.monotonic()
         self._bar: Any = None
 
-    def update(self, rounds: int) -> None:
+    def update(self, done: int, text: str, total: int | None = None) -> None:
         if not self._wanted or (self._bar is None and time.monotonic() - self._began < PATIENCE):
             return
         if self._bar is None:
@@ -163,10 +162,9 @@ class Progress:
 
             columns = (progress.BarColumn(), progress.TaskProgressColumn(), progress.TextColumn("{task.description}"))
             self._bar = progress.Progress(*columns, console=self._console, transient=True)
-            self._bar.add_task("", total=self._source.size)
+            self._bar.add_task("", total=self._total)
             self._bar.start()
-        done = f"{self._source.bytes_read / 1e6:,.0f} MB, {rounds:,} rounds"
-        self._bar.update(self._bar.task_ids[0], completed=self._source.bytes_read, description=done)
+        self._bar.update(self._bar.task_ids[0], completed=done, description=text, total=total or self._total)
 
     def __enter__(self) -> Progress:
         return self

@@ -14,15 +14,16 @@ from typing import Any
 
 from retroact.cli.keys import choose_key
 from retroact.cli.options import Asked
-from retroact.cli.output import OutputFormat, open_output
+from retroact.cli.output import OutputFormat, format_of, open_output
 from retroact.cli.report import Progress, Report
+from retroact.coins import Key
 from retroact.errors import InputError
 from retroact.feeds.events import Block
 from retroact.feeds.grid import Grid
 from retroact.feeds.options import Options
 from retroact.feeds.playing import Feed, is_table, open_feed
 from retroact.feeds.replay import Replay
-from retroact.stream import Specification, Stream
+from retroact.stream import Durable, Stream
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,14 @@ class Run:
 
     events: str
     out: Path | None
-    format: OutputFormat
+    format: OutputFormat | None
     key_file: Path | None
     testing_seed: int | None
     quiet: bool
+    store: str | None = None
+    fence: Path | None = None
+    restored: bool = False
+    after: int | None = None
 
 
 def feed_options(
@@ -79,46 +84,115 @@ def _moment(text: str) -> str | int:
 
 def run(asked: Asked, options: Options, order: Run) -> None:
     report = Report(quiet=order.quiet)
-    spec = asked.specification()
-    if is_table(order.events):
-        _run_table(spec, options, order, report, strict=asked.file is not None)
-        return
-    with open_feed(order.events, spec.schema, options, strict=asked.file is not None) as feed:
+    with _Target(asked, order) as target:
+        if is_table(order.events):
+            _run_table(target, options, order, report)
+        else:
+            _run_lines(target, options, order, report)
+
+
+class _Target:
+    """The stream of a run: in memory, or in a store, where it is opened first if only the store says what to publish.
+
+    Otherwise it is opened last, when the input was looked at: bad input leaves no store behind.
+    """
+
+    def __init__(self, asked: Asked, order: Run) -> None:
+        self._order = order
+        self._stream: Stream | None = None
+        if order.store is None:
+            for name, given in (("fence", order.fence), ("restored", order.restored), ("after", order.after)):
+                if given not in (None, False):
+                    raise InputError("expected --store: this is about a stream that lasts", place=f"--{name}")
+        self._given = asked.specification() if order.store is None or asked.given else None
+        if self._given is None:
+            self._stream = self._lasting()
+        self.spec = self._given or self._stream.specification  # type: ignore[union-attr]
+        self.strict = self._given is None or asked.file is not None
+
+    def open(self) -> tuple[Stream, str]:
+        """The stream, and a line on its key."""
+        if self._order.store is None:
+            key, origin = choose_key(self._order.key_file, self._order.testing_seed)
+            return Stream.from_specification(self.spec, key=key), origin
+        if self._stream is None:
+            self._stream = self._lasting()
+        stream, where = self._stream, self._order.store
+        origin = f"note: round {stream.round:,} of {where} is open"
+        if isinstance(stream, Durable) and stream.replaying:
+            return stream, f"{origin}; it was published before: nothing is released until it is replayed"
+        return stream, origin
+
+    @property
+    def before(self) -> Iterator[dict[str, Any]] | None:
+        """What a store has published, which a file of releases begins with."""
+        return self._stream.releases() if isinstance(self._stream, Durable) else None
+
+    def _lasting(self) -> Stream:
+        order = self._order
+        key = None if order.testing_seed is None else Key.for_testing(order.testing_seed)
+        return Stream.open(
+            order.store or "",
+            specification=self._given,
+            key=key,
+            key_file=order.key_file,
+            fence=order.fence,
+            restored=order.restored,
+            after=order.after,
+        )
+
+    def __enter__(self) -> _Target:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if isinstance(self._stream, Durable):
+            self._stream.close()
+
+
+def _run_lines(target: _Target, options: Options, order: Run, report: Report) -> None:
+    with open_feed(order.events, target.spec.schema, options, strict=target.strict) as feed:
         feed.look()
-        with open_output(order.out, order.format, events=order.events) as output:
-            stream, origin = _stream(spec, order)
+        stream, origin = target.open()
+        with open_output(
+            order.out, format_of(order.out, order.format), events=order.events, before=target.before
+        ) as output:
 
             def recognised(first: Block) -> None:
-                report.recognised(feed, spec, first)
+                report.recognised(feed, target.spec, first)
                 report.line(origin)
 
             shown = order.out is not None or not sys.stdout.isatty()
-            with report.horizon_warnings(), Progress(report, feed.source, shown=shown) as progress, _ending(feed):
+            size = feed.source.size
+            with report.horizon_warnings(), Progress(report, size, shown=shown) as progress, _ending(feed):
 
                 def after(replay: Replay) -> None:
                     output.flush()
-                    progress.update(replay.totals.rounds)
+                    read = feed.source.bytes_read
+                    progress.update(read, f"{read / 1e6:,.0f} MB, {replay.totals.rounds:,} rounds")
 
                 feed.play(stream, output.write, recognised=recognised, after=after)
     report.summary(stream, feed)
 
 
-def _run_table(spec: Specification, options: Options, order: Run, report: Report, *, strict: bool) -> None:
+def _run_table(target: _Target, options: Options, order: Run, report: Report) -> None:
     from retroact.feeds.tables import play_table, recognise_table
 
-    seen = recognise_table(order.events, spec.schema, options, strict=strict)
-    with open_output(order.out, order.format, events=order.events) as output:
-        stream, origin = _stream(spec, order)
-        report.table(seen, options, spec)
+    seen = recognise_table(order.events, target.spec.schema, options, strict=target.strict)
+    stream, origin = target.open()
+    with open_output(
+        order.out, format_of(order.out, order.format), events=order.events, before=target.before
+    ) as output:
+        report.table(seen, options, target.spec)
         report.line(origin)
-        with report.horizon_warnings():
-            totals = play_table(stream, order.events, options, output.write, strict=strict)
+        shown = order.out is not None or not sys.stdout.isatty()
+        with report.horizon_warnings(), Progress(report, seen.rows, shown=shown) as progress:
+
+            def read(rows: int) -> None:
+                output.flush()
+                progress.update(rows, f"{rows:,} rows, {stream.round - 1:,} rounds")
+
+            totals = play_table(stream, order.events, options, output.write, strict=target.strict, progress=read)
     report.totals(stream, totals, options.contribution)
-
-
-def _stream(spec: Specification, order: Run) -> tuple[Stream, str]:
-    key, origin = choose_key(order.key_file, order.testing_seed)
-    return Stream.from_specification(spec, key=key), origin
 
 
 @contextmanager

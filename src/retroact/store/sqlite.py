@@ -27,9 +27,9 @@ class SQLiteStore(Store):
     """
 
     reached = (
-        "data.sqlite: rows, free pages and layout",
-        "data.sqlite-wal",
-        "journal.sqlite: no values are kept there",
+        "data.sqlite: rows, free pages, gaps in pages, and the layout",
+        "data.sqlite-wal, cut to nothing",
+        "journal.sqlite, which holds no values, ids or subjects",
     )
     beyond = (
         "blocks of the file system that held earlier versions of these files (an encrypted volume covers them)",
