@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import noise, oneshot
+    from . import feeds, noise, oneshot
     from .coins import Key
     from .compilers import Gate, WindowSample, smooth
     from .errors import ExhaustedError, InputError, KeyReusedError, RetroactError, VerificationError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Sum,
         Variance,
     )
-    from .stream import HorizonWarning, Plan, Release, Round, Specification, Stream, plan, solve
+    from .stream import Durable, HorizonWarning, Plan, Release, Round, Specification, Stream, plan, solve
 
 __version__ = "0.1.0"
 
@@ -43,6 +43,7 @@ __all__ = [
     "Date",
     "Distances",
     "Distinct",
+    "Durable",
     "ExhaustedError",
     "Gate",
     "GaussianDP",
@@ -78,6 +79,7 @@ __all__ = [
     "VerificationError",
     "WindowSample",
     "ZeroConcentratedDP",
+    "feeds",
     "noise",
     "oneshot",
     "plan",
@@ -87,7 +89,7 @@ __all__ = [
 
 # Names are looked up when first asked for, so that `retroact --help` does not wait for numpy.
 _MODULES = ("errors", "coins", "privacy", "schema", "statistics", "compilers", "stream")
-_WHOLE = ("noise", "oneshot")
+_WHOLE = ("feeds", "noise", "oneshot")
 
 
 def __getattr__(name: str) -> Any:

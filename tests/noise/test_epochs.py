@@ -93,7 +93,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("restarts", [1, 2, 3])
-@pytest.mark.parametrize("horizon", [1, 2, 3, 4, 5, 7, 8, 9, 12])
+@pytest.mark.parametrize("horizon", [1, 2, 3, 4, 5, 7, 8, 9, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_anchors_hide_every_interval_across_every_restart(kind, horizon, restarts):
     process = restarted(KINDS[kind](horizon), restarts)
@@ -148,7 +148,7 @@ def extended(process, start, end, first, last):
     return unseen(process, process.hidden(full), first, last)
 
 
-@pytest.mark.parametrize("restarts", [1, 2, 3])
+@pytest.mark.parametrize("restarts", [1, *(pytest.param(many, marks=pytest.mark.slow) for many in (2, 3))])
 def test_nodes_alone_hide_what_is_left_in_every_epoch(restarts):
     for process, part, window in [
         (Fresh(4), clipped, 4),

@@ -1,6 +1,7 @@
 """Streams that last: twins, replay, restores, erasure and residue, on both stores."""
 
 import hashlib
+import json
 import shutil
 import sqlite3
 
@@ -312,6 +313,14 @@ def test_a_key_of_a_store_drives_nothing_else_in_this_process(folder):
     ra.Stream.open(folder, key=key).close()
     with pytest.raises(KeyReusedError):
         ra.Stream(SCHEMA, STATISTICS, key=key, **BUDGET)
+
+
+def test_releases_can_be_queried(place, tmp_path):
+    with opened(place("s"), tmp_path) as stream:
+        first = stream.close_round()
+        rows = stream.store.run("journal", "select statistic, release from published where round = ?", [1])
+        assert {name: json.loads(line) for name, line in rows} == {n: r.to_dict() for n, r in first.items()}
+        assert list(stream.releases()) == [release.to_dict() for release in first.values()]
 
 
 def test_one_process_at_a_time(place, tmp_path):

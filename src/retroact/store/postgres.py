@@ -45,6 +45,13 @@ RELATIONS = """
     union all select indexrelid::bigint, 'index of ' || name from heap join pg_index on indrelid = heap.oid
     order by 2"""
 
+DIALECT = {
+    "bytes": "bytea",
+    "clustered": "",
+    "view": "create or replace view",
+    "line": "convert_from(line, 'UTF8')",
+}
+
 
 class PostgresStore(Store):
     """`postgresql://user:password@host/database#orders`: the schema `orders` of a database.
@@ -208,7 +215,7 @@ class PostgresStore(Store):
             if not self.run("data", "select 1 from pg_namespace where nspname = ?", [self.schema]):
                 self._connection.execute(SQL("create schema {}").format(Identifier(self.schema)))
             for table in (*TABLES["data"], *TABLES["journal"]):
-                statement = table.format(bytes="bytea", clustered="").replace(" integer ", " bigint ")
+                statement = table.format(**DIALECT).replace(" integer ", " bigint ")
                 self.run("data", statement.replace(" text ", ' text collate "C" '))
             for table, columns in COLUMNS.items() if fresh else ():
                 changes = [f"alter column {PLAIN[table]} set storage external"]

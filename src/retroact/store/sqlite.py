@@ -14,6 +14,12 @@ from .residue import residue, wipe
 from .store import TABLES, Side, Store
 
 PAGE = 4096
+DIALECT = {
+    "bytes": "blob",
+    "clustered": "without rowid",
+    "view": "create view if not exists",
+    "line": "cast(line as text)",
+}
 # Set and read back on every connection: each of them is of the connection, not of the file.
 PRAGMAS = {"synchronous": 2, "secure_delete": 1, "temp_store": 2, "trusted_schema": 0}
 
@@ -87,6 +93,8 @@ class SQLiteStore(Store):
         self._sides.pop("data").close()
         try:
             wipe(self.folder / "data.sqlite")
+        except InputError:
+            return False  # a log or a page that is not as it should be; `residue` tells
         finally:
             self._sides["data"] = self._connect("data")
         return True
@@ -122,7 +130,7 @@ class SQLiteStore(Store):
     def _connect(self, side: Side) -> sqlite3.Connection:
         path = self.folder / f"{side}.sqlite"
         with _told(str(path)):
-            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(path, isolation_level=None, timeout=1.0, check_same_thread=False)
             path.chmod(0o600)
             connection.execute(f"pragma page_size = {PAGE}")
             mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
@@ -134,7 +142,7 @@ class SQLiteStore(Store):
                 if got != value:
                     raise InputError(f"{path}: expected {name} = {value}, got {got}: this SQLite leaves traces")
             for table in TABLES[side]:
-                connection.execute(table.format(bytes="blob", clustered="without rowid"))
+                connection.execute(table.format(**DIALECT))
         return connection
 
     def _locked(self, path: Path) -> sqlite3.Connection:

@@ -35,6 +35,8 @@ TABLES: dict[Side, tuple[str, ...]] = {
         "create table if not exists request(name {bytes} primary key, content {bytes} not null, state text not null, "
         "received text not null, round bigint, applied text, purged text) {clustered}",
         "create table if not exists erased(subject {bytes} primary key, round bigint not null) {clustered}",
+        # for people: each release as JSON
+        "{view} published as select round, statistic, {line} as release from release",
     ),
 }
 

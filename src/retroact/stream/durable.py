@@ -10,16 +10,17 @@ sets: not after a crash (the sealed data are the same), and not from an old back
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..coins import Key
-from ..errors import InputError, VerificationError
+from ..errors import InputError, RetroactError, VerificationError
 from ..ledger import Change, Ledger, Updates
 from ..privacy import Guarantee
 from ..store import blocks, inbox
@@ -32,6 +33,9 @@ from .names import Names, digests_of, required
 from .release import Release
 from .specification import Specification
 from .stream import Stream
+
+if TYPE_CHECKING:
+    from .verify import Verification
 
 
 class Durable(Stream):
@@ -98,6 +102,12 @@ class Durable(Stream):
         found = self.store.releases(first, last)
         for stored in sorted(found, key=lambda each: (each.round, order.get(each.statistic, len(order)))):
             yield msgspec.json.decode(stored.line)
+
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> Verification:
+        """Work everything out again from the surviving data and compare (`stream.verify`)."""
+        from .verify import verify
+
+        return verify(self, progress)
 
     def close(self) -> None:
         """Let go of the store; what the open round holds waits there."""
@@ -311,9 +321,12 @@ class Durable(Stream):
         self._purge()
 
     def _purge(self) -> None:
-        """What erasures asked for; tried again at the next close if another process is reading."""
-        if self.store.unpurged and self.store.purge():
-            self.store.purged(moment())
+        """What erasures asked for. The round is out already: what fails here is tried again when the next closes."""
+        try:
+            if self.store.unpurged and self.store.purge():
+                self.store.purged(moment())
+        except RetroactError as error:
+            warnings.warn(f"not purged yet, but when the next round closes: {error}", RuntimeWarning, stacklevel=3)
 
     def _recover(self) -> None:
         """Finish what a crash interrupted, step by step as the protocol has it."""
@@ -333,6 +346,7 @@ class Durable(Stream):
     def _shadow(self, ledger: Ledger, round: int) -> Stream:
         """A stream in memory under the same key, as this one was after a round with these data."""
         shadow = Stream.__new__(Stream)
+        shadow._warned = True
         before, epoch = list(self.before), self._epoch
         shadow._begin(
             self.specification, self._key, ledger, self._origin, before, round + 1, epoch=epoch, where=self.store.where

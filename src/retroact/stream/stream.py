@@ -56,6 +56,8 @@ class Stream(Intake):
     (2, 1)
     """
 
+    _warned = False
+
     def __init__(
         self,
         schema: Mapping[str, Field] | Schema,
@@ -165,7 +167,6 @@ class Stream(Intake):
         self._before = before
         self._updates = self._empty_round()
         self._positions, self._reading, self._rejected = {}, {}, 0
-        self._warned = False
         self._lock = threading.RLock()
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
         coins = key.coins("stream", *([origin] if origin else []), *(epoch if epoch[0] else []))
