@@ -161,16 +161,17 @@ def test_what_a_reader_bars_is_purged_later(folder, tmp_path):
     stream.close()
 
 
-@pytest.mark.parametrize("what", ["whole", "data", "journal"])
+@pytest.mark.parametrize("what", ["whole", "data"])
 def test_an_old_backup_is_refused_and_can_be_replayed(folder, tmp_path, what):
     straight = opened(tmp_path / "straight", tmp_path, "straight")
     stream = opened(folder, tmp_path)
     lines = []
     for round in range(1, 8):
         for each in (straight, stream):
-            fill(each, round)
+            with each.receiving("feed", (round,)):
+                fill(each, round)
             if round == 4:
-                each.erase(subject="person-03")
+                each.erase(subject="person-03", request="ticket")
         lines.append(straight.close_round().encode())
         if round < 6:
             assert stream.close_round().encode() == lines[-1]
@@ -187,11 +188,13 @@ def test_an_old_backup_is_refused_and_can_be_replayed(folder, tmp_path, what):
     with pytest.raises(VerificationError, match="round 5 was published: it is an old backup"):
         opened(folder, tmp_path)
     stream = opened(folder, tmp_path, restored=True)
-    assert stream.replaying == (what != "journal")
+    assert stream.replaying
+    assert stream.position("feed") == (2,)
     for round in range(stream.round, 6):
-        fill(stream, round)
+        with stream.receiving("feed", (round,)):
+            fill(stream, round)
         if round == 4:
-            stream.erase(subject="person-03")
+            assert stream.erase(subject="person-03", request="ticket").state == "received"
         assert len(stream.close_round()) == 0
         stream.close()
         stream = opened(folder, tmp_path)  # once begun, it goes on
@@ -203,6 +206,167 @@ def test_an_old_backup_is_refused_and_can_be_replayed(folder, tmp_path, what):
     assert verify(stream).problems == []
     stream.close()
     straight.close()
+
+
+def test_halves_of_different_backups_are_refused(folder, tmp_path):
+    """Positions and requests of the one would not fit the data of the other."""
+    with opened(folder, tmp_path) as stream:
+        stream.close_round()
+    shutil.copytree(folder, tmp_path / "backup")
+    with opened(folder, tmp_path) as stream:
+        for _ in range(3):
+            stream.close_round()
+    shutil.copy(tmp_path / "backup" / "journal.sqlite", folder / "journal.sqlite")
+    with pytest.raises(VerificationError, match="restore both from one backup"):
+        opened(folder, tmp_path, restored=True)
+
+
+def test_a_copy_that_is_open_elsewhere_cannot_spend_the_same_noise(folder, tmp_path):
+    with opened(folder, tmp_path) as stream:
+        stream.close_round()
+        shutil.copytree(folder, tmp_path / "copy")
+        with pytest.raises(InputError, match="another process has a stream with this fence open"):
+            opened(tmp_path / "copy", tmp_path)
+        with pytest.raises(InputError, match="another process has this stream open"):
+            opened(folder, tmp_path)
+        # moved behind its back
+        Fence(tmp_path / "a.fence").advance(Mark(stream.name, 2))
+        with pytest.raises(VerificationError, match="another copy of this stream may have gone on"):
+            stream.close_round()
+
+
+def test_one_key_for_two_streams_gives_other_noise(tmp_path, monkeypatch):
+    monkeypatch.setenv("RETROACT_KEY", "17" * 32)
+    monkeypatch.setattr("retroact.coins.key._claimed", {})
+    answers = []
+    for name in ("one", "two", "one"):
+        where = tmp_path / name
+        if where.exists():
+            shutil.rmtree(where)
+            (tmp_path / f"{name}.fence").unlink()
+        monkeypatch.setattr("retroact.coins.key._claimed", {})
+        with ra.Stream.open(where, SCHEMA, STATISTICS, **BUDGET) as stream:
+            answers.append(stream.close_round()["total"].value)
+    assert len(set(answers)) == 3
+
+
+def test_what_was_acknowledged_before_a_refused_batch_stays(folder, tmp_path):
+    with opened(folder, tmp_path) as stream:
+        fill(stream, 1)
+        with pytest.raises(InputError):
+            stream.add({"name": "x", "amount": -1})
+        assert stream.close_round().applied.added == 60
+
+
+def test_an_interrupt_after_the_first_byte_was_written_closes_the_stream(folder, tmp_path, monkeypatch):
+    from retroact.ledger.multiset import Multiset
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    stream = opened(folder, tmp_path)
+    stream.add({"name": "x", "amount": 1})
+    with monkeypatch.context() as patch:
+        patch.setattr(Multiset, "apply", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            stream.close_round()
+    with pytest.raises(InputError, match="close this stream and open it again"):
+        stream.close_round()
+    stream.close()
+    with opened(folder, tmp_path) as stream:
+        assert (stream.round, stream.records) == (2, 1)
+
+
+def test_two_requests_of_one_batch_and_positions_out_of_order(folder, tmp_path):
+    stream = opened(folder, tmp_path, after_erasure="reject")
+    with stream.receiving("feed", (5,), delivered=[5]):
+        stream.erase(subject="a", request="one")
+        stream.erase(subject="b", request="two")
+    with stream.receiving("feed", (3,), delivered=[3]):
+        stream.add({"name": "x", "amount": 1})
+    stream.close()
+    with opened(folder, tmp_path, after_erasure="reject") as stream:
+        assert stream.position("feed") == (5,)
+        assert [request.state for request in stream.requests()] == ["received", "received"]
+        stream.close_round()
+        assert [stream.erase(subject=who, request=name).state for who, name in (("a", "one"), ("b", "two"))] == [
+            "purged", "purged",
+        ]  # fmt: skip
+        stream.add({"name": ["x", "y"], "amount": [1, 1]}, subject=["a", "b"])
+        assert stream.close_round().applied.rejected == 2
+
+
+@pytest.mark.parametrize(
+    "arguments", [("feed", (1.5,)), ("feed", (1,), ["x"]), (7, (1,)), ("", (1,)), ("feed", (1 << 70,)), ("feed", 3)]
+)
+def test_a_source_that_is_none_is_refused_at_the_door(folder, tmp_path, arguments):
+    with opened(folder, tmp_path) as stream:
+        with pytest.raises((InputError, TypeError)):
+            stream.receiving(*arguments).__enter__()
+        stream.add({"name": "x", "amount": 1})
+    with opened(folder, tmp_path) as stream:
+        assert stream.close_round().applied.added == 1
+
+
+def test_one_source_at_a_time(folder, tmp_path):
+    with opened(folder, tmp_path) as stream, stream.receiving("a", (1,)):
+        with pytest.raises(InputError, match="one source at a time"):
+            stream.receiving("b", (1,)).__enter__()
+        stream.add({"name": "x", "amount": 1})
+
+
+def test_a_request_that_was_dropped_has_no_receipt(folder, tmp_path):
+    with opened(folder, tmp_path) as stream:
+        asked = stream.erase(subject="a", request="one")
+        stream.discard()
+        with pytest.raises(InputError, match="dropped with its round"):
+            asked.receipt()
+        assert stream.requests() == []
+
+
+def test_what_a_reader_barred_is_scrubbed_later(folder, tmp_path):
+    stream = opened(folder, tmp_path)
+    fill(stream, 1)
+    stream.close_round()
+    reader = sqlite3.connect(folder / "data.sqlite")
+    reader.execute("begin")
+    reader.execute("select count(*) from block").fetchone()
+    stream.delete(id="id-1-3")
+    stream.close_round()
+    reader.close()
+    stream.close()
+    with opened(folder, tmp_path) as stream:
+        for path in folder.iterdir():
+            assert b"id-1-3\x00" not in path.read_bytes() + b"\x00"
+            assert b"name of person-03 1" in path.read_bytes() or path.name != "data.sqlite"
+        assert stream.store.residue() == []
+
+
+def test_a_journal_from_before_an_epoch_takes_it_from_the_fence(folder, tmp_path):
+    with opened(folder, tmp_path, restarts=1) as stream:
+        stream.close_round()
+    shutil.copytree(folder, tmp_path / "backup")
+    (tmp_path / "a.fence").unlink()
+    with opened(folder, tmp_path, restarts=1, after=1) as stream:
+        stream.close_round()
+    shutil.rmtree(folder)
+    shutil.copytree(tmp_path / "backup", folder)
+    with opened(folder, tmp_path, restarts=1, restored=True) as stream:
+        assert stream.replaying
+        stream.close_round()
+        assert stream._epoch[0] == 1
+        assert len(stream.close_round()) == 2
+        assert verify(stream).problems == []
+
+
+@pytest.mark.parametrize("after", [2.5, "5", -1, True, 10**6])
+def test_a_round_that_is_none_is_refused(folder, tmp_path, after):
+    with opened(folder, tmp_path, restarts=1) as stream:
+        stream.close_round()
+    (tmp_path / "a.fence").unlink()
+    with pytest.raises(InputError):
+        opened(folder, tmp_path, restarts=1, after=after)
+    opened(folder, tmp_path, restarts=1, after=1).close()
 
 
 def test_a_lost_store_is_not_begun_anew_under_its_key(folder, tmp_path):
@@ -419,12 +583,15 @@ def test_a_successor_lasts_too(place, tmp_path):
         with pytest.raises(ra.ExhaustedError):
             stream.close_round()
         second, key = place("next"), ra.Key.for_testing(6)
+        stream.erase(subject="person-01", request="waits")
         with stream.successor(
             epsilon=0.5, horizon=9, where=second, key=key, fence=tmp_path / "next.fence"
         ) as following:
             assert following.records == 60
             assert following.round == 3
             following.close_round()
+            assert following.erase(subject="person-01", request="waits").state == "purged"
+            assert following.records == 57
     with ra.Stream.open(second, key=key, fence=tmp_path / "next.fence") as following:
         assert following.round == 4
         assert "together with the streams before it" in following.guarantee.text
@@ -464,10 +631,15 @@ def test_releases_since_the_last_deletion_are_worked_out_again(made, tmp_path):
 
 
 def test_a_changed_release_is_seen(made, tmp_path):
-    change(made / "journal.sqlite", "update release set line = ? where round = 4 and statistic = 'total'", b"{}")
-    assert problems(made, tmp_path) == ["round 4 of total: the stored release is not what the surviving data give"]
+    """Also one that cannot be worked out again, and one that is gone."""
+    for round in (1, 4):
+        sql = "update release set line = ? where round = ? and statistic = 'total'"
+        change(made / "journal.sqlite", sql, b"{}", round)
+    expected = [f"round {round} of total: the stored release was changed" for round in (1, 4)]
+    expected += ["round 4 of total: the stored release is not what the surviving data give"]
+    assert problems(made, tmp_path) == expected
     change(made / "journal.sqlite", "delete from release where round = 3 and statistic = 'total'")
-    assert len(problems(made, tmp_path)) == 2
+    assert problems(made, tmp_path) == [*expected[:2], "round 3 of total: expected a release, got none", expected[2]]
 
 
 def test_a_changed_record_is_seen(made, tmp_path):
@@ -479,7 +651,7 @@ def test_a_changed_record_is_seen(made, tmp_path):
 
 
 def test_a_moved_fence_and_a_late_release_are_seen(made, tmp_path):
-    change(made / "journal.sqlite", "insert into release values (9, 'total', ?, ?)", b"", b"")
+    change(made / "journal.sqlite", "insert into release values (9, 'total', ?, ?, ?)", b"", b"", b"")
     assert any("beyond the last committed" in problem for problem in problems(made, tmp_path))
 
 

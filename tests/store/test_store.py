@@ -144,8 +144,8 @@ def test_prepare_keeps_sources_requests_and_subjects(store, opened):
     store.close()
     store = opened()
     assert store.sources() == {"orders.csv": (7,), "b": ()}
-    assert store.requests() == [earlier, request]
-    assert store.request(b"\x00name") == request
+    assert store.requests() == [earlier._replace(prepared=2), request._replace(prepared=2)]
+    assert store.request(b"\x00name") == request._replace(prepared=2)
     assert store.erased() == {b"\x01", b"\x02", b"\x03"}
     assert store.note("spent") == "1"
 
@@ -156,10 +156,10 @@ def test_a_request_goes_from_received_to_purged(store):
     assert not store.unpurged
     store.commit(4, [], "day 2")
     assert store.unpurged
-    assert store.request(b"name") == request._replace(state="applied", round=4, applied="day 2")
+    assert store.request(b"name") == request._replace(state="applied", round=4, applied="day 2", prepared=4)
     store.purged("day 3")
     assert not store.unpurged
-    assert store.request(b"name") == Request(b"name", b"content", "purged", "day 1", 4, "day 2", "day 3")
+    assert store.request(b"name") == Request(b"name", b"content", "purged", "day 1", 4, "day 2", "day 3", 4)
     store.commit(5, [], "day 4")
     store.purged("day 4")
     assert store.requests()[0].purged == "day 3"

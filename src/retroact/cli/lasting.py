@@ -97,7 +97,7 @@ def erase(
                 name = f"{erasure.now.content.hex()}.json"
                 (receipt / name if receipt.is_dir() else receipt).write_bytes(erasure.receipt())
         if status:
-            for known in open_stream.store.requests():
+            for known in open_stream.requests():
                 line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
                 line += "" if known.round is None else f", applied in round {known.round}"
                 typer.echo(line if known.purged is None else f"{line}, purged {known.purged}")
@@ -110,7 +110,8 @@ def _tell(erasure: Erasure, open_round: int) -> None:
     elif erasure.round is not None:
         state = f"{state}; answers are as if never there from round {erasure.round} on"
     for outcome in erasure.outcomes:
-        found = f"{outcome.surviving:,} surviving records" if outcome.surviving else "no surviving record"
+        many = f"{outcome.surviving:,} surviving record{'s' * (outcome.surviving != 1)}"
+        found = many if outcome.surviving else "no surviving record"
         waiting = f" and {outcome.waiting:,} in the open round" if outcome.waiting else ""
         typer.echo(f"{outcome.identifier}: {found}{waiting}; {state} ({erasure.name})")
 
@@ -205,15 +206,18 @@ def verify(
     from retroact.stream.verify import verify as check
 
     with opened(target, key_file, fence) as open_stream, Progress(Report(quiet=False)) as progress:
+        where = open_stream.store.where
         result = check(open_stream, lambda done, total: progress.update(done, f"{done:,} of {total:,} rounds", total))
     for problem in result.problems[:20]:
         typer.echo(f"differs: {problem}")
     if not result.ok:
-        raise VerificationError(f"{target}: {len(result.problems):,} differences")
+        raise VerificationError(f"{where}: {len(result.problems):,} differences")
     rounds = "no round since the last deletion"
     if result.last >= result.first:
         rounds = f"rounds {result.first:,} to {result.last:,}"
-    typer.echo(f"{target}: {result.compared:,} releases come out the same ({rounds}); data, fence and files agree")
+    typer.echo(f"{where}: {result.compared:,} releases come out the same ({rounds}); data, fence and files agree")
+    if result.first > 1:
+        typer.echo("note: what was published before those rounds is as it was kept; it cannot be worked out again")
     for name in result.unkeyed:
         typer.echo(f"note: {name} has randomness of its own and cannot be worked out again")
 
@@ -233,7 +237,7 @@ def _verify_receipt(
             hashes = open_stream.hashes
             receipt = check(path.read_bytes(), place=str(path), public_key=public_key(hashes.signing))
             if receipt.stream != open_stream.name:
-                raise VerificationError(f"{path}: expected a receipt of {stream}, got one of another stream")
+                raise VerificationError(f"{path}: expected a receipt of this stream, got one of another")
             if subjects or request:
                 if not subjects or request is None:
                     raise InputError("expected --subject and --request together", place="--request")

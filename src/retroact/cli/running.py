@@ -117,9 +117,10 @@ class _Target:
             return Stream.from_specification(self.spec, key=key), origin
         if self._stream is None:
             self._stream = self._lasting()
-        stream, where = self._stream, self._order.store
-        origin = f"note: round {stream.round:,} of {where} is open"
-        if isinstance(stream, Durable) and stream.replaying:
+        stream = self._stream
+        assert isinstance(stream, Durable)
+        origin = f"note: round {stream.round:,} of {stream.store.where} is open"
+        if stream.replaying:
             return stream, f"{origin}; it was published before: nothing is released until it is replayed"
         return stream, origin
 

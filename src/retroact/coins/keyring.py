@@ -41,17 +41,23 @@ def from_file(path: Path, *, create: bool = True) -> tuple[Key, bool]:
     """The key in a file, and whether it was made just now."""
     if not create:
         return Key(_read(path)), False
+    if path.exists():
+        return Key(_read(path)), False
+    secret = os.urandom(SIZE)
+    part = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
     try:
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        # there whole or not at all, and never in place of another
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secret.hex().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(part, path)
     except FileExistsError:
         return Key(_read(path)), False
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="key file") from None
-    secret = os.urandom(SIZE)
-    with open(made, "wb") as file:
-        file.write(secret.hex().encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    finally:
+        part.unlink(missing_ok=True)
     return Key(secret), True
 
 

@@ -1,4 +1,4 @@
-"""Surviving records in blocks of a few hundred, so that a store writes blobs and not rows.
+"""Surviving records in blocks of about a hundred, so that a store writes blobs and not rows.
 
 Records are ordered by stamp and then by a keyed mark of their content. A record whose mark ends in zeros begins a
 block; what comes before the first of them is the block (0, 0). So the blocks are a function of key and surviving data:
@@ -24,7 +24,7 @@ from .texts import SHORT, Texts, Words, mixed, mixed_in
 Place = tuple[int, int]
 """The stamp and the mark that a block begins with."""
 FIRST: Place = (0, 0)
-SIZE = 512
+SIZE = 128
 """How many records a block holds, on average."""
 
 

@@ -13,13 +13,16 @@ from pathlib import Path
 import msgspec
 
 from ..errors import InputError, VerificationError
+from .lock import Lock
 
 
 class Mark(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The stream, by its keyed id, and the last round that may have been published."""
+    """The stream, by its keyed id, the last round that may have been published, and the epoch of its noise."""
 
     stream: str
     round: int
+    epoch: int = 0
+    salt: str = ""
 
 
 class Fence:
@@ -30,11 +33,21 @@ class Fence:
     True
     >>> fence.advance(Mark("5eed", 3))
     >>> fence.read()
-    Mark(stream='5eed', round=3)
+    Mark(stream='5eed', round=3, epoch=0, salt='')
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock: Lock | None = None
+
+    def lock(self) -> None:
+        """From now on for this process alone: a copy of a store that is open cannot spend the same noise."""
+        beside = self.path.with_name(f"{self.path.name}.lock")
+        self._lock = Lock(beside, f"{self.path}: another process has a stream with this fence open")
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
 
     def read(self) -> Mark | None:
         try:

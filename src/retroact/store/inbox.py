@@ -17,13 +17,13 @@ from ..schema.field import Encoded
 
 
 class Entry(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """What was acknowledged at once: operations, how far they read a source, and the erasure they belong to."""
+    """What was acknowledged at once: operations, how far they read a source, and the erasures they belong to."""
 
     operations: list[list[Any]]
     source: str | None = None
     position: list[int] | None = None
     delivered: list[int] = []
-    request: Any = None
+    requests: list[list[Any]] = []
 
 
 class Recorded(Updates):

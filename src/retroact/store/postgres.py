@@ -74,6 +74,7 @@ class PostgresStore(Store):
         except ImportError:
             raise InputError("PostgreSQL stores need psycopg: pip install 'retroact[postgres]'") from None
         self.where, self.schema, parameters = _read(url)
+        self.identity = self.where
         self._barred: dict[str, str] = {}
         options: dict[str, Any] = {"connect_timeout": 10, **parameters, "application_name": "retroact"}
         try:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import InputError, VerificationError
 from .blocks import Place
+from .lock import Lock
 from .residue import residue, wipe
 from .store import TABLES, Side, Store
 
@@ -20,6 +21,8 @@ DIALECT = {
     "view": "create view if not exists",
     "line": "cast(line as text)",
 }
+# A vacuum counts as a change of the schema, and nothing may tell how many there were.
+SAME_VERSION = "pragma schema_version = 1"
 # Set and read back on every connection: each of them is of the connection, not of the file.
 PRAGMAS = {"synchronous": 2, "secure_delete": 1, "temp_store": 2, "trusted_schema": 0}
 
@@ -46,13 +49,14 @@ class SQLiteStore(Store):
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
         self.where, self.folder = str(folder), folder
+        self.identity = str(folder.resolve())
         if not (folder / "data.sqlite").exists() and not create:
             raise InputError(f"{folder}: expected the folder of a stream, got none")
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
-        self._lock = self._locked(folder / "lock")
+        self._lock = Lock(folder / "lock", f"{folder}: another process has this stream open")
         self._sides: dict[Side, sqlite3.Connection] = {}
         try:
             self._sides = {"data": self._connect("data"), "journal": self._connect("journal")}
@@ -85,47 +89,61 @@ class SQLiteStore(Store):
         self.many("data", "insert into block values (?, ?, ?)", ((*place, records) for place, records in blocks))
 
     def scrub(self) -> bool:
-        """Every page goes to the main file and the log is cut to nothing; a reader in another process can bar that."""
-        (busy, _, _), *_ = self.run("data", "pragma wal_checkpoint(truncate)")
-        if busy:
+        """Every page goes to the main file and the log is cut to nothing; a reader in another process can bar that.
+
+        SQLite leaves copies of moved rows in its pages (`residue`), which are wiped while nothing has the file open.
+        """
+        if not self._cut_log():
             return False
-        # SQLite leaves copies of moved rows in its pages (`residue`); its cache must not bring them back
-        self._sides.pop("data").close()
         try:
-            wipe(self.folder / "data.sqlite")
+            with self._without_data():
+                wipe(self.folder / "data.sqlite")
         except InputError:
             return False  # a log or a page that is not as it should be; `residue` tells
-        finally:
-            self._sides["data"] = self._connect("data")
         return True
 
     def purge(self) -> bool:
-        if not self.scrub():
+        if not self._cut_log():
             return False
-        ((version,),) = self.run("data", "pragma schema_version")
         self.run("data", "vacuum")
-        # which counts how often there was one; the schema is the same
-        self.run("data", f"pragma schema_version = {version}")
+        self.run("data", SAME_VERSION)
         return self.scrub()
 
     def residue(self) -> list[str]:
-        found = [] if self.scrub() else [f"{self.where}/data.sqlite-wal: another process is reading"]
+        found = [] if self._cut_log() else [f"{self.where}/data.sqlite-wal: another process is reading"]
         path = self.folder / "data.sqlite"
-        for part in residue(path):
-            found.append(f"{path}: page {part.page}, {part.kind}: {part.nonzero} bytes that nothing accounts for")
+        if not found:
+            with self._without_data():
+                parts = residue(path)
+            found = [f"{path}: page {p.page}, {p.kind}: {p.nonzero} bytes that nothing accounts for" for p in parts]
         for side in self._sides:
             (result,), *_ = self.run(side, "pragma integrity_check")
             if result != "ok":
                 found.append(f"{self.folder / side}.sqlite: {result}")
         return found
 
+    def _cut_log(self) -> bool:
+        (busy, _, _), *_ = self.run("data", "pragma wal_checkpoint(truncate)")
+        return not busy
+
+    @contextmanager
+    def _without_data(self) -> Iterator[None]:
+        """While the file is read or written by hand: its connection would lose its locks, and keep pages in a cache."""
+        self._sides.pop("data").close()
+        try:
+            yield
+        finally:
+            self._sides["data"] = self._connect("data")
+
     def compacted(self, path: Path) -> None:
         """A copy of the surviving data: the same bytes for the same key, round and surviving data."""
         self.run("data", "vacuum into ?", [str(path)])
+        path.chmod(0o600)
 
     def close(self) -> None:
-        for connection in (*self._sides.values(), self._lock):
+        for connection in self._sides.values():
             connection.close()
+        self._lock.close()
 
     def _connect(self, side: Side) -> sqlite3.Connection:
         path = self.folder / f"{side}.sqlite"
@@ -143,16 +161,8 @@ class SQLiteStore(Store):
                     raise InputError(f"{path}: expected {name} = {value}, got {got}: this SQLite leaves traces")
             for table in TABLES[side]:
                 connection.execute(table.format(**DIALECT))
-        return connection
-
-    def _locked(self, path: Path) -> sqlite3.Connection:
-        """A lock that ends with the process, however that ends."""
-        connection = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
-        try:
-            connection.execute("begin exclusive")
-        except sqlite3.OperationalError:
-            connection.close()
-            raise InputError(f"{self.where}: another process has this stream open") from None
+            if side == "data":
+                connection.execute(SAME_VERSION)
         return connection
 
 

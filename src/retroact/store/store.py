@@ -29,11 +29,11 @@ TABLES: dict[Side, tuple[str, ...]] = {
     "journal": (
         "create table if not exists note(name text primary key, value text not null) {clustered}",
         "create table if not exists release(round bigint not null, statistic text not null, line {bytes} not null, "
-        "exact {bytes} not null, primary key(round, statistic)) {clustered}",
+        "exact {bytes} not null, mac {bytes} not null, primary key(round, statistic)) {clustered}",
         "create table if not exists source(name text not null, round bigint not null, position text not null, "
         "primary key(name, round)) {clustered}",
         "create table if not exists request(name {bytes} primary key, content {bytes} not null, state text not null, "
-        "received text not null, round bigint, applied text, purged text) {clustered}",
+        "received text not null, round bigint, applied text, purged text, prepared bigint) {clustered}",
         "create table if not exists erased(subject {bytes} primary key, round bigint not null) {clustered}",
         # for people: each release as JSON
         "{view} published as select round, statistic, {line} as release from release",
@@ -42,12 +42,13 @@ TABLES: dict[Side, tuple[str, ...]] = {
 
 
 class Stored(NamedTuple):
-    """A release as it is kept: the line that was published, and all that noise decided, exactly."""
+    """A release as it is kept: the line that was published, all that noise decided, exactly, and a keyed hash of it."""
 
     round: int
     statistic: str
     line: bytes
     exact: bytes
+    mac: bytes = b""
 
 
 class Request(NamedTuple):
@@ -60,12 +61,17 @@ class Request(NamedTuple):
     round: int | None = None
     applied: str | None = None
     purged: str | None = None
+    prepared: int | None = None
+    """The round whose seal applies it."""
 
 
 class Store(ABC):
     """Where a stream lasts. One process has it open at a time."""
 
     where: str
+    """For people; without a password."""
+    identity: str
+    """The same place under one name."""
     overwrites = True
     """Whether a scrub also overwrites; where not, old bytes stay until a purge."""
     reached: tuple[str, ...]
@@ -140,10 +146,7 @@ class Store(ABC):
 
     def empty_inbox(self) -> None:
         """Drop the open round. First what the journal may know of it; the inbox, as long as it is there, knows more."""
-        with self.transaction("journal"):
-            for table in ("source", "erased"):
-                self.run("journal", f"delete from {table} where round > ?", [self.sealed])
-            self.run("journal", "delete from request where state = ?", ["received"])
+        self.forget_unsealed()
         with self.transaction("data"):
             self.run("data", "delete from inbox")
 
@@ -194,19 +197,31 @@ class Store(ABC):
         notes: Mapping[str, str] | None = None,
     ) -> None:
         """Before a seal: what the inbox knew of sources and requests, which it will have forgotten then."""
-        known = self.sources()
         with self.transaction("journal"):
             self._write_notes(notes or {})
-            self.many("journal", "delete from source where name = ?", [(name,) for name in sources])
-            positions = [(name, self.sealed, known[name]) for name in sources if name in known]
-            positions += [(name, round, tuple(position)) for name, position in sources.items()]
-            rows = {(name, at): msgspec.json.encode(position).decode() for name, at, position in positions}
-            self.many("journal", "insert into source values (?, ?, ?)", [(*key, text) for key, text in rows.items()])
-            self.many("journal", "insert into request values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing", requests)
+            self.many("journal", "delete from source where name = ? and round = ?", [(name, round) for name in sources])
+            rows = [(name, round, msgspec.json.encode(list(at)).decode()) for name, at in sources.items()]
+            self.many("journal", "insert into source values (?, ?, ?)", rows)
+            self.many(
+                "journal", "delete from request where name = ? and state = ?", [(r.name, "received") for r in requests]
+            )
+            prepared = [each._replace(prepared=round) for each in requests]
+            self.many("journal", "insert into request values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing", prepared)
             hashes = [(subject, round) for subject in erased]
             self.many("journal", "insert into erased values (?, ?) on conflict do nothing", hashes)
 
-    def commit(self, round: int, releases: Sequence[Stored], now: str) -> None:
+    def forget_unsealed(self, waiting: Iterable[bytes] = ()) -> None:
+        """What the journal knows of rounds that the data do not have, because these are an older copy; requests that
+        wait in the inbox stay."""
+        with self.transaction("journal"):
+            for table in ("source", "erased"):
+                self.run("journal", f"delete from {table} where round > ?", [self.sealed])
+            kept = {*waiting}
+            rows = self.run("journal", "select name from request where prepared > ?", [self.sealed])
+            gone = [(bytes(row[0]),) for row in rows if bytes(row[0]) not in kept]
+            self.many("journal", "delete from request where name = ?", gone)
+
+    def commit(self, round: int, releases: Sequence[Stored], now: str, notes: Mapping[str, str] | None = None) -> None:
         """The releases of a round, for ever. A round that is there already must be the same, byte for byte."""
         with self.transaction("journal"):
             for release in releases:
@@ -216,17 +231,17 @@ class Store(ABC):
                     [release.round, release.statistic],
                 )
                 if not there:
-                    self.run("journal", "insert into release values (?, ?, ?, ?)", release)
+                    self.run("journal", "insert into release values (?, ?, ?, ?, ?)", release)
                 elif (bytes(there[0][0]), bytes(there[0][1])) != (release.line, release.exact):
                     raise VerificationError(
                         f"{self.where}: round {round} of {release.statistic} was released on other data; it is not "
                         "released again"
                     )
-            self._write_notes({"committed": str(max(round, self.committed))})
+            self._write_notes({**(notes or {}), "committed": str(max(round, self.committed))})
             self.run(
                 "journal",
-                "update request set state = ?, round = ?, applied = ? where state = ?",
-                ["applied", round, now, "received"],
+                "update request set state = ?, round = ?, applied = ? where state = ? and prepared = ?",
+                ["applied", round, now, "received", round],
             )
 
     def purged(self, now: str) -> None:
@@ -242,10 +257,10 @@ class Store(ABC):
         until = (1 << 62) if last is None else last
         rows = self.run(
             "journal",
-            "select round, statistic, line, exact from release where round between ? and ? order by round, statistic",
+            f"select {', '.join(Stored._fields)} from release where round between ? and ? order by round, statistic",
             [first, until],
         )
-        return [Stored(round, statistic, bytes(line), bytes(exact)) for round, statistic, line, exact in rows]
+        return [Stored(*row[:2], *map(bytes, row[2:])) for row in rows]
 
     def request(self, name: bytes) -> Request | None:
         rows = self.run("journal", f"select {', '.join(Request._fields)} from request where name = ?", [name])

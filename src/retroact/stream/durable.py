@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,16 +20,16 @@ import msgspec
 
 from ..coins import Key
 from ..errors import InputError, RetroactError, VerificationError
-from ..ledger import Change, Ledger, Updates
+from ..ledger import Change, Ledger
 from ..privacy import Guarantee
 from ..store import blocks, inbox
 from ..store.fence import Fence, Mark
 from ..store.packed import Records, unpack
 from ..store.store import Request, Store, Stored
 from .erasure import Erasure, Hashes, Outcome
-from .intake import Position
+from .kept import Kept
 from .names import Names, digests_of, required
-from .release import Release
+from .release import Release, Round
 from .specification import Specification
 from .stream import Stream
 
@@ -38,10 +37,8 @@ if TYPE_CHECKING:
     from .verify import Verification
 
 
-class Durable(Stream):
+class Durable(Kept):
     """A stream in a store; made by `Stream.open`."""
-
-    _store: Store | None = None
 
     def _attach(
         self,
@@ -54,20 +51,21 @@ class Durable(Stream):
         before: list[Guarantee],
         epoch: tuple[int, bytes],
         silent: int,
+        hashes: Hashes,
     ) -> None:
         """Everything from what is stored; rounds up to `silent` are replayed and not released."""
         self._key, self._fence, self._silent, self._epoch = key, fence, silent, epoch
-        self._broken = False
-        self._depth = 0
         self._entry = inbox.Entry([])
-        self._requests: list[tuple[Request, list[bytes]]] = []
-        self._hashes = Hashes(key)
+        self._requests = []
+        self._sealing = False
+        self._unscrubbed = bool(store.note("unscrubbed"))
+        self._hashes = hashes
         self._marks = blocks.Marks(key.derive("order of blocks"))
         stored = store.blocks()
         self._places = [place for place, _ in stored]
         ledger = _ledger(store.where, spec, [records for _, records in stored])
         del stored
-        self._begin(spec, key, ledger, origin, before, max(store.sealed, origin) + 1, epoch=epoch, where=store.where)
+        self._begin(spec, key, ledger, origin, before, max(store.sealed, origin) + 1, epoch=epoch, where=store.identity)
         self._store = store
         self._erased = store.erased()
         self._positions = dict(store.sources())
@@ -75,17 +73,8 @@ class Durable(Stream):
 
     # What people ask for -------------------------------------------------------------------------------------------
 
-    @property
-    def store(self) -> Store:
-        if self._store is None:
-            raise InputError("this stream is closed: open it again")
-        if self._broken:
-            raise InputError("the store failed while it was written: close this stream and open it again")
-        return self._store
-
-    @property
-    def guarantee(self) -> Guarantee:
-        own = super().guarantee
+    def _composed(self) -> Guarantee:
+        own = super()._composed()
         if not self._silent:
             return own
         promise = f"after a restore, additions and deletions were replayed up to round {self._silent}"
@@ -114,6 +103,7 @@ class Durable(Stream):
         with self._lock:
             if self._store is not None:
                 self._store.close()
+                self._fence.close()
                 self._store = None
 
     def __enter__(self) -> Durable:
@@ -160,21 +150,20 @@ class Durable(Stream):
                 if digests:
                     super().erase(sha256=digests)
                 hashes = [self._hashes.subject(who) for who in everybody]
-                self._entry.request = [*made[:2], now, hashes]
+                self._entry.requests = [*self._entry.requests, [*made[:2], now, hashes]]
             self._requests.append((made, hashes))
             return Erasure(self, made, outcomes, asked.token)
 
     def request(self, name: bytes) -> Request | None:
         """A request by the keyed hash of its name."""
         waiting = next((made for made, _ in self._requests if made.name == name), None)
-        return self.store.request(name) or waiting
+        return waiting or self.store.request(name)
 
-    @contextmanager
-    def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
-        with self._entering(), super().receiving(source, position, delivered):
-            self._entry.source, self._entry.position = source, list(position)
-            self._entry.delivered = [*self._entry.delivered, *delivered]
-            yield
+    def requests(self) -> list[Request]:
+        """All requests: those of closed rounds, and those that wait for the open one to close."""
+        waiting = [made for made, _ in self._requests]
+        names = {made.name for made in waiting}
+        return [*(known for known in self.store.requests() if known.name not in names), *waiting]
 
     def discard(self) -> int:
         with self._lock, self._writing():
@@ -213,69 +202,15 @@ class Durable(Stream):
                 )
             before = [*msgspec.json.decode(self.store.note("before") or "[]"), own]
             sources = dict(self.store.sources())
-            follows = Follows(self._round - 1, before, self._ledger, self.store.inbox(), sources)
+            erased = self.store.erased()
+            follows = Follows(
+                self._round - 1, before, self._ledger, self.store.inbox(), sources, erased, self._hashes.handed_on
+            )
             stream = open_stream(where, spec, key=key, key_file=key_file, fence=fence, follows=follows)
             self.discard()
             return stream
 
     # Inside ----------------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _entering(self) -> Iterator[None]:
-        """What comes in between the outermost pair of these is stored as one entry, or undone as one."""
-        with self._lock:
-            store = self.store
-            self._depth += 1
-            try:
-                yield
-            except BaseException:
-                if self._depth == 1:
-                    self._load()
-                raise
-            finally:
-                self._depth -= 1
-            if self._depth:
-                return
-            updates = self._updates
-            assert isinstance(updates, inbox.Recorded)
-            if not updates.unsaved and self._entry.source is None:
-                return
-            entry, self._entry = self._entry, inbox.Entry([])
-            entry.operations, updates.unsaved = updates.unsaved, []
-            with self._writing():
-                store.receive(self._number, inbox.write(entry))
-            self._number += 1
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """A failure in here leaves memory and store apart: only opening again brings them together."""
-        try:
-            yield
-        except BaseException:
-            self._broken = True
-            raise
-
-    def _load(self) -> None:
-        """The open round as the store has it."""
-        self._updates, self._reading, self._requests = self._empty_round(), {}, []
-        self._entry = inbox.Entry([])
-        entries = self.store.inbox()
-        for stored in entries:
-            entry = inbox.read(stored)
-            inbox.replay(self._updates, entry.operations)
-            if entry.source is not None and entry.position is not None:
-                known = self._reading.get(entry.source, ((), set()))[1]
-                self._reading[entry.source] = (tuple(entry.position), known | {*entry.delivered})
-            if entry.request is not None:
-                name, content, received, hashes = entry.request
-                self._requests.append((Request(name, content, "received", received), hashes))
-        assert isinstance(self._updates, inbox.Recorded)
-        self._updates.unsaved = []
-        self._number = len(entries) + 1
-
-    def _empty_round(self) -> Updates:
-        self._number = 1
-        return inbox.Recorded(self.schema)
 
     def _barred(self, subjects: Sequence[str | None]) -> set[str]:
         if self.specification.after_erasure == "accept" or not self._erased:
@@ -289,18 +224,34 @@ class Durable(Stream):
         store, round = self.store, self._round
         edit = blocks.edit(self.schema, self._marks, self._places, Records.of(change.named()), store.read_blocks)
         revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
-        # everything that came in is there, and nothing that was there is gone
-        leaves_nothing = change.removed == 0 and change.added == len(self._updates)
-        with self._writing():
-            self._prepare({"revised": str(round)} if revises else {})
-            store.seal(round, edit)
-            if not leaves_nothing:
-                store.scrub()
-            self._commit(round, releases)
+        # unless everything that came in is there, and nothing that was there is gone
+        scrub = change.removed > 0 or change.added != len(self._updates) or self._unscrubbed
+        mark = self._fence.read()
+        if round > self._silent and (mark is None or mark.round != max(round - 1, self._silent)):
+            raise VerificationError(
+                f"{self._fence.path}: expected round {max(round - 1, self._silent)}, got "
+                f"{'none' if mark is None else mark.round}: another copy of this stream may have gone on"
+            )
+        self._sealing = True
+        self._prepare(({"revised": str(round)} if revises else {}) | ({"unscrubbed": "1"} if scrub else {}))
+        store.seal(round, edit)
+        self._unscrubbed = scrub and not store.scrub()
+        self._commit(round, releases)
         self._entry = inbox.Entry([])
         gone = {*edit.gone}
         kept = [place for place in self._places if place not in gone] if gone else self._places
         self._places = sorted([*kept, *(place for place, _ in edit.new)])
+
+    def close_round(self) -> Round:
+        with self._lock:
+            try:
+                return super().close_round()
+            except BaseException:
+                # from the first byte that is written until the round number has moved
+                self._broken = self._broken or self._sealing
+                raise
+            finally:
+                self._sealing = False
 
     def _prepare(self, notes: Mapping[str, str]) -> None:
         rejects = self.specification.after_erasure == "reject"
@@ -311,13 +262,14 @@ class Durable(Stream):
         self._erased |= {*hashes}
 
     def _commit(self, round: int, releases: Mapping[str, Release]) -> None:
-        self.store.commit(round, stored_form(round, releases), moment())
+        notes = {} if self._unscrubbed else {"unscrubbed": ""}
+        self.store.commit(round, stored_form(round, releases, self._hashes), moment(), notes)
         self._requests = []
 
     def _closed(self, round: int) -> None:
-        with self._writing():
-            if round > self._silent:
-                self._fence.advance(Mark(self.name, round))
+        if round > self._silent:
+            self._fence.advance(Mark(self.name, round, self._epoch[0], self._epoch[1].hex()))
+        self._sealing = False
         self._purge()
 
     def _purge(self) -> None:
@@ -334,13 +286,16 @@ class Durable(Stream):
         if round > max(store.committed, self._origin):
             # sealed and not committed: the same data give the same releases
             totals = {name: running.totals for name, running in self._running.items()}
-            self._requests = []
             with self._writing():
                 self._commit(round, self._releases(round, totals))
         fenced = self._fence.read()
         if store.committed > self._silent and (fenced is None or fenced.round < store.committed):
-            self._fence.advance(Mark(self.name, store.committed))
+            self._fence.advance(Mark(self.name, store.committed, self._epoch[0], self._epoch[1].hex()))
         self._load()
+        store.forget_unsealed(made.name for made, _ in self._requests)
+        if self._unscrubbed and store.scrub():
+            self._unscrubbed = False
+            store.write_notes({"unscrubbed": ""})
         self._purge()
 
     def _shadow(self, ledger: Ledger, round: int) -> Stream:
@@ -349,7 +304,14 @@ class Durable(Stream):
         shadow._warned = True
         before, epoch = list(self.before), self._epoch
         shadow._begin(
-            self.specification, self._key, ledger, self._origin, before, round + 1, epoch=epoch, where=self.store.where
+            self.specification,
+            self._key,
+            ledger,
+            self._origin,
+            before,
+            round + 1,
+            epoch=epoch,
+            where=self.store.identity,
         )
         return shadow
 
@@ -375,11 +337,12 @@ def _ledger(where: str, spec: Specification, stored: list[bytes]) -> Ledger:
         raise VerificationError(f"{where}: the stored data are not those of a stream: {error}") from None
 
 
-def stored_form(round: int, releases: Mapping[str, Release]) -> list[Stored]:
-    return [
+def stored_form(round: int, releases: Mapping[str, Release], hashes: Hashes) -> list[Stored]:
+    forms = [
         Stored(round, name, msgspec.json.encode(release.to_dict()), release.encode())
         for name, release in releases.items()
     ]
+    return [form._replace(mac=hashes.release(*form[:4])) for form in forms]
 
 
 def moment() -> str:

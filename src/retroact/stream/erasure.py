@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
 from ..coins import Key, name_bytes
 from ..errors import InputError
 from ..store.receipt import Receipt, sign
 from ..store.store import Request
+from .names import name_of
 
 if TYPE_CHECKING:
     from .durable import Durable
@@ -34,18 +37,32 @@ class Hashes:
     True
     """
 
-    def __init__(self, key: Key) -> None:
-        self._secret = key.derive("hashes of requests and subjects")
+    def __init__(self, key: Key, sealed: bytes | None = None) -> None:
+        """`sealed`: the secret of the stream that this one follows, as `handed_on` has it, to know its hashes."""
+        own = key.derive("hashes of requests and subjects")
+        self._wrap = AESGCM(key.derive("hashes of the stream before"))
+        self._secret = own if sealed is None else self._wrap.decrypt(sealed[:12], sealed[12:], None)
         self.signing = key.derive("receipts")
         self.stream = key.derive("name of the stream")[:16].hex()
+
+    def handed_on(self, key: Key) -> bytes:
+        """The secret of these hashes, which only the other key opens."""
+        nonce = secrets.token_bytes(12)
+        return nonce + Hashes(key)._wrap.encrypt(nonce, self._secret, None)
+
+    def release(self, round: int, statistic: str, line: bytes, exact: bytes) -> bytes:
+        """So that a release that was changed is seen."""
+        return self._hash("release", str(round), statistic, line, exact)
 
     def subject(self, who: str | bytes) -> bytes:
         """The same for a subject and for its SHA-256."""
         return self._hash("subject", who if isinstance(who, bytes) else hashlib.sha256(who.encode()).digest())
 
     def request(self, token: str | None, names: Sequence[str], digests: Sequence[bytes]) -> Asked:
-        if token is not None and (not isinstance(token, str) or not token):
-            raise InputError(f"expected a name for the request, got {token!r}", place="request")
+        if token is not None:
+            named = name_of(token, "request") if isinstance(token, str) else None
+            if named is None:
+                raise InputError(f"expected a name for the request, got {token!r}", place="request")
         token = f"request-{secrets.token_hex(8)}" if token is None else token
         everybody: list[str | bytes] = [*names, *digests]
         subjects = sorted({self.subject(who) for who in everybody})
@@ -82,7 +99,10 @@ class Erasure:
 
     @property
     def now(self) -> Request:
-        return self.stream.request(self.asked.name) or self.asked
+        known = self.stream.request(self.asked.name)
+        if known is None and self.asked.state != "dry run":
+            raise InputError("this request was dropped with its round, before it closed", place="request")
+        return known or self.asked
 
     @property
     def state(self) -> str:

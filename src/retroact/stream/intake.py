@@ -34,8 +34,24 @@ Position = tuple[int, ...]
 """How far a source was read; compared part by part."""
 
 
+LARGEST = 1 << 62
+
+
+def _source(source: Any, position: Any, delivered: Any) -> tuple[Position, list[int]]:
+    """A source and how far it was read, checked."""
+    if not isinstance(source, str) or not source:
+        raise InputError(f"expected the name of a source, got {source!r}", place="source")
+    for place, numbers in (("position", position), ("delivered", delivered)):
+        for number in numbers if isinstance(numbers, list | tuple) else [numbers]:
+            if isinstance(number, bool) or not isinstance(number, int | np.integer) or abs(int(number)) > LARGEST:
+                raise InputError(f"expected whole numbers below 2^62, got {number!r}", place=place)
+    return tuple(map(int, position)), list(map(int, delivered))
+
+
 class Intake:
     """The open round of a stream."""
+
+    _receiving = False
 
     specification: Specification
     _ledger: Ledger
@@ -174,19 +190,25 @@ class Intake:
         ``delivered`` names single positions where a source may deliver twice or out of order.
         """
         with self._lock:
+            if self._receiving:
+                raise InputError("expected one source at a time: what is handed over inside comes from one")
+            position, delivered = _source(source, position, delivered)
             before, mark, round = self._reading.get(source), self._updates.mark(), self._round
             reached = self.position(source)
             known = before[1] if before is not None else set()
             reading = position if reached is None else max(reached, position)
             self._reading[source] = (reading, known | {*delivered} if delivered else known)
+            self._receiving = True
             try:
                 yield
             except BaseException:
                 if self._round == round:
                     self._updates.go_back(mark)
-                    self._reading.pop(source)
+                    self._reading.pop(source, None)
                     self._reading |= {} if before is None else {source: before}
                 raise
+            finally:
+                self._receiving = False
 
     def position(self, source: str) -> Position | None:
         """How far a source was read, so that nothing of it is taken twice."""

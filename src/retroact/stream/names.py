@@ -74,7 +74,7 @@ def names_of(given: Any, count: int, place: str, rows: Rows) -> list[str | None]
 
 def digests_of(given: Any) -> list[bytes]:
     """One SHA-256 digest or several, as bytes."""
-    listed = [given] if isinstance(given, bytes) else list(given)
+    listed = list(given) if isinstance(given, list | tuple) else [given]
     for digest in listed:
         if not isinstance(digest, bytes) or len(digest) != 32:
             raise InputError(f"expected 32 bytes, got {digest!r}", place="sha256")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,9 @@ class Follows:
     ledger: Ledger
     inbox: list[bytes]
     sources: Mapping[str, Sequence[int]]
+    erased: set[bytes]
+    """Keyed hashes, and how to hand their secret on to another key."""
+    secret: Callable[[Key], bytes]
 
 
 def open_stream(
@@ -51,35 +54,53 @@ def open_stream(
 ) -> Durable:
     """See `Stream.open`."""
     base = _base(where)
+    if after is not None and (isinstance(after, bool) or not isinstance(after, int) or after < 0):
+        raise InputError(f"expected the number of a round, got {after!r}", place="after")
     store = _store(where, create=specification is not None)
+    barrier: Fence | None = None
     try:
         fresh = store.state("stream") is None
         if fresh and specification is None:
             raise InputError(f"{store.where}: expected a stream, got an empty store; give schema and statistics")
         own, secret_file = _key(key, key_file, base, create=fresh)
-        barrier = Fence(Path(fence) if fence is not None else (secret_file or base).with_suffix(".fence"))
+        barrier = Fence(Path(fence) if fence is not None else _beside(secret_file or base))
+        barrier.lock()
         name = Hashes(own).stream
         if not fresh and store.state("stream") != name:
             raise InputError(
                 f"{store.where}: expected the key that this stream was made under, got another", place="key"
             )
-        silent = _silent(store, barrier, name, restored=restored, after=after, fresh=fresh)
-        if fresh:
-            if barrier.read() is None:
-                barrier.advance(Mark(name, 0))
-            _begin(store, name, specification, follows, own)
+        mark = barrier.read()
+        silent = _silent(store, barrier, mark, name, restored=restored, after=after, fresh=fresh)
+        if fresh and store.committed == 0:
+            salt = b"" if own.testing else secrets.token_bytes(16)
+            mark = mark or Mark(name, 0 if follows is None else follows.round, salt=salt.hex())
+            barrier.advance(mark)
+            _begin(store, mark, specification, follows, own)
+        elif fresh:
+            store.found(name)  # the data are lost, and the journal is not
         if store.state("format") != str(FORMAT):
             raise InputError(f"{store.where}: expected store format {FORMAT}, got {store.state('format')}")
         spec = _specification(store, specification)
-        epoch = _epoch(store, barrier, name, spec, after)
+        epoch = _epoch(store, barrier, mark, name, spec, after)
         stream = Durable.__new__(Durable)
         before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
-        origin = int(store.note("origin") or 0)
-        stream._attach(spec, own, store, barrier, origin=origin, before=before, epoch=epoch, silent=silent)
+        origin, sealed = int(store.note("origin") or 0), store.note("hashes")
+        hashes = Hashes(own, None if not sealed else bytes.fromhex(sealed))
+        stream._attach(
+            spec, own, store, barrier, origin=origin, before=before, epoch=epoch, silent=silent, hashes=hashes
+        )
         return stream
     except BaseException:
         store.close()
+        if barrier is not None:
+            barrier.close()
         raise
+
+
+def _beside(path: Path) -> Path:
+    """The fence of a key or of a folder."""
+    return path.with_name(f"{path.name.removesuffix('.key')}.fence")
 
 
 def _base(where: str | Path) -> Path:
@@ -117,23 +138,24 @@ def _key(key: Key | None, key_file: str | Path | None, base: Path, *, create: bo
 
 def _begin(
     store: Store,
-    name: str,
+    mark: Mark,
     spec: Specification | None,
     follows: Follows | None,
     key: Key,
 ) -> None:
     """Everything that a new store begins with; a crash in between leaves a store that is still new."""
     assert spec is not None
-    store.write_notes(_written_notes(spec))
+    store.write_notes({**_written_notes(spec), "epoch": str(mark.epoch), "salt": mark.salt})
     if follows is not None:
-        store.write_notes({"origin": str(follows.round), "before": msgspec.json.encode(follows.before).decode()})
+        notes = {"origin": str(follows.round), "before": msgspec.json.encode(follows.before).decode()}
+        store.write_notes({**notes, "hashes": follows.secret(key).hex()})
         marks = blocks.Marks(key.derive("order of blocks"))
         records = blocks.canonical(marks, Records.of(follows.ledger.data()))
         store.seal(follows.round, blocks.Edit(store.places(), records))
-        store.prepare(follows.round, follows.sources)
+        store.prepare(follows.round, follows.sources, erased=follows.erased)
         for number, entry in enumerate(follows.inbox, start=1):
             store.receive(number, entry)
-    store.found(name)
+    store.found(mark.stream)
 
 
 def _written_notes(spec: Specification) -> dict[str, str]:
@@ -158,7 +180,8 @@ def _specification(store: Store, given: Specification | None) -> Specification:
     new = described(given)
     if old == new:
         return given
-    if store.sealed <= int(store.note("origin") or 0) and not store.inbox():
+    origin = int(store.note("origin") or 0)
+    if store.sealed <= origin and store.committed <= origin and not store.note("silent") and not store.inbox():
         store.write_notes(_written_notes(given))
         return given
     changed = list(differences(old, new)) or ["the noise that follows from it"]
@@ -168,13 +191,17 @@ def _specification(store: Store, given: Specification | None) -> Specification:
     )
 
 
-def _silent(store: Store, fence: Fence, name: str, *, restored: bool, after: int | None, fresh: bool) -> int:
+def _silent(
+    store: Store, fence: Fence, mark: Mark | None, name: str, *, restored: bool, after: int | None, fresh: bool
+) -> int:
     """Up to which round nothing is released; refuses a store that is older than what was published."""
-    mark = fence.read()
     if mark is not None and mark.stream != name:
         raise VerificationError(f"{fence.path}: expected the fence of this stream, got that of another one")
+    known = int(store.note("silent") or 0)
     if mark is None:
-        if fresh:
+        if fresh and store.committed == 0:
+            if after is not None:
+                raise InputError(f"{store.where}: expected a stream to go on with, got none", place="after")
             return 0
         if after is None:
             raise VerificationError(
@@ -182,10 +209,17 @@ def _silent(store: Store, fence: Fence, name: str, *, restored: bool, after: int
                 "fence back; or say after which round nothing was published, to go on in a new epoch (after=N, "
                 "--after N; docs/operations.md)"
             )
+        least = max(store.committed, store.sealed - 1, known)
+        if after < least:
+            raise InputError(f"expected a round from {least} on, up to which the store knows releases", place="after")
         return after
     if after is not None:
         raise InputError(f"{fence.path}: the fence is there and says round {mark.round}", place="after")
-    known = int(store.note("silent") or 0)
+    if store.sealed > store.committed + 1:
+        raise VerificationError(
+            f"{store.where}: the data are of round {store.sealed} and the journal is of round {store.committed}: "
+            "restore both from one backup"
+        )
     latest = max(mark.round, store.committed)
     if store.sealed >= latest and store.committed >= mark.round:
         return known
@@ -200,16 +234,22 @@ def _silent(store: Store, fence: Fence, name: str, *, restored: bool, after: int
     return latest
 
 
-def _epoch(store: Store, fence: Fence, name: str, spec: Specification, after: int | None) -> tuple[int, bytes]:
+def _epoch(
+    store: Store, fence: Fence, mark: Mark | None, name: str, spec: Specification, after: int | None
+) -> tuple[int, bytes]:
     """How many restarts there were, with the random name of the last; one more where the fence is lost."""
-    number, salt = int(store.note("epoch") or 0), bytes.fromhex(store.note("salt") or "")
-    if after is None:
-        return number, salt
-    if after < max(store.committed, store.sealed - 1):
-        raise InputError(
-            f"expected a round from {store.committed} on, up to which the store has releases", place="after"
-        )
-    number, salt = spec.check_epoch(number + 1), secrets.token_bytes(16)
-    store.write_notes({"epoch": str(number), "salt": salt.hex(), "silent": str(after)})
-    fence.advance(Mark(name, after))
-    return number, salt
+    number, salt = int(store.note("epoch") or 0), store.note("salt") or ""
+    if mark is not None:
+        if mark.epoch > number:
+            # the journal is from before the last restart, of which the fence knows
+            store.write_notes({"epoch": str(mark.epoch), "salt": mark.salt})
+            number, salt = mark.epoch, mark.salt
+        return number, bytes.fromhex(salt)
+    assert after is not None
+    if spec.horizon is not None and after > spec.horizon + int(store.note("origin") or 0):
+        raise InputError(f"expected a round up to the horizon of {spec.horizon:,}, got {after:,}", place="after")
+    number, salt = spec.check_epoch(number + 1), secrets.token_hex(16)
+    # the fence first: should the notes not follow, it knows of the epoch
+    fence.advance(Mark(name, after, number, salt))
+    store.write_notes({"epoch": str(number), "salt": salt, "silent": str(after)})
+    return number, bytes.fromhex(salt)

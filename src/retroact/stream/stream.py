@@ -169,7 +169,7 @@ class Stream(Intake):
         self._positions, self._reading, self._rejected = {}, {}, 0
         self._lock = threading.RLock()
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
-        coins = key.coins("stream", *([origin] if origin else []), *(epoch if epoch[0] else []))
+        coins = key.coins("stream", *([origin] if origin else []), *(epoch if epoch[1] else []))
         self._running = {
             name: Running(spec, name, coins, ledger, self._round - 1, epoch[0]) for name in spec.statistics
         }

@@ -46,7 +46,7 @@ def described(spec: Specification) -> dict[str, Any]:
     budget = {key: getattr(spec, key) for key in KEYS if key not in ("schema", "statistics")}
     parts = {key: value for key, value in budget.items() if value is not None}
     parts |= {f"schema.{name}": field for name, field in spec.schema.spec().items()}
-    parts |= {"schema": list(spec.schema.fields)}
+    parts |= {"schema": list(spec.schema.fields), "statistics": list(spec.given)}
     parts |= {f"statistics.{name}": statistic.spec() for name, statistic in spec.given.items()}
     parts |= {f"weight of {name}": float(weight) for name, weight in spec.weights.items()}
     parts["digest"] = spec.whole_digest.hex()

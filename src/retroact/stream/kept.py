@@ -1,0 +1,109 @@
+"""The open round of a stream that lasts: what is acknowledged is in the inbox of its store, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from ..errors import InputError
+from ..ledger import Updates
+from ..store import inbox
+from ..store.store import Request, Store
+from .intake import Position
+from .stream import Stream
+
+
+class Kept(Stream):
+    """A stream whose open round is kept in a store."""
+
+    _store: Store | None = None
+    _broken = False
+    _depth = 0
+    _number: int
+    _entry: inbox.Entry
+    _requests: list[tuple[Request, list[bytes]]]
+
+    @property
+    def store(self) -> Store:
+        if self._store is None:
+            raise InputError("this stream is closed: open it again")
+        if self._broken:
+            raise InputError("the store failed while it was written: close this stream and open it again")
+        return self._store
+
+    @contextmanager
+    def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
+        with self._entering(), super().receiving(source, position, delivered):
+            self._entry.source, self._entry.position = source, list(position)
+            self._entry.delivered = [*self._entry.delivered, *delivered]
+            yield
+
+    @contextmanager
+    def _entering(self) -> Iterator[None]:
+        """What comes in between the outermost pair of these is stored as one entry, or undone as one."""
+        with self._lock:
+            store = self.store
+            updates, mark = self._updates, self._updates.mark()
+            self._depth += 1
+            try:
+                yield
+            except BaseException:
+                if self._depth == 1:
+                    with self._writing():
+                        self._undo(updates, mark)
+                raise
+            finally:
+                self._depth -= 1
+            if self._depth:
+                return
+            updates = self._updates
+            assert isinstance(updates, inbox.Recorded)
+            if not updates.unsaved and self._entry.source is None:
+                return
+            entry, self._entry = self._entry, inbox.Entry([])
+            entry.operations, updates.unsaved = updates.unsaved, []
+            with self._writing():
+                store.receive(self._number, inbox.write(entry))
+            self._number += 1
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A failure in here leaves memory and store apart: only opening again brings them together."""
+        try:
+            yield
+        except BaseException:
+            self._broken = True
+            raise
+
+    def _undo(self, updates: Updates, mark: tuple[int, ...]) -> None:
+        """Back to what is stored."""
+        if updates is not self._updates:
+            self._load()  # a round was closed meanwhile
+            return
+        assert isinstance(updates, inbox.Recorded)
+        updates.go_back(mark)
+        updates.unsaved = []
+        self._entry = inbox.Entry([])
+
+    def _load(self) -> None:
+        """The open round as the store has it."""
+        self._updates, self._reading, self._requests = self._empty_round(), {}, []
+        self._entry = inbox.Entry([])
+        entries = self.store.inbox()
+        for stored in entries:
+            entry = inbox.read(stored)
+            inbox.replay(self._updates, entry.operations)
+            if entry.source is not None and entry.position is not None:
+                reached, known = self._reading.get(entry.source, ((), set()))
+                reached = max(reached, self._positions.get(entry.source, ()), tuple(entry.position))
+                known.update(entry.delivered)
+                self._reading[entry.source] = (reached, known)
+            for name, content, received, hashes in entry.requests:
+                self._requests.append((Request(name, content, "received", received), hashes))
+        assert isinstance(self._updates, inbox.Recorded)
+        self._updates.unsaved = []
+        self._number = len(entries) + 1
+
+    def _empty_round(self) -> Updates:
+        self._number = 1
+        return inbox.Recorded(self.schema)
