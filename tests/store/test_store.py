@@ -132,18 +132,19 @@ def test_notes(store, opened):
 def test_prepare_keeps_sources_requests_and_subjects(store, opened):
     request = Request(b"\x00name", b"content", "received", "2025-01-01T00:00:00Z")
     earlier = Request(b"other", b"", "received", "2024-01-01T00:00:00Z")
-    store.prepare(1, {"orders.csv": (5, 1 << 50), "b": ()}, [request], [b"\x01", b"\x02"])
+    store.prepare(1, {"orders.csv": ((5, 1 << 50), b"x"), "b": ((), b"")}, [request], [b"\x01", b"\x02"])
     # the round is not sealed: what was prepared for it does not count yet
     assert store.sources() == {}
     store.seal(1, Edit([], []))
     assert store.sources() == {"orders.csv": (5, 1 << 50), "b": ()}
-    store.prepare(2, {"orders.csv": (6,)}, [request, earlier], [b"\x02", b"\x03"], {"spent": "1"})
+    store.prepare(2, {"orders.csv": ((6,), b"y")}, [request, earlier], [b"\x02", b"\x03"], {"spent": "1"})
     assert store.sources() == {"orders.csv": (5, 1 << 50), "b": ()}
-    store.prepare(2, {"orders.csv": (7,)})
+    store.prepare(2, {"orders.csv": ((7,), b"z")})
     store.seal(2, Edit([], []))
     store.close()
     store = opened()
     assert store.sources() == {"orders.csv": (7,), "b": ()}
+    assert store.delivered() == [("orders.csv", b"x"), ("orders.csv", b"z")]
     assert store.requests() == [earlier._replace(prepared=2), request._replace(prepared=2)]
     assert store.request(b"\x00name") == request._replace(prepared=2)
     assert store.erased() == {b"\x01", b"\x02", b"\x03"}

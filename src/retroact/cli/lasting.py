@@ -55,7 +55,7 @@ def erase(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be found, and change nothing.")] = False,
     close: Annotated[
-        bool, typer.Option("--close", help="Also close the open round now, which applies and purges.")
+        bool, typer.Option("--close", help="Also close the open round now, if a request waits for it.")
     ] = False,
     receipt: Annotated[
         Path | None,
@@ -82,14 +82,14 @@ def erase(
         raise InputError("expected --subject, --sha256, --from or --status", place="erase")
     if receipt is not None and requests is not None and not receipt.is_dir():
         raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
+    if receipt is not None and not receipt.is_dir() and not receipt.parent.is_dir():
+        raise InputError(f"{receipt}: expected a file in a folder that exists", place="--receipt")
     with opened(stream, key_file, fence) as open_stream:
-        erasures = [
-            open_stream.erase(
-                subject=each.subjects or None, sha256=each.digests or None, request=each.request, dry_run=dry_run
-            )
-            for each in asked
-        ]
-        if close and not dry_run:
+        for each in asked:
+            # all of them are looked at before the first is taken
+            each.erase(open_stream, dry_run=True)
+        erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
+        if close and any(erasure.state == "received" for erasure in erasures):
             open_stream.close_round()
         for erasure in erasures:
             _tell(erasure, open_stream.round)
@@ -123,6 +123,11 @@ class Asked:
     request: str | None
     subjects: list[str]
     digests: list[bytes]
+
+    def erase(self, stream: Durable, *, dry_run: bool) -> Erasure:
+        return stream.erase(
+            subject=self.subjects or None, sha256=self.digests or None, request=self.request, dry_run=dry_run
+        )
 
 
 def _asked(subjects: Sequence[str], digests: Sequence[str], file: Path | None, request: str | None) -> list[Asked]:
@@ -158,7 +163,7 @@ def _from_file(path: Path) -> list[Asked]:
             else:
                 own.digests.append(_digest(digest, at))
     except csv.Error as error:
-        raise InputError(f"{path}:{rows.line_num}: expected CSV, got {error}") from None
+        raise InputError(f"{path}:{rows.reader.line_num}: expected CSV, got {error}") from None
     if not found:
         raise InputError(f"{path}: no requests in it")
     return list(found.values())

@@ -108,7 +108,7 @@ class _Target:
         if self._given is None:
             self._stream = self._lasting()
         self.spec = self._given or self._stream.specification  # type: ignore[union-attr]
-        self.strict = self._given is None or asked.file is not None
+        self.strict = self._given is not None and asked.file is not None
 
     def open(self) -> tuple[Stream, str]:
         """The stream, and a line on its key."""

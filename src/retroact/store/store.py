@@ -31,7 +31,7 @@ TABLES: dict[Side, tuple[str, ...]] = {
         "create table if not exists release(round bigint not null, statistic text not null, line {bytes} not null, "
         "exact {bytes} not null, mac {bytes} not null, primary key(round, statistic)) {clustered}",
         "create table if not exists source(name text not null, round bigint not null, position text not null, "
-        "primary key(name, round)) {clustered}",
+        "delivered {bytes} not null, primary key(name, round)) {clustered}",
         "create table if not exists request(name {bytes} primary key, content {bytes} not null, state text not null, "
         "received text not null, round bigint, applied text, purged text, prepared bigint) {clustered}",
         "create table if not exists erased(subject {bytes} primary key, round bigint not null) {clustered}",
@@ -188,20 +188,28 @@ class Store(ABC):
         rows = self.run("journal", sql, [self.sealed])
         return {name: tuple(msgspec.json.decode(position)) for name, position in rows}
 
+    def delivered(self) -> list[tuple[str, bytes]]:
+        """Which positions were taken in sealed rounds, round by round."""
+        sql = "select name, delivered from source where round <= ? order by name, round"
+        return [(name, bytes(ranges)) for name, ranges in self.run("journal", sql, [self.sealed]) if ranges]
+
     def prepare(
         self,
         round: int,
-        sources: Mapping[str, Sequence[int]],
+        sources: Mapping[str, tuple[Sequence[int], bytes]],
         requests: Sequence[Request] = (),
         erased: Iterable[bytes] = (),
         notes: Mapping[str, str] | None = None,
     ) -> None:
-        """Before a seal: what the inbox knew of sources and requests, which it will have forgotten then."""
+        """Before a seal: what the inbox knew of sources (how far, and which positions) and of requests, and forgets."""
         with self.transaction("journal"):
             self._write_notes(notes or {})
             self.many("journal", "delete from source where name = ? and round = ?", [(name, round) for name in sources])
-            rows = [(name, round, msgspec.json.encode(list(at)).decode()) for name, at in sources.items()]
-            self.many("journal", "insert into source values (?, ?, ?)", rows)
+            rows = [
+                (name, round, msgspec.json.encode(list(position)).decode(), delivered)
+                for name, (position, delivered) in sources.items()
+            ]
+            self.many("journal", "insert into source values (?, ?, ?, ?)", rows)
             self.many(
                 "journal", "delete from request where name = ? and state = ?", [(r.name, "received") for r in requests]
             )

@@ -32,6 +32,7 @@ from .names import Names, digests_of, required
 from .release import Release, Round
 from .specification import Specification
 from .stream import Stream
+from .taken import Taken
 
 if TYPE_CHECKING:
     from .verify import Verification
@@ -69,6 +70,8 @@ class Durable(Kept):
         self._store = store
         self._erased = store.erased()
         self._positions = dict(store.sources())
+        for source, ranges in store.delivered():
+            self._taken[source] = self._taken.get(source, Taken.of()) | Taken.from_bytes(ranges)
         self._recover()
 
     # What people ask for -------------------------------------------------------------------------------------------
@@ -201,7 +204,10 @@ class Durable(Kept):
                     "a stream with statistics that files cannot describe has no successor in a store", place="where"
                 )
             before = [*msgspec.json.decode(self.store.note("before") or "[]"), own]
-            sources = dict(self.store.sources())
+            sources = {
+                name: (position, self._taken.get(name, Taken.of()).to_bytes())
+                for name, position in self.store.sources().items()
+            }
             erased = self.store.erased()
             follows = Follows(
                 self._round - 1, before, self._ledger, self.store.inbox(), sources, erased, self._hashes.handed_on
@@ -256,7 +262,9 @@ class Durable(Kept):
     def _prepare(self, notes: Mapping[str, str]) -> None:
         rejects = self.specification.after_erasure == "reject"
         hashes = [subject for _, subjects in self._requests for subject in subjects] if rejects else []
-        positions = {source: position for source, (position, _) in self._reading.items()}
+        positions = {
+            source: (position, Taken.of(known).to_bytes()) for source, (position, known) in self._reading.items()
+        }
         if positions or self._requests or notes:
             self.store.prepare(self._round, positions, [made for made, _ in self._requests], hashes, notes)
         self._erased |= {*hashes}

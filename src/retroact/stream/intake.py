@@ -29,6 +29,7 @@ from .names import (
     timely,
 )
 from .specification import Specification
+from .taken import Taken
 
 Position = tuple[int, ...]
 """How far a source was read; compared part by part."""
@@ -60,6 +61,8 @@ class Intake:
     _lock: threading.RLock
     _positions: dict[str, Position]
     """How far each source was read in closed rounds."""
+    _taken: dict[str, Taken]
+    """Which single positions, where a source tells them."""
     _reading: dict[str, tuple[Position, set[int]]]
     """How far in the open round, and which single positions it holds."""
     _rejected: int
@@ -214,12 +217,23 @@ class Intake:
         """How far a source was read, so that nothing of it is taken twice."""
         return self._reading[source][0] if source in self._reading else self._positions.get(source)
 
+    def settled(self, source: str) -> Position | None:
+        """How far a source was read in rounds that are closed."""
+        return self._positions.get(source)
+
     def delivered(self, source: str, position: int) -> bool:
-        """Whether a single position of a source was taken: in the open round, or not beyond the closed ones."""
-        sealed = self._positions.get(source)
-        if sealed is not None and (position,) <= sealed:
+        """Whether a single position of a source was taken."""
+        if source in self._reading and position in self._reading[source][1]:
             return True
-        return source in self._reading and position in self._reading[source][1]
+        return source in self._taken and position in self._taken[source]
+
+    def _settle(self) -> None:
+        """The open round closes: what it read is settled."""
+        for source, (position, known) in self._reading.items():
+            self._positions[source] = position
+            if known:
+                self._taken[source] = self._taken.get(source, Taken.of()) | Taken.of(known)
+        self._reading, self._rejected = {}, 0
 
     def discard(self) -> int:
         """Drop the updates of the open round, as if none had come, and say how many there were."""

@@ -35,7 +35,7 @@ class Follows:
     before: list[dict[str, Any]]
     ledger: Ledger
     inbox: list[bytes]
-    sources: Mapping[str, Sequence[int]]
+    sources: Mapping[str, tuple[Sequence[int], bytes]]
     erased: set[bytes]
     """Keyed hashes, and how to hand their secret on to another key."""
     secret: Callable[[Key], bytes]
@@ -215,13 +215,14 @@ def _silent(
         return after
     if after is not None:
         raise InputError(f"{fence.path}: the fence is there and says round {mark.round}", place="after")
-    if store.sealed > store.committed + 1:
+    if store.sealed > max(store.committed, int(store.note("origin") or 0)) + 1:
         raise VerificationError(
             f"{store.where}: the data are of round {store.sealed} and the journal is of round {store.committed}: "
             "restore both from one backup"
         )
-    latest = max(mark.round, store.committed)
-    if store.sealed >= latest and store.committed >= mark.round:
+    committed = max(store.committed, int(store.note("origin") or 0))
+    latest = max(mark.round, committed)
+    if store.sealed >= latest and committed >= mark.round:
         return known
     if not restored and known < latest:
         raise VerificationError(

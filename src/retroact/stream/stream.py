@@ -166,7 +166,7 @@ class Stream(Intake):
         self._round = origin + 1 if round is None else round
         self._before = before
         self._updates = self._empty_round()
-        self._positions, self._reading, self._rejected = {}, {}, 0
+        self._positions, self._taken, self._reading, self._rejected = {}, {}, {}, 0
         self._lock = threading.RLock()
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
         coins = key.coins("stream", *([origin] if origin else []), *(epoch if epoch[1] else []))
@@ -230,11 +230,10 @@ class Stream(Intake):
             for name, running in self._running.items():
                 running.totals = totals[name]
             self._updates = self._empty_round()
-            self._positions |= {source: position for source, (position, _) in self._reading.items()}
             applied = Applied(
                 change.added, change.removed, change.ignored_deletions, change.ignored_additions, self._rejected
             )
-            self._reading, self._rejected = {}, 0
+            self._settle()
             self._round += 1
             self._closed(round)
             return Round(round, releases, applied)
