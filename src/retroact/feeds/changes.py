@@ -130,7 +130,8 @@ def _weights(cells: Cells, place: str, contribution: int | None) -> tuple[NDArra
     if not there.all():
         weigh(None, f"{place}, row {int(np.argmin(there)) + 1}", contribution)
     weights = cells.whole(place)
-    odd = np.abs(weights) > (contribution or 1)
+    most = contribution or 1
+    odd = (weights > most) | (weights < -most)  # not by abs, which leaves -2^63 as it is
     if odd.any():
         first = int(np.argmax(odd))
         weigh(int(weights[first]), f"{place}, row {first + 1}", contribution)

@@ -55,8 +55,6 @@ class CsvFile:
         """What says which rows are added and which deleted, once the header was read."""
         self.begin_after = 0
         """The rows that begin on lines up to this one were read before."""
-        self.closed_before = False
-        """Whether one of those ended a round."""
         self._named = self.roles
         self._line = 1
         self._time_at: int | None = None
@@ -74,9 +72,7 @@ class CsvFile:
                     block = Block()
                 elif parse is None:
                     parse = self._header(row)
-                elif line <= self.begin_after:
-                    self.closed_before = self.closed_before or "close" in row
-                else:
+                elif line > self.begin_after:
                     event = parse(row)
                     if self._beside or isinstance(event, list):
                         self._several(block, line, row, event if isinstance(event, list) else [event])

@@ -23,8 +23,8 @@ _NO_BEFORE = (
 
 
 class Debezium:
-    """With an id column an update is one event on that id and a deletion needs nothing but the id; without one both
-    delete the row before by its value, which needs all its fields and its stamp."""
+    """With an id an update is one event on that id and a deletion needs nothing but the id; without one both delete the
+    row before by its value, which needs all its fields and its stamp."""
 
     def __init__(self, shape: Shape, schema: Schema, skipped: Counter[str], *, wrapped: bool) -> None:
         self.label = "Debezium with its schema" if wrapped else "Debezium"
@@ -52,7 +52,7 @@ class Debezium:
             return shape.added(_there(change.after, "after"))
         if op == "u":
             after = shape.added(_there(change.after, "after"))
-            if shape.by_id and change.before is None:
+            if after.id is not None and change.before is None:
                 return after
             before = shape.removed(_there(change.before, "before"))
             return after if before.id is not None and before.id == after.id else [before, after]
@@ -79,7 +79,7 @@ class Debezium:
         op = change["op"]
         if op in ("c", "r", "u"):
             self._check_row(change, "after", brief=False)
-        if op == "d" or (op == "u" and (change.get("before") is not None or not self._shape.by_id)):
+        if op == "d" or (op == "u" and (change.get("before") is not None or not self._shape.has_id(change["after"]))):
             self._check_row(change, "before", brief=True)
 
     def _check_row(self, change: dict[str, Any], part: str, *, brief: bool) -> None:
@@ -88,7 +88,7 @@ class Debezium:
             self._shape.check(row, self._schema, brief=brief)
         except InputError as error:
             advice = ""
-            if brief and not self._shape.by_id and isinstance(row, dict):
+            if brief and not self._shape.by_id and not self._shape.has_id(row) and isinstance(row, dict):
                 advice = "; with the column of the id (--id) a deletion needs nothing else"
             place = part if error.place is None else f"{part}.{error.place}"
             raise InputError(f"{error.message}{advice}", place=place) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -22,6 +22,10 @@ PROGRESS = "mz_progressed"
 KEYS = tuple(Event.__struct_fields__)
 _CHANGES = ("insert", "delete", "update")
 _METADATA = ("mz_timestamp", PROGRESS)
+MARKS = (*_CHANGES, "payload", "op")
+"""Keys of envelopes, which no plain record has."""
+IMAGES = ("before", "after")
+"""Both together are such a mark, too."""
 
 
 class Envelope(Protocol):
@@ -34,10 +38,10 @@ class Envelope(Protocol):
     def check(self, value: Any) -> None: ...
 
 
-def recognise(value: Any, fields: set[str], columns: set[str]) -> str | None:
+def recognise(value: Any, fields: set[str], columns: set[str], beside: Collection[str] = ()) -> str | None:
     """The envelope of a decoded line; None where it may be that of several, or of none.
 
-    ``columns`` are the fields and the columns of roles: a key called so is data.
+    ``columns`` are the fields and the columns of roles, those ``beside`` of times and positions: keys that are data.
 
     >>> recognise({"op": "c", "after": {"amount": 1}}, {"amount"}, {"amount"})
     'Debezium'
@@ -49,10 +53,11 @@ def recognise(value: Any, fields: set[str], columns: set[str]) -> str | None:
         return CHANGES
     if not isinstance(value, dict) or is_progress(value):
         return None
-    if "payload" in value and "payload" not in columns:
+    data = {*columns, *beside}
+    if "payload" in value and "payload" not in data:
         payload = value["payload"]
         return WRAPPED if isinstance(payload, dict) and "op" in payload else None
-    if value and {*value} <= {*_CHANGES} - columns:
+    if value and {*value} <= {*_CHANGES} - data:
         return CHANGES
     if "op" in value and "op" not in columns:
         return _by_op(value, columns)
@@ -62,7 +67,17 @@ def recognise(value: Any, fields: set[str], columns: set[str]) -> str | None:
     for column in WEIGHT_COLUMNS:
         if column in value and column not in columns:
             return weighted(column)
-    return PLAIN if not fields or columns & {*value} else None
+    return PLAIN if mark_in(value, data) is None and (not fields or columns & {*value}) else None
+
+
+def mark_in(value: Any, data: Collection[str]) -> str | None:
+    """A key that a plain record has only where it is data.
+
+    >>> mark_in({"delete": {"id": 1}}, {"amount"}), mark_in({"before": {}, "after": {}}, {}), mark_in({"after": 1}, {})
+    ('delete', 'before', None)
+    """
+    keys = {*value}.difference(data) if isinstance(value, dict) else set()
+    return next((key for key in MARKS if key in keys), "before" if keys.issuperset(IMAGES) else None)
 
 
 def _by_op(value: Mapping[str, Any], columns: set[str]) -> str | None:
@@ -225,11 +240,8 @@ class Worded:
 
 
 class Weighted:
-    """Rows with a weight, as Materialize and differential dataflow have them: 1 adds, -1 deletes.
-
-    Within one time a deletion may come after the addition that replaces what it deletes; it then deletes what the id
-    held before, which is gone already.
-    """
+    """Rows with a weight, as Materialize and differential dataflow have them: 1 adds, -1 deletes, in the order of
+    arrival; on an id, 1 makes it hold the record, and -1 empties it."""
 
     def __init__(
         self, shape: Shape, schema: Schema, skipped: Counter[str], column: str, contribution: int | None
@@ -242,13 +254,10 @@ class Weighted:
         self._contribution = contribution
         beside: list[Any] = [
             ("weight_", Any, msgspec.field(name=column)),
-            ("timestamp_", Any, msgspec.field(name="mz_timestamp", default=None)),
             ("progressed_", Any, msgspec.field(name=PROGRESS, default=None)),
         ]
         self._whole = msgspec.json.Decoder(shape.whole(beside)).decode
         self._brief = msgspec.json.Decoder(shape.brief(beside)).decode
-        self._timestamp: Any = None
-        self._placed: set[Any] = set()
 
     def parse(self, text: bytes) -> Event | list[Event]:
         try:
@@ -266,14 +275,6 @@ class Weighted:
             self._skipped["weights of 0"] += 1
             return []
         event = self._shape.added(row) if weight > 0 else self._shape.removed(row)
-        if event.id is not None and row.timestamp_ is not None:
-            if row.timestamp_ != self._timestamp:
-                self._timestamp = row.timestamp_
-                self._placed.clear()
-            if weight > 0:
-                self._placed.add(event.id)
-            elif event.id in self._placed:
-                return []
         return event if weight == 1 else copied(event, weight, self._column)
 
     def check(self, value: Any) -> None:

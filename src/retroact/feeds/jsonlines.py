@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
 
 from retroact.errors import InputError
 from retroact.feeds.envelopes import (
+    IMAGES,
     KEYS,
+    MARKS,
     NATIVE,
     PLAIN,
     PROGRESS,
     Envelope,
     foreign,
     is_progress,
+    mark_in,
     metadata,
     of_row,
     places_in,
@@ -62,10 +65,10 @@ class JsonLines:
         """The envelope, once an event was seen."""
         self.begin_after = 0
         """The lines up to this one were read before."""
-        self.closed_before = False
-        """Whether one of those may have ended a round."""
         self._named = Roles(options.id, options.subject, options.stamp, options.round)
         self._known = self._named.known(schema.fields)
+        self._beside = {path for path in (options.time, options.position) if path}
+        """Columns, where they are no paths, that are data whatever they are called."""
         beside = [path.split(".")[0] for path in (options.time, options.position) if path]
         self.records = Records(list(schema.fields), strict=strict, beside=[*dict.fromkeys(beside)])
         others = [name for name in dict.fromkeys(beside) if name not in KEYS]
@@ -85,18 +88,17 @@ class JsonLines:
         self.skipped.clear()
         line = 1
         parse: Parse = self._native
-        time = position = None
-        several = False
+        time, position = self._picker("time"), self._picker("position")
+        several = time is not None or position is not None
         for content in self.source.blocks():
             block = Block()
             lines = content.removesuffix(b"\n").split(b"\n") if content else []
             if self.label is None and self._recognise(lines) is not None:
                 parse = self._native if self._envelope is None else self._envelope.parse
                 time, position = self._picker("time"), self._picker("position")
-                several = self.label not in (NATIVE, PLAIN) or time is not None or position is not None
+                several = self.label not in (NATIVE, PLAIN) or several
             start, line = line, line + len(lines)
             if start <= self.begin_after:
-                self.closed_before = self.closed_before or b'"close"' in content
                 if line <= self.begin_after + 1:
                     continue
                 lines = lines[self.begin_after + 1 - start :]
@@ -126,14 +128,23 @@ class JsonLines:
         """The lines that have a time, block by block, with their times as they stand."""
         line = 1
         pick: Pick | None = None
+        waiting: list[tuple[int, bytes]] = []
         for content in self.source.blocks():
             lines = content.removesuffix(b"\n").split(b"\n")
-            if self.label is not None or self._recognise(lines) is not None:
-                pick = pick or picker(places_in(self.label or NATIVE, self.options.time or ""))
-                found = [(number, pick(text)) for number, text in enumerate(lines, line)]
-                timed = [(number, time) for number, time in found if time is not None]
-                yield [number for number, _ in timed], [time for _, time in timed]
+            numbered = [(number, text) for number, text in enumerate(lines, line) if text]
             line += len(lines)
+            if pick is None and self.label is None and self._recognise(lines) is None:
+                # where their times are, a later line tells
+                waiting += numbered
+                continue
+            pick = pick or self._time_picker()
+            yield _timed(pick, waiting + numbered)
+            waiting = []
+        if waiting:
+            yield _timed(self._time_picker(), waiting)
+
+    def _time_picker(self) -> Pick:
+        return picker(places_in(self.label or NATIVE, self.options.time or ""))
 
     def _picker(self, role: str) -> Pick | None:
         """What finds a position and, where there is no pass over all times first, a time."""
@@ -177,7 +188,7 @@ class JsonLines:
                     # refused when it is read
                     break
                 continue
-            label = recognise(value, {*self.records.columns_read}, self._columns())
+            label = self._label(value)
             if label is not None:
                 self._begin(label, value)
                 return label
@@ -198,24 +209,23 @@ class JsonLines:
             self.records = Records(self.records.names, strict=False)
             self.roles = Roles(**{role: column for role, column in self._known.items() if column in row})
         if label == PLAIN:
-            self._envelope = Plain(Shape(self.records, self._named, self._known), self.schema, self._columns())
+            data = {*self._columns(), *self._beside}
+            self._envelope = Plain(Shape(self.records, self._named, self._known), self.schema, data)
         elif label != NATIVE:
-            # what the first row has, all rows have; the round of a row is its own only where it is asked for
+            # the round of a row is its own only where it is asked for
             round = self._named.round
             ids = self._named.id if self._named.id is not None else self.roles.id
             self.roles = Roles(ids, self.roles.subject, self.roles.stamp, round)
-            known = Roles(ids, self._known.subject, self._known.stamp, round)
-            rows = Shape(
-                self.records, Roles(ids, self._named.subject, self._named.stamp, round), known, self._time(label)
-            )
+            known = Roles(self._known.id, self._known.subject, self._known.stamp, round)
+            rows = Shape(self.records, self._named, known, of_row(label, self.options.time))
             self._envelope = foreign(label, rows, self.schema, self.skipped, self.options.contribution)
         if not self.records.strict:
             others = [path.split(".")[0] for path in (self.options.time, self.options.position) if path]
             needed = {*self.records.names, *(column for _, column in self.roles.items()), *metadata(label), *others}
             self.ignored = tuple(key for key in row if key not in needed)
 
-    def _time(self, label: str) -> str | None:
-        return of_row(label, self.options.time)
+    def _label(self, value: Any) -> str | None:
+        return recognise(value, {*self.records.columns_read}, self._columns(), self._beside)
 
     def _columns(self) -> set[str]:
         """All that a row is asked for."""
@@ -233,7 +243,7 @@ class JsonLines:
                 self.skipped["tombstones"] += 1
                 return []
             native = isinstance(value, dict) and value.get("op") in ("close", "erase") and {*value} <= {*KEYS}
-            other = recognise(value, {*self.records.columns_read}, self._columns())
+            other = self._label(value)
             if other is None or other == self.label or native or (other == NATIVE and self.label == PLAIN):
                 return self._checked(text, value, native=native or other == NATIVE)
             raise InputError(f"expected {self.label}, as in the first events, got {other}")
@@ -308,16 +318,41 @@ class Plain:
 
     label = PLAIN
 
-    def __init__(self, shape: Shape, schema: Schema, columns: set[str]) -> None:
+    def __init__(self, shape: Shape, schema: Schema, data: set[str]) -> None:
         self._shape = shape
         self._schema = schema
-        marks = [name for name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS) if name not in columns]
-        others: list[Any] = [(f"mark{n}", _NOTHING, msgspec.field(name=m, default="")) for n, m in enumerate(marks)]
-        decode, added = msgspec.json.Decoder(shape.whole(others)).decode, shape.added
-        self.parse: Callable[[bytes], Event] = lambda text: added(decode(text))
+        self._data = data
+        self._quick = self._decoder(IMAGES)
+        self._other = self._decoder(())
+
+    def parse(self, text: bytes) -> Event:
+        try:
+            return self._shape.added(self._quick(text))
+        except msgspec.ValidationError:
+            # one of the images alone is data that is ignored; `check` has seen that it is alone
+            if mark_in(_decode_any(text), self._data) is not None:
+                raise
+            return self._shape.added(self._other(text))
 
     def check(self, value: Mapping[str, Any]) -> None:
+        mark = mark_in(value, self._data)
+        if mark is not None:
+            raise InputError(f"expected {PLAIN}, as in the first events, got {show(mark)}, a key of another envelope")
         self._shape.check(value, self._schema)
+
+    def _decoder(self, images: Sequence[str]) -> Callable[[bytes], Any]:
+        """Of rows without any of the marks."""
+        every = dict.fromkeys((*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *MARKS, *images))
+        marks = [name for name in every if name not in self._data]
+        others: list[Any] = [(f"mark{n}", _NOTHING, msgspec.field(name=m, default="")) for n, m in enumerate(marks)]
+        decode: Callable[[bytes], Any] = msgspec.json.Decoder(self._shape.whole(others)).decode
+        return decode
+
+
+def _timed(pick: Pick, numbered: Sequence[tuple[int, bytes]]) -> tuple[list[int], list[Any]]:
+    found = [(number, pick(text)) for number, text in numbered]
+    timed = [(number, time) for number, time in found if time is not None]
+    return [number for number, _ in timed], [time for _, time in timed]
 
 
 def _reason(error: Exception) -> tuple[str, int | None]:

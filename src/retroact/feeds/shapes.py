@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from retroact.errors import InputError
-from retroact.feeds.events import ROLES, Event, Moment, Name, Records, Roles
+from retroact.feeds.events import EVERY_RECORD, ROLES, Event, Moment, Name, Records, Roles
 from retroact.feeds.operations import deletion
 from retroact.schema.messages import mismatch, show
 
@@ -16,7 +16,7 @@ Column = tuple[str, Any, Any]
 
 
 class Shape:
-    """Columns that options name must be there, others that are called like a role may be.
+    """Columns that options name must be there, others that are called like a role may be: in each row for itself.
 
     >>> shape = Shape(Records(["amount"], strict=False), Roles(id="order"), Roles("order"))
     >>> row = msgspec.json.decode('{"amount": 3, "order": "o1", "note": 0}', type=shape.whole())
@@ -30,7 +30,7 @@ class Shape:
         self.known = known
         """The columns of the roles, whether or not a record has them."""
         self.by_id = bool(named.id)
-        """Whether deletions go by id alone."""
+        """Whether all deletions go by id alone; otherwise those that have one do."""
         self.time = time
         self._columns: list[Column] = []
         where = dict(records.attributes)
@@ -43,6 +43,7 @@ class Shape:
         if time is not None and time not in where:
             where[time] = "time_"
             self._columns.append(("time_", Any, msgspec.field(name=time, default=None)))
+        self._where = where
         self._at = tuple(where.get(getattr(known, role) or "", "_absent") for role in ROLES)
         self._time_at = where.get(time or "", "_absent")
         self.added = _adder(*self._at)
@@ -55,28 +56,55 @@ class Shape:
 
     def brief(self, beside: Sequence[Column] = ()) -> Any:
         """The type of a row that is deleted: by id nothing else is needed, by value all is."""
-        if not self.by_id:
+        if not self.known.id:
             return self.whole(beside)
+        if not self.by_id:
+            return self._either(beside)
         column = msgspec.field(name=self.named.id)
         return msgspec.defstruct("BriefRow", [(self._at[0], Name, column), *beside], kw_only=True, gc=False)
 
+    def _either(self, beside: Sequence[Column]) -> Any:
+        """The type of a row that may have an id; what one without it lacks is told when it is removed."""
+        columns: list[Column] = []
+        for column, attribute in self._where.items():
+            role = attribute.removesuffix("_")
+            default = None if role == "time" or (role in ROLES and not getattr(self.named, role)) else msgspec.UNSET
+            kind = Name | None if role == "id" else Any
+            columns.append(
+                (attribute, kind, msgspec.field(name=column, default=0 if column == EVERY_RECORD else default))
+            )
+        return msgspec.defstruct("EitherRow", [*columns, *beside], kw_only=True, gc=False)
+
     def removed(self, row: Any) -> Event:
         id_, subject, stamp, _ = self._at
+        name = getattr(row, id_, None)
+        if name is not None:
+            return deletion(None, name, None, None)
+        for attribute in self._where.values():
+            if getattr(row, attribute, None) is msgspec.UNSET:
+                raise msgspec.ValidationError("a deletion without id needs the whole row")
+        for role, place in zip(ROLES, self._at, strict=True):
+            check_role(role, getattr(row, place, None), getattr(self.known, role))
         at: int | Moment | None = getattr(row, stamp, None)
         if at is None and self.time is not None:
             at = Moment(getattr(row, self._time_at, None))
-        return deletion(row, getattr(row, id_, None), getattr(row, subject, None), at)
+        return deletion(row, None, getattr(row, subject, None), at)
+
+    def has_id(self, value: Any) -> bool:
+        """Whether a row, as it was decoded, has one."""
+        return isinstance(value, dict) and value.get(self.known.id or "") is not None and bool(self.known.id)
 
     def check(self, value: Any, schema: Any, *, brief: bool = False) -> None:
         """Say what is wrong with a row that does not fit."""
         if not isinstance(value, dict):
             raise mismatch("an object", value, None)
         names = self.records.columns_read
-        if not (brief and self.by_id):
+        alone = brief and (self.by_id or self.has_id(value))
+        if not alone:
             constant = {name: 0 for name in self.records.names if name not in names}
             schema.encode_record({**{name: value[name] for name in names if name in value}, **constant})
         for role, column in self.known.items():
-            if column not in value and getattr(self.named, role) and (role == "id" or not brief):
+            if column not in value and getattr(self.named, role) and (role == "id" or not alone):
                 raise InputError(f"expected {show(column)}, the {role} of the record, got none")
             if brief and role == "id" and getattr(self.named, role) and value[column] is None:
                 raise mismatch("text or a whole number", None, column)

@@ -18,7 +18,7 @@ from retroact.feeds.columns import Batch, Cells, names_distinct
 from retroact.schema.frames import ArrowBatches, columns_of
 
 ROWS = 1 << 16
-SUFFIXES = {".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
+SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
 # more distinct words than this share of the rows, and a dictionary is no gain
 _FEW = 0.25
 _FILE_MAGIC, _OLD_MAGIC = b"ARROW1", b"FEA1"
