@@ -47,8 +47,12 @@ LINES: dict[str, tuple[object, str]] = {
     "empty subject": (add(subject=""), "expected a non-empty text, got '' - at subject"),
     "stamp no number": (add(stamp="1"), "expected a whole number, got '1' - at stamp"),
     "stamp zero": (add(stamp=0), "expected a round from 1 on, got 0 - at stamp"),
-    "round decreasing": (add(round=1), "expected a round from 2 on (round 1 is closed), got 1 - at round"),
-    "round too late": (add(round=31), "expected a round up to 30 (--rounds), got 31 - at round"),
+    "round decreasing": (
+        {"op": "close", "round": 1},
+        "expected a round from 2 on (round 1 is closed), got 1 - at round",
+    ),
+    "round too late": ({"op": "close", "round": 31}, "expected a round up to 30 (--rounds), got 31 - at round"),
+    "round of one event": (add(round=2), "expected no number of a round, as the events before it have none, got 2"),
     "empty deletion": ({"op": "delete"}, "expected either id=... or a record with its stamp"),
     "deletion without stamp": ({"op": "delete", "record": RECORD}, "a deletion by value names its stamp"),
     "deletion by both": ({"op": "delete", "id": 1, "record": RECORD}, "expected either id=... or a record"),
@@ -123,8 +127,6 @@ CSV: dict[str, tuple[bytes, str]] = {
         b"country,amount\nDE,1\n\xff,2\n",
         "events.csv:3: expected UTF-8 text, got the byte 0xff - at column 1",
     ),
-    "header alone": (b"country,amount\n", "no events in events.csv"),
-    "empty": (b"", "no events in events.csv"),
 }
 
 
@@ -162,11 +164,15 @@ def test_plain_records(name: str, program: Program, folder: Path) -> None:
 def test_files(program: Program, folder: Path) -> None:
     (folder / "empty.jsonl").write_text("")
     (folder / "blank.jsonl").write_text("\n \n\n")
+    (folder / "empty.csv").write_text("")
+    (folder / "header.csv").write_text("country,amount\n")
     (folder / "utf16.jsonl").write_text('{"op": "close"}', encoding="utf-16")
     before = {path.name for path in folder.iterdir()}
     for name, message in {
         "empty.jsonl": "no events in empty.jsonl",
         "blank.jsonl": "no events in blank.jsonl",
+        "empty.csv": "no events in empty.csv",
+        "header.csv": "no events in header.csv",
         "nowhere.jsonl": "nowhere.jsonl: no such file or directory",
         ".": ".: expected a file, got a directory",
         "utf16.jsonl": "utf16.jsonl:1: expected UTF-8 text, got UTF-16",

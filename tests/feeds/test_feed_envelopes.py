@@ -43,11 +43,6 @@ WITH_IDS: dict[str, list[Any]] = {
         {"mz_timestamp": 2, "mz_diff": -1, **A}, {"mz_timestamp": 2, "mz_diff": 1, **C},
         {"mz_timestamp": 2, "mz_diff": -1, **B}, {"mz_timestamp": 3, "mz_diff": 0, **B}, CLOSE,
     ],
-    "Materialize, additions first": [
-        {"mz_timestamp": 1, "mz_diff": 1, **A}, {"mz_timestamp": 1, "mz_diff": 1, **B}, CLOSE,
-        {"mz_timestamp": 2, "mz_diff": 1, **C}, {"mz_timestamp": 2, "mz_diff": -1, **A},
-        {"mz_timestamp": 2, "mz_diff": -1, **B}, CLOSE,
-    ],
     "weights": [{"weight": 1, **A}, {"weight": 1, **B}, CLOSE, {"weight": 1, **C}, {"weight": -1, "id": "b"}, CLOSE],
     "Delta": [
         {**A, "_change_type": "insert", "_commit_version": 1}, {**B, "_change_type": "insert"}, CLOSE,

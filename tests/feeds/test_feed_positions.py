@@ -125,7 +125,7 @@ def test_what_is_delivered_twice_is_taken_once(tmp_path: Path) -> None:
 
 
 def test_positions_across_blocks_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = [{"op": "c", "after": row("DE", n), "source": {"lsn": n % 50}} for n in range(200)]
+    sent = [{"op": "c", "after": row("DE", n % 50), "source": {"lsn": n % 50}} for n in range(200)]
     for block in (1 << 19, 300):
         monkeypatch.setattr("retroact.feeds.files.BLOCK", block)
         played = Played(written(tmp_path / "e.jsonl", sent), position="source.lsn")

@@ -307,7 +307,7 @@ CHECKED = [
 
 @pytest.mark.parametrize(("statistic", "schema"), CHECKED, ids=lambda v: getattr(v, "kind", ""))
 def test_private_and_retroactive(statistic: ra.KMeans, schema: dict[str, ra.schema.Field]) -> None:
-    check_statistic(statistic, schema, epsilon=100.0, pairs=3, draws=400, updates=6)
+    check_statistic(statistic, schema, epsilon=100.0, deltas=(1e-6,), pairs=2, draws=400, updates=6)
 
 
 def test_the_checks_see_that_noise_is_left_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,12 +323,12 @@ def test_the_checks_see_that_noise_is_left_off(monkeypatch: pytest.MonkeyPatch) 
 
 
 OPTIONS = [
-    (ra.KMeans(["x", "y"], 2, 2, window=3), PLANE, 8),
+    pytest.param(ra.KMeans(["x", "y"], 2, 2, window=3), PLANE, 8, marks=pytest.mark.slow),
     (ra.KMeans("p", 2, window=3), FOUR, None),
     (ra.KMeans(["x", "y"], 2, 2, every=2), PLANE, 8),
-    (ra.KMeans("p", 2, noise="tree"), FOUR, 8),
-    (ra.KMeans(["x", "y"], 2, 2, noise="paper"), PLANE, 8),
-    (ra.KMeans("p", 2, noise="doubling"), FOUR, None),
+    pytest.param(ra.KMeans("p", 2, noise="tree"), FOUR, 8, marks=pytest.mark.slow),
+    pytest.param(ra.KMeans(["x", "y"], 2, 2, noise="paper"), PLANE, 8, marks=pytest.mark.slow),
+    pytest.param(ra.KMeans("p", 2, noise="doubling"), FOUR, None, marks=pytest.mark.slow),
     (ra.Restated(ra.KMeans(["x", "y"], 2, 2), [1, 3]), PLANE, 8),
 ]
 
@@ -337,7 +337,7 @@ OPTIONS = [
     ("statistic", "schema", "horizon"), OPTIONS, ids=lambda v: repr(v) if isinstance(v, ra.KMeans) else ""
 )
 def test_options(statistic: ra.KMeans, schema: dict[str, ra.schema.Field], horizon: int | None) -> None:
-    check_statistic(statistic, schema, epsilon=100.0, deltas=(1e-6,), pairs=3, draws=300, horizons=(horizon,))
+    check_statistic(statistic, schema, epsilon=100.0, deltas=(1e-6,), pairs=2, draws=300, horizons=(horizon,))
 
 
 @pytest.mark.slow

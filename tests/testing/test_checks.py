@@ -294,7 +294,7 @@ ALL = pytest.mark.parametrize("specification", [EVERYTHING, BY_KEY], ids=["by co
 
 
 @ALL
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(pair=strategies.uniting_pairs(Shape(values=TWO_VALUES, rounds=6)))
 def test_twin_check_by_hypothesis(specification, pair):
     with warnings.catch_warnings():

@@ -34,6 +34,7 @@ class Report:
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
+        self._told: str | None = None
         self.console = console_for("stderr")
 
     def line(self, text: str) -> None:
@@ -53,6 +54,8 @@ class Report:
         columns = _roles(reader.roles, options) if shown else None
         self._taken_for(f"{feed.source.name}: {kind}", columns, () if reader.records.strict else reader.ignored, spec)
         self._planned(spec, options.contribution)
+        if feed.replay is not None:
+            self._taken_up(feed.replay.totals)
         self._example(reader, first)
 
     def table(self, seen: Recognised, options: Options, spec: Specification) -> None:
@@ -64,6 +67,12 @@ class Report:
         self._planned(spec, options.contribution)
         if seen.example is not None:
             self.line(f"example, row 1: {_brief(str(seen.example))}")
+
+    def _taken_up(self, totals: Totals) -> None:
+        """Told once: with the first events or, where there are no more, at the end."""
+        if totals.taken_up is not None and totals.taken_up != self._told:
+            self._told = totals.taken_up
+            self.line(f"note: {totals.taken_up}")
 
     def _taken_for(self, source: str, columns: str | None, ignored: Sequence[str], spec: Specification) -> None:
         fields = [f"{name} {field!r}" for name, field in spec.schema.fields.items() if name != EVERY_RECORD]
@@ -115,15 +124,16 @@ class Report:
         replay = feed.replay
         if replay is None:
             return
-        if not replay.clocked and not feed.options.follow:
+        if replay.begun and not replay.clocked and not feed.options.follow:
             why = "" if feed.options.close_by == "end" else "no close lines and no round numbers: "
             self.line(f"note: {why}the whole input is one round")
-        if replay.rounds.open:
-            self.line("note: what came after the last round was closed is not published: its round is still open")
         self.totals(stream, replay.totals, feed.options.contribution)
 
     def totals(self, stream: Stream, totals: Totals, contribution: int | None) -> None:
         """What was done, in exact numbers."""
+        if totals.left_open:
+            self.line("note: what came after the last round was closed is not published: its round is still open")
+        self._taken_up(totals)
         for what, count in totals.skipped.items():
             self.line(f"note: {count:,} {what} skipped")
         if totals.absorbed:

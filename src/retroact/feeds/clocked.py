@@ -16,6 +16,7 @@ from retroact.feeds.grid import Grid, last_rows
 from retroact.feeds.options import Options
 from retroact.feeds.paths import cells_of
 from retroact.feeds.replay import Replay
+from retroact.feeds.rounds import changed
 
 I64 = NDArray[np.int64]
 _NO_TIME = -1
@@ -68,7 +69,7 @@ class Complete(Timed):
     """A complete file: events of later rounds than the open one are held back; a round closes when every event of it,
     and of the rounds before, was read. All rounds of the grid are closed, empty ones too."""
 
-    def __init__(self, replay: Replay, options: Options, name: str) -> None:
+    def __init__(self, replay: Replay, options: Options, name: str, lines: int) -> None:
         super().__init__(replay, options, name)
         if self.grid.rounds is None:
             raise InputError(
@@ -77,12 +78,18 @@ class Complete(Timed):
                 place="end",
             )
         reached = replay.stream.position(replay.source)
-        if reached and len(reached) != 3:
+        if reached and len(reached) != 4:
             raise InputError(f"{replay.source} was read without a grid before: expected another source name (--source)")
+        if reached and reached[3] != lines:
+            raise changed(name, reached[3], lines, "lines")
         if not reached and replay.stream.round > self.grid.rounds:
             raise InputError(f"{name}: all {self.grid.rounds:,} rounds of the grid are closed", place="--end")
         self._first = reached[0] if reached else replay.stream.round
-        self._done = reached[1:] if reached else (0, 0)
+        self._done = reached[1:3] if reached else (0, 0)
+        replay.total = (lines,)
+        if reached:
+            where = f"in round {reached[1]:,}, after line {reached[2]:,}"
+            replay.totals.taken_up = f"{replay.source} is taken up {where}"
         self._last = self.grid.rounds
         self._waiting: dict[int, Block] = {}
         self._cells: I64 = np.zeros(0, np.int64)

@@ -88,6 +88,26 @@ class Source:
             ) from None
         self.bytes_read = 0
 
+    def count(self, enough: int | None = None) -> int:
+        """How many lines there are, or that there are enough; and back to the beginning.
+
+        >>> import io
+        >>> Source("", "JSON lines", io.BytesIO(b"1\\n2\\n3")).count()
+        3
+        """
+        self.again()
+        lines = 0
+        for block in self.blocks():
+            if not block or (enough is not None and lines >= enough):
+                break
+            ends = block.count(b"\n")
+            if self.format == "CSV":
+                # such as the reader takes for ends of lines
+                ends += block.count(b"\r") - block.count(b"\r\n")
+            lines += ends + (not block.endswith((b"\n", b"\r") if self.format == "CSV" else b"\n"))
+        self.again()
+        return lines
+
     def at(self, line: int) -> str:
         return f"{self.name}:{line}"
 

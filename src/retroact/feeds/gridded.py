@@ -18,9 +18,10 @@ from retroact.feeds.changes import ADD, CLOSE, NOTHING, UPDATE, Layout, operatio
 from retroact.feeds.columns import Batch
 from retroact.feeds.events import located
 from retroact.feeds.grid import last_rows
-from retroact.feeds.handing import Hand, Origin, Rows
+from retroact.feeds.handing import Hand, Origin, Rows, Versions
 from retroact.feeds.options import Options
-from retroact.feeds.rounds import Publish, Rounds, Totals
+from retroact.feeds.paths import times_of
+from retroact.feeds.rounds import Publish, Rounds, Totals, changed
 from retroact.feeds.tablefiles import Table
 from retroact.stream import Stream
 
@@ -32,7 +33,7 @@ class Gridded:
     """Late rows belong to rounds that were closed before the input began. They are played in the first open round, with
     the stamp of their own; or, if they are additions and those are refused, they are left out.
 
-    Positions in the source are (first round, round, row), in the order of play.
+    Positions in the source are (first round, round, row, number of rows), in the order of play.
     """
 
     def __init__(
@@ -58,16 +59,23 @@ class Gridded:
         self._hand = Hand(stream, layout, table.name)
         self._origin = origin
         self._progress = progress
+        self._versions, self._checked = Versions(table.names, layout), 0
         self._held: dict[int, list[Rows]] = {}
 
     def run(self) -> Totals:
         reached = self._origin.reached()
-        if reached is not None and len(reached) != 3:
+        if reached is not None and len(reached) != 4:
             raise InputError(f"expected no grid, as {self._origin.name} was read without one before", place="grid")
         if reached is None and self._stream.round > self._last:
             raise InputError(f"{self._table.name}: all {self._last:,} rounds of the grid are closed", place="grid end")
         first = self._stream.round if reached is None else reached[0]
         cells = self._cells()
+        if reached is not None:
+            if reached[3] != len(cells):
+                raise changed(self._table.name, reached[3], len(cells), "rows")
+            where = f"in round {reached[1]:,}, after row {reached[2]:,}"
+            self._rounds.totals.taken_up = f"{self._origin.name} is taken up {where}"
+        self._count = len(cells)
         plays = np.maximum(cells, first)
         done = np.zeros(len(cells), np.bool_)
         if reached is not None:
@@ -76,7 +84,8 @@ class Gridded:
         last = last_rows(cells, first, self._last)
         self._first, self._open = first, first
         read = int(np.argmin(done)) if not done.all() else len(cells)
-        for batch in self._table.batches(self._layout.needed, skip=read, words=self._layout.words):
+        needed = self._layout.needed | self._versions.columns
+        for batch in self._table.batches(needed, skip=read, words=self._layout.words):
             span = slice(read, read + len(batch))
             if span.stop > len(cells):
                 break
@@ -96,7 +105,7 @@ class Gridded:
         cells: list[I64] = [np.zeros(0, np.int64)]
         for batch in self._table.batches({time}):
             try:
-                times: Any = batch.columns[time].column()
+                times: Any = times_of(batch.columns[time].column(), time)
                 cells.append(self._grid.cells(times, at=lambda row: f"{time}, row {row + 1}"))
                 self._require_inside(cells[-1])
             except InputError as error:
@@ -145,6 +154,15 @@ class Gridded:
         changes: Mask = ~closing & ~refused & (codes != NOTHING)
         return changes
 
+    def _in_order(self, batch: Batch) -> None:
+        """Only within a round does the order of the table count."""
+        if self._checked != self._open:
+            self._versions, self._checked = Versions(self._table.names, self._layout), self._open
+        try:
+            self._versions.check(batch)
+        except InputError as error:
+            raise self._hand.located(error, batch.numbers) from None
+
     def _catch_up(self, last: I64, read: int) -> None:
         """Hand over what the open round waits for, and close all rounds that have been read."""
         while True:
@@ -152,7 +170,8 @@ class Gridded:
             if parts is not None:
                 rows = Rows.concatenate(parts)
                 self._rounds.open = True
-                with self._origin.receiving((self._first, self._open, int(rows.batch.numbers[-1]))):
+                self._in_order(rows.batch)
+                with self._origin.receiving((self._first, self._open, int(rows.batch.numbers[-1]), self._count)):
                     self._hand.over(rows)
             if self._open > self._last or last[self._open - self._first] > read:
                 return

@@ -23,6 +23,7 @@ _NEEDS_STAMP = (
     "a deletion without id names the round that its record was added in: name the column of the id, or of the stamp"
 )
 Position = tuple[int, ...]
+_VERSION = "_commit_version"
 _ROW = re.compile(r"(?:(.*), )?row (\d+)", re.DOTALL)
 
 
@@ -71,11 +72,42 @@ class Origin:
     def reached(self) -> Position | None:
         return None if self.name is None else self._stream.position(self.name)
 
+    def settled(self) -> Position | None:
+        return None if self.name is None else self._stream.settled(self.name)
+
     def delivered(self, position: int) -> bool:
         return self.name is not None and self._stream.delivered(self.name, position)
 
     def receiving(self, position: Position, delivered: Sequence[int] = ()) -> AbstractContextManager[None]:
         return nullcontext() if self.name is None else self._stream.receiving(self.name, position, delivered)
+
+
+class Versions:
+    """Of a Delta table, whose changes come in no order unless they are sorted: they never decrease."""
+
+    def __init__(self, names: Sequence[str], layout: Layout) -> None:
+        known = {*layout.fields, *(column for _, column in layout.roles.items())}
+        self.columns = {_VERSION} & ({*names} - known)
+        """What is read for this."""
+        self._last: int | None = None
+
+    def check(self, batch: Batch) -> None:
+        if not self.columns:
+            return
+        cells = batch.columns[_VERSION]
+        rows = np.flatnonzero(cells.there())
+        if not len(rows):
+            return
+        versions = cells.whole(_VERSION)[rows]
+        before = np.concatenate([versions[:1] if self._last is None else [self._last], versions[:-1]])
+        odd = versions < before
+        if odd.any():
+            first = int(np.argmax(odd))
+            raise InputError(
+                f"changes must come oldest first: sort by {_VERSION} (got {versions[first]} after {before[first]})",
+                place=f"{_VERSION}, row {rows[first] + 1}",
+            )
+        self._last = int(versions[-1])
 
 
 class Hand:

@@ -51,7 +51,7 @@ class Options:
     position: str | None = None
     """The column, or dotted path, of the position of an event in its source: a whole number, different for each."""
     source_name: str | None = None
-    """What the source is called where positions are kept; the base name of the file if absent."""
+    """What the source is called where positions are kept; the path of the file as given if absent."""
     contribution: int | None = None
     """The most copies of a record that one event of aggregated input stands for."""
     rounds: int | None = None

@@ -18,7 +18,7 @@ from retroact.feeds.grid import Grid
 from retroact.feeds.jsonlines import JsonLines
 from retroact.feeds.options import CloseBy, Late, Options
 from retroact.feeds.replay import Replay
-from retroact.feeds.rounds import Publish, Totals
+from retroact.feeds.rounds import Publish, Totals, shorter
 from retroact.schema import Schema
 from retroact.stream import Stream
 
@@ -98,7 +98,8 @@ class Feed:
         if not self.source.follow and (first is None or not first.events):
             # an empty block comes only before an error, which is raised here
             next(self._blocks, None)
-            raise self.source.nothing()
+            if not self._rounds_are_public:
+                raise self.source.nothing()
         self._blocks = chain([] if first is None else [first], self._blocks)
         if self._again:
             # what was read before is known when there is a stream
@@ -115,7 +116,6 @@ class Feed:
     ) -> Totals:
         """All of it. ``recognised`` is called with the first events, ``after`` after every block."""
         replay = self.replay = Replay(stream, self.reader.records, self.source.name, self.options, publish)
-        replay.source = self.options.source_name or os.path.basename(self.source.path or self.source.name)
         played = self._on_grid(replay) if self.options.grid is not None else replay
         if not isinstance(played, Complete):
             self._take_up(replay)
@@ -131,13 +131,18 @@ class Feed:
                 after(replay)
             if isinstance(played, Followed) and played.ended:
                 break
-        if not seen and not self.source.follow and stream.position(replay.source) is None:
+        if not (seen or self.source.follow or self._rounds_are_public) and stream.position(replay.source) is None:
             raise self.source.nothing()
         replay.totals.skipped.update(self.reader.skipped)
-        replay.clocked = replay.clocked or self.reader.closed_before
         if isinstance(played, Complete | Followed) or not self.source.follow:
             played.finish()
+        replay.totals.left_open = replay.rounds.open
         return replay.totals
+
+    @property
+    def _rounds_are_public(self) -> bool:
+        """Whether it was said how many rounds there are: those are published without any record, too."""
+        return self.options.grid is not None or self.options.rounds is not None
 
     @property
     def _again(self) -> bool:
@@ -151,24 +156,32 @@ class Feed:
             raise InputError(
                 "a grid on standard input needs --follow: rounds then close by the clock", place="--follow"
             )
-        played = Complete(replay, self.options, self.source.name)
+        played = Complete(replay, self.options, self.source.name, self.source.count())
         played.read_times(self.reader.times())
         self.source.again()
         return played
 
     def _take_up(self, replay: Replay) -> None:
         """Begin after the last line that was handed over before, if lines are positions at all."""
-        if self.options.position is not None:
-            return
-        if not self._again:
+        if self.options.position is None and not self._again:
             replay.place = None
             return
+        if self.options.close_by in ("lines", "progress") and replay.stream.settled(replay.source) is not None:
+            # rounds were closed while this source was read: its end closes none
+            replay.clocked = True
         reached = replay.stream.position(replay.source)
-        if not reached:
+        if not reached or self.options.position is not None:
             return
         if len(reached) != 1:
             raise InputError(f"{replay.source} was read on a grid before: expected another source name (--source)")
+        count = self.source.count(reached[0])
+        if count < reached[0]:
+            raise shorter(self.source.name, reached[0], count, "lines")
+        replay.expect(next(iter(self.reader), Block()))
+        self.source.again()
+        self._blocks = None
         self.reader.begin_after = reached[0]
+        replay.totals.taken_up = f"{replay.source} is taken up after line {reached[0]:,}"
 
 
 @contextmanager

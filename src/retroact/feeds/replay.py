@@ -7,6 +7,7 @@ is handed over goes with the position of its last event, both or neither.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any, NoReturn
 
 from retroact.coins import Key
@@ -32,13 +33,20 @@ class Replay:
         """What positions are kept under."""
         self.place: tuple[int, ...] | None = ()
         """What comes before the line in a position; None where lines are no positions."""
+        self.total: tuple[int, ...] = ()
+        """What comes after it."""
         self.begun = False
         """Whether something was handed over."""
         self._name = name
         self._closes = options.close_by in ("lines", "progress")
         self._numbered = options.close_by == "lines"
+        self._by_number: bool | None = None
+        """Whether events have the numbers of their rounds: all of them or none, as the first one says."""
+        self._advanced = False
+        self._position = options.position
         self._block, self._handed_over = Block(), 0
         self._fresh: dict[int, int] = {}
+        """The positions of what waits to be handed over, with where in the block they come first."""
         self._forget()
 
     @property
@@ -51,10 +59,11 @@ class Replay:
         self._fresh.clear()
         round, numbered, positions = self.stream.round, self._numbered, block.positions
         for position, event in enumerate(block.events):
+            if numbered and (event.round is not None) is not self._by_number and event.op != "close":
+                self._be_of_one_kind(position, event)
             if positions and self._came_before(position):
-                self.clocked = self.clocked or (self._closes and event.op == "close")
                 continue
-            if event.round is not None and numbered and (event.round != round or not self.clocked):
+            if event.round is not None and numbered and (event.round != round or not self._advanced):
                 self._advance(position, event.round)
                 round = self.stream.round
             if event.op == "add" and event.record is not None:
@@ -83,9 +92,26 @@ class Replay:
     def _finished_before(self) -> bool:
         """Whether all of the input went into rounds that were closed before."""
         reached = self.stream.position(self.source)
-        return (
-            not self.begun and bool(reached) and reached is not None and self.stream.delivered(self.source, reached[0])
+        return not self.begun and bool(reached) and self.stream.settled(self.source) == reached
+
+    def expect(self, block: Block) -> None:
+        """Events like the first of these, which were handed over before."""
+        if self._numbered and self._by_number is None:
+            self._by_number = next((event.round is not None for event in block.events if event.op != "close"), None)
+
+    def _be_of_one_kind(self, position: int, event: Event) -> None:
+        """An event that has no number of a round, or has one, unlike those before it: it would get that of its
+        neighbours."""
+        if self._by_number is None:
+            self._by_number = event.round is not None
+            return
+        self._flush(position)
+        wrong = (
+            "expected the number of its round, as the events before it have one, got none"
+            if self._by_number
+            else f"expected no number of a round, as the events before it have none, got {event.round!r}"
         )
+        raise self._located(InputError(wrong, place="round"), position)
 
     def _forget(self) -> None:
         self._additions: list[Event] = []
@@ -98,15 +124,30 @@ class Replay:
 
     def _came_before(self, index: int) -> bool:
         """Whether an event was taken already, by its position. Events of one line share theirs."""
-        position, line = self._block.positions[index], self._block.lines[index]
-        if position is None or self._fresh.get(position) == line:
+        lines = self._block.lines
+        position, line = self._block.positions[index], lines[index]
+        if position is None:
             return False
-        if position in self._fresh or self.stream.delivered(self.source, position):
-            if index == 0 or self._block.lines[index - 1] != line:
+        first = self._fresh.get(position)
+        if first is not None and lines[first] == line:
+            return False
+        if first is not None or self.stream.delivered(self.source, position):
+            if index == 0 or lines[index - 1] != line:
+                if first is not None and self._content(first) != self._content(index):
+                    self._flush(index)
+                    wrong = f"every event needs a position of its own, got {position} as in line {lines[first]}"
+                    raise self._located(InputError(wrong, place=self._position), index)
                 self.totals.absorb(f"{self._name}:{line}")
             return True
-        self._fresh[position] = line
+        self._fresh[position] = index
         return False
+
+    def _content(self, first: int) -> list[tuple[Any, ...]]:
+        """What the events of one line say."""
+        line, lines = self._block.lines[first], self._block.lines
+        rest = range(first, len(lines))
+        events = [self._block.events[index] for index in takewhile(lambda index: lines[index] == line, rest)]
+        return [(event.op, event.record, event.id, event.subject, event.stamp, event.round) for event in events]
 
     def _update(self, position: int, event: Event) -> None:
         """Everything but a good addition: deletions and erasures are gathered, the rest is refused."""
@@ -139,7 +180,7 @@ class Replay:
         if positions:
             reached: tuple[int, ...] = (max(delivered),) if delivered else ()
         else:
-            reached = () if self.place is None else (*self.place, lines[until - 1])
+            reached = () if self.place is None else (*self.place, lines[until - 1], *self.total)
         self.rounds.open = self.begun = True
         with self.stream.receiving(self.source, reached, delivered):
             try:
@@ -153,7 +194,7 @@ class Replay:
                 except RetroactError as error:
                     raise self._located(error, until - 1) from None
         self._handed_over = until
-        self._fresh.clear()
+        self._fresh = {position: index for position, index in self._fresh.items() if index >= until}
         self._forget()
 
     def _hand_over(self) -> None:
@@ -214,7 +255,7 @@ class Replay:
 
     def _advance(self, position: int, target: int) -> None:
         self._flush(position)
-        self.clocked = True
+        self.clocked = self._advanced = True
         try:
             self.rounds.advance(target)
         except RetroactError as error:

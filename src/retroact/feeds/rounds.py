@@ -32,6 +32,10 @@ class Totals:
     first_late: str | None = None
     skipped: Counter[str] = field(default_factory=Counter)
     """Lines that are no updates, by what they are."""
+    taken_up: str | None = None
+    """Which source was read before, and how far."""
+    left_open: bool = False
+    """Whether some of the input waits for a round to close."""
 
     def absorb(self, place: str) -> None:
         self.absorbed += 1
@@ -105,3 +109,20 @@ class Rounds:
                 place="round",
             )
         self.close_before(target)
+
+
+def shorter(name: str, read: int, there: int | None, what: str) -> InputError:
+    """A source of which more was read before than there is."""
+    got = "fewer" if there is None else f"{there:,}"
+    return InputError(
+        f"{name}: expected at least {read:,} {what}, which were read before, got {got}: is it another file? give it "
+        "another name with --source"
+    )
+
+
+def changed(name: str, then: int, now: int, what: str) -> InputError:
+    """A source on a grid whose lines were numbered when it was begun."""
+    return InputError(
+        f"{name}: this file has changed since it was begun ({then:,} {what} then, {now:,} now): put new events into a "
+        "file of their own"
+    )

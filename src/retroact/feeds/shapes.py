@@ -68,10 +68,13 @@ class Shape:
         columns: list[Column] = []
         for column, attribute in self._where.items():
             role = attribute.removesuffix("_")
-            default = None if role == "time" or (role in ROLES and not getattr(self.named, role)) else msgspec.UNSET
-            kind = Name | None if role == "id" else Any
+            default: Any = msgspec.UNSET
+            if column == EVERY_RECORD:
+                default = 0
+            elif role == "time" or (role in ROLES and not getattr(self.named, role)):
+                default = None
             columns.append(
-                (attribute, kind, msgspec.field(name=column, default=0 if column == EVERY_RECORD else default))
+                (attribute, Name | None if role == "id" else Any, msgspec.field(name=column, default=default))
             )
         return msgspec.defstruct("EitherRow", [*columns, *beside], kw_only=True, gc=False)
 
@@ -92,7 +95,7 @@ class Shape:
 
     def has_id(self, value: Any) -> bool:
         """Whether a row, as it was decoded, has one."""
-        return isinstance(value, dict) and value.get(self.known.id or "") is not None and bool(self.known.id)
+        return bool(self.known.id) and isinstance(value, dict) and value.get(self.known.id) is not None
 
     def check(self, value: Any, schema: Any, *, brief: bool = False) -> None:
         """Say what is wrong with a row that does not fit."""

@@ -276,8 +276,3 @@ def arrow_cells(array: Any) -> Cells:
         # a copy: what a file maps into memory goes away with it
         return Cells(np.array(whole.to_numpy(zero_copy_only=False)), present)
     return Cells.of(columns_of(pa.table({"": array}))[""])
-
-
-def source_name(source: Any, given: str | None) -> str | None:
-    """What positions are kept under: the base name of a file, unless another one is given; nothing for other frames."""
-    return given or (os.path.basename(source) if isinstance(source, str | os.PathLike) else None)

@@ -6,7 +6,8 @@ and what is delivered twice is taken once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +20,10 @@ from retroact.feeds.changes import CLOSE, NOTHING, Layout, layout_of, operations
 from retroact.feeds.columns import Batch
 from retroact.feeds.events import Roles, located
 from retroact.feeds.gridded import Gridded
-from retroact.feeds.handing import Hand, Origin, Rows
+from retroact.feeds.handing import Hand, Origin, Rows, Versions
 from retroact.feeds.options import Options
-from retroact.feeds.rounds import Publish, Rounds, Totals
-from retroact.feeds.tablefiles import Table, open_table, source_name
+from retroact.feeds.rounds import Publish, Rounds, Totals, shorter
+from retroact.feeds.tablefiles import Table, open_table
 from retroact.schema import Schema
 from retroact.stream import Stream
 
@@ -53,7 +54,8 @@ def play_table(
     """
     table = open_table(source)
     layout = _layout(table, stream.schema, options, strict)
-    origin = Origin(stream, source_name(source, options.source_name))
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    origin = Origin(stream, options.source_name or path)
     if layout.position and origin.name is None:
         raise InputError("expected a name for the source of the positions", place="source_name")
     kind = _Sequential if options.grid is None else Gridded
@@ -124,8 +126,11 @@ class _Sequential:
         self._stream, self._table, self._layout, self._options = stream, table, layout, options
         self._rounds = Rounds(stream, publish, options.rounds)
         self._numbered = self._begun = False
-        self._closing = False
-        """Whether rows close rounds, also such as were read before."""
+        self._by_number: bool | None = None
+        """Whether rows have the numbers of their rounds: all of them or none, as the first one says."""
+        self._closing = options.close_by != "end" and origin.settled() is not None
+        """Whether rows close rounds, or rounds were closed while this source was read before."""
+        self._versions = Versions(table.names, layout)
         self._hand = Hand(stream, layout, table.name)
         self._origin = origin
         self._progress = progress
@@ -134,36 +139,76 @@ class _Sequential:
         reached = self._origin.reached()
         if reached is not None and len(reached) != 1:
             raise InputError(f"expected the grid that {self._origin.name} was read with before, got none", place="grid")
-        skip = reached[0] if reached is not None and not self._layout.position else 0
-        self._look_back(skip)
-        for batch in self._table.batches(self._layout.needed, skip=skip, words=self._layout.words):
+        skip = reached[0] if reached and not self._layout.position else 0
+        for batch in self._batches(skip):
             self._play(batch)
             if self._progress is not None:
                 self._progress(int(batch.numbers[-1]))
         try:
             if self._rounds.limit is not None:
                 self._rounds.close_before(self._rounds.limit + 1)
-            elif not self._numbered and not self._closing and not self._published(reached):
+            elif not self._numbered and not self._closing and not self._published():
                 self._rounds.close()
         except RetroactError as error:
             raise located(error, f"{self._table.name}, at its end") from None
+        self._rounds.totals.left_open = self._rounds.open
         return self._rounds.totals
 
-    def _published(self, reached: tuple[int, ...] | None) -> bool:
+    def _published(self) -> bool:
         """Whether all of the input went into rounds that were closed before."""
-        return not self._begun and reached is not None and self._origin.delivered(reached[0])
+        reached = self._origin.reached()
+        return not self._begun and bool(reached) and self._origin.settled() == reached
 
-    def _look_back(self, skip: int) -> None:
-        """At what is not read again, for rows that close: those tell whether the end closes a round."""
+    def _batches(self, skip: int) -> Iterator[Batch]:
+        """What comes after the rows that were read before, which must be there."""
+        table, layout = self._table, self._layout
+        needed = layout.needed | self._versions.columns
+        if skip:
+            if table.rows is not None and table.rows < skip:
+                raise shorter(table.name, skip, table.rows, "rows")
+            self._rounds.totals.taken_up = f"{self._origin.name} is taken up after row {skip:,}"
+            self._look_at_the_first()
+        last = None
+        # the last row that was read before shows that there are so many
+        for batch in table.batches(needed, skip=max(0, skip - 1), words=layout.words):
+            last = int(batch.numbers[-1])
+            self._in_order(batch)
+            left = batch if batch.numbers[0] > skip else batch.take(slice(1, None))
+            if len(left):
+                yield left
+        if skip and last is None:
+            raise shorter(table.name, skip, None, "rows")
+
+    def _look_at_the_first(self) -> None:
+        """At a row that was read before, where that can be done: what it is, all are."""
         layout = self._layout
-        if skip and layout.operation and not layout.weighted and self._rounds.limit is None:
-            for batch in self._table.batches({layout.operation}, words=layout.words):
-                if self._closing or batch.numbers[0] > skip:
-                    return
-                self._note_closing(operations(batch, layout, None)[0][: skip - int(batch.numbers[0]) + 1])
+        if layout.roles.round and self._table.rows is not None:
+            wanted = {layout.roles.round, *((layout.operation,) if layout.operation else ())}
+            batch = next(self._table.batches(wanted, words=layout.words), None)
+            if batch is not None:
+                codes, _ = operations(batch, layout, self._options.contribution)
+                known = batch.columns[layout.roles.round].there()[(codes != CLOSE) & (codes != NOTHING)]
+                self._by_number = bool(known[0]) if len(known) else None
 
-    def _note_closing(self, codes: NDArray[np.int8]) -> None:
-        self._closing |= self._options.close_by != "end" and bool((codes == CLOSE).any())
+    def _in_order(self, batch: Batch) -> None:
+        try:
+            self._versions.check(batch)
+        except InputError as error:
+            raise self._hand.located(error, batch.numbers) from None
+
+    def _be_of_one_kind(self, codes: NDArray[np.int8], known: Mask) -> None:
+        """A row without the number of a round among rows that have one would get that of its neighbours."""
+        changes = (codes != CLOSE) & (codes != NOTHING)
+        if self._by_number is None and changes.any():
+            self._by_number = bool(known[int(np.argmax(changes))])
+        odd = changes & (known != bool(self._by_number))
+        if odd.any():
+            wrong = (
+                "expected the number of its round, as the rows before it have one, got none"
+                if self._by_number
+                else "expected no number of a round, as the rows before it have none, got one"
+            )
+            raise InputError(wrong, place=f"{self._layout.roles.round}, row {int(np.argmax(odd)) + 1}")
 
     def _play(self, batch: Batch) -> None:
         """All rows of a batch, piece by piece."""
@@ -173,17 +218,16 @@ class _Sequential:
             rounds = batch.columns[layout.roles.round] if layout.roles.round else None
             targets = None if rounds is None else rounds.whole(layout.roles.round or "")
             positions = positions_of(batch, layout)
+            known = np.zeros(len(batch), np.bool_) if rounds is None else rounds.there()
+            self._be_of_one_kind(codes, known)
+            fresh = None if positions is None else self._fresh(positions, batch)
         except InputError as error:
             raise self._hand.located(error, batch.numbers) from None
-        known = np.zeros(len(batch), np.bool_) if rounds is None else rounds.there()
-        self._note_closing(codes)
         rows = Rows(batch, codes, copies)
-        if positions is not None:
-            fresh = self._fresh(positions)
-            if not fresh.all():
-                self._absorb(batch.numbers[~fresh])
-                rows, positions, known = rows.take(fresh), positions[fresh], known[fresh]
-                targets = None if targets is None else targets[fresh]
+        if positions is not None and fresh is not None and not fresh.all():
+            self._absorb(batch.numbers[~fresh])
+            rows, positions, known = rows.take(fresh), positions[fresh], known[fresh]
+            targets = None if targets is None else targets[fresh]
         if not len(rows):
             return
         cuts = _cuts(rows.codes == CLOSE, known, targets)
@@ -209,6 +253,7 @@ class _Sequential:
         if self._options.close_by == "end":
             self._rounds.totals.skipped["close lines"] += 1
             return
+        self._closing = True
         with self._receiving(number, positions):
             self._rounds.close_one()
 
@@ -224,18 +269,35 @@ class _Sequential:
             return self._origin.receiving((number,))
         return self._origin.receiving((int(positions.max()),), positions.tolist())
 
-    def _fresh(self, positions: I64) -> Mask:
+    def _fresh(self, positions: I64, batch: Batch) -> Mask:
         """Which rows were not delivered before, neither in this batch nor in another."""
         reached = self._origin.reached()
         grown = bool((positions[1:] > positions[:-1]).all())
-        if grown and (reached is None or int(positions[0]) > reached[0]):
+        if grown and (not reached or int(positions[0]) > reached[0]):
             return np.ones(len(positions), np.bool_)
+        _, firsts, inverse = np.unique(positions, return_index=True, return_inverse=True)
         fresh = np.zeros(len(positions), np.bool_)
-        fresh[np.unique(positions, return_index=True)[1]] = True
-        if reached is not None:
+        fresh[firsts] = True
+        if reached:
             for row in np.flatnonzero(fresh & (positions <= reached[0])).tolist():
                 fresh[row] = not self._origin.delivered(int(positions[row]))
+        first = firsts[inverse]
+        again = np.flatnonzero((first != np.arange(len(positions))) & fresh[first])
+        if again.size:
+            self._require_equal(batch, positions, again, first[again])
         return fresh
+
+    def _require_equal(self, batch: Batch, positions: I64, again: I64, first: I64) -> None:
+        """Rows with the position of an earlier one must be that one, delivered again."""
+        odd = np.zeros(len(again), np.bool_)
+        for cells in batch.columns.values():
+            pairs = zip(cells.take(again).listed(), cells.take(first).listed(), strict=True)
+            # by their texts, as one that is no number equals nothing
+            odd |= np.fromiter((repr(one) != repr(other) for one, other in pairs), np.bool_, len(again))
+        if odd.any():
+            row, other = int(again[int(np.argmax(odd))]), int(first[int(np.argmax(odd))])
+            wrong = f"every event needs a position of its own, got {positions[row]} as in row {batch.numbers[other]}"
+            raise InputError(wrong, place=f"{self._layout.position}, row {row + 1}")
 
     def _absorb(self, numbers: I64) -> None:
         totals = self._rounds.totals
