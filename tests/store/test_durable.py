@@ -315,6 +315,26 @@ def test_one_source_at_a_time(folder, tmp_path):
         stream.add({"name": "x", "amount": 1})
 
 
+def erase_and_fail(stream):
+    with stream.receiving("feed", (np.int64(1),), delivered=[np.int64(1)]):
+        stream.erase(subject="person-01", request="one")
+        stream.add({"name": "bad", "amount": -1})
+
+
+def test_a_request_of_a_refused_batch_was_never_made(folder, tmp_path):
+    with opened(folder, tmp_path) as stream:
+        fill(stream, 1)
+        with pytest.raises(InputError):
+            erase_and_fail(stream)
+        assert stream.requests() == []
+        stream.close_round()
+        assert stream.requests() == []
+        with stream.receiving("feed", (np.int64(1),), delivered=[np.int64(1)]):
+            stream.erase(subject="person-01", request="one")
+        assert stream.close_round().applied.removed == 3
+        assert [request.state for request in stream.requests()] == ["purged"]
+
+
 def test_a_request_that_was_dropped_has_no_receipt(folder, tmp_path):
     with opened(folder, tmp_path) as stream:
         asked = stream.erase(subject="a", request="one")

@@ -34,8 +34,8 @@ class Kept(Stream):
     @contextmanager
     def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
         with self._entering(), super().receiving(source, position, delivered):
-            self._entry.source, self._entry.position = source, list(position)
-            self._entry.delivered = [*self._entry.delivered, *delivered]
+            self._entry.source, self._entry.position = source, list(map(int, position))
+            self._entry.delivered = [*self._entry.delivered, *map(int, delivered)]
             yield
 
     @contextmanager
@@ -43,14 +43,14 @@ class Kept(Stream):
         """What comes in between the outermost pair of these is stored as one entry, or undone as one."""
         with self._lock:
             store = self.store
-            updates, mark = self._updates, self._updates.mark()
+            updates, mark, requests = self._updates, self._updates.mark(), len(self._requests)
             self._depth += 1
             try:
                 yield
             except BaseException:
                 if self._depth == 1:
                     with self._writing():
-                        self._undo(updates, mark)
+                        self._undo(updates, mark, requests)
                 raise
             finally:
                 self._depth -= 1
@@ -75,7 +75,7 @@ class Kept(Stream):
             self._broken = True
             raise
 
-    def _undo(self, updates: Updates, mark: tuple[int, ...]) -> None:
+    def _undo(self, updates: Updates, mark: tuple[int, ...], requests: int) -> None:
         """Back to what is stored."""
         if updates is not self._updates:
             self._load()  # a round was closed meanwhile
@@ -83,6 +83,7 @@ class Kept(Stream):
         assert isinstance(updates, inbox.Recorded)
         updates.go_back(mark)
         updates.unsaved = []
+        del self._requests[requests:]
         self._entry = inbox.Entry([])
 
     def _load(self) -> None:
