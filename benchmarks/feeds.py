@@ -97,14 +97,14 @@ def event(row: dict) -> dict:
     return {**shared, "subject": row["subject"], "record": {name: row[name] for name in FIELDS}}
 
 
-def play(path: Path, *, grid: bool = False) -> None:
-    stream = ra.Stream(
-        {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)},
-        {"orders": ra.Count(), "revenue": ra.Sum("amount"), "countries": ra.Histogram("country")},
-        epsilon=1.0,
-        delta=1e-6,
-        horizon=128,
-    )
+def play(path: Path, *, grid: bool = False, lasting: bool = False) -> None:
+    schema = {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)}
+    statistics = {"orders": ra.Count(), "revenue": ra.Sum("amount"), "countries": ra.Histogram("country")}
+    budget = {"epsilon": 1.0, "delta": 1e-6, "horizon": 128}
+    if lasting:
+        stream = ra.Stream.open(path.with_suffix(""), schema, statistics, **budget)
+    else:
+        stream = ra.Stream(schema, statistics, **budget)
     if grid:
         feeds.play(stream, path, time="at", grid=Grid(START, "1h", START + ROUNDS * HOUR))
     else:
@@ -152,7 +152,9 @@ def main() -> None:
             theirs = alone(partial(peer, path))
             report(f"{name}, pyarrow alone", rows, theirs)
             report(f"{name}, Parquet", rows, alone(partial(play, path)), theirs)
-            if ids:
+            if not ids:
+                report(f"{name}, into a store", rows, alone(partial(play, path, lasting=True)), theirs)
+            else:
                 report(f"{name}, Parquet by time", rows, alone(partial(play, path, grid=True)), theirs)
             path.unlink()
         for suffix in ("jsonl", "csv"):
