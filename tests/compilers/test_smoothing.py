@@ -16,12 +16,13 @@ from retroact.compilers.maps import GaussianMap, Map, RankMap, as_map, chi_quant
 from retroact.compilers.retroactivity import ApproximateRetroactivity, Block, Closest, PaperRetroactivity
 from retroact.compilers.smooth import Smoothed, smooth
 from retroact.errors import InputError, KeyReusedError
-from retroact.experiments.smoothing import Grudge, audit_blocks, audit_tracker, binomial_lower
+from retroact.experiments.smoothing import Grudge, audit_blocks, audit_tracker
 from retroact.ledger.model import Add, Delete
 from retroact.oneshot import BlockCDF, InteriorPoint, Median, Quantile, QuantilePoints, TreeLog
 from retroact.oneshot.exponential import step_law
 from retroact.privacy import GaussianDP, Guarantee, Measure, PureDP, ZeroConcentratedDP, largest_mu
 from retroact.stateful import Cumulative, FlippancyTracker, Stateful
+from retroact.testing.bounds import binomial_lower
 
 INSTANCES = 20_000
 AUDIT_RUNS = 20_000

@@ -36,6 +36,7 @@ from ..stateful.base import NOT_RETROACTIVE, Stateful
 from ..stateful.columns import Flips, track
 from ..stateful.design import Design
 from ..stateful.tracker import coins_of
+from ..testing.bounds import binomial_lower
 
 F64 = npt.NDArray[np.float64]
 
@@ -150,26 +151,6 @@ def _sums(map: GaussianMap, answers: Sequence[Fraction], blocks: list[int], coin
     steps = np.array([round(answer / map.spacing) for answer in answers], dtype=np.int64)
     sums: I64 = np.cumsum(noise + steps[:, None], axis=0)[np.array(blocks) - 1]
     return sums
-
-
-def binomial_lower(successes: int, trials: int, confidence: float) -> float:
-    """The exact lower bound on a probability after so many successes (Clopper and Pearson).
-
-    >>> round(binomial_lower(90, 100, 0.95), 4)
-    0.8363
-    """
-    if successes == 0:
-        return 0.0
-    k = np.arange(1, trials + 1)
-    logs = np.concatenate([[0.0], np.cumsum(np.log(k))])
-    counts = np.arange(successes, trials + 1)
-    choose = logs[trials] - logs[counts] - logs[trials - counts]
-    low, high = 0.0, successes / trials
-    for _ in range(50):
-        p = (low + high) / 2
-        tail = float(np.exp(choose + counts * math.log(p) + (trials - counts) * math.log1p(-p)).sum())
-        low, high = (p, high) if tail <= 1 - confidence else (low, p)
-    return low
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""What one test of an audit says: what it asked, what it tried, what it could have seen, what it found.
+
+Numbers are kept as decimal texts, so that a report is the same text wherever it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+Part = Literal["retroactivity", "privacy", "reconstruction"]
+Verdict = Literal["passed", "violation", "inconclusive", "not applicable"]
+Curve = list[tuple[str, str]]
+
+
+class Control(msgspec.Struct, frozen=True, kw_only=True):
+    """A bug that was planted on purpose and run through the same test."""
+
+    bug: str
+    caught: bool
+    how: str
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """One test. A test that does not catch its own control is void, whatever its verdict."""
+
+    part: Part
+    test: str
+    question: str
+    """What it asks, in words for people who do not read code."""
+    tried: str
+    runs: int
+    verdict: Verdict
+    found: str
+    detectable: str
+    """The smallest effect that so many runs would have shown."""
+    control: Control | None = None
+    measured: dict[str, str] = {}
+    counterexample: list[str] = []
+    curves: dict[str, Curve] = {}
+    """For pictures: points (x, y)."""
+
+    @property
+    def void(self) -> bool:
+        return self.control is not None and not self.control.caught
+
+
+def decimal(value: float | int) -> str:
+    """A number as a report writes it: at most six digits.
+
+    >>> decimal(0.12345678), decimal(3), decimal(1e-6), decimal(float("inf"))
+    ('0.123457', '3', '1e-06', 'inf')
+    """
+    return "0" if value == 0 else f"{value:.6g}"
+
+
+def curve(points: Iterable[tuple[float, float]]) -> Curve:
+    """Pairs of numbers as texts.
+
+    >>> curve([(0, 1.0), (0.5, 0.25)])
+    [('0', '1'), ('0.5', '0.25')]
+    """
+    return [(decimal(x), decimal(y)) for x, y in points]
