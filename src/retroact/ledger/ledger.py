@@ -21,6 +21,7 @@ from retroact.ledger.packing import Packing, Widths
 from retroact.ledger.surviving import Surviving, from_bytes, to_bytes
 from retroact.ledger.updates import Subjects, Updates
 from retroact.schema import Rows, Schema
+from retroact.schema.coded import Coded
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,17 +151,17 @@ class Ledger:
         schema: Schema,
         stamps: Integers,
         counts: Integers,
-        columns: Mapping[str, Integers | Distinct],
+        columns: Mapping[str, Integers | Coded],
         ids: list[str | None],
-        subjects: Distinct,
+        subjects: Coded,
     ) -> Ledger:
         """The same from texts that come as the different ones, with which of them each record has."""
         ledger = cls(schema)
         values = {
-            name: ledger._texts[name].intern(column[0])[column[1]] if isinstance(column, tuple) else column
+            name: ledger._texts[name].intern(column.words)[column.codes] if isinstance(column, Coded) else column
             for name, column in columns.items()
         }
-        owners = ledger._subjects.intern(subjects[0])[subjects[1]]
+        owners = ledger._subjects.intern(subjects.words)[subjects.codes]
         ledger._fill(stamps, values, owners, ids, counts)
         return ledger
 
@@ -357,9 +358,6 @@ class Ledger:
             order[where] = order[where][np.lexsort((within, run))]
         return order
 
-
-Distinct = tuple[list[str | None], Integers]
-"""Different texts, and for each record the number of its own."""
 
 _Coded = tuple[Integers, dict[str, Integers], Integers]
 """Stamps, values and subjects of records, with codes for text."""

@@ -114,9 +114,7 @@ class Updates:
         self, rows: Rows, stamps: Integers | int, subjects: Subjects = None, ids: Sequence[str] | None = None
     ) -> None:
         """Records, all with an id or all without; one stamp and one subject for all, or one for each."""
-        each = _stamps(stamps, rows.count)
-        if rows.count and int(each.min()) < 1:
-            raise InputError(f"expected a round number from 1, got {int(each.min())}", place="stamp")
+        each = _rounds(stamps, rows.count)
         _require_length("subject", subjects, rows.count)
         if ids is None:
             self.additions.extend(rows, each, subjects)
@@ -155,9 +153,7 @@ class Updates:
         self, rows: Rows, stamps: Integers | int, subjects: Subjects, ids: Sequence[str], emptied: Integers
     ) -> None:
         """Events on ids in arrival order: those at the positions `emptied` delete, the others hold the rows in turn."""
-        each = _stamps(stamps, rows.count)
-        if rows.count and int(each.min()) < 1:
-            raise InputError(f"expected a round number from 1, got {int(each.min())}", place="stamp")
+        each = _rounds(stamps, rows.count)
         _require_list("id", ids)
         _require_length("id", ids, rows.count + len(emptied))
         _require_length("subject", subjects, rows.count)
@@ -175,6 +171,13 @@ class Updates:
         if not all(isinstance(subject, str) for subject in subjects):
             raise InputError(f"expected subjects, got {subjects!r}", place="subject")
         self.erased.extend(subjects)
+
+
+def _rounds(stamps: Integers | int, count: int) -> Integers:
+    each = _stamps(stamps, count)
+    if count and int(each.min()) < 1:
+        raise InputError(f"expected a round number from 1, got {int(each.min())}", place="stamp")
+    return each
 
 
 def _stamps(stamps: Integers | int, count: int) -> Integers:

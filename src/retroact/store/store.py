@@ -178,9 +178,13 @@ class Store(ABC):
         self.many("journal", "delete from note where name = ?", [(name,) for name in notes])
         self.many("journal", "insert into note values (?, ?)", list(notes.items()))
 
+    def number(self, name: str) -> int:
+        """A note that is a number, 0 where it was not written."""
+        return int(self.note(name) or 0)
+
     @property
     def committed(self) -> int:
-        return int(self.note("committed") or 0)
+        return self.number("committed")
 
     def sources(self) -> dict[str, tuple[int, ...]]:
         """How far each source was read in sealed rounds: what was prepared for one that never came does not count."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ledger.keys import Integers
+from ..schema.coded import Coded
 
 ABSENT = -1
 Words = NDArray[np.uint64]
@@ -106,17 +106,18 @@ class Texts:
             texts[place] = None
         return texts
 
-    def distinct(self) -> tuple[list[str | None], Integers]:
+    def distinct(self) -> Coded:
         """The different texts, and for each place which of them is there."""
         if self.words.dtype != object:
             marks = mixed_in(np.zeros(len(self), dtype=np.uint64), self.words, self.lengths)
             _, first, codes = np.unique(marks, return_index=True, return_inverse=True)
             own = self.take(first)
             if (own.words[codes] == self.words).all() and (own.lengths[codes] == self.lengths).all():
-                return own.strings(), codes.astype(np.int64)
+                return Coded(own.strings(), codes.astype(np.int64))
         texts = self.strings()
         numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        return list(numbers), np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64, count=len(texts))
+        codes = np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64, count=len(texts))
+        return Coded(list(numbers), codes)
 
     def labels(self) -> list[tuple[int, bytes]]:
         """Something that can be compared for each."""

@@ -233,9 +233,10 @@ class Durable(Kept):
         # unless everything that came in is there, and nothing that was there is gone
         scrub = change.removed > 0 or change.added != len(self._updates) or self._unscrubbed
         mark = self._fence.read()
-        if round > self._silent and (mark is None or mark.round != max(round - 1, self._silent)):
+        latest = max(round - 1, self._silent)
+        if round > self._silent and (mark is None or mark.round != latest):
             raise VerificationError(
-                f"{self._fence.path}: expected round {max(round - 1, self._silent)}, got "
+                f"{self._fence.path}: expected round {latest}, got "
                 f"{'none' if mark is None else mark.round}: another copy of this stream may have gone on"
             )
         self._sealing = True
@@ -276,9 +277,13 @@ class Durable(Kept):
 
     def _closed(self, round: int) -> None:
         if round > self._silent:
-            self._fence.advance(Mark(self.name, round, self._epoch[0], self._epoch[1].hex()))
+            self._advance(round)
         self._sealing = False
         self._purge()
+
+    def _advance(self, round: int) -> None:
+        """Nothing up to this round will be published again."""
+        self._fence.advance(Mark(self.name, round, self._epoch[0], self._epoch[1].hex()))
 
     def _purge(self) -> None:
         """What erasures asked for. The round is out already: what fails here is tried again when the next closes."""
@@ -298,7 +303,7 @@ class Durable(Kept):
                 self._commit(round, self._releases(round, totals))
         fenced = self._fence.read()
         if store.committed > self._silent and (fenced is None or fenced.round < store.committed):
-            self._fence.advance(Mark(self.name, store.committed, self._epoch[0], self._epoch[1].hex()))
+            self._advance(store.committed)
         self._load()
         store.forget_unsealed(made.name for made, _ in self._requests)
         if self._unscrubbed and store.scrub():

@@ -85,7 +85,7 @@ def open_stream(
         epoch = _epoch(store, barrier, mark, name, spec, after)
         stream = Durable.__new__(Durable)
         before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
-        origin, sealed = int(store.note("origin") or 0), store.note("hashes")
+        origin, sealed = store.number("origin"), store.note("hashes")
         hashes = Hashes(own, None if not sealed else bytes.fromhex(sealed))
         stream._attach(
             spec, own, store, barrier, origin=origin, before=before, epoch=epoch, silent=silent, hashes=hashes
@@ -180,7 +180,7 @@ def _specification(store: Store, given: Specification | None) -> Specification:
     new = described(given)
     if old == new:
         return given
-    origin = int(store.note("origin") or 0)
+    origin = store.number("origin")
     if store.sealed <= origin and store.committed <= origin and not store.note("silent") and not store.inbox():
         store.write_notes(_written_notes(given))
         return given
@@ -197,7 +197,7 @@ def _silent(
     """Up to which round nothing is released; refuses a store that is older than what was published."""
     if mark is not None and mark.stream != name:
         raise VerificationError(f"{fence.path}: expected the fence of this stream, got that of another one")
-    known = int(store.note("silent") or 0)
+    known = store.number("silent")
     if mark is None:
         if fresh and store.committed == 0:
             if after is not None:
@@ -215,12 +215,12 @@ def _silent(
         return after
     if after is not None:
         raise InputError(f"{fence.path}: the fence is there and says round {mark.round}", place="after")
-    if store.sealed > max(store.committed, int(store.note("origin") or 0)) + 1:
+    if store.sealed > max(store.committed, store.number("origin")) + 1:
         raise VerificationError(
             f"{store.where}: the data are of round {store.sealed} and the journal is of round {store.committed}: "
             "restore both from one backup"
         )
-    committed = max(store.committed, int(store.note("origin") or 0))
+    committed = max(store.committed, store.number("origin"))
     latest = max(mark.round, committed)
     if store.sealed >= latest and committed >= mark.round:
         return known
@@ -239,7 +239,7 @@ def _epoch(
     store: Store, fence: Fence, mark: Mark | None, name: str, spec: Specification, after: int | None
 ) -> tuple[int, bytes]:
     """How many restarts there were, with the random name of the last; one more where the fence is lost."""
-    number, salt = int(store.note("epoch") or 0), store.note("salt") or ""
+    number, salt = store.number("epoch"), store.note("salt") or ""
     if mark is not None:
         if mark.epoch > number:
             # the journal is from before the last restart, of which the fence knows
@@ -247,7 +247,7 @@ def _epoch(
             number, salt = mark.epoch, mark.salt
         return number, bytes.fromhex(salt)
     assert after is not None
-    if spec.horizon is not None and after > spec.horizon + int(store.note("origin") or 0):
+    if spec.horizon is not None and after > spec.horizon + store.number("origin"):
         raise InputError(f"expected a round up to the horizon of {spec.horizon:,}, got {after:,}", place="after")
     number, salt = spec.check_epoch(number + 1), secrets.token_hex(16)
     # the fence first: should the notes not follow, it knows of the epoch

@@ -5,7 +5,7 @@ Releases from before the last deletion cannot be worked out again, and must not:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -47,7 +47,7 @@ def verify(stream: Durable, progress: Callable[[int, int], None] | None = None) 
 
 def _verify(stream: Durable, progress: Callable[[int, int], None] | None) -> Verification:
     store = stream.store
-    round, revised = stream.round - 1, int(store.note("revised") or 0)
+    round, revised = stream.round - 1, store.number("revised")
     first = max(revised, stream._silent + 1, stream._origin + 1)
     unkeyed = tuple(name for name, own in stream.specification.statistics.items() if not own.keyed)
     result = Verification(first, round, unkeyed=unkeyed)
@@ -55,11 +55,12 @@ def _verify(stream: Durable, progress: Callable[[int, int], None] | None) -> Ver
         store.purge()
     result.problems += store.residue()
     result.problems += _data(stream)
-    result.problems += _marks(stream)
-    result.problems += _kept(stream)
+    kept = list(store.releases())
+    result.problems += _marks(stream, kept)
+    result.problems += _kept(stream, kept)
     if revised > round:
         result.problems.append(f"journal: expected a last deletion up to round {round}, got {revised}")
-    stored = {(each.round, each.statistic): each for each in store.releases(first, round)}
+    stored = {(each.round, each.statistic): each for each in kept if first <= each.round <= round}
     for number, again in _again(stream, first, round):
         for release in again:
             if release.statistic in unkeyed:
@@ -90,11 +91,11 @@ def _data(stream: Durable) -> Iterator[str]:
         yield f"data: expected round {stream.round - 1}, got {stream.store.sealed}"
 
 
-def _kept(stream: Durable) -> Iterator[str]:
+def _kept(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
     """Every release is as it was kept, also those that cannot be worked out again, and none is missing."""
     origin, silent = stream._origin, stream._silent
     there = set()
-    for each in stream.store.releases():
+    for each in kept:
         there.add((each.round, each.statistic))
         if each.mac != stream.hashes.release(*each[:4]):
             yield f"round {each.round} of {each.statistic}: the stored release was changed"
@@ -104,7 +105,7 @@ def _kept(stream: Durable) -> Iterator[str]:
                 yield f"round {round} of {name}: expected a release, got none"
 
 
-def _marks(stream: Durable) -> Iterator[str]:
+def _marks(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
     mark, committed = stream._fence.read(), stream.store.committed
     if mark is None:
         yield f"{stream._fence.path}: the fence is missing"
@@ -112,8 +113,9 @@ def _marks(stream: Durable) -> Iterator[str]:
         yield f"{stream._fence.path}: the fence of another stream"
     elif mark.round != max(committed, stream._silent):
         yield f"{stream._fence.path}: expected round {max(committed, stream._silent)}, got {mark.round}"
-    for each in stream.store.releases(committed + 1):
-        yield f"round {each.round} of {each.statistic}: released beyond the last committed round {committed}"
+    for each in kept:
+        if each.round > committed:
+            yield f"round {each.round} of {each.statistic}: released beyond the last committed round {committed}"
 
 
 def _again(stream: Durable, first: int, last: int) -> Iterator[tuple[int, list[Stored]]]:
