@@ -14,11 +14,11 @@ import numpy as np
 
 import retroact as ra
 from pictures import BUDGET, document, lines, write
-from retroact.cli.page_chart import Panel, digits, rectangle, segment, text
 from retroact.coins import Key
 from retroact.compilers.gate import PARTS, Calibrated, Gated
 from retroact.compilers.retroactivity import PaperRetroactivity
 from retroact.compilers.smooth import smooth
+from retroact.experiments.drawing import Panel, digits, rectangle, segment, text
 from retroact.experiments.smoothing import Grudge, audit_blocks
 from retroact.privacy import largest_epsilon0
 from retroact.schema import Schema

@@ -16,7 +16,7 @@ import numpy as np
 import opendp.prelude as dp
 
 import retroact as ra
-from retroact.cli.page_chart import Panel, segment, text
+from retroact.experiments.drawing import Panel, segment, text
 from retroact.noise import PaperThreshold
 from retroact.privacy import largest_mu
 

@@ -19,7 +19,7 @@ import numpy as np
 import opendp.prelude as dp
 
 import retroact as ra
-from retroact.cli.page_chart import Panel, digits, segment, text, ticks
+from retroact.experiments.drawing import Panel, digits, segment, text, ticks
 from retroact.privacy import ZeroConcentratedDP
 from retroact.statistics.dyadic import Tree
 from retroact.statistics.tally import Tally

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import feeds, noise, oneshot
+    from . import audit, feeds, noise, oneshot
     from .coins import Key
     from .compilers import Gate, WindowSample, smooth
     from .errors import ExhaustedError, InputError, KeyReusedError, RetroactError, VerificationError
@@ -79,6 +79,7 @@ __all__ = [
     "VerificationError",
     "WindowSample",
     "ZeroConcentratedDP",
+    "audit",
     "feeds",
     "noise",
     "oneshot",
@@ -89,7 +90,7 @@ __all__ = [
 
 # Names are looked up when first asked for, so that `retroact --help` does not wait for numpy.
 _MODULES = ("errors", "coins", "privacy", "schema", "statistics", "compilers", "stream")
-_WHOLE = ("feeds", "noise", "oneshot")
+_WHOLE = ("audit", "feeds", "noise", "oneshot")
 
 
 def __getattr__(name: str) -> Any:

@@ -138,7 +138,7 @@ def test_it_stays_small_for_long_streams(story: Story) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["demo", "demo_shop", "demo_text", "page", "page_chart", "page_countries", "page_history", "page_story"]
+    "name", ["demo", "demo_shop", "demo_text", "page", "page_countries", "page_history", "page_story"]
 )
 def test_examples(name: str) -> None:
     assert doctest.testmod(importlib.import_module(f"retroact.cli.{name}")).failed == 0

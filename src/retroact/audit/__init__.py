@@ -1,7 +1,20 @@
 """Tries to break every promise: retroactivity, privacy, reconstruction. Finds bugs; never proves their absence."""
 
+from .report import Report
 from .result import Control, Result
+from .run import audit_algorithm, audit_statistic, audit_stream, audit_target
 from .seeds import Seeds
 from .target import Approximate, Target
 
-__all__ = ["Approximate", "Control", "Result", "Seeds", "Target"]
+__all__ = [
+    "Approximate",
+    "Control",
+    "Report",
+    "Result",
+    "Seeds",
+    "Target",
+    "audit_algorithm",
+    "audit_statistic",
+    "audit_stream",
+    "audit_target",
+]

@@ -63,3 +63,17 @@ def curve(points: Iterable[tuple[float, float]]) -> Curve:
     [('0', '1'), ('0.5', '0.25')]
     """
     return [(decimal(x), decimal(y)) for x, y in points]
+
+
+def not_applicable(part: Part, test: str, question: str, reason: str) -> Result:
+    """A test that says nothing about this target, and why."""
+    return Result(
+        part=part,
+        test=test,
+        question=question,
+        tried="Nothing.",
+        runs=0,
+        verdict="not applicable",
+        found=reason,
+        detectable="Nothing.",
+    )

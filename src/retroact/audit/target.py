@@ -24,9 +24,14 @@ class Make(Protocol):
 
 @dataclass(frozen=True)
 class MakeStream:
-    """Makes a stream; unlike a function inside another one, it can be handed to another process."""
+    """Makes a stream; unlike a function inside another one, it can be handed to another process. Erased subjects are
+    taken back where a stream that lasts would reject them: one in memory keeps no list of them."""
 
     specification: Specification
+
+    def __post_init__(self) -> None:
+        if self.specification.after_erasure == "reject":
+            object.__setattr__(self, "specification", self.specification.replace(after_erasure="accept"))
 
     def __call__(self, key: Key, /) -> StreamAlgorithm:
         return StreamAlgorithm(self.specification, key)

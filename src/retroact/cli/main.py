@@ -10,8 +10,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from retroact import __version__
+from retroact.cli import auditing, lasting
 from retroact.cli import options as o
-from retroact.cli.lasting import register
 from retroact.cli.output import OutputFormat
 from retroact.errors import RetroactError
 
@@ -318,7 +318,8 @@ def demo(
     show(out=out, rounds=rounds, seed=seed, open_page=open_page, console=console_for("stdout"))
 
 
-register(app)
+lasting.register(app)
+auditing.register(app)
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from ..experiments.page_style import STYLE
 from .page_countries import countries
 from .page_history import history
 from .page_story import Story, amount, orders, tiny
-from .page_style import STYLE
 
 
 def page(story: Story) -> str:

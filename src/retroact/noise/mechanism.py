@@ -12,7 +12,9 @@ powers of two until the noise is coarse on it. An oblivious law of the user's ow
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -155,7 +157,7 @@ class Mechanism:
         return np.max(found, axis=0)  # type: ignore[no-any-return]
 
     def _variances(self, process: Process, coordinate: int, rounds: I64) -> npt.NDArray[np.float64]:
-        unit, out = self._unit_of(coordinate), []
+        unit, out = self.unit_of(coordinate), []
         for part in np.array_split(rounds, max(1, len(rounds) // CHUNK)):
             terms = process.terms(part)
             levels = np.unique(terms.levels)
@@ -169,14 +171,14 @@ class Mechanism:
 
     def square_of(self, coordinate: int, round: int) -> int:
         """The variance of the numerators of one coordinate, as an integer: the same on every machine."""
-        terms, unit = self.process.at(round), self._unit_of(coordinate)
+        terms, unit = self.process.at(round), self.unit_of(coordinate)
         parts = zip(terms.levels.tolist(), terms.weights.tolist(), strict=True)
         return int(sum(weight**2 * _size_squared(self.law(level, unit)) for level, weight in parts))
 
     def tail(self, round: int, coordinate: int) -> Tail:
         """The exact law of the noise of one coordinate in one round."""
         terms = self.process.at(round)
-        unit = self._unit_of(coordinate)
+        unit = self.unit_of(coordinate)
         denominator = terms.denominator << self._refinement
         laws = [self.law(level, unit) for level in terms.levels.tolist()]
         parts = [
@@ -187,30 +189,49 @@ class Mechanism:
     def cost(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> Fraction:
         """What hiding a change of one coordinate over the releases costs, in the exact scales of the laws: an epsilon,
         or a mu^2. One pattern for each view (here: one). For checks; raises ValueError for what is not hidden."""
+        return sum((part.cost_of(coordinate, shift) for part, shift in self.moved(coordinate, patterns)), Fraction(0))
+
+    def moved(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> list[tuple[Mechanism, Shift]]:
+        """Which nodes of which noise hide that change, and how far they move, in units of the data."""
         (pattern,) = patterns
-        return self.cost_of(coordinate, self.process.hidden(pattern))
+        return [(self, self.process.hidden(pattern))]
 
     def cost_of(self, coordinate: int, shift: Shift) -> Fraction:
-        total = Fraction(0)
-        for (level, _), value in shift.items():
-            law = self.law(level, self._unit_of(coordinate))
+        total, unit = Fraction(0), self.unit_of(coordinate)
+        for (level, value), count in Counter((level, abs(value)) for (level, _), value in shift.items()).items():
+            law = self.law(level, unit)
             if isinstance(law, DiscreteLaplace):
-                total += abs(value) / law.scale
+                total += count * value / law.scale
             elif isinstance(law, DiscreteGaussian):
-                total += Fraction(value * self.refinement) ** 2 / law.parameter
+                total += count * Fraction(value * self.refinement) ** 2 / law.parameter
         return total
+
+    def copies(self, coordinate: int, count: int, coins: Coins) -> Mechanism:
+        """So many independent copies of the noise of one coordinate, by the same laws. For checks."""
+        many = copy(self)
+        many.coins, many._cells = coins, integer_cells(count)
+        many._groups = {self.unit_of(coordinate): np.arange(count)}
+        many._latest, many._by_coordinate, many._widths = None, None, (0, {})
+        return many
+
+    def understated(self, part: Fraction) -> Mechanism:
+        """The same, calibrated as if a record moved only this part of what it does: to check that a check sees it."""
+        wrong = copy(self)
+        wrong._norm1, wrong._norm2_squared = self._norm1 * part, self._norm2_squared * part**2
+        wrong._latest, wrong._widths, wrong._laws, wrong._by_level = None, (0, {}), {}, {}
+        return wrong
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
         """The noise is at most this in absolute value with probability ``level``; kept for the latest round."""
         known = self._widths  # one reference: intervals are asked for from any thread
         if known[0] != round:
             known = self._widths = round, {}
-        key = self._unit_of(coordinate), level
+        key = self.unit_of(coordinate), level
         if key not in known[1]:
             known[1][key] = self.tail(round, coordinate).half_width(level)
         return known[1][key]
 
-    def _unit_of(self, coordinate: int) -> int:
+    def unit_of(self, coordinate: int) -> int:
         return next(unit for unit, coordinates in self._groups.items() if coordinate in coordinates)
 
     def _block(self, round: int) -> _Block:

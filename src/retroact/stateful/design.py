@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from ..coins import Coins
 from ..errors import InputError
@@ -77,6 +78,7 @@ class Design:
         return count
 
 
+@lru_cache
 def largest_rho(epsilon: float | Fraction, delta: float | Fraction) -> Fraction:
     """Rounded down to 9 digits, so that it is the same on every machine.
 

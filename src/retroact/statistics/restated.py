@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
 from ..noise.crossed import INDICES
+from ..noise.process import Shift
 from ..privacy import Share
 from .around import Around, layers
 from .distinct import Distinct
@@ -166,13 +166,13 @@ class Lagged(Mechanism):
             self.parts.append(restated.of.mechanism(self.setting, part, coins))
         super().__init__(self.parts[0].process, share, coins=coins, **restated.calibration(setting.schema))
 
-    def cost(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> Fraction:
+    def moved(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> list[tuple[Mechanism, Shift]]:
         if not self.shared:
             parts = zip(self.parts, patterns, strict=True)
-            return sum((part.cost(coordinate, [pattern]) for part, pattern in parts), Fraction(0))
-        return min(self.cost_of(coordinate, shift) for shift in self._rectangles(patterns))
+            return [moved for part, pattern in parts for moved in part.moved(coordinate, [pattern])]
+        return [(self, min(self._rectangles(patterns), key=lambda shift: self.cost_of(coordinate, shift)))]
 
-    def _rectangles(self, patterns: Sequence[Sequence[int]]) -> list[Any]:
+    def _rectangles(self, patterns: Sequence[Sequence[int]]) -> list[Shift]:
         """Every rectangle that shows as these patterns (pairs that are never published leave some choice)."""
         processes = [part.process for part in self.parts]
         amounts = {amount for pattern in patterns for amount in pattern if amount}

@@ -10,17 +10,12 @@ from datetime import datetime
 from typing import Literal
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from ..errors import InputError, VerificationError
+from ..errors import InputError
+from .signed import HEX, Signed
 
 LIMIT = 65536
-DOMAIN = b"retroact receipt 1\n"
-SECRET = 32
-_hex = re.compile(r"(?:[0-9a-f]{2})+")
 _time = re.compile(r"(?a)\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?Z")
 
 
@@ -49,18 +44,12 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     later: Literal["accept", "reject"]
 
 
-class _Signed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    receipt: Receipt
-    public_key: str
-    signature: str
+_receipts = Signed("receipt", Receipt, LIMIT)
 
 
 def signing_key(secret: bytes) -> Ed25519PrivateKey:
     """The signing key that belongs to the 32-byte secret of a stream."""
-    if not isinstance(secret, bytes) or len(secret) != SECRET:
-        raise InputError(f"expected a secret of {SECRET} bytes", place="secret")
-    derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=b"retroact receipt signing")
-    return Ed25519PrivateKey.from_private_bytes(derive.derive(secret))
+    return _receipts.signing_key(secret)
 
 
 def public_key(secret: bytes) -> str:
@@ -69,18 +58,13 @@ def public_key(secret: bytes) -> str:
     >>> len(public_key(bytes(32)))
     64
     """
-    return _raw(signing_key(secret)).hex()
+    return _receipts.public_key(secret)
 
 
 def sign(receipt: Receipt, secret: bytes) -> bytes:
     """The receipt as one line of canonical JSON with its public key and signature."""
     _check(receipt, "receipt")
-    key = signing_key(secret)
-    signature = key.sign(DOMAIN + _canonical(receipt))
-    content = _canonical(_Signed(receipt, _raw(key).hex(), signature.hex())) + b"\n"
-    if len(content) > LIMIT:
-        raise InputError(f"expected a receipt of at most {LIMIT} bytes, got {len(content)}", place="receipt")
-    return content
+    return _receipts.sign(receipt, secret)
 
 
 def verify(content: bytes, *, place: str, public_key: str | None = None) -> Receipt:
@@ -89,53 +73,14 @@ def verify(content: bytes, *, place: str, public_key: str | None = None) -> Rece
     Without the ``public_key`` of the stream, known from elsewhere, this shows only that the receipt is whole: anybody
     can sign with a key of their own. With it, it shows that the holder of the stream's secret made it.
     """
-    if len(content) > LIMIT:
-        raise InputError(f"expected a receipt of at most {LIMIT} bytes, found {len(content)}", place=place)
-    try:
-        content.decode()
-        signed = msgspec.json.decode(content, type=_Signed)
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"expected UTF-8, found byte {content[error.start]:#04x} at {error.start}", place=place
-        ) from None
-    except msgspec.ValidationError as error:
-        raise InputError(f"expected a receipt: {error}", place=place) from None
-    except msgspec.DecodeError as error:
-        raise InputError(f"expected JSON, found something else: {error}", place=place) from None
-    _check(signed.receipt, place)
-    key = _bytes(signed.public_key, 32, f"{place}, public_key")
-    signature = _bytes(signed.signature, 64, f"{place}, signature")
-    if content != _canonical(signed) + b"\n":
-        raise InputError("expected canonical JSON (sorted keys, no spaces, one line), found another form", place=place)
-    if public_key is not None and _bytes(public_key, 32, "public_key") != key:
-        raise VerificationError(f"expected a receipt signed by {public_key}, found one by {key.hex()} - at {place}")
-    try:
-        Ed25519PublicKey.from_public_bytes(key).verify(signature, DOMAIN + _canonical(signed.receipt))
-    except (InvalidSignature, ValueError):
-        raise VerificationError(
-            f"expected the signature of this receipt, found one that does not fit - at {place}"
-        ) from None
-    return signed.receipt
-
-
-def _canonical(value: Receipt | _Signed) -> bytes:
-    return msgspec.json.encode(value, order="sorted")
-
-
-def _raw(key: Ed25519PrivateKey) -> bytes:
-    return key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
-
-
-def _bytes(text: str, size: int, place: str) -> bytes:
-    if not _hex.fullmatch(text) or len(text) != 2 * size:
-        raise InputError(f"expected {2 * size} hexadecimal digits in lower case, found {text[:80]!r}", place=place)
-    return bytes.fromhex(text)
+    _check(_receipts.read(content, place=place).receipt, place)
+    return _receipts.verify(content, place=place, public_key=public_key)
 
 
 def _check(receipt: Receipt, place: str) -> None:
     """What the types do not say: hexadecimal identities, times, and steps that are there when their state says so."""
     for name in ("stream", "request"):
-        if not _hex.fullmatch(text := getattr(receipt, name)):
+        if not HEX.fullmatch(text := getattr(receipt, name)):
             raise InputError(
                 f"expected hexadecimal digits in lower case, found {text[:80]!r}", place=f"{place}, {name}"
             )

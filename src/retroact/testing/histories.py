@@ -101,16 +101,16 @@ def neighbouring_pairs(shape: Shape, random: Random, count: int) -> Iterator[tup
         if isinstance(update, Erase) or replaces or not _admits(shape, round, update):
             continue
         count -= 1
-        yield base, _inserted(base, round, (update,), random)
+        yield base, inserted(base, round, (update,), random)
 
 
-def _amnesia(base: Sequence, shape: Shape, random: Random) -> Sequence:
+def amnesia(base: Sequence, shape: Shape, random: Random) -> Sequence:
     """The strongest twin: up to some round, exactly the survivors of that round, each at its stamp, nothing else."""
     round = random.randint(1, len(base))
     survivors = trajectory(base)[round - 1]
     rounds: list[list[Update]] = [[] for _ in range(round)]
     for point, copies in survivors.items():
-        rounds[point.stamp - 1] += [_addition(point)] * copies
+        rounds[point.stamp - 1] += [addition(point)] * copies
     return (*(tuple(random.sample(updates, len(updates))) for updates in rounds), *base[round:])
 
 
@@ -122,19 +122,19 @@ def _lifecycle(base: Sequence, shape: Shape, random: Random) -> Sequence:
     copies = random.randint(1, 3)
     if random.random() < 0.5:
         id = f"dead{random.randrange(10)}"
-        return _inserted(_inserted(base, first, (Add(value, id=id),), random), last, (DeleteId(id),), random, end=True)
+        return inserted(inserted(base, first, (Add(value, id=id),), random), last, (DeleteId(id),), random, end=True)
     subject = random.choice([None, "dead"])
     gone = (Delete(value, first, subject),) * (copies + random.randint(0, 1))
-    return _inserted(_inserted(base, first, (Add(value, subject=subject),) * copies, random), last, gone, random)
+    return inserted(inserted(base, first, (Add(value, subject=subject),) * copies, random), last, gone, random)
 
 
-def _nothing(base: Sequence, shape: Shape, random: Random) -> Sequence:
+def nothing(base: Sequence, shape: Shape, random: Random) -> Sequence:
     """Deletions that name nothing: never added, a wrong stamp, an addition still to come, an unknown id or subject."""
     coming = [(r, u) for r, us in enumerate(base, 1) for u in us if isinstance(u, Add) and u.id is None and not u.stamp]
     for arrival, add in random.sample(coming, min(2, len(coming))):
         if arrival > 1:
             early = Delete(add.value, arrival, add.subject)
-            base = _inserted(base, random.randint(1, arrival - 1), (early,), random)
+            base = inserted(base, random.randint(1, arrival - 1), (early,), random)
     for _ in range(random.randint(1, 4)):
         round = random.randint(1, len(base))
         value = random.choice(shape.values)
@@ -145,7 +145,7 @@ def _nothing(base: Sequence, shape: Shape, random: Random) -> Sequence:
             Erase("nobody"),
             Add(value, stamp=round + random.randint(1, 3)),
         ]
-        base = _inserted(base, round, (random.choice(idle),), random)
+        base = inserted(base, round, (random.choice(idle),), random)
     return base
 
 
@@ -165,7 +165,7 @@ def _shuffle(base: Sequence, shape: Shape, random: Random) -> Sequence:
     return tuple(shuffled(updates, random) for updates in base)
 
 
-CHANGES = [_amnesia, _amnesia, _lifecycle, _lifecycle, _nothing, _erasure, _shuffle]
+CHANGES = [amnesia, amnesia, _lifecycle, _lifecycle, nothing, _erasure, _shuffle]
 
 
 def shuffled(updates: tuple[Update, ...], random: Random) -> tuple[Update, ...]:
@@ -183,20 +183,22 @@ def shuffled(updates: tuple[Update, ...], random: Random) -> tuple[Update, ...]:
 
 def without_effect(base: Sequence, shape: Shape, random: Random) -> Sequence:
     """The same history with deletions that name nothing."""
-    return admitted(_nothing(base, shape, random), shape)
+    return admitted(nothing(base, shape, random), shape)
 
 
 def _register(update: Update) -> Hashable:
     return update.id if isinstance(update, Add | DeleteId) else None
 
 
-def _inserted(base: Sequence, round: int, updates: tuple[Update, ...], random: Random, end: bool = False) -> Sequence:
+def inserted(base: Sequence, round: int, updates: tuple[Update, ...], random: Random, end: bool = False) -> Sequence:
+    """The history with more updates in one round, somewhere among the others or at the end."""
     old = base[round - 1]
     at = len(old) if end else random.randint(0, len(old))
     return (*base[: round - 1], (*old[:at], *updates, *old[at:]), *base[round:])
 
 
-def _addition(point: Point) -> Add:
+def addition(point: Point) -> Add:
+    """Brings the point when it comes in the round of its stamp."""
     return Add(point.value, id=point.id, subject=point.subject)
 
 

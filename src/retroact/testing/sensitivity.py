@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..compilers.gate import Gated
 from ..errors import InputError, VerificationError
 from ..ledger.model import Add, Delete, Point, Sequence, trajectory
 from ..noise import Mechanism, Oblivious
+from ..noise.process import Shift
 from ..schema import Rows
 from ..statistics import Linear
 from ..statistics.restated import Lagged
@@ -33,15 +34,20 @@ Pairs = Iterable[tuple[Sequence, Sequence]]
 def true_totals(spec: Specification, name: str, sequence: Sequence, coins: Coins) -> list[list[Totals]]:
     """The exact totals of every release and view, from the definitions alone. The coins name the keys."""
     statistic = spec.statistics[name]
+    shown = statistic.views(spec.settings[name])
+    encoded: dict[Point, tuple[Any, ...] | None] = {}
     out = []
     for round, data in enumerate(trajectory(sequence), 1):
         if round % statistic.every:
             continue
         views = []
-        for view in statistic.views(spec.settings[name]):
+        for view in shown:
             first, last = view.span(round)
             seen: dict[Point, int] = {p: c for p, c in data.items() if first <= p.stamp <= last}
-            records = [spec.schema.encode_record(dict(zip(spec.schema.fields, p.value, strict=True))) for p in seen]  # type: ignore[call-overload]
+            for point in seen.keys() - encoded.keys():
+                record = dict(zip(spec.schema.fields, point.value, strict=True))  # type: ignore[call-overload]
+                encoded[point] = spec.schema.encode_record(record)
+            records = [encoded[point] for point in seen]
             bare = Rows.from_tuples(spec.schema, [r for r in records if r is not None])
             rows = replace(bare, stamps=np.array([p.stamp for p in seen], dtype=np.int64))
             views.append(statistic.gather(rows, np.array(list(seen.values()), dtype=np.int64), spec.schema, coins))
@@ -127,19 +133,13 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
         horizon = min(spec.horizon or 8, 8)
         late, every = spec.late, spec.deletions_every
         shape = Shape(values_of(spec.schema, random), rounds=horizon, late=late, deletions_every=every)
-        singles = [
-            (((),) * horizon, _one(horizon, value, s, e))
-            for value in shape.values
-            for s in range(1, horizon + 1)
-            for e in range(s + 1, horizon + 2)
-            if every is None or e % every == 0 or e == horizon + 1
-        ]
+        singles = single_pairs(shape)
         mechanism = spec.mechanism(name, Coins(bytes(32)))
         if sample_in(statistic) is not None:
             _check_sampled(spec, name, mechanism, [*singles, *neighbouring_pairs(shape, random, pairs)])
             continue
         for one, other in [*singles, *neighbouring_pairs(shape, random, pairs)]:
-            cost = _cost(spec, name, mechanism, one, other)
+            cost = sum((moved.cost for moved in moved_nodes(spec, name, mechanism, one, other)), Fraction(0))
             if cost > spec.shares[name].amount:
                 raise VerificationError(
                     f"sensitivity of {name}: hiding one operation costs {float(cost):.6g}, the share is "
@@ -152,7 +152,7 @@ def _check_sampled(spec: Specification, name: str, noise: Mechanism, pairs: Pair
     reach = spec.settings[name].reach
     assert reach is not None
     for one, other in pairs:
-        before, after = (_coordinates(spec, name, noise, sequence) for sequence in (one, other))
+        before, after = (coordinates(spec, name, noise, sequence) for sequence in (one, other))
         moved = []
         for (old,), (new,) in zip(before, after, strict=True):
             differences = [new.get(key, 0) - old.get(key, 0) for key in old.keys() | new.keys()]
@@ -167,29 +167,69 @@ def _check_sampled(spec: Specification, name: str, noise: Mechanism, pairs: Pair
             raise VerificationError(f"sensitivity of {name}: the gate does not hide one record\n  {one}\n  {other}")
 
 
-def _cost(spec: Specification, name: str, mechanism: Mechanism, one: Sequence, other: Sequence) -> Fraction:
-    """Coordinate by coordinate: how it moves over the releases, and what hiding that costs."""
-    before, after = (_coordinates(spec, name, mechanism, sequence) for sequence in (one, other))
+class Moved(NamedTuple):
+    """A coordinate, the noise that hides its change, and how far the nodes of that move."""
+
+    coordinate: int
+    noise: Mechanism
+    shift: Shift
+
+    @property
+    def cost(self) -> Fraction:
+        return self.noise.cost_of(self.coordinate, self.shift)
+
+
+def moved_nodes(
+    spec: Specification,
+    name: str,
+    mechanism: Mechanism,
+    one: Sequence,
+    other: Sequence,
+    *,
+    before: list[Coordinates] | None = None,
+) -> list[Moved]:
+    """Coordinate by coordinate: how it moves over the releases, and what hides that. ``before``: the coordinates of the
+    first history, where they are known."""
+    before = coordinates(spec, name, mechanism, one) if before is None else before
+    after = coordinates(spec, name, mechanism, other)
     moved: dict[Hashable, list[list[int]]] = {}
     for release, (views, others) in enumerate(zip(before, after, strict=True)):
         for view, (old, new) in enumerate(zip(views, others, strict=True)):
-            for key in old.keys() | new.keys():
+            for key in dict.fromkeys([*old, *new]):
                 patterns = moved.setdefault(key, [[0] * len(before) for _ in views])
                 patterns[view][release] = new.get(key, 0) - old.get(key, 0)
-    cost = Fraction(0)
+    out = []
     for key, patterns in moved.items():
-        coordinate = key[1] if isinstance(key, tuple) else key
+        coordinate = coordinate_of(key)
         if any(map(any, patterns)):
             try:
-                cost += mechanism.cost(coordinate, patterns)  # type: ignore[arg-type]
+                out += [Moved(coordinate, *part) for part in mechanism.moved(coordinate, patterns) if part[1]]
             except InputError as error:
                 raise VerificationError(f"sensitivity of {name}: {error}\n  {one}\n  {other}") from None
-    return cost
+    return out
 
 
-def _coordinates(spec: Specification, name: str, mechanism: Mechanism, sequence: Sequence) -> list[Coordinates]:
+def coordinate_of(key: Hashable) -> int:
+    """Coordinate i of a key is (key, i), or i where there are no keys."""
+    return key[1] if isinstance(key, tuple) else key  # type: ignore[return-value]
+
+
+def coordinates(spec: Specification, name: str, mechanism: Mechanism, sequence: Sequence) -> list[Coordinates]:
+    """Of every release and view."""
     totals = true_totals(spec, name, sequence, mechanism.coins)
     return [[spec.statistics[name].coordinates(view, spec.schema) for view in views] for views in totals]
+
+
+def single_pairs(shape: Shape) -> list[tuple[Sequence, Sequence]]:
+    """Nothing at all, against one record of any value over any interval of rounds."""
+    horizon, every = shape.rounds, shape.deletions_every
+    return [
+        (((),) * horizon, _one(horizon, value, s, e))
+        for value in shape.values
+        for s in range(1, horizon + 1)
+        for e in range(s + 1, horizon + 2)
+        if every is None or e % every == 0 or e == horizon + 1
+    ]
 
 
 def _one(horizon: int, value: Any, start: int, end: int) -> Sequence:

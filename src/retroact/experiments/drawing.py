@@ -64,8 +64,7 @@ class Panel:
         for tick in ticks:
             y = self.y(tick)
             out.append(segment(self.left, y, self.right, y, "zero" if tick == 0 else "grid"))
-            label = f"{tick:,.0f}".replace("-", "−")
-            out.append(text(self.left - 8, y + 4, label, "tick", "end"))
+            out.append(text(self.left - 8, y + 4, label(tick), "tick", "end"))
         return "".join(out)
 
     def axis(self, ticks: Sequence[float], *, unit: str = "") -> str:
@@ -74,7 +73,7 @@ class Panel:
         for tick in ticks:
             x = self.x(tick)
             out.append(segment(x, self.bottom, x, self.bottom + 5, "axis"))
-            out.append(text(x, self.bottom + 20, f"{tick:,.0f}", "tick", "middle"))
+            out.append(text(x, self.bottom + 20, label(tick), "tick", "middle"))
         if unit:
             out.append(text((self.left + self.right) / 2, self.bottom + 38, unit, "unit", "middle"))
         return "".join(out)
@@ -90,6 +89,15 @@ def ticks(low: float, high: float, about: int) -> list[float]:
     magnitude = 10.0 ** math.floor(math.log10(raw))
     step = max(1, round(next(m for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.99) * magnitude))
     return list(range(math.ceil(low / step) * step, math.floor(high / step) * step + 1, step))
+
+
+def label(tick: float) -> str:
+    """As an axis shows a number.
+
+    >>> label(-2500), label(0.25)
+    ('−2,500', '0.25')
+    """
+    return (f"{tick:,.0f}" if tick == round(tick) else f"{tick:g}").replace("-", "−")
 
 
 def text(x: float, y: float, content: str, kind: str, anchor: str = "start") -> str:

@@ -1,0 +1,253 @@
+"""Adversaries for the game of Appendix B: each picks the updates of a round after it has seen all answers before.
+
+They keep nothing from game to game: what they do is a function of the round and the answers, so that the challenge of
+a game can be worked out again from what was published. None of them asks for what a stream of the shape refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from ..ledger.model import Add, Delete, Update
+from ..testing import Adversary, Shape
+from .answers import numbers, parts
+
+Move = tuple[Sequence[Update], Add | Delete | None]
+# Enough records for what shows nothing of few.
+CROWD, FEW, MOST = 60, 10, 64
+
+
+@dataclass(frozen=True)
+class Window:
+    """Adds a record in the first round, or not; all delete it in the middle, so that it is there for a while."""
+
+    shape: Shape
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        value = self.shape.values[0]
+        leaves = deletion_round(self.shape, self.shape.rounds // 2 + 1)
+        gone = [Delete(value, 1)] if round == leaves else []
+        return gone, Add(value) if round == 1 else None
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """Deletes a record that was added in the first round, or not."""
+
+    shape: Shape
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        value = self.shape.values[0]
+        if round == deletion_round(self.shape, 2):
+            return [], Delete(value, 1)
+        return [Add(value)] if round == 1 else [], None
+
+
+@dataclass(frozen=True)
+class Toggler:
+    """Adds another record of the same value and takes it away again, round after round: what counts distinct values
+    then shows or hides the first record whenever the other one is away."""
+
+    shape: Shape
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        value = self.shape.values[0]
+        if round == 1:
+            return [], Add(value)
+        move: list[Update] = []
+        there: int | None = None
+        for past in range(2, round + 1):
+            move = []
+            if there is None:
+                move, there = [Add(value)], past
+            elif deletable(self.shape, past):
+                move, there = [Delete(value, there)], None
+        return move, None
+
+
+@dataclass(frozen=True)
+class Reactive:
+    """Waits for an answer that is lower (or higher) than the one before, and challenges then."""
+
+    shape: Shape
+    high: bool = False
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        value = self.shape.values[0]
+        regular = [Add(value)] if round % 2 else []
+        return regular, Add(value) if round == self.challenge_round(answers, round) else None
+
+    def challenge_round(self, answers: Sequence[bytes], upto: int) -> int:
+        """The round after the first such answer, or the last but one."""
+        last = max(1, self.shape.rounds - 1)
+        sizes = [sum(numbers(answer)[:1]) for answer in answers[: upto - 1]]
+        for index in range(1, len(sizes)):
+            if (sizes[index] > sizes[index - 1]) == self.high and sizes[index] != sizes[index - 1]:
+                return min(index + 2, last)
+        return last
+
+
+@dataclass(frozen=True)
+class ThresholdPump:
+    """Adds copies of one value until it shows in an answer, takes one away, and challenges with one more: the record
+    that decides whether a threshold is passed."""
+
+    shape: Shape
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        value = self.shape.values[0]
+        shown = self._shown(answers)
+        last = self.shape.rounds - 1
+        if round < min(shown or last, last):
+            return [Add(value)] * self._copies(round), None
+        if round == min(shown or last, last):
+            taken = round > 1 and deletable(self.shape, round)
+            return [Delete(value, round - 1)] if taken else [], Add(value)
+        return [], None
+
+    def _copies(self, round: int) -> int:
+        """More and more, so that a threshold is met within a few rounds."""
+        return min(1 << 2 * (round - 1), MOST)
+
+    def _shown(self, answers: Sequence[bytes]) -> int | None:
+        """The round after the first in which an answer has more places than the first one had."""
+        places = [len(parts(answer)) for answer in answers]
+        return next((index + 2 for index in range(1, len(places)) if places[index] > places[0]), None)
+
+
+@dataclass(frozen=True)
+class NoOpDeletion:
+    """Its challenge is a deletion that finds nothing: a copy that is not there. A right algorithm answers the same."""
+
+    shape: Shape
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        value, other = self.shape.values[0], self.shape.values[-1]
+        if round == deletion_round(self.shape, 2):
+            # As many deletions as there were copies, so that the challenge is one too many.
+            return [Delete(value, 1)], Delete(value, 1)
+        return [Add(value), Add(other)] if round == 1 else [], None
+
+
+@dataclass(frozen=True)
+class AdaptiveDeletion:
+    """Adds all values in the first round, one of them as the challenge, and deletes of the others what it sees come up
+    in answers: where a sample is drawn, the challenge gets into it sooner than chance would have it."""
+
+    shape: Shape
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        own, *others = dict.fromkeys(self.shape.values)
+        if round == 1:
+            return [Add(value) for value in others], Add(own)
+        if not deletable(self.shape, round):
+            return [], None
+        return [Delete(value, 1) for value in others if _comes_up(value, answers[-1])], None
+
+
+@dataclass(frozen=True)
+class DeleteExhausted:
+    """Adds copies and deletes them one by one; the challenge is one copy more, which the last deletion then takes."""
+
+    shape: Shape
+    copies: int = 3
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        value = self.shape.values[0]
+        if round == 1:
+            return [Add(value)] * self.copies, Add(value)
+        return [Delete(value, 1)] if deletable(self.shape, round) else [], None
+
+
+@dataclass(frozen=True)
+class CrowdedWindow:
+    """The window, in a crowd: many records from the first round on."""
+
+    shape: Shape
+
+    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
+        regular, challenge = Window(self.shape).updates(round, answers)
+        return [*(crowd(self.shape) if round == 1 else ()), *regular], challenge
+
+
+def crowd(shape: Shape) -> tuple[Add, ...]:
+    """Many records of the first value, some of every other."""
+    first, *others = dict.fromkeys(shape.values)
+    return (Add(first),) * CROWD + tuple(Add(value) for value in others) * FEW
+
+
+def deletable(shape: Shape, round: int) -> bool:
+    """Whether a round takes deletions."""
+    return shape.deletions_every is None or round % shape.deletions_every == 0
+
+
+def deletion_round(shape: Shape, first: int) -> int | None:
+    """The first round from ``first`` on that takes deletions, if there is one.
+
+    >>> deletion_round(Shape(("a",), rounds=8, deletions_every=3), 4)
+    6
+    """
+    return next((round for round in range(max(first, 2), shape.rounds + 1) if deletable(shape, round)), None)
+
+
+def _comes_up(value: Hashable, answer: bytes) -> bool:
+    """Whether a record shows in an answer: one of its fields as a text, as a number or in the name of a place."""
+    fields = value if isinstance(value, tuple) else (value,)
+    found = parts(answer)
+    texts = {part for part in found.values() if isinstance(part, str)}
+    places = {step for place in found for step in place.split(".")}
+    sizes = {part for part in found.values() if not isinstance(part, str)}
+    for field in fields:
+        if str(field) in texts or str(field) in places:
+            return True
+        if isinstance(field, int | float) and not isinstance(field, bool) and field in sizes:
+            return True
+    return False
+
+
+@dataclass(frozen=True)
+class Player:
+    """An adversary with a name, and what it does in words."""
+
+    name: str
+    does: str
+    make: Callable[[Shape], Adversary]
+    rare: bool = False
+    """Much like another one: for audits with time."""
+
+
+def _hopeful(shape: Shape) -> Reactive:
+    return Reactive(shape, high=True)
+
+
+PLAYERS = (
+    Player("window", "adds one record in the first round, or not, and deletes it half-way", Window),
+    Player("crowded window", "does the same among many records", CrowdedWindow, rare=True),
+    Player("deletion", "deletes a record that was added in the first round, or leaves it", Deletion, rare=True),
+    Player("toggler", "adds one record or not, and keeps adding and deleting another one of the same value", Toggler),
+    Player("reactive, low", "waits for an answer lower than the one before, then adds one record or not", Reactive),
+    Player(
+        "reactive, high",
+        "waits for an answer higher than the one before, then adds one record or not",
+        _hopeful,
+        rare=True,
+    ),
+    Player(
+        "threshold pump",
+        "adds records of one value until it shows, takes one away, then adds one record or not",
+        ThresholdPump,
+    ),
+    Player("no-op deletion", "asks for the deletion of a record that is not there, or does not", NoOpDeletion),
+    Player(
+        "adaptive deletion",
+        "adds one record or not, and deletes every other record that answers show",
+        AdaptiveDeletion,
+    ),
+    Player(
+        "exhausted deletion",
+        "adds copies of one record, one more or not, and deletes them one by one",
+        DeleteExhausted,
+        rare=True,
+    ),
+)

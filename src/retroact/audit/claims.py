@@ -1,0 +1,205 @@
+"""What an audited stream claims, under which model, and what each of its statistics owes to that: read off the objects.
+
+A claim is what is promised to whom; an obligation is what must hold inside for the promise to hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import msgspec
+import numpy as np
+
+from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law
+from ..compilers import sample_in
+from ..noise import Mechanism, Oblivious
+from ..noise.process import some_rounds
+from ..privacy import Guarantee
+from ..statistics import Statistic
+from ..statistics.around import layers
+from ..stream import Specification
+from .target import Approximate, Target
+
+# Rounds whose noise is looked at for the laws that are in use.
+ROUNDS = 4096
+# A fraction with more letters is shown as a decimal.
+LONGEST = 12
+
+EXACT = (
+    "exact: from the first round on in which the same records survive in two histories, all answers have the same law "
+    "in both"
+)
+THEOREMS = {
+    "histogram": 'Theorem "histogram"; docs/proofs.md, 7',
+    "quantiles": 'Theorem "linear"; docs/proofs.md, 9',
+    "distinct": "docs/proofs.md, 8",
+    "kmeans": 'Theorem "kmeans"',
+    "kmedian": 'Corollary "k-median"',
+}
+SAMPLING = 'Theorem "sampling"'
+LINEAR = 'Theorem "linear"'
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is promised, for the whole published sequence. Numbers are exact decimal texts."""
+
+    epsilon: str
+    delta: str
+    measure: str
+    """The finer bound that epsilon and delta follow from, such as μ = 0.3."""
+    unit: str
+    adaptive: bool
+    promises: list[str] = []
+    """What the caller promises and nobody checks."""
+    retroactivity: str
+
+
+class Obligation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What must hold inside for one statistic."""
+
+    statistic: str
+    theorem: str
+    noise: str
+    sensitivity: str
+    law: str
+    share: str
+
+
+def claim_of(guarantee: Guarantee, retroactivity: Approximate | None = None, *, keyed: bool = True) -> Claim:
+    """
+    >>> from retroact.privacy import PureDP
+    >>> claim = claim_of(Guarantee(PureDP(1.0), epsilon=1.0))
+    >>> claim.epsilon, claim.delta, claim.measure
+    ('1', '0', 'ε = 1')
+    """
+    return Claim(
+        epsilon=exact(guarantee.epsilon),
+        delta=exact(guarantee.delta),
+        measure=str(guarantee.measure),
+        unit=guarantee.unit,
+        adaptive=guarantee.adaptive,
+        promises=list(guarantee.promises),
+        retroactivity=_retroactivity(retroactivity, keyed),
+    )
+
+
+def model_of(target: Target) -> list[str]:
+    """Who attacks, what differs between the two worlds they must tell apart, and what they see."""
+    out = [
+        "The attacker knows the program, the schema, the statistics, the budget and all records but one, and sees "
+        "every answer of every round. The attacker does not have the key.",
+        "Privacy: two histories of the same rounds are neighbours if one of them has one operation more in one round: "
+        f"one addition or one deletion of a record. The claim is for {target.claim.unit}.",
+        "Later additions and deletions may be chosen after seeing earlier answers."
+        if target.claim.adaptive
+        else "Additions and deletions are fixed beforehand: they do not react to answers.",
+        "Retroactivity: two histories unite in a round if the same records, with the same stamps, survive in both from "
+        "that round on. Answers before that round may differ.",
+    ]
+    spec = target.specification
+    if spec is not None and spec.late:
+        out.append("Records may come late, with the stamp of a past round.")
+    if spec is not None and spec.deletions_every is not None:
+        out.append(f"Deletions come only in rounds that are multiples of {spec.deletions_every:,}.")
+    if spec is not None and spec.after_erasure == "reject":
+        out.append("Streams were run in memory, where later records of erased subjects are not rejected.")
+    if spec is not None and any(isinstance(s.noise, Oblivious) for s in spec.statistics.values()):
+        out.append("What a noise law of the user's own costs is taken as declared.")
+    return out
+
+
+def obligations_of(specification: Specification) -> list[Obligation]:
+    """
+    >>> import retroact as ra
+    >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=100)
+    >>> obligations_of(spec)[0].law
+    'discrete Laplace noise of scale 4 on every node'
+    """
+    return [_obligation(specification, name) for name in specification.statistics]
+
+
+def exact(value: float) -> str:
+    """A number so that reading the text gives it back.
+
+    >>> exact(1.0), exact(0.1), exact(1e-06)
+    ('1', '0.1', '1e-06')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
+def _obligation(spec: Specification, name: str) -> Obligation:
+    statistic, process = spec.statistics[name], spec.processes[name]
+    mechanism = spec.mechanism(name, Coins(bytes(32)))
+    sample = sample_in(statistic)
+    if sample is not None:
+        runs = f"every answer is a run of {sample.of.label} on a sample of its window ({sample.form})"
+        gate = "" if sample.gate is None else f", behind a count with noise by {process!r}"
+        return Obligation(
+            statistic=name,
+            theorem=_theorem(statistic),
+            noise=runs + gate,
+            sensitivity="one record in every window it lives in",
+            law=f"each run spends ε = {float(sample.of.contract.epsilon):.6g}",
+            share=str(spec.measure_of(name)),
+        )
+    return Obligation(
+        statistic=name,
+        theorem=_theorem(statistic),
+        noise=f"independent noise on the nodes of {process!r}, added with fixed weights",
+        sensitivity=_sensitivity(spec, name, mechanism),
+        law=_law(mechanism, statistic, statistic.layout(spec.schema).units, spec.releases(name)),
+        share=str(spec.measure_of(name)),
+    )
+
+
+def _sensitivity(spec: Specification, name: str, mechanism: Mechanism) -> str:
+    layout = spec.statistics[name].layout(spec.schema)
+    pure = mechanism.share.kind == "pure"
+    moved = layout.norm1 if pure else layout.norm2_squared
+    nodes = mechanism.process.l1 if pure else mechanism.process.l2_squared
+    norm = "in the first norm" if pure else "in the squared second norm"
+    return (
+        f"one record moves the totals by at most {_shown(moved)} (in units), and the rounds it counts in move the "
+        f"nodes by at most {_shown(nodes)} (in spreads), both {norm}"
+    )
+
+
+def _shown(value: Fraction) -> str:
+    """Exact, where that can be read."""
+    return str(value) if len(str(value)) <= LONGEST else f"{float(value):.6g}"
+
+
+def _law(mechanism: Mechanism, statistic: Statistic, units: Sequence[int], releases: int | None) -> str:
+    if isinstance(statistic.noise, Oblivious):
+        return f"{statistic.noise.name}, as declared: ε = {statistic.noise.epsilon:.6g} for one release"
+    levels = np.unique(mechanism.process.terms(some_rounds(releases or ROUNDS, ROUNDS)).levels).tolist()
+    laws = [mechanism.law(level, unit) for level in levels for unit in dict.fromkeys(units)]
+    sizes = sorted({_size(law) / mechanism.refinement for law in laws})
+    kind = "Laplace" if mechanism.share.kind == "pure" else "Gaussian"
+    what = "scale" if kind == "Laplace" else "deviation"
+    ends = f"{what} {sizes[0]:.6g}" if len(sizes) == 1 else f"{what}s {sizes[0]:.6g} to {sizes[-1]:.6g}"
+    fine = f", in steps of 1/{mechanism.refinement}" if mechanism.refinement > 1 else ""
+    return f"discrete {kind} noise of {ends}{fine} on every node"
+
+
+def _size(law: Law) -> float:
+    if isinstance(law, DiscreteLaplace):
+        return float(law.scale)
+    return math.sqrt(law.parameter if isinstance(law, DiscreteGaussian) else law.variance)
+
+
+def _theorem(statistic: Statistic) -> str:
+    inner = layers(statistic)
+    text = SAMPLING if sample_in(statistic) is not None else THEOREMS.get(inner[-1].kind, LINEAR)
+    return f"{text}; Appendix A for the restated past" if any(s.kind == "restated" for s in inner) else text
+
+
+def _retroactivity(claimed: Approximate | None, keyed: bool) -> str:
+    if claimed is not None:
+        return (
+            f"approximate: once the same records survive in two histories, any {claimed.block:,} answers in a row are "
+            f"(α, β)-close, with α = {exact(claimed.alpha)} and β = {exact(claimed.beta)}"
+        )
+    return f"{EXACT}; under one key they are the same bytes" if keyed else f"{EXACT}, though not the same bytes"

@@ -1,0 +1,398 @@
+"""Tells two worlds apart by what they publish: many ways of looking, one of them chosen, judged on runs of its own.
+
+The runs are shuffled and cut in three. Every distinguisher learns a score from the first part; the second part chooses
+one of them, with two thresholds (below the one it guesses world 0, above the other world 1, in between it abstains);
+only the last part counts. So what is reported is a bound for a rule that was fixed before these runs were looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .answers import THERE, Columns
+from .bounds import game_bound, measured_tradeoff, mu_bound
+from .seeds import Seeds
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+World = Columns | npt.ArrayLike
+Score = Callable[[Columns], F64]
+Fit = Callable[[Columns, Bools, Seeds], Score | None]
+
+# Learning and choosing take a quarter of the runs each, and no more than this many.
+SHARE, MOST = 0.25, 40_000
+FEWEST = 32
+# Standard deviations to stay on the safe side by when choosing: some thousand rules are compared.
+CAUTION = 4.0
+# Covariances of so many columns at most; and boosted trees for tables of so many numbers at most.
+WIDEST, LARGEST = 64, 2_000_000
+# Thresholds are tried where these parts of the runs (of all, and of either world) lie beyond them.
+TAILS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What the chosen distinguisher reached on the runs that it was judged by."""
+
+    distinguisher: str
+    low: float
+    high: float
+    """It guesses world 0 up to ``low``, world 1 from ``high`` on, and abstains in between."""
+    correct: int
+    guesses: int
+    runs: int
+    epsilon: float
+    """The lower bound, at the confidence asked for."""
+    expected: float
+    """What the choosing part made believe: to compare pairs of worlds by, never to report."""
+    forced: str
+    """The distinguisher chosen for guessing in every run, and what it reached: Gaussian claims are judged by it."""
+    forced_correct: int
+    points: list[tuple[float, float]]
+    """False alarms and misses of the chosen score, for a picture."""
+
+    def mu(self, confidence: float) -> float:
+        """The lower bound on mu (Gaussian privacy)."""
+        return mu_bound(self.forced_correct, self.runs, confidence)
+
+    def most(self, delta: float, confidence: float) -> float:
+        """The largest epsilon that so many runs can prove at all: that of a guesser who is always right."""
+        return game_bound(self.runs, self.runs, self.runs, delta, confidence)
+
+
+def attack(
+    world0: World, world1: World, *, delta: float = 0.0, confidence: float = 0.999, seeds: Seeds, learned: bool = True
+) -> Attack:
+    """A lower bound on epsilon from the runs of two worlds. A fair coin should have decided on the world of each run;
+    equal numbers fixed beforehand make the counts less spread, not more (Hoeffding 1956).
+
+    >>> lies = Seeds(3).numpy().random((2, 4000)) < 0.25  # randomised response: epsilon is log(3), about 1.1
+    >>> found = attack(lies[0] ^ False, lies[1] ^ True, seeds=Seeds(4), learned=False)
+    >>> 0.8 < found.epsilon < 1.1
+    True
+    """
+    both, worlds = _pooled(world0, world1)
+    runs = len(worlds)
+    order = seeds.branch("order").numpy().permutation(runs)
+    size = min(int(runs * SHARE), MOST)
+    train, choose, judge = order[:size], order[size : 2 * size], order[2 * size :]
+    if not all(2 <= worlds[part].sum() <= size - 2 for part in (train, choose)):
+        return _blind("too few runs of one world", len(judge))
+    learning, choosing = both.take(train), both.take(choose)
+    fits = {name: fit for name, fit in SCORES.items() if learned or name != "learned"}
+    fitted = {name: fit(learning, worlds[train], seeds.branch(name)) for name, fit in fits.items()}
+    scores = {name: score for name, score in fitted.items() if score is not None}
+    if not scores:
+        return _blind("nothing varies", len(judge))
+    ranked = [(_rule(score(choosing), worlds[choose], delta), name) for name, score in scores.items()]
+    best, name = max(ranked, key=lambda pair: (pair[0].expected, pair[0].accuracy))
+    sign, forced = max(ranked, key=lambda pair: pair[0].accuracy)
+    last, truth = both.take(judge), worlds[judge]
+    values = scores[name](last)
+    zero, one = values <= best.low, values >= best.high
+    correct = int((zero & ~truth).sum() + (one & truth).sum())
+    guesses = int(zero.sum() + one.sum())
+    named = (scores[forced](last) >= sign.middle) == truth
+    return Attack(
+        name,
+        best.low,
+        best.high,
+        correct,
+        guesses,
+        len(truth),
+        game_bound(correct, guesses, len(truth), delta, confidence),
+        best.expected,
+        forced,
+        int(named.sum()),
+        measured_tradeoff(values[~truth], values[truth]) if 0 < truth.sum() < len(truth) else [],
+    )
+
+
+def _pooled(world0: World, world1: World) -> tuple[Columns, Bools]:
+    zero, one = (world if isinstance(world, Columns) else np.asarray(world) for world in (world0, world1))
+    if len(zero) + len(one) < FEWEST:
+        raise InputError(f"expected at least {FEWEST} runs, got {len(zero)} and {len(one)}", place="runs")
+    worlds = np.repeat([False, True], [len(zero), len(one)])
+    if isinstance(zero, Columns) and isinstance(one, Columns):
+        return zero.join(one), worlds
+    if isinstance(zero, Columns) or isinstance(one, Columns) or zero.shape[1:] != one.shape[1:]:
+        raise InputError("expected two worlds with the same columns")
+    return Columns.of(np.concatenate([zero, one])), worlds
+
+
+def _blind(why: str, runs: int) -> Attack:
+    """No guess is better than a coin."""
+    return Attack(why, -math.inf, math.inf, 0, 0, runs, 0.0, 0.0, why, 0, [(0, 1), (1, 0)])
+
+
+@dataclass(frozen=True)
+class _Rule:
+    low: float
+    high: float
+    expected: float
+    middle: float
+    accuracy: float
+
+
+def _rule(scores: F64, worlds: Bools, delta: float) -> _Rule:
+    """The thresholds that promise the largest bound, by Wilson's approximation, and the best one without abstaining."""
+    zero, one = np.sort(scores[~worlds]), np.sort(scores[worlds])
+    both = np.sort(scores)
+    samples = (both, zero, one)
+    ends = [np.quantile(s, TAILS, method="lower") for s in samples]
+    clean = both[both < one[0]][-1:], both[both > zero[-1]][:1]  # where only one world is found
+    lows = np.unique(np.concatenate([[-math.inf], *ends, clean[0]]))
+    ends = [np.quantile(s, 1 - np.array(TAILS), method="higher") for s in samples]
+    highs = np.unique(np.concatenate([[math.inf], *ends, clean[1]]))
+    below = [np.searchsorted(s, lows, side="right") for s in (zero, one)]
+    above = [len(s) - np.searchsorted(s, highs, side="left") for s in (zero, one)]
+    correct = below[0][:, None] + above[1][None, :]
+    guesses = correct + below[1][:, None] + above[0][None, :]
+    bound = _wilson(correct, guesses, len(scores), delta)
+    bound[lows[:, None] >= highs[None, :]] = -math.inf
+    at = np.unravel_index(int(bound.argmax()), bound.shape)
+    edges = np.unique(np.concatenate([lows[1:], highs[:-1]]))
+    right = np.searchsorted(zero, edges, side="left") + len(one) - np.searchsorted(one, edges, side="left")
+    best = int(right.argmax())
+    low, high = _apart(float(lows[at[0]]), float(highs[at[1]]), both)
+    middle = _apart(-math.inf, float(edges[best]), both)[1]
+    return _Rule(low, high, max(0.0, float(bound[at])), middle, float(right[best]) / len(scores))
+
+
+def _apart(low: float, high: float, scores: F64) -> tuple[float, float]:
+    """The same rule for these scores, with each threshold in the middle of the gap that it stands at."""
+    above = scores[np.searchsorted(scores, low, side="right") :]
+    below = scores[: np.searchsorted(scores, high, side="left")]
+    after = min(float(above[0]), high) if len(above) else math.inf
+    before = max(float(below[-1]), low) if len(below) else -math.inf
+    low = (low + after) / 2 if math.isfinite(low) and math.isfinite(after) else low
+    high = (high + before) / 2 if math.isfinite(high) and math.isfinite(before) else high
+    return low, max(high, math.nextafter(low, math.inf))
+
+
+def _wilson(correct: npt.NDArray[Any], guesses: npt.NDArray[Any], runs: int, delta: float) -> F64:
+    z = CAUTION
+    n = np.maximum(guesses, 1)
+    p = correct / n
+    c = (p + z * z / (2 * n) - z * np.sqrt(p * (1 - p) / n + (z / n) ** 2 / 4)) / (1 + z * z / n)
+    left = c - delta * runs / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out: F64 = np.where((guesses > 0) & (left > 0), np.log(left / (1 - c)), -math.inf)
+    return out
+
+
+# Scores: each is learned from a training part, and is large where world 1 is likely. --------------------------------
+
+
+def _standardised(learn: Callable[[F64, Bools], Callable[[F64], F64]]) -> Fit:
+    """On numbers and presence, each column with mean 0 and deviation 1 over the training part."""
+
+    def table(given: Columns) -> F64:
+        there = [given.categories[:, i] for i, name in enumerate(given.labels) if name.endswith(THERE)]
+        return np.column_stack([given.numbers, *there]) if there else given.numbers
+
+    def fit(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
+        raw = table(train)
+        mean, deviation = raw.mean(axis=0), raw.std(axis=0)
+        kept = np.flatnonzero(deviation > 1e-12 * (1 + np.abs(mean)))
+        if not len(kept):
+            return None
+        mean, deviation = mean[kept], deviation[kept]
+        score = learn((raw[:, kept] - mean) / deviation, worlds)
+        return lambda given: score((table(given)[:, kept] - mean) / deviation)
+
+    return fit
+
+
+def _linear(ridge: float) -> Fit:
+    def learn(table: F64, worlds: Bools) -> Callable[[F64], F64]:
+        zero, one = table[~worlds], table[worlds]
+        within = (len(zero) * _covariance(zero) + len(one) * _covariance(one)) / len(table)
+        ahead = one.mean(axis=0) - zero.mean(axis=0)
+        weights: F64 = np.linalg.solve(within + ridge * np.eye(len(within)), ahead)
+        return lambda own: own @ weights
+
+    return _standardised(learn)
+
+
+def _quadratic(ridge: float) -> Fit:
+    """Normal laws with a covariance for each world, of the columns that differ most."""
+
+    def learn(table: F64, worlds: Bools) -> Callable[[F64], F64]:
+        most = max(2, min(WIDEST, len(table) // 8))
+        best = np.sort(np.argsort(-_separations(np.abs(table), worlds) - _separations(table, worlds))[:most])
+        laws = []
+        for side in (table[~worlds][:, best], table[worlds][:, best]):
+            values, vectors = np.linalg.eigh(_covariance(side))
+            values = np.maximum(values, 0.0) + ridge
+            laws.append((side.mean(axis=0), vectors / np.sqrt(values), float(np.log(values).sum())))
+
+        def score(own: F64) -> F64:
+            far: list[F64] = [(((own[:, best] - mean) @ root) ** 2).sum(axis=1) + log for mean, root, log in laws]
+            # Singular covariances make it huge: on this scale the middle of a gap is where it should be.
+            return np.arcsinh(far[0] - far[1])
+
+        return score
+
+    return _standardised(learn)
+
+
+def _coordinate(folded: bool) -> Fit:
+    """The one column that differs most; folded, by its distance from the middle."""
+
+    def learn(table: F64, worlds: Bools) -> Callable[[F64], F64]:
+        middle = np.median(table, axis=0)
+        seen = np.abs(table - middle) if folded else table
+        best = int(_separations(seen, worlds).argmax())
+        sign = 1.0 if np.median(seen[worlds, best]) >= np.median(seen[~worlds, best]) else -1.0
+        return lambda own: sign * (np.abs(own[:, best] - middle[best]) if folded else own[:, best])
+
+    return _standardised(learn)
+
+
+def _scale(table: F64, worlds: Bools) -> Callable[[F64], F64]:
+    """The sum of squares."""
+    sizes = (table**2).sum(axis=1)
+    sign = 1.0 if np.median(sizes[worlds]) >= np.median(sizes[~worlds]) else -1.0
+    return lambda own: sign * (own**2).sum(axis=1)
+
+
+def _window(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
+    """The mean of one number over the rounds in a row where it differs most, in standard errors."""
+    best: tuple[float, npt.NDArray[np.intp]] = (0.0, np.zeros(0, dtype=np.intp))
+    series = np.array(train.series)
+    for name in dict.fromkeys(train.series):
+        own = np.flatnonzero(series == name)
+        sums = np.concatenate([np.zeros((len(train), 1)), np.cumsum(train.numbers[:, own], axis=1)], axis=1)
+        starts = range(0, len(own), max(1, len(own) // 32))
+        for first in starts:
+            for last in (*starts[1:], len(own)):
+                if last > first:
+                    total = sums[:, last] - sums[:, first]
+                    gap = float(total[worlds].mean() - total[~worlds].mean())
+                    spread = math.sqrt(float(total[worlds].var() + total[~worlds].var()))
+                    ratio = abs(gap) / spread if spread else math.inf if gap else 0.0
+                    if ratio > abs(best[0]):
+                        best = math.copysign(ratio, gap), own[first:last]
+    if not len(best[1]):
+        return None
+    sign = math.copysign(1.0, best[0])
+    return lambda given: sign * given.numbers[:, best[1]].mean(axis=1)
+
+
+def _cells(codes: Callable[[Columns], I64], best: bool) -> Fit:
+    """How much more frequent each category is in world 1: of the best column alone, or summed over all."""
+
+    def fit(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
+        table = codes(train)
+        if not table.shape[1]:
+            return None
+        odds: list[tuple[I64, F64]] = []
+        worth = []
+        for column in table.T:
+            known, places = np.unique(column, return_inverse=True)
+            one = np.bincount(places[worlds], minlength=len(known)) + 0.5
+            zero = np.bincount(places[~worlds], minlength=len(known)) + 0.5
+            logs = np.log(one / one.sum()) - np.log(zero / zero.sum())
+            odds.append((known, logs))
+            worth.append(float((np.abs(one / one.sum() - zero / zero.sum())).sum()))
+        used = [int(np.argmax(worth))] if best else range(len(odds))
+
+        def score(given: Columns) -> F64:
+            own = codes(given)
+            total = np.zeros(len(own))
+            for index in used:
+                known, logs = odds[index]
+                places = np.minimum(np.searchsorted(known, own[:, index]), len(known) - 1)
+                total += np.where(known[places] == own[:, index], logs[places], 0.0)
+            return total
+
+        return score
+
+    return fit
+
+
+def _bits(given: Columns) -> I64:
+    return given.low_bits()[1]
+
+
+def _patterns(given: Columns) -> I64:
+    """All categories, and which places are there together, as one code."""
+    there = np.array([name.endswith(THERE) for name in given.labels], dtype=bool)
+    if not there.any():
+        return given.categories
+    mixed = np.zeros(len(given), dtype=np.uint64)
+    for column in given.categories[:, there].T:
+        mixed = mixed * np.uint64(6364136223846793005) + column.astype(np.uint64) + np.uint64(1)
+    return np.concatenate([given.categories, mixed.view(np.int64)[:, None]], axis=1)
+
+
+def _learned(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
+    """Boosted trees on everything there is."""
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    except ImportError:
+        raise InputError("the learned distinguisher needs scikit-learn: install retroact[audit]") from None
+    table = _everything(train)
+    if not table.shape[1] or table.size > LARGEST:
+        return None
+    model = HistGradientBoostingClassifier(
+        max_iter=60, max_leaf_nodes=8, learning_rate=0.1, early_stopping=False, random_state=seeds.number() % 2**32
+    )
+    with threadpool_limits(1):
+        model.fit(table, worlds)
+
+    def score(given: Columns) -> F64:
+        with threadpool_limits(1):
+            out: F64 = model.decision_function(_everything(given))
+        return out
+
+    return score
+
+
+def _everything(given: Columns) -> F64:
+    return np.concatenate([given.numbers, given.categories, _bits(given)], axis=1)
+
+
+def _covariance(table: F64) -> F64:
+    centred = table - table.mean(axis=0)
+    out: F64 = centred.T @ centred / len(table)
+    return out
+
+
+def _separations(table: F64, worlds: Bools) -> F64:
+    """The Kolmogorov-Smirnov distance of the two worlds, column by column."""
+    zero, one = np.sort(table[~worlds], axis=0), np.sort(table[worlds], axis=0)
+    out = np.zeros(table.shape[1])
+    for index in range(table.shape[1]):
+        left, right = zero[:, index], one[:, index]
+        both = np.concatenate([left, right])
+        shares = (np.searchsorted(s, both, side="right") / len(s) for s in (left, right))
+        out[index] = np.abs(next(shares) - next(shares)).max()
+    return out
+
+
+SCORES: dict[str, Fit] = {
+    "linear": _linear(1e-6),
+    "linear, shrunk": _linear(0.3),
+    "quadratic": _quadratic(1e-6),
+    "quadratic, shrunk": _quadratic(0.3),
+    "best coordinate": _coordinate(False),
+    "best coordinate, folded": _coordinate(True),
+    "window mean": _window,
+    "scale": _standardised(_scale),
+    "low bits": _cells(_bits, False),
+    "low bits of one number": _cells(_bits, True),
+    "pattern": _cells(_patterns, False),
+    "pattern of one place": _cells(_patterns, True),
+    "learned": _learned,
+}

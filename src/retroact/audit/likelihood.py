@@ -1,0 +1,393 @@
+"""The strongest attack on known noise: the likelihood ratio of the claimed law, on noise from the stream's own.
+
+The attacker is given every noise that hides the worst change a search found (`nodes`), which is at least what follows
+from the published numbers, and must tell whether the change is there. No test has more power against the claimed law,
+so on a correct mechanism the proven loss comes close to the claim, and a scale that is a little too small shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins, integer_cells
+from ..errors import InputError, VerificationError
+from ..noise import Process
+from ..privacy import Share, epsilon_of
+from ..stream import Specification
+from .bounds import (
+    F64,
+    claimed_tradeoff,
+    coupled_bound,
+    coupled_pooled_bound,
+    game_bound,
+    measured_tradeoff,
+    mu_bound,
+    pooled_bound,
+)
+from .nodes import Candidate, Node, nodes, not_applicable, readable, weights, worst
+from .result import Control, Result, curve, decimal
+from .seeds import Seeds
+from .target import Target
+
+FACTORS = (1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0)
+PLANTED = 1.5
+# Noises drawn for one simulation at most: many moved noises mean fewer runs. And how many are drawn at once.
+DRAWS, CHUNK = 20_000_000, 1_000_000
+# For the choice of a threshold: cells of the log-likelihood ratio, steps of one noise, thresholds tried.
+CELLS, STEPS, THRESHOLDS = 4096, 256, 64
+CURVE = 60
+# Of recovered noises and of scores, beside their steps.
+ROUNDING = 1e-6
+
+Bits = npt.NDArray[np.int8]
+Rows = Iterator[tuple[slice, Callable[[Bits], F64]]]
+"""Some noises at a time: which, and what they read, runs along the second axis, in the world of each bit."""
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How far each noise moves, and the scale or variance that is claimed for it."""
+
+    kind: str
+    shifts: F64
+    sizes: F64
+
+    @classmethod
+    def of(cls, kind: str, moved: list[Node]) -> Moves:
+        counts = [node.count for node in moved]
+        shifts = np.repeat([float(node.shift) for node in moved], counts)
+        return cls(kind, shifts, np.repeat([float(node.claimed) for node in moved], counts))
+
+    @property
+    def losses(self) -> F64:
+        """What each noise alone loses: an epsilon, or a mu^2."""
+        return self.shifts / self.sizes if self.kind == "pure" else self.shifts**2 / self.sizes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Lower bounds by method, and the scores of the runs of both worlds."""
+
+    bounds: dict[str, float]
+    scores: tuple[F64, F64]
+
+    @property
+    def best(self) -> float:
+        return max(self.bounds.values())
+
+
+def likelihood(
+    target: Target, seeds: Seeds, *, runs: int = 100_000, confidence: float = 0.999, pairs: int = 60
+) -> list[Result]:
+    """One result for each statistic, against its share of the budget.
+
+    >>> import retroact as ra
+    >>> spec = ra.Specification({"x": ra.Boolean()}, {"n": ra.Count(noise="tree")}, epsilon=1.0, horizon=8)
+    >>> (result,) = likelihood(Target.stream(spec), Seeds(1), runs=5000, pairs=5)
+    >>> result.verdict, result.control.caught
+    ('passed', True)
+    """
+    spec = target.specification
+    if spec is None:
+        return [idle("likelihood", "an algorithm that is not a stream does not say what its noise is")]
+    return [one(spec, name, seeds.branch(name), runs, confidence, pairs) for name in spec.statistics]
+
+
+def one(spec: Specification, name: str, seeds: Seeds, runs: int, confidence: float, pairs: int) -> Result:
+    reason = not_applicable(spec, name)
+    if reason is not None:
+        return idle(f"likelihood: {name}", reason)
+    try:
+        found = worst(spec, name, seeds.branch("pairs").random(), pairs=pairs)
+    except VerificationError as error:
+        lines = str(error).splitlines()
+        told = "A change was found that the noise is not made to hide."
+        idling = idle(f"likelihood: {name}", "a change is not hidden at all")
+        return msgspec.structs.replace(idling, verdict="violation", found=told, counterexample=lines)
+    if not found.cost:
+        return idle(f"likelihood: {name}", "no record was found that moves its totals")
+    moved, share = nodes(spec, name, found), spec.shares[name]
+    moves = Moves.of(share.kind, moved)
+    count = len(moves.shifts)
+    runs = max(100, min(runs, DRAWS // count))
+    real = simulate(moves, moved, seeds.branch("runs"), runs, confidence)
+    # How much smaller than it is the noise must be for this pair to lose all that is claimed.
+    slack = float(share.amount / found.cost) ** (1 if share.kind == "pure" else 0.5)
+    planted = [node.scaled(PLANTED * slack) for node in moved]
+    control = simulate(moves, planted, seeds.branch("control"), runs, confidence)
+    claim, letter = _claim(share)
+    lower, caught = real.best, control.best > claim
+    return Result(
+        part="privacy",
+        test=f"likelihood: {name}",
+        question=f"Can somebody who is given all of the noise that hides one record in {name!r}, and knows everything "
+        "else, tell whether the record is there more often than the claim allows?",
+        tried=_tried(spec, name, found, count, runs),
+        runs=runs,
+        verdict="violation" if lower > claim else "passed",
+        found=f"The right guesses prove a loss of at least {letter} = {decimal(lower)} (with {confidence:.2%} "
+        f"confidence); claimed is {decimal(claim)}{_beside(spec, share, lower)}.",
+        detectable=_detectable(moves, runs, confidence, claim, letter),
+        control=Control(
+            bug=f"noise so small that the same record loses {PLANTED:g} times what is claimed",
+            caught=caught,
+            how=f"the right guesses prove {letter} = {decimal(control.best)}, claimed is {decimal(claim)}",
+        ),
+        measured={
+            f"{letter} claimed": decimal(claim),
+            f"{letter} at least": decimal(lower),
+            "share of the claim that was proven": decimal(lower / claim),
+            **{f"by {method}": decimal(bound) for method, bound in real.bounds.items()},
+            "noises that move": str(count),
+            "cost of the pair, of the share": decimal(float(found.cost / share.amount)),
+        },
+        counterexample=found.told() if lower > claim else [],
+        curves={
+            "claimed": curve(claimed_tradeoff(share.measure, CURVE)),
+            "measured": curve(measured_tradeoff(*real.scores, CURVE)),
+        },
+    )
+
+
+def simulate(moves: Moves, moved: list[Node], seeds: Seeds, runs: int, confidence: float) -> Outcome:
+    """Runs with noise from the laws of the nodes."""
+    return outcome(moves, _drawn(moved, seeds.coins(), runs), runs, seeds.branch("bits"), confidence, coupled=True)
+
+
+def outcome(moves: Moves, rows: Rows, runs: int, seeds: Seeds, confidence: float, *, coupled: bool = False) -> Outcome:
+    """A fair coin for each run. Pure noises also vote one by one, with a fair coin for each vote. ``coupled``: both
+    worlds have the same noise, and what it would have been in the other is known. The confidence is divided."""
+    random = seeds.numpy()
+    world: Bits = random.integers(0, 2, runs, dtype=np.int8)
+    scores, votes, between = np.zeros(runs), [], 0
+    pure = moves.kind == "pure"
+    for part, read in rows:
+        shifts, sizes = moves.shifts[part, None], moves.sizes[part, None]
+        seen = read(np.broadcast_to(world, (len(shifts), runs)))
+        if not pure:
+            scores += ((seen - shifts / 2) * (shifts / sizes)).sum(axis=0)
+            continue
+        scores += ((np.abs(seen) - np.abs(seen - shifts)) / sizes).sum(axis=0)
+        if coupled:
+            absent, middle = seen - shifts * world, np.floor(shifts / 2)
+            between += int(((absent <= middle) & (absent + shifts > middle)).sum())
+        bits: Bits = random.integers(0, 2, (len(shifts), runs), dtype=np.int8)
+        seen = read(bits)
+        up, down = seen >= shifts * (1 - ROUNDING), seen <= shifts * ROUNDING
+        votes += [right[sure] for right, sure in zip(up == (bits == 1), up | down, strict=True)]
+    both = scores[world == 0], scores[world == 1]
+    if not pure:
+        whole = float(moves.losses.sum())
+        absent = scores - world * whole
+        right = int(((scores > 0) == (world == 1)).sum())
+        # A little above 0: scores lie on a lattice, and rounding must not count both of its points at the ends.
+        limit = ROUNDING * whole
+        crossed = int(((absent <= limit) & (absent + whole > limit)).sum())
+        bound = coupled_bound(crossed, runs, confidence) if coupled else mu_bound(right, runs, confidence)
+        return Outcome({"all noises together": bound}, both)
+    count = len(moves.shifts)
+    each = 1 - (1 - confidence) / (3 if coupled else 2)
+    threshold = _threshold(moves.shifts.tobytes(), moves.sizes.tobytes(), runs, each)
+    sure = np.abs(scores) >= threshold
+    right = int((sure & ((scores >= threshold) == (world == 1))).sum())
+    # Equally many votes of each noise: the first ones.
+    fewest = min(len(vote) for vote in votes)
+    correct = sum(int(vote[:fewest].sum()) for vote in votes)
+    bounds = {"all noises together": game_bound(right, int(sure.sum()), runs, 0.0, each)}
+    bounds["each noise for itself"] = pooled_bound(correct, fewest * count, count, each) if fewest else 0.0
+    if coupled:
+        bounds["each noise for itself, in both worlds"] = coupled_pooled_bound(between, runs * count, count, each)
+    return Outcome(bounds, both)
+
+
+@lru_cache(maxsize=64)
+def _threshold(shifts: bytes, sizes: bytes, runs: int, confidence: float) -> float:
+    return best_threshold(Moves("pure", np.frombuffer(shifts), np.frombuffer(sizes)), runs, confidence)
+
+
+def best_threshold(moves: Moves, runs: int, confidence: float) -> float:
+    """The log-likelihood ratio from which on a guess is worth most in so many runs, if the claimed law is the law.
+
+    Its law is convolved on a grid. That decides which guesses are made, not how they are counted: an error here makes
+    the bound smaller, never wrong.
+    """
+    pairs, counts = np.unique(np.stack([moves.shifts, moves.sizes]), axis=1, return_counts=True)
+    whole = float(moves.losses.sum())
+    count = len(moves.shifts)
+    half = CELLS + count  # every noise rounds by half a cell at most
+    spectrum = np.ones(2 * half, dtype=np.complex128)
+    for (shift, scale), times in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+        values, masses = _ratio_law(shift, scale)
+        cells = np.bincount(np.rint(values / whole * CELLS).astype(int) % (2 * half), masses, 2 * half)
+        spectrum *= np.fft.fft(cells) ** times
+    law = np.clip(np.fft.ifft(spectrum).real, 0.0, None)
+    above = np.cumsum(law[half - 1 :: -1])[::-1]  # P(ratio >= i cells), where the change is there
+    below = np.cumsum(np.concatenate([law[:1], law[:half:-1]])[::-1])[::-1]  # P(ratio <= -i cells)
+    best, at = -1.0, 0
+    # From beyond what rounding makes of a ratio of 0, which is no reason to guess.
+    for i in np.unique(np.linspace(count // 2 + 1, half - 1, THRESHOLDS).astype(int)).tolist():
+        right, wrong = runs * float(above[i]), runs * float(below[i])
+        guesses = min(runs, round(right + wrong))
+        bound = game_bound(min(guesses, round(right)), guesses, runs, 0.0, confidence)
+        best, at = max((best, at), (bound, i))
+    # Less what rounding may have added: below the ratio that was meant, and above the next smaller one.
+    return max(0.0, (at - count / 2 - 0.5) / CELLS) * whole
+
+
+def _ratio_law(shift: float, scale: float) -> tuple[F64, F64]:
+    """Of the log-likelihood ratio of one noise that was moved: its values and their probabilities."""
+    edges = np.unique(np.linspace(0.0, shift, min(STEPS, math.ceil(shift)) + 1).round())
+    q = math.exp(-1 / scale)
+    beyond = np.exp(-(shift - edges) / scale) / (1 + q)  # P(noise <= edge - shift)
+    masses = np.diff(np.concatenate([[0.0], beyond, [1.0]]))
+    # The last cell ends before its edge: all from there on is the largest ratio.
+    masses[-2], masses[-1] = masses[-2] - (beyond[-1] - q / (1 + q)), masses[-1] + (beyond[-1] - q / (1 + q))
+    middles = np.concatenate([[0.0], (edges[:-1] + edges[1:]) / 2, [shift]])
+    return (2 * middles - shift) / scale, masses
+
+
+def transcript_likelihood(
+    answers0: npt.ArrayLike,
+    answers1: npt.ArrayLike,
+    truth0: npt.ArrayLike,
+    truth1: npt.ArrayLike,
+    process: Process,
+    share: Share,
+    *,
+    seeds: Seeds,
+    unit: int = 1,
+    confidence: float = 0.999,
+) -> float:
+    """A lower bound on epsilon (pure) or mu from published numbers, runs by rounds, of two neighbouring histories.
+
+    For a process whose nodes follow from the answers of all rounds (a tree). The bound is for what is claimed: that
+    the nodes of this process are independent; above the share, it refutes the claim. In every run a coin decides which
+    of the two worlds is looked at.
+
+    >>> from fractions import Fraction
+    >>> from retroact.noise import Tree
+    >>> random, tree = Seeds(1).numpy(), Tree(4)
+    >>> truth = np.array([0, 0, 0, 0]), np.array([1, 1, 0, 0])
+    >>> noisy = [t + random.normal(0, 0.01, (500, 4)) for t in truth]
+    >>> transcript_likelihood(*noisy, *truth, tree, Share("pure", Fraction(1)), seeds=Seeds(2)) > 1
+    True
+    """
+    zero, one = (np.atleast_2d(np.asarray(a, dtype=float)) for a in (answers0, answers1))
+    before, after = np.asarray(truth0, dtype=float), np.asarray(truth1, dtype=float)
+    if zero.shape != one.shape or before.shape != after.shape or before.shape[-1] != zero.shape[1]:
+        raise InputError(f"expected the same runs and rounds everywhere, got {zero.shape} and {one.shape}")
+    recovered0, recovered1 = (recover(process, answers - before) for answers in (zero, one))
+    shifts = recover(process, np.atleast_2d(after - before))[0]
+    moving = np.flatnonzero(np.abs(shifts) > ROUNDING)
+    p = 1 if share.kind == "pure" else 2
+    norm = process.l1 if p == 1 else process.l2_squared
+    names = list(weights(process, zero.shape[1])[1])
+    sizes = [float(unit**p * norm * process.spread(names[j][0], p) / share.amount) for j in moving.tolist()]
+    signs = np.sign(shifts[moving])
+    moves = Moves(share.kind, np.abs(shifts[moving]), np.array(sizes))
+    noise0, noise1 = (recovered[:, moving] * signs for recovered in (recovered0, recovered1))
+    rows: Rows = iter([(slice(0, len(moving)), lambda bits: np.where(bits == 1, noise1.T, noise0.T))])
+    return outcome(moves, rows, len(zero), seeds.branch("bits"), confidence).best
+
+
+def recover(process: Process, noise: F64) -> F64:
+    """The nodes, from the noise of rounds 1 .. n (runs by rounds): in the order of `nodes.weights`.
+
+    >>> from retroact.noise import Tree
+    >>> recover(Tree(4), np.array([[1.0, 3.0, 4.0, 9.0]])).tolist()
+    [[1.0, 3.0, 1.0, 9.0]]
+    """
+    matrix, names = weights(process, noise.shape[1])
+    if np.linalg.matrix_rank(matrix) < len(names):
+        raise InputError(f"expected a process whose noises follow from its rounds, got {process!r}", place="process")
+    return (noise @ np.linalg.pinv(matrix).T).round(9)
+
+
+def _drawn(moved: list[Node], coins: Coins, runs: int) -> Rows:
+    """Noise by the laws of the stream, by name: some nodes at a time."""
+    cells, start = integer_cells(runs), 0
+    step = max(1, CHUNK // runs)
+    for number, node in enumerate(moved):
+        own = coins.branch("node", number)
+        for first in range(0, node.count, step):
+            names = np.arange(first, min(first + step, node.count))
+            noise = node.law.sample(own.words(np.zeros_like(names), names, cells)) / node.refinement
+            part = slice(start + first, start + first + len(names))
+            yield part, lambda bits, noise=noise, shift=float(node.shift): noise + shift * bits  # type: ignore[misc]
+        start += node.count
+
+
+def _detectable(moves: Moves, runs: int, confidence: float, claim: float, letter: str) -> str:
+    """By the number of right guesses to expect when the noise is so many times smaller than it should be."""
+    whole, caught = float(moves.losses.sum()), None
+    for factor in FACTORS:
+        if moves.kind == "pure":
+            losses, each = moves.losses * (factor * claim / whole), 1 - (1 - confidence) / 3
+            sure = float(((1 + np.exp(-losses)) / 2).min())  # how often a noise votes at least
+            votes = round(runs * sure) * len(losses)
+            right = int(votes * float((1 / (1 + np.exp(-losses))).mean()))
+            between = int(runs * float(-np.expm1(-losses / 2).sum()))
+            bound = max(
+                pooled_bound(right, votes, len(losses), each),
+                coupled_pooled_bound(between, runs * len(losses), len(losses), each),
+            )
+        else:
+            bound = coupled_bound(int(runs * math.erf(factor * claim / math.sqrt(8))), runs, confidence)
+        if bound > claim:
+            caught = factor
+            break
+    if caught is None:
+        return f"No loss up to {FACTORS[-1]:g} times the claim would be proven by {runs:,} runs in half of all audits."
+    return (
+        f"A loss of {letter} = {decimal(caught * claim)}, {caught:g} times the claim, would be proven in at least half "
+        f"of all audits with {runs:,} runs (computed for factors {', '.join(f'{f:g}' for f in FACTORS)})."
+    )
+
+
+def _claim(share: Share) -> tuple[float, str]:
+    return (float(share.amount), "epsilon") if share.kind == "pure" else (math.sqrt(share.amount), "mu")
+
+
+def _beside(spec: Specification, share: Share, lower: float) -> str:
+    if share.kind == "pure":
+        return ""
+    delta = float(spec.delta)
+    claimed = epsilon_of(math.sqrt(share.amount), delta)
+    return f"; at delta = {decimal(delta)} that is epsilon = {decimal(epsilon_of(lower, delta))} of {decimal(claimed)}"
+
+
+def _tried(spec: Specification, name: str, found: Candidate, count: int, runs: int) -> str:
+    known = {
+        True: "all of which can be computed from the published numbers",
+        False: "which is more than is published",
+        None: "which may be more than can be computed from the published numbers",
+    }[readable(spec, name, found)]
+    worlds = (
+        "in each of which a fair coin decides whether one operation, the worst that a search found, took place"
+        if spec.shares[name].kind == "pure"
+        else "each looked at with and without one operation, the worst that a search found"
+    )
+    return (
+        f"{runs:,} runs with noise from the stream's own laws, {worlds}. The attacker is given the {count:,} "
+        f"independent noises that hide it, {known}, and guesses by the likelihood ratio of the claimed law."
+    )
+
+
+def idle(test: str, reason: str) -> Result:
+    return Result(
+        part="privacy",
+        test=test,
+        question="Does the noise hide one record as well as is claimed?",
+        tried="Nothing.",
+        runs=0,
+        verdict="not applicable",
+        found=f"This test does not apply: {reason}.",
+        detectable="Nothing.",
+    )

@@ -1,0 +1,249 @@
+"""Families of histories that unite: pairs that an algorithm without a memory must not tell apart from some round on.
+
+Every family takes a random history and makes a second one that differs from it in one way: records that came and went,
+deletions that named nothing, another order, and so on. From which round the two unite is never assumed: it is computed
+from the definition of the surviving data, and pairs that do not unite are dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from random import Random
+
+from ..ledger.model import Add, Delete, DeleteId, Erase, Sequence, Update, trajectory, unite_at
+from ..stream import Specification
+from ..testing.histories import Pair, Shape, admitted, amnesia, history, inserted, nothing, shuffled
+
+# Of a base history and its shape, two histories that are meant to unite.
+Change = Callable[[Sequence, Shape, Random], tuple[Sequence, Sequence]]
+# A family that has not given a pair after so many draws has none in this shape.
+DRAWS = 40
+
+
+def draw(
+    family: str, shape: Shape, random: Random, count: int, *, window: int | None = None, by: int | None = None
+) -> list[Pair]:
+    """Up to ``count`` pairs of a family; none where the shape has no room for it. ``by``: the latest uniting round.
+
+    >>> pairs = draw("erased lifecycles", Shape(values=("a", "b"), rounds=4), Random(1), 10)
+    >>> len(pairs), all(unite_at(pair.one, pair.other) == pair.unite for pair in pairs)
+    (10, True)
+    >>> draw("late data", Shape(values=("a", "b"), late=False), Random(1), 10)
+    []
+    """
+    latest = shape.rounds if by is None else by
+    pairs: list[Pair] = []
+    misses = 0
+    while len(pairs) < count and misses < DRAWS:
+        pair = FAMILIES[family](shape, random, window)
+        if pair is None or pair.unite > latest:
+            misses += 1
+        else:
+            misses = 0
+            pairs.append(pair)
+    return pairs
+
+
+def live_window(specification: Specification | None) -> int | None:
+    """After how many rounds no statistic counts a record any more; None where one of them always does.
+
+    >>> import retroact as ra
+    >>> schema, windowed = {"age": ra.Integer(0, 120)}, {"n": ra.Count(window=3), "s": ra.Sum("age", window=2)}
+    >>> live_window(ra.Specification(schema, windowed, epsilon=1.0, horizon=9))
+    3
+    >>> live_window(ra.Specification(schema, {"n": ra.Count()}, epsilon=1.0, horizon=9)) is None
+    True
+    """
+    if specification is None:
+        return None
+    reaches = []
+    for name, statistic in specification.statistics.items():
+        for view in statistic.views(specification.settings[name]):
+            if view.window is None:
+                return None
+            reaches.append(view.window + view.lag)
+    return max(reaches)
+
+
+def unite_live(one: Sequence, other: Sequence, window: int) -> int | None:
+    """The first round from which the records of the last ``window`` rounds are equal.
+
+    >>> unite_live(((Add("x"),), (), ()), ((), (), ()), 2)
+    3
+    """
+    united = None
+    datas = zip(trajectory(one), trajectory(other), strict=True)
+    for round, sides in reversed(list(enumerate(datas, 1))):
+        mine, theirs = (Counter({p: c for p, c in data.items() if round - p.stamp < window}) for data in sides)
+        if mine != theirs:
+            break
+        united = round
+    return united
+
+
+def _deletable(shape: Shape, first: int) -> list[int]:
+    """The rounds from ``first`` on in which deletions are taken."""
+    every = shape.deletions_every or 1
+    return [round for round in range(first, shape.rounds + 1) if round % every == 0]
+
+
+def _with_ids(shape: Shape) -> bool:
+    return shape.ids > 0 and shape.deletions_every is None
+
+
+def _plain_subject(shape: Shape, random: Random) -> Hashable:
+    return random.choice([None, "s0", "gone"]) if shape.subjects else None
+
+
+def _life(base: Sequence, shape: Shape, random: Random, name: str, *, within: int | None = None) -> Sequence:
+    """A record that comes and goes: deleted by its value, by its id, or with all that is known of its subject."""
+    first = random.randint(1, within or shape.rounds)
+    rounds = [round for round in _deletable(shape, first) if within is None or round <= within]
+    if not rounds:
+        return base
+    last = random.choice([rounds[0], *rounds])
+    value = random.choice(shape.values)
+    ways = ["value", *(["id"] if _with_ids(shape) else []), *(["subject"] if shape.subjects else [])]
+    way = random.choice(ways)
+    if way == "id":
+        with_it = inserted(base, first, (Add(value, id=name),), random)
+        return inserted(with_it, last, (DeleteId(name),), random, end=True)
+    subject = name if way == "subject" else _plain_subject(shape, random)
+    gone: Update = Erase(name) if way == "subject" else Delete(value, first, subject)
+    return inserted(inserted(base, first, (Add(value, subject=subject),), random), last, (gone,), random)
+
+
+def _erased(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    other = base
+    for number in range(random.randint(1, 3)):
+        other = _life(other, shape, random, f"gone{number}")
+    return base, other
+
+
+def _no_ops(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    return base, nothing(base, shape, random)
+
+
+def _exhausted(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    """Copies of one record, and as many deletions or one more; or some copies survive."""
+    value, subject = random.choice(shape.values), _plain_subject(shape, random)
+    first = random.randint(1, shape.rounds)
+    rounds = _deletable(shape, first)
+    copies, stay = random.randint(1, 3), random.choice([0, 0, 1, 2])
+    kept = inserted(base, first, (Add(value, subject=subject),) * stay, random) if stay else base
+    other = inserted(base, first, (Add(value, subject=subject),) * (copies + stay), random)
+    for _ in range(copies + (0 if stay else random.randint(0, 1)) if rounds else 0):
+        other = inserted(other, random.choice(rounds), (Delete(value, first, subject),), random)
+    return kept, other
+
+
+def _shuffled(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    """Rounds with more in them, so that there is more to shuffle."""
+    base = history(replace(shape, updates=3 * shape.updates), random)
+    return base, tuple(shuffled(updates, random) for updates in base)
+
+
+def _late(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    """A record that comes late, against one that came on time; or comes late and goes, against none."""
+    if not shape.late or shape.rounds < 2:
+        return base, base
+    stamp = random.randint(1, shape.rounds - 1)
+    arrival = random.randint(stamp + 1, shape.rounds)
+    value, subject = random.choice(shape.values), _plain_subject(shape, random)
+    late = inserted(base, arrival, (Add(value, stamp, None, subject),), random)
+    rounds = _deletable(shape, arrival)
+    if rounds and random.random() < 0.5:
+        return base, inserted(late, random.choice(rounds), (Delete(value, stamp, subject),), random)
+    return inserted(base, stamp, (Add(value, subject=subject),), random), late
+
+
+def _flips(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    """One value that comes and goes again and again up to some round."""
+    value, subject = random.choice(shape.values), _plain_subject(shape, random)
+    rounds = _deletable(shape, 1)
+    rounds = rounds if len(rounds) < 2 or shape.deletions_every else rounds[1::2]
+    other = base
+    for first, last in zip([0, *rounds], rounds[: random.randint(1, max(1, len(rounds)))], strict=False):
+        start = random.randint(first + 1, last)
+        other = inserted(other, start, (Add(value, subject=subject),), random)
+        other = inserted(other, last, (Delete(value, start, subject),), random)
+    return base, other
+
+
+def _forgotten(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    return base, amnesia(base, shape, random)
+
+
+def _moved(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    """Records that are dead by some round, against other ones that are dead by then."""
+    within = random.randint(1, shape.rounds)
+    one = other = base
+    for number in range(random.randint(1, 2)):
+        one = _life(one, shape, random, f"gone{number}", within=within)
+        other = _life(other, shape, random, f"gone{number}", within=within)
+    return one, other
+
+
+def _replaced(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    """An id that held something else before, against one that did not; at times it is emptied in the end."""
+    if not _with_ids(shape):
+        return base, base
+    id = "again"
+    first, then = sorted((random.randint(1, shape.rounds), random.randint(1, shape.rounds)))
+    subject = _plain_subject(shape, random)
+    last = Add(random.choice(shape.values), id=id, subject=subject)
+    one = inserted(base, then, (last,), random, end=True)
+    before: tuple[Update, ...] = (Add(random.choice(shape.values), id=id, subject=_plain_subject(shape, random)),)
+    other = inserted(inserted(base, first, before, random, end=True), then, (last,), random, end=True)
+    if random.random() < 0.3:
+        end = random.randint(then, shape.rounds)
+        one, other = (inserted(side, end, (DeleteId(id),), random, end=True) for side in (one, other))
+    return one, other
+
+
+def _expired(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
+    """A record that stays, or is deleted late: gone from every window in either case."""
+    value, subject = random.choice(shape.values), _plain_subject(shape, random)
+    first = random.randint(1, shape.rounds)
+    other = inserted(base, first, (Add(value, subject=subject),), random)
+    rounds = _deletable(shape, first)
+    if rounds and random.random() < 0.5:
+        other = inserted(other, rounds[-1], (Delete(value, first, subject),), random)
+    return base, other
+
+
+class Family:
+    """Draws pairs: ``live`` where they unite in what a window still shows, not in all that survives."""
+
+    def __init__(self, change: Change, *, live: bool = False) -> None:
+        self.change, self.live = change, live
+
+    def __call__(self, shape: Shape, random: Random, window: int | None = None) -> Pair | None:
+        """A pair, or None where the draw did not unite or left nothing different."""
+        if self.live and window is None:
+            return None
+        one, other = (admitted(side, shape) for side in self.change(history(shape, random), shape, random))
+        unite = self.unite(one, other, window)
+        return None if unite is None or one == other else Pair(one, other, unite)
+
+    def unite(self, one: Sequence, other: Sequence, window: int | None = None) -> int | None:
+        """From which round on the two must be answered alike."""
+        if not self.live:
+            return unite_at(one, other)
+        return None if window is None else unite_live(one, other, window)
+
+
+FAMILIES = {
+    "erased lifecycles": Family(_erased),
+    "no-op deletions": Family(_no_ops),
+    "exhausted multiplicities": Family(_exhausted),
+    "shuffled rounds": Family(_shuffled),
+    "expiry": Family(_expired, live=True),
+    "late data": Family(_late),
+    "flips": Family(_flips),
+    "amnesia": Family(_forgotten),
+    "moved": Family(_moved),
+    "replaced ids": Family(_replaced),
+}

@@ -1,0 +1,273 @@
+"""The report of an audit: what is claimed, under which model, what was tried and found; signed, and comparable.
+
+It never holds a key nor a record of the user's: all histories of an audit are generated. Without the key of somebody
+known a signature shows only that the report is whole.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from typing import Literal
+
+import msgspec
+
+from ..errors import InputError
+from ..store.signed import Signed, canonical
+from ..stream import Specification
+from ..stream.written import written
+from .claims import Claim, Obligation, claim_of, exact, model_of, obligations_of
+from .result import Curve, Result, decimal
+from .target import Target
+
+LIMIT = 1 << 25
+# Numbers of two runs on one machine agree; elsewhere sums may round in another order.
+TOLERANCE = 1e-3
+NEGLIGIBLE = 1e-9
+PACKAGES = ("numpy", "scipy", "scikit-learn", "msgspec", "cryptography")
+
+_number = re.compile(r"(?a)\d+(?:\.\d+)?(?:e-?\d+)?")
+
+Outcome = Literal["passed", "violation", "void"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a run follows from, beside the specification."""
+
+    seed: int
+    effort: str
+    confidence: str
+    only: str | None = None
+    """One test alone, if so asked."""
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where it ran: told, and not compared. Never a path nor the name of a machine."""
+
+    versions: dict[str, str]
+    platform: str
+    cores: int
+    seconds: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that an audit has to say. ``specification`` is JSON as a text of its own, since the order of fields counts.
+
+    >>> import retroact as ra
+    >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=100)
+    >>> report = report_on(Target.stream(spec), [], seed=1, effort="quick", confidence=0.999, seconds=2.0)
+    >>> verify(sign(report, bytes(32)), place="report.json") == report
+    True
+    >>> report.verdict
+    'void'
+    """
+
+    format: Literal["retroact audit report"] = "retroact audit report"
+    version: Literal[1] = 1
+    program: str
+    target: str
+    claim: Claim
+    model: list[str]
+    obligations: list[Obligation] = []
+    settings: Settings
+    specification: str | None = None
+    results: list[Result]
+    environment: Environment
+
+    @property
+    def verdict(self) -> Outcome:
+        """A violation counts whatever else; an audit that judged nothing, or missed a planted bug, says nothing."""
+        if self.violations:
+            return "violation"
+        return "void" if self.voids or not self.judged else "passed"
+
+    @property
+    def violations(self) -> list[Result]:
+        return [result for result in self.results if result.verdict == "violation"]
+
+    @property
+    def voids(self) -> list[Result]:
+        return [result for result in self.results if result.void]
+
+    @property
+    def judged(self) -> list[Result]:
+        """Tests that could be run on this target."""
+        return [result for result in self.results if result.verdict != "not applicable"]
+
+    @property
+    def tests(self) -> int:
+        return len(self.results)
+
+    @property
+    def bounds(self) -> int:
+        """How many of them share the confidence: each may be wrong with what it leaves."""
+        return len(self.judged)
+
+    @property
+    def false_alarm(self) -> float:
+        """At most the probability that a correct target is called a violation by any of them."""
+        return min(1.0, self.bounds * (1 - float(self.settings.confidence)))
+
+    def specified(self, place: str = "report") -> Specification:
+        """The specification, to run the audit again."""
+        place = f"{place}, specification"
+        if self.specification is None:
+            raise InputError("expected a specification, found none: its target was not made from one", place=place)
+        try:
+            data = msgspec.json.decode(self.specification)
+        except msgspec.DecodeError as error:
+            raise InputError(f"expected JSON, found something else: {error}", place=place) from None
+        return Specification.from_dict(data, place)
+
+
+_reports = Signed("report", Report, LIMIT)
+
+
+def report_on(
+    target: Target,
+    results: Sequence[Result],
+    *,
+    seed: int,
+    effort: str,
+    confidence: float,
+    seconds: float,
+    only: str | None = None,
+) -> Report:
+    """What came out of the tests of a target."""
+    from .. import __version__
+
+    spec = target.specification
+    tables = None if spec is None else written(spec)
+    return Report(
+        program=__version__,
+        target=target.name,
+        claim=claim_of(target.claim, target.retroactivity, keyed=target.keyed),
+        model=model_of(target),
+        obligations=[] if spec is None else obligations_of(spec),
+        settings=Settings(seed=seed, effort=effort, confidence=exact(confidence), only=only),
+        specification=None if tables is None else msgspec.json.encode(tables).decode(),
+        results=list(results),
+        environment=_environment(seconds),
+    )
+
+
+def encode(report: Report) -> bytes:
+    """Canonical JSON: sorted keys, no spaces."""
+    return canonical(report)
+
+
+def public_key(secret: bytes) -> str:
+    """The public key, in hexadecimal, that reports signed with the secret are verified with."""
+    return _reports.public_key(secret)
+
+
+def sign(report: Report, secret: bytes) -> bytes:
+    """The report as one line of canonical JSON with its public key and signature."""
+    return _reports.sign(report, secret)
+
+
+def verify(content: bytes, *, place: str, public_key: str | None = None) -> Report:
+    """The report in ``content``, if it is well formed and its signature holds; see `store.signed`."""
+    report = _reports.verify(content, place=place, public_key=public_key)
+    confidence = report.settings.confidence
+    if not _number.fullmatch(confidence) or not 0 < float(confidence) < 1:
+        raise InputError(f"expected a number between 0 and 1, found {confidence!r}", place=f"{place}, confidence")
+    return report
+
+
+def signer(content: bytes, *, place: str) -> str:
+    """The public key that a report says it is signed with."""
+    key: str = _reports.read(content, place=place).public_key
+    return key
+
+
+def compare(old: Report, new: Report) -> list[str]:
+    """What is not the same in two runs, a line for each; nothing where the second reproduces the first.
+
+    Claims, settings, verdicts, numbers of runs and counterexamples must be equal, and measured numbers close. Prose and
+    the environment are not compared.
+    """
+    out = []
+    for name in ("target", "claim", "model", "obligations", "settings", "specification", "verdict"):
+        if getattr(old, name) != getattr(new, name):
+            out.append(_differs(name, getattr(old, name), getattr(new, name)))
+    before, after = _by_name(old.results), _by_name(new.results)
+    for name in dict.fromkeys([*before, *after]):
+        if name not in after or name not in before:
+            out.append(f"{name}: only in the {'first' if name in before else 'second'} report")
+        else:
+            out += [f"{name}: {line}" for line in _differences(before[name], after[name])]
+    return out
+
+
+def _by_name(results: Sequence[Result]) -> dict[str, Result]:
+    seen: Counter[str] = Counter()
+    out = {}
+    for result in results:
+        name = f"{result.part}, {result.test}"
+        seen[name] += 1
+        out[name if seen[name] == 1 else f"{name} ({seen[name]})"] = result
+    return out
+
+
+def _differences(old: Result, new: Result) -> Iterator[str]:
+    for name in ("verdict", "runs", "counterexample"):
+        if getattr(old, name) != getattr(new, name):
+            yield _differs(name, getattr(old, name), getattr(new, name))
+    controls = [None if r.control is None else (r.control.bug, r.control.caught) for r in (old, new)]
+    if controls[0] != controls[1]:
+        yield _differs("control", *controls)
+    yield from _compared("measured", old.measured, new.measured)
+    for name in dict.fromkeys([*old.curves, *new.curves]):
+        one, other = old.curves.get(name, []), new.curves.get(name, [])
+        if len(one) != len(other):
+            yield f"curve {name}: {len(one)} points, now {len(other)}"
+        else:
+            yield from _compared(f"curve {name}", _flat(one), _flat(other))
+
+
+def _compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    for name in dict.fromkeys([*old, *new]):
+        one, other = old.get(name), new.get(name)
+        if one is None or other is None or not _close(one, other):
+            yield _differs(f"{what}, {name}", one, other)
+
+
+def _flat(curve: Curve) -> dict[str, str]:
+    return {
+        f"{axis} of point {i}": value for i, point in enumerate(curve) for axis, value in zip("xy", point, strict=True)
+    }
+
+
+def _close(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    try:
+        return math.isclose(float(one), float(other), rel_tol=TOLERANCE, abs_tol=NEGLIGIBLE)
+    except ValueError:
+        return False
+
+
+def _differs(name: str, old: object, new: object) -> str:
+    return f"{name}: {_brief(old)}, now {_brief(new)}"
+
+
+def _brief(value: object) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 120 else f"{text[:120]}…"
+
+
+def _environment(seconds: float) -> Environment:
+    versions = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    where = f"{platform.system()} {platform.machine()}"
+    return Environment(versions=versions, platform=where, cores=os.cpu_count() or 1, seconds=decimal(round(seconds, 1)))

@@ -1,0 +1,305 @@
+"""Rolling back: the same noise on two sets of data reveals their difference, so no round may be published twice.
+
+A stream that lasts is published, its folder is set back to an older copy, and it is tried to publish the rounds since
+then again. The control is the rollback that nothing can notice (the mark of the last published round, which lies
+outside the folder, is set back as well): there the noise is the same again, and guessing becomes certain.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..coins import Key
+from ..errors import InputError, VerificationError
+from ..ledger import Ledger
+from ..ledger.model import Add, Update
+from ..stream import Specification, Stream
+from ..stream.durable import Durable
+from ..testing import Algorithm, Persistent, Shape, StreamAlgorithm
+from .adversaries import crowd
+from .games import Finding, MakeCount, Weaker, fixed, fixed_pairs, judged, telling, verdict_of
+from .result import Control, Result, Verdict, decimal
+from .seeds import Seeds
+from .target import Make, Target
+
+# Two branches are published for so many rounds.
+BRANCH = 4
+QUESTION = "If the stream is set back to an older copy of itself, is any noise spent a second time, on other data?"
+OF_A_STREAM = (
+    "A stream that lasts is published for some rounds, its folder is copied, and it is published further. Then the "
+    "older copy is put back and the rounds since are published again with one record more. Then the mark of the last "
+    "published round, which lies outside the folder, is lost."
+)
+OF_AN_ALGORITHM = (
+    "The state of the algorithm is taken after a round and given back twice; the two branches are published, and a "
+    "coin decides whether the second one has one record more."
+)
+
+
+def rollback(target: Target, seeds: Seeds, *, runs: int = 300, confidence: float = 0.999) -> Result:
+    """Key reuse after a rollback: of a stream that lasts, or of an algorithm whose state can be given back."""
+    if target.shape.rounds < 3:
+        return _result("not applicable", "A history of fewer than three rounds has nothing to set back.", "nothing")
+    shape = telling(target.shape, Weaker.of(target).loudest(), seeds.branch("loud").key())
+    target, play = replace(target, shape=shape), Forked(shape)
+    if target.specification is None:
+        return _of_an_algorithm(target, play, seeds, runs, confidence)
+    spec, key = target.specification, seeds.key()
+    problems = published_twice(spec, target.shape, key, fence_too=False)
+    seen = published_twice(spec, target.shape, key, fence_too=True)
+    problems += lost_fence(spec, target.shape, key)
+    control = _control(target, play, seeds.branch("control"), runs, confidence, seen)
+    after = _after_a_restart(target, seeds.branch("restart"), runs, confidence)
+    if after is not None and after.violated:
+        problems.append(f"after a restart: {verdict_of(after)[1]}")
+    found = (
+        "The older copy was refused; opened as a restored one it published no round again, and went on with "
+        f"rounds that had not been published. {_restarts(after)}"
+    )
+    return _result(
+        "violation" if problems else "passed",
+        " ".join(problems) if problems else found,
+        "one round that is published twice, or one whose noise was used before (compared byte by byte)"
+        + (f"; after a restart, {_shown(after)}" if after is not None else ""),
+        runs=1 if after is None else runs,
+        control=control,
+        measured={} if after is None else after.measured(),
+        counterexample=problems,
+    )
+
+
+# The files of a stream -----------------------------------------------------------------------------------------------
+
+
+def published_twice(spec: Specification, shape: Shape, key: Key, *, fence_too: bool) -> list[str]:
+    """What goes wrong when a stream is published further, set back, and published again with a record more."""
+    first, last, problems = shape.rounds // 3, 2 * shape.rounds // 3, []
+    with tempfile.TemporaryDirectory() as place:
+        folder, copy, fence = Path(place) / "stream", Path(place) / "copy", Path(place) / "outside.fence"
+
+        def opened(restored: bool = False) -> Durable:
+            return Stream.open(folder, specification=spec, key=key, fence=fence, restored=restored)
+
+        with opened() as stream:
+            _publish(stream, spec, range(1, first + 1), crowd(shape))
+        shutil.copytree(folder, copy)
+        mark = fence.read_bytes()
+        with opened() as stream:
+            before = _publish(stream, spec, range(first + 1, last + 1), ())
+        shutil.rmtree(folder)
+        shutil.copytree(copy, folder)
+        if fence_too:
+            fence.write_bytes(mark)
+        try:
+            opened().close()
+            problems.append("A copy that is older than what was published was opened without a question.")
+        except VerificationError:
+            pass
+        with opened(restored=not fence_too) as stream:
+            again = _publish(stream, spec, range(first + 1, last + 1), (Add(shape.values[0]),))
+            _publish(stream, spec, range(last + 1, shape.rounds + 1), ())
+            listed = [(line["round"], line["statistic"]) for line in stream.releases()]
+        if len(listed) != len({*listed}):
+            problems.append("The journal holds a round twice.")
+    twice = [round for round, answer in again.items() if answer and before[round]]
+    if twice:
+        problems.append(f"Round {twice[0]} was published a second time, with another record in the data.")
+    return problems
+
+
+def lost_fence(spec: Specification, shape: Shape, key: Key) -> list[str]:
+    """Where the mark is lost, a stream goes on under fresh coins if that is accounted for, and else not at all."""
+    last = shape.rounds // 2
+    with tempfile.TemporaryDirectory() as place:
+        folder, fence = Path(place) / "stream", Path(place) / "outside.fence"
+        with Stream.open(folder, specification=spec, key=key, fence=fence) as stream:
+            _publish(stream, spec, range(1, last + 1), crowd(shape))
+        fence.unlink()
+        try:
+            Stream.open(folder, specification=spec, key=key, fence=fence).close()
+            return ["Without the mark of the last published round the stream was opened without a question."]
+        except VerificationError:
+            pass
+        try:
+            stream = Stream.open(folder, specification=spec, key=key, fence=fence, after=last)
+        except InputError as error:
+            if spec.restarts or error.place != "epoch":
+                raise
+            return []
+        with stream:
+            if not spec.restarts:
+                return ["A restart was allowed for which the budget has no room."]
+            fresh = _publish(stream, spec, range(last + 1, shape.rounds + 1), ())
+    same, others = (
+        _publish(Stream.from_specification(spec, key=own), spec, range(1, shape.rounds + 1), crowd(shape))
+        for own in (key, key.next_epoch())
+    )
+    # Only where noise shows at all: what publishes nothing is the same under every key.
+    if all(answer == same[round] for round, answer in fresh.items()) and same != others:
+        return ["After a restart the noise was the one of before."]
+    return []
+
+
+def _publish(stream: Stream, spec: Specification, rounds: range, updates: Sequence[Add]) -> dict[int, bytes]:
+    """Closes these rounds, the first one with these updates."""
+    algorithm = StreamAlgorithm(spec, Key.for_testing(0), chunk=1000, stream=stream)
+    return {round: algorithm.close(updates if round == rounds[0] else ()) for round in rounds}
+
+
+# Two branches of one state -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Forked:
+    """The answers of two branches of one state, under one key; in world 1 the second has one record more."""
+
+    shape: Shape
+
+    def __call__(self, make: Make, world: int, key: Key) -> list[bytes]:
+        more: list[Update] = [Add(self.shape.values[0])] if world else []
+        rounds = min(BRANCH, self.shape.rounds - 1)
+        start = self._begun(make, key)
+        state = start.state() if isinstance(start, Persistent) else None
+        answers: list[bytes] = []
+        for updates in ((), more):
+            # Without a state, the rounds before are run again: under one key that is the same.
+            branch = (
+                start.resume(state) if isinstance(start, Persistent) and state is not None else self._begun(make, key)
+            )
+            answers += [branch.close(updates if round == 0 else ()) for round in range(rounds)]
+        return answers
+
+    def _begun(self, make: Make, key: Key) -> Algorithm:
+        algorithm = make(key)
+        algorithm.close(crowd(self.shape))
+        return algorithm
+
+
+def _control(
+    target: Target, play: Forked, seeds: Seeds, runs: int, confidence: float, seen: list[str] | None = None
+) -> Control:
+    """Both branches are published: from the difference of their answers the attack must find the record. Where few
+    records show nothing, a counter stands in."""
+    counter = MakeCount(target.claim.epsilon, target.shape.rounds)
+    for make in (target.make, counter) if target.keyed else (counter,):
+        found = judged(play, make, target.claim, seeds, runs=runs, confidence=confidence)
+        certain = found.attack.correct == found.attack.runs
+        if found.violated or certain:
+            break
+    what = "the stream" if make is not counter and target.specification is not None else "the algorithm"
+    bug = (
+        f"{'a counter with the same claim' if make is counter else what} set back to an older state under the same key"
+    )
+    how = (
+        f"{found.attack.correct} of {found.attack.guesses} guesses in {found.attack.runs} runs were right: epsilon is "
+    )
+    how += f"at least {decimal(found.attack.epsilon)}"
+    caught = found.violated or certain
+    if seen is not None:
+        bug += "; and folder and mark set back together"
+        how += f". {' '.join(seen)}" if seen else ". The files were set back and nothing was noticed"
+    return Control(bug=bug, caught=caught and seen != [], how=how)
+
+
+def _of_an_algorithm(target: Target, play: Forked, seeds: Seeds, runs: int, confidence: float) -> Result:
+    if not isinstance(target.make(seeds.key()), Persistent):
+        text = "The algorithm has no state that could be given back, so there is nothing to set back."
+        return _result("not applicable", text, "nothing", tried=OF_AN_ALGORITHM)
+    found = judged(play, target.make, target.claim, seeds.branch("judged"), runs=runs, confidence=confidence)
+    control = _control(target, play, seeds.branch("control"), runs, confidence)
+    share = f"{found.attack.correct} of {found.attack.guesses} guesses in {found.attack.runs} runs were right"
+    if found.violated:
+        text = (
+            f"{share} when two branches of one state were published: epsilon is at least "
+            f"{decimal(found.attack.epsilon)}. No claim is made for that: whoever runs the algorithm must never "
+            "restore an older state."
+        )
+    else:
+        text = f"{share} when two branches of one state were published."
+    return _result(
+        "inconclusive" if found.violated else verdict_of(found)[0],
+        text,
+        _shown(found),
+        tried=OF_AN_ALGORITHM,
+        runs=runs,
+        control=control,
+        measured=found.measured(),
+    )
+
+
+@dataclass(frozen=True)
+class MakeRestarted:
+    """A stream that goes on under the coins of the next epoch after so many rounds, as when its mark is lost."""
+
+    specification: Specification
+    after: int
+
+    def __call__(self, key: Key, /) -> Algorithm:
+        return _Restarted(self.specification, key, self.after)
+
+
+class _Restarted(StreamAlgorithm):
+    def __init__(self, specification: Specification, key: Key, after: int) -> None:
+        super().__init__(specification, key)
+        self._left, self._restart_key = after, key
+
+    def close(self, updates: Sequence[Update]) -> bytes:
+        if self._left == 0:
+            ledger = Ledger.from_state(self.specification.schema, self.stream._ledger.state())
+            stream = Stream.__new__(Stream)
+            round, epoch = self.stream.round, (1, b"restart")
+            stream._begin(self.specification, self._restart_key, ledger, 0, [], round, epoch=epoch)
+            self.stream = stream
+        self._left -= 1
+        return super().close(updates)
+
+
+def _after_a_restart(target: Target, seeds: Seeds, runs: int, confidence: float) -> Finding | None:
+    """One record, there before and after a restart."""
+    spec = target.specification
+    if spec is None or not spec.restarts:
+        return None
+    play = fixed(*fixed_pairs(target.shape)[0][1:])
+    make = MakeRestarted(spec, target.shape.rounds // 2)
+    return judged(play, make, target.claim, seeds, runs=runs, confidence=confidence)
+
+
+def _restarts(after: Finding | None) -> str:
+    if after is None:
+        return "Without the mark of the last published round it was not opened, since no restart is accounted for."
+    return f"Without the mark it went on under fresh coins; {verdict_of(after)[1]}"
+
+
+def _shown(found: Finding) -> str:
+    """What guesses that are always right would have proved."""
+    return f"an epsilon of up to {decimal(found.attack.most(found.claim.delta, found.confidence))}"
+
+
+def _result(
+    verdict: Verdict,
+    found: str,
+    detectable: str,
+    *,
+    tried: str = OF_A_STREAM,
+    runs: int = 0,
+    control: Control | None = None,
+    measured: dict[str, str] | None = None,
+    counterexample: Sequence[str] = (),
+) -> Result:
+    return Result(
+        part="privacy",
+        test="rollback",
+        question=QUESTION,
+        tried=tried,
+        runs=runs,
+        verdict=verdict,
+        found=found,
+        detectable=detectable,
+        control=control,
+        measured=measured or {},
+        counterexample=list(counterexample),
+    )

@@ -1,0 +1,165 @@
+"""An audit: every test that applies to a target, in one report.
+
+>>> import retroact as ra
+>>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=8)
+>>> audit_stream(spec, effort="quick", only="sensitivity").verdict
+'passed'
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..errors import InputError
+from ..privacy import Guarantee
+from ..schema import Field, Schema
+from ..statistics import Statistic
+from ..stream import Specification
+from ..testing import Shape
+from .adversaries import PLAYERS
+from .approximate import approximate
+from .games import adaptive, neighbours
+from .likelihood import likelihood
+from .noise import conformance
+from .reconstruction import reconstruction
+from .report import Report, report_on
+from .result import Result
+from .retraining import retraining
+from .rollback import rollback
+from .samples import same_law
+from .search import sensitivity
+from .target import Approximate, Make, Target
+from .twin import twin
+from .work import Piece, Progress, carry_out
+
+# A correct target fails one test with at most what this leaves; a report says what that makes for all of them.
+CONFIDENCE = 0.9999
+
+
+class Planned(NamedTuple):
+    """A test, and how much of it for each effort."""
+
+    test: Callable[..., Result | list[Result]]
+    quick: dict[str, int]
+    normal: dict[str, int]
+    thorough: dict[str, int]
+    bound: bool = True
+    """Whether it has a confidence."""
+
+
+# The longest first, so that no core waits for the last.
+TESTS = {
+    "neighbours": Planned(neighbours, {"runs": 200}, {"runs": 600}, {"runs": 20_000}),
+    "twin": Planned(twin, {"pairs": 60, "keys": 1}, {"pairs": 200, "keys": 1}, {"pairs": 2000}, bound=False),
+    "same law": Planned(same_law, {"pairs": 4, "runs": 100}, {"pairs": 12}, {"pairs": 40, "runs": 1000}),
+    "approximate": Planned(approximate, {"runs": 600}, {"runs": 2000}, {"runs": 20_000}),
+    "rollback": Planned(rollback, {"runs": 100}, {"runs": 120}, {"runs": 3000}),
+    "reconstruction": Planned(reconstruction, {"repeats": 2}, {}, {"repeats": 20}),
+    "likelihood": Planned(likelihood, {"runs": 20_000}, {"runs": 100_000}, {"runs": 1_000_000}),
+    "sensitivity": Planned(sensitivity, {"pairs": 60}, {"pairs": 500}, {"pairs": 5000}, bound=False),
+    **{
+        f"adaptive, {player.name}": Planned(
+            partial(adaptive, players=(player,)), {"runs": 100}, {"runs": 150}, {"runs": 3000}
+        )
+        for player in PLAYERS
+    },
+    "retraining": Planned(retraining, {}, {}, {}),
+    "noise": Planned(conformance, {"draws": 2000}, {"draws": 4000}, {"draws": 40_000}, bound=False),
+}
+RARE = {f"adaptive, {player.name}" for player in PLAYERS if player.rare}
+EFFORTS = ("quick", "normal", "thorough")
+
+
+def audit_stream(specification: Specification, *, name: str = "stream", **settings: Any) -> Report:
+    """A stream from inside and outside. For the settings see `audit_target`."""
+    return audit_target(Target.stream(specification, name=name), **settings)
+
+
+def audit_statistic(
+    statistic: Statistic,
+    schema: Mapping[str, Field] | Schema,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    horizon: int | None = 100,
+    late: bool = True,
+    deletions_every: int | None = None,
+    **settings: Any,
+) -> Report:
+    """A statistic, in a stream of its own."""
+    spec = Specification(
+        schema,
+        {"audited": statistic},
+        epsilon=epsilon,
+        delta=delta,
+        horizon=horizon,
+        late=late,
+        deletions_every=deletions_every,
+    )
+    return audit_stream(spec, **{"name": statistic.kind, **settings})
+
+
+def audit_algorithm(
+    make: Make,
+    shape: Shape,
+    claim: Guarantee,
+    *,
+    name: str = "algorithm",
+    keyed: bool = True,
+    retroactivity: Approximate | None = None,
+    **settings: Any,
+) -> Report:
+    """A dynamic algorithm of your own, from outside. ``make(key)`` gives one that has seen nothing; ``shape`` says what
+    its histories look like; ``keyed``: equal keys give equal answers."""
+    return audit_target(Target(name, make, shape, claim, None, keyed, retroactivity), **settings)
+
+
+def audit_target(
+    target: Target,
+    *,
+    seed: int = 1,
+    effort: str = "normal",
+    workers: int = 1,
+    confidence: float = CONFIDENCE,
+    only: str | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """All tests. ``effort``: quick, normal or thorough. ``workers``: processes, which changes no result; a script that
+    asks for more than one must be importable (`if __name__ == "__main__"`). ``only``: one test, by its name."""
+    if effort not in EFFORTS:
+        raise InputError(f"expected one of {', '.join(EFFORTS)}, got {effort!r}", place="effort")
+    if only is not None and only not in TESTS:
+        raise InputError(f"expected one of {', '.join(TESTS)}, got {only!r}", place="only")
+    if not 0.75 <= confidence < 1:
+        raise InputError(f"expected a confidence from 0.75 to below 1, got {confidence!r}", place="confidence")
+    started = time.monotonic()
+    pieces = [
+        Piece(name, plan.test, target, getattr(plan, effort) | ({"confidence": confidence} if plan.bound else {}))
+        for name, plan in TESTS.items()
+        if only == name or (only is None and _wanted(name, target, effort))
+    ]
+    results = carry_out(pieces, seed, workers=workers, progress=progress)
+    return report_on(
+        target,
+        results,
+        seed=seed,
+        effort=effort,
+        confidence=confidence,
+        seconds=time.monotonic() - started,
+        only=only,
+    )
+
+
+def _wanted(name: str, target: Target, effort: str) -> bool:
+    """Equal bytes under every key are more than equal laws; what is claimed to be approximate is not equal. The rarer
+    adversaries come with a thorough audit."""
+    if name == "approximate":
+        return target.retroactivity is not None
+    if name == "twin":
+        return target.retroactivity is None
+    if name == "same law":
+        return not target.keyed
+    return effort == "thorough" or name not in RARE

@@ -1,0 +1,303 @@
+"""The twin check: two histories that have united are answered with equal bytes under one key, or the past shows.
+
+Equal bytes under every key mean equal laws. So this needs no statistics, and one difference is proof; what it cannot do
+is look at every history there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from ..coins import Key
+from ..ledger.model import Add, Delete, DeleteId, Erase, Update
+from ..ledger.model import Sequence as History
+from ..testing import Algorithm, Pair
+from .answers import parts
+from .pairs import FAMILIES, draw, live_window
+from .result import Control, Curve, Result, Verdict, curve
+from .seeds import Seeds
+from .shrink import Shrunk, as_code, operations, shrink
+from .target import Make, Target
+
+QUESTION = "Once two histories hold the same surviving records, do the published answers still tell which one it was?"
+WHAT = {
+    "erased lifecycles": "records came and were deleted by value, by id or with their subject, against never having "
+    "been there",
+    "no-op deletions": "deletions named records that were not there, at any time, against no such deletions",
+    "exhausted multiplicities": "copies of a record were deleted one by one, at times once too often, against never "
+    "having been there",
+    "shuffled rounds": "the updates within a round came in another order",
+    "expiry": "a record had left every window, deleted late or not at all, against never having been there",
+    "late data": "a record came late against on time, or came late and was deleted against never",
+    "flips": "a value came and went again and again, against never having been there",
+    "amnesia": "everything up to a round was replaced by the additions of what survives in it",
+    "moved": "records that had gone were replaced by other records that had gone",
+    "replaced ids": "an id had held another record before, against its first use",
+}
+# How many more records the picture has that are erased later: as many as it takes to see them beside the noise.
+EXTRA = (8, 32, 128, 512)
+LONGEST = 30
+RAISED = b"no answer, raised "
+SHRINKING = 600
+
+
+def twin(target: Target, seeds: Seeds, *, pairs: int = 240, keys: int = 2) -> list[Result]:
+    """One result for each family of pairs, ``pairs`` of them in all, each under ``keys`` keys.
+
+    >>> import retroact as ra
+    >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=100)
+    >>> results = twin(Target.stream(spec), Seeds(1), pairs=9, keys=1)
+    >>> [(result.test, result.verdict, result.control.caught) for result in results[:1]]
+    [('twin: erased lifecycles', 'passed', True)]
+    """
+    if not target.keyed:
+        return [_not_applicable("equal keys do not give equal answers here, so only their laws can be compared")]
+    if target.retroactivity is not None:
+        return [_not_applicable("approximate retroactivity is claimed, which allows answers to differ a little")]
+    window = live_window(target.specification)
+    shape = target.shape
+    drawn = {
+        family: draw(family, shape, seeds.branch(family).random(), max(1, round(pairs / len(FAMILIES))), window=window)
+        for family in FAMILIES
+    }
+    return [_family(target, seeds, family, own, keys, window) for family, own in drawn.items() if own]
+
+
+class Compared(NamedTuple):
+    """``difference``: the first round from the uniting one on whose answers differ, and both answers. ``raised``: what
+    the algorithm raised on both sides alike, so that nothing could be compared from there on."""
+
+    answers: int
+    difference: tuple[int, bytes, bytes] | None = None
+    raised: str | None = None
+
+
+def compare(make: Make, pair: Pair, seeds: Seeds, keys: int) -> Compared:
+    """Both histories of a pair under ``keys`` keys, until they differ."""
+    count, raised = 0, None
+    for number in range(keys):
+        one, other = (answers(make, seeds.key(number), side) for side in (pair.one, pair.other))
+        for round in range(pair.unite, len(one) + 1):
+            count += 1
+            mine, theirs = one[round - 1], other[round - 1]
+            if mine != theirs:
+                return Compared(count, (round, mine, theirs))
+            if mine.startswith(RAISED):
+                raised = mine.removeprefix(RAISED).decode()
+                break
+    return Compared(count, None, raised)
+
+
+def answers(make: Make, key: Key, sequence: History) -> list[bytes]:
+    """All answers of one history. An exception is an answer too: whoever waits for the release sees it."""
+    algorithm = make(key)
+    found: list[bytes] = []
+    for updates in sequence:
+        try:
+            found.append(algorithm.close(updates))
+        except Exception as error:
+            failed = RAISED + f"{type(error).__name__}: {error}".encode()
+            return found + [failed] * (len(sequence) - len(found))
+    return found
+
+
+def raises(make: Make, pairs: Sequence[Pair], key: Key) -> str | None:
+    """What the algorithm raises on one of these histories, if it does."""
+    found = (answers(make, key, side)[-1] for pair in pairs for side in (pair.one, pair.other))
+    last = next((answer for answer in found if answer.startswith(RAISED)), None)
+    return None if last is None else last.removeprefix(RAISED).decode()
+
+
+def _family(target: Target, seeds: Seeds, family: str, pairs: list[Pair], keys: int, window: int | None) -> Result:
+    key_seeds = seeds.branch(family, "key")
+    seen = [compare(target.make, pair, key_seeds, keys) for pair in pairs]
+    wrong = [pair for pair, own in zip(pairs, seen, strict=True) if own.difference is not None]
+    raised = [own.raised for own in seen if own.raised is not None]
+    compared = sum(own.answers for own in seen)
+    below = 1 - 0.01 ** (1 / max(1, len(pairs) - len(raised)))
+    code: list[str] = []
+    verdict: Verdict = "passed"
+    if wrong:
+        verdict = "violation"
+        found, code = _shown(target, key_seeds, keys, family, wrong, len(pairs), window)
+    elif raised:
+        verdict = "inconclusive"
+        found = f"In {len(raised)} of {len(pairs)} pairs there was no answer to compare: {raised[0]}"
+    else:
+        found = f"All {compared:,} answers that were compared are equal, byte for byte."
+    return Result(
+        part="retroactivity",
+        test=f"twin: {family}",
+        question=QUESTION,
+        tried=f"{len(pairs)} random pairs of histories of up to {target.shape.rounds} rounds in which {WHAT[family]}; "
+        f"each pair under {keys} key{'s' * (keys != 1)}, all answers compared from the round on in which the "
+        f"{'records within every window' if FAMILIES[family].live else 'surviving records'} are the same.",
+        runs=2 * keys * len(pairs),
+        verdict=verdict,
+        found=found,
+        detectable=f"A fault that shows in at least {below:.1%} of such pairs would have been seen with probability "
+        "0.99. A fault that shows in these pairs only under few keys, or only in other histories, would not.",
+        control=_control(target, key_seeds, family, pairs),
+        measured={"pairs": str(len(pairs)), "pairs with a difference": str(len(wrong)), "answers": str(compared)},
+        counterexample=code,
+        curves=_picture(target, seeds.branch("picture")) if family == "erased lifecycles" else {},
+    )
+
+
+def _shown(
+    target: Target, seeds: Seeds, keys: int, family: str, wrong: list[Pair], tried: int, window: int | None
+) -> tuple[str, list[str]]:
+    least = min(wrong, key=operations)
+    small = _shrunk(target, seeds, keys, family, least, window)
+    difference = compare(target.make, small.pair, seeds, keys).difference
+    assert difference is not None
+    round, one, other = difference
+    text = (
+        f"In {len(wrong)} of {tried} pairs the answers differ after the histories have united: something of the past "
+        f"is remembered. The smallest pair found has {operations(small.pair)} updates; it unites in round "
+        f"{small.pair.unite}, and the answers to round {round} differ."
+    )
+    return text, [*as_code(small.pair), f"# answers of round {round}, under one key:", f"# {one!r}", f"# {other!r}"]
+
+
+def _shrunk(target: Target, seeds: Seeds, keys: int, family: str, pair: Pair, window: int | None) -> Shrunk:
+    def fails(smaller: Pair) -> bool:
+        return compare(target.make, smaller, seeds, keys).difference is not None
+
+    return shrink(pair, fails, target.shape, unite=partial(FAMILIES[family].unite, window=window), tries=SHRINKING)
+
+
+# The control: the target's own algorithm, with a memory --------------------------------------------------------
+
+
+Memory = Callable[[Sequence[Sequence[Update]]], object]
+
+
+class Remembering:
+    """An algorithm that adds to every answer something of all that ever happened."""
+
+    def __init__(self, inside: Algorithm, memory: Memory) -> None:
+        self._inside, self._memory = inside, memory
+        self._past: list[tuple[Update, ...]] = []
+
+    def close(self, updates: Sequence[Update]) -> bytes:
+        self._past.append(tuple(updates))
+        return self._inside.close(updates) + f"\n{self._memory(self._past)!r}".encode()
+
+
+def deletions(past: Sequence[Sequence[Update]]) -> int:
+    return sum(not isinstance(update, Add) for updates in past for update in updates)
+
+
+def ever(past: Sequence[Sequence[Update]]) -> list[str]:
+    """Everything that a record was ever known by."""
+    known = {(u.value, u.id, u.subject) for updates in past for u in updates if isinstance(u, Add)}
+    return sorted(map(repr, known))
+
+
+def arrivals(past: Sequence[Sequence[Update]]) -> list[list[str]]:
+    """What came in which round, in which order."""
+    return [[type(u).__name__ + repr(_named(u)) for u in updates] for updates in past]
+
+
+def _named(update: Update) -> object:
+    match update:
+        case Add(value) | Delete(value):
+            return value
+        case DeleteId(id):
+            return id
+        case Erase(subject):
+            return subject
+
+
+MEMORIES: dict[str, Memory] = {
+    "the number of deletions so far": deletions,
+    "all records that ever were": ever,
+    "what came when, and in which order": arrivals,
+}
+BUGS = {
+    "erased lifecycles": "the number of deletions so far",
+    "no-op deletions": "the number of deletions so far",
+    "exhausted multiplicities": "the number of deletions so far",
+    "flips": "the number of deletions so far",
+    "amnesia": "the number of deletions so far",
+    "moved": "all records that ever were",
+    "expiry": "all records that ever were",
+    "replaced ids": "all records that ever were",
+    "shuffled rounds": "what came when, and in which order",
+    "late data": "what came when, and in which order",
+}
+
+
+def _control(target: Target, seeds: Seeds, family: str, pairs: list[Pair]) -> Control:
+    name = BUGS[family]
+    memory = MEMORIES[name]
+
+    def remembering(key: Key) -> Remembering:
+        return Remembering(target.make(key), memory)
+
+    for number, pair in enumerate(pairs, 1):
+        difference = compare(remembering, pair, seeds, 1).difference
+        if difference is not None:
+            how = f"pair {number} of {len(pairs)} has other answers in round {difference[0]}"
+            return Control(bug=f"the same algorithm, which adds to its answers {name}", caught=True, how=how)
+    how = f"none of {len(pairs)} pairs showed it"
+    return Control(bug=f"the same algorithm, which adds to its answers {name}", caught=False, how=how)
+
+
+# The picture ------------------------------------------------------------------------------------------------------
+
+
+def _picture(target: Target, seeds: Seeds) -> dict[str, Curve]:
+    """Two histories side by side: many records that are erased in the middle, and none of them."""
+    long = target.with_rounds(LONGEST) if target.specification is not None else target
+    rounds, every = long.shape.rounds, long.shape.deletions_every or 1
+    unite = next((round for round in range(-(-2 * rounds // 3), rounds + 1) if round % every == 0), None)
+    if unite is None or unite < 2:
+        return {}
+    found: dict[str, Curve] = {}
+    for extra in EXTRA:
+        one, other = _side_by_side(long, unite, extra)
+        curves = [_first_numbers(answers(long.make, seeds.key(), side)) for side in (one, other)]
+        found = {"one": curve(curves[0]), "other": curve(curves[1]), "unite": curve([(unite, 0)])}
+        gap = max((abs(a - b) for (_, a), (_, b) in zip(*curves, strict=False)), default=0.0)
+        level = [value for _, value in curves[1]]
+        if level and gap > (max(level) - min(level)) / 2:
+            break
+    return found
+
+
+def _side_by_side(target: Target, unite: int, extra: int) -> tuple[History, History]:
+    values, rounds = target.shape.values, target.shape.rounds
+    base: History = tuple((Add(values[round % len(values)]),) for round in range(rounds))
+    first = max(1, unite // 3)
+    more: list[list[Update]] = [[] for _ in range(rounds)]
+    for number in range(extra):
+        value, round = values[number % len(values)], first + number % (unite - first)
+        more[round - 1].append(Add(value))
+        more[unite - 1].append(Delete(value, round))
+    return tuple((*own, *new) for own, new in zip(base, more, strict=True)), base
+
+
+def _first_numbers(found: list[bytes]) -> list[tuple[float, float]]:
+    points = []
+    for round, answer in enumerate(found, 1):
+        number = next((part for part in parts(answer).values() if not isinstance(part, str)), None)
+        if number is not None:
+            points.append((float(round), float(number)))
+    return points
+
+
+def _not_applicable(why: str) -> Result:
+    return Result(
+        part="retroactivity",
+        test="twin",
+        question=QUESTION,
+        tried="Nothing.",
+        runs=0,
+        verdict="not applicable",
+        found=f"Answers cannot be compared byte for byte: {why}.",
+        detectable="Nothing.",
+    )

@@ -1,0 +1,75 @@
+"""Independent pieces of an audit, on as many processes as wanted: the results do not depend on how many there are."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import RetroactError
+from ..stream import HorizonWarning
+from .result import Result
+from .seeds import Seeds
+from .target import Target
+
+Progress = Callable[[int, int, str], None]
+"""Told how many pieces are done, of how many, and which was the last."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One test of a target, under the name that its randomness goes by."""
+
+    name: str
+    test: Callable[..., Result | list[Result]]
+    target: Target
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, seed: int) -> list[Result]:
+        with warnings.catch_warnings():
+            # an audit fills every horizon on purpose
+            warnings.simplefilter("ignore", HorizonWarning)
+            found = self.test(self.target, Seeds(seed, self.name), **self.options)
+        return found if isinstance(found, list) else [found]
+
+
+def carry_out(
+    pieces: Sequence[Piece], seed: int, *, workers: int = 1, progress: Progress | None = None
+) -> list[Result]:
+    """The results in the order of the pieces."""
+    done: dict[int, list[Result]] = {}
+
+    def finished(place: int, results: list[Result]) -> None:
+        done[place] = results
+        if progress is not None:
+            progress(len(done), len(pieces), pieces[place].name)
+
+    away = {place: piece for place, piece in enumerate(pieces) if workers > 1 and _portable(piece)}
+    if away:
+        # a fresh interpreter for each worker: a forked one would share locks and threads with this one
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(min(workers, len(away)), mp_context=context) as pool:
+            waiting = {pool.submit(piece.run, seed): place for place, piece in away.items()}
+            try:
+                for future in as_completed(waiting):
+                    finished(waiting[future], future.result())
+            except BrokenProcessPool:
+                raise RetroactError("a process of the audit has ended before its test: try with one worker") from None
+    for place, piece in enumerate(pieces):
+        if place not in away:
+            finished(place, piece.run(seed))
+    return [result for place in range(len(pieces)) for result in done[place]]
+
+
+def _portable(piece: Piece) -> bool:
+    """Whether another process can be given it: not with functions that were made on the way."""
+    try:
+        pickle.dumps(piece)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True

@@ -1,0 +1,305 @@
+"""`retroact audit`: try to break every promise of a stream, and write a signed report; or run one again and compare."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from retroact.cli import options as o
+from retroact.errors import InputError, VerificationError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from retroact.audit.report import Report
+    from retroact.stream import Specification
+
+PURPOSE = "audit report"
+NEEDED = {"scipy": "scipy", "sklearn": "scikit-learn"}
+_AGAIN = "Running one again"
+
+
+class Effort(StrEnum):
+    quick = "quick"
+    normal = "normal"
+    thorough = "thorough"
+
+
+def audit(
+    spec: o.SpecArgument = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="The signed report; appears whole or not at all.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="The report as a page with pictures.")
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page when it is done.")] = False,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="Another audit; 1 if absent.")
+    ] = None,
+    effort: Annotated[Effort | None, typer.Option("--effort", help="How many runs; normal if absent.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; all cores if absent.")] = None,
+    key_file: Annotated[
+        Path | None,
+        typer.Option("--key-file", metavar="FILE", help="Sign by a key derived from this one; created if absent."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False,
+    reproduce: Annotated[
+        Path | None,
+        typer.Option("--reproduce", metavar="REPORT", help="Run a report again and compare.", rich_help_panel=_AGAIN),
+    ] = None,
+    public_key: Annotated[
+        str | None,
+        typer.Option("--public-key", metavar="HEX", help="Whose signature is expected.", rich_help_panel=_AGAIN),
+    ] = None,
+) -> None:
+    """Try to break every promise of a stream: retroactivity, privacy, reconstruction. Needs retroact[audit].
+
+    All histories are generated and all keys thrown away: no data are needed, and none are read.
+
+    Every test is also run against a bug planted on purpose; a test that misses it is void. An audit finds violations;
+    it never proves that there are none.
+
+    Exit codes: 0 passed or reproduced, 2 bad input, 4 a violation, a void test, or not reproduced.
+
+    Examples:
+
+    retroact audit retroact.toml --out report.json --html report.html --key-file audit.key
+
+    retroact audit --reproduce report.json
+    """
+    if reproduce is not None:
+        given = {"SPEC": spec, "--out": out, "--html": html, "--open": open_page, "--seed": seed, "--effort": effort,
+                 "--key-file": key_file}  # fmt: skip
+        for name, value in given.items():
+            if value is not None and value is not False:
+                raise InputError(f"expected no {name} beside --reproduce: the report says it", place=name)
+        _check_installed()
+        _reproduce(reproduce, public_key, workers=workers, quiet=quiet)
+        return
+    for path, option in ((out, "--out"), (html, "--html")):
+        _check_place(path, option, spec)
+    if out is not None and html is not None and out.resolve() == html.resolve():
+        raise InputError(f"expected two files, got {out} twice", place="--html")
+    if open_page and html is None:
+        raise InputError("expected --html FILE beside --open", place="--open")
+    _check_installed()
+    specification, name = _specification(spec)
+    secret, told = _secret(key_file, public_key)
+    report = _run(
+        specification, name=name, seed=1 if seed is None else seed, effort=(effort or Effort.normal).value,
+        confidence=None, workers=workers, quiet=quiet,
+    )  # fmt: skip
+    _write(report, out, html, secret)
+    _tell(report)
+    if out is not None and not quiet:
+        typer.echo(told, err=True)
+    if html is not None and open_page:
+        import webbrowser
+
+        webbrowser.open(html.resolve().as_uri())
+    _end(report)
+
+
+def register(app: typer.Typer) -> None:
+    app.command(short_help="Try to break every promise of a stream; a signed report.")(audit)
+
+
+def _specification(spec: Path | None) -> tuple[Specification, str]:
+    if spec is None and not o.DEFAULT_FILE.is_file():
+        raise InputError("expected a specification file: retroact audit FILE, or retroact.toml in this folder")
+    name = (spec or o.DEFAULT_FILE).stem.encode(errors="replace").decode()
+    return o.Asked(spec).specification(), name
+
+
+def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
+    """What a report is signed with, and a line on whose signature that is."""
+    from retroact.audit.report import public_key
+
+    if key_file is None:
+        if expected is not None:
+            raise InputError("expected --key-file FILE beside --public-key", place="--public-key")
+        return os.urandom(32), (
+            "note: signed by a throw-away key: this shows that the report is whole, not whose it is (see --key-file)"
+        )
+    from retroact.coins.keyring import from_file
+
+    key, created = from_file(key_file)
+    secret = key.derive(PURPOSE)
+    if expected is not None and public_key(secret) != expected:
+        raise InputError(f"expected the key of {expected}, got that of {public_key(secret)}", place="--key-file")
+    where = "created in" if created else "from"
+    return secret, f"note: signed by a key derived from the one {where} {key_file}; public key {public_key(secret)}"
+
+
+def _run(
+    specification: Specification,
+    *,
+    name: str,
+    seed: int,
+    effort: str,
+    confidence: float | None,
+    workers: int | None,
+    quiet: bool,
+    only: str | None = None,
+) -> Report:
+    from retroact.audit.run import CONFIDENCE, audit_stream
+    from retroact.cli.report import Progress
+    from retroact.cli.report import Report as Operator
+
+    with Progress(Operator(quiet=quiet)) as bar:
+        return audit_stream(
+            specification,
+            name=name,
+            seed=seed,
+            effort=effort,
+            confidence=CONFIDENCE if confidence is None else confidence,
+            workers=workers or os.cpu_count() or 1,
+            only=only,
+            progress=lambda done, total, text: bar.update(done, text, total),
+        )
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for module, name in NEEDED.items() if find_spec(module) is None]
+    if missing:
+        raise InputError(f"expected {' and '.join(missing)}, which an audit needs: install retroact[audit]")
+
+
+def _reproduce(path: Path, public_key: str | None, *, workers: int | None, quiet: bool) -> None:
+    from retroact.audit.report import LIMIT, compare, signer, verify
+
+    try:
+        with path.open("rb") as file:
+            content = file.read(LIMIT + 1)
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="--reproduce") from None
+    old = verify(content, place=str(path), public_key=public_key)
+    settings = old.settings
+    new = _run(
+        old.specified(str(path)), name=old.target, seed=settings.seed, effort=settings.effort,
+        confidence=float(settings.confidence), workers=workers, quiet=quiet, only=settings.only,
+    )  # fmt: skip
+    _tell(new)
+    whose = "by the expected key" if public_key else f"by {signer(content, place=str(path))}, whoever that is"
+    typer.echo(f"{path}: the signature holds, {whose}")
+    differences = compare(old, new)
+    for line in differences:
+        typer.echo(f"differs: {line}")
+    if differences:
+        versions = "" if old.program == new.program else f" (made by retroact {old.program}, this is {new.program})"
+        raise VerificationError(f"expected the same results again, found {len(differences):,} that differ{versions}")
+    typer.echo(f"reproduced: all {old.tests:,} tests gave the same again; verdict: {new.verdict}")
+
+
+def _tell(report: Report) -> None:
+    """A row for each test, and the claim that they were held against."""
+    from retroact.cli.console import console_for, message
+
+    console = console_for("stdout")
+    console.print(_table(report))
+    for result in report.violations:
+        message(console, f"violation, {result.test}: {result.found}", "red")
+    delta = f", δ = {report.claim.delta}" if report.claim.delta != "0" else ""
+    message(console, f"claimed: ε = {report.claim.epsilon}{delta} for {report.claim.unit}")
+    caught = [result.control.caught for result in report.results if result.control is not None]
+    message(
+        console,
+        f"{report.verdict}: {len(report.judged):,} of {report.tests:,} tests apply, {len(report.violations):,} found a "
+        f"violation; {sum(caught):,} of {len(caught):,} planted bugs were caught",
+    )
+
+
+def _table(report: Report) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    from retroact.cli.planning import plain
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("test", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("runs", justify="right", no_wrap=True)
+    table.add_column("would have shown", overflow="fold")
+    table.add_column("planted bug", no_wrap=True)
+    for result in report.results:
+        control = "–" if result.control is None else "caught" if result.control.caught else "MISSED"
+        table.add_row(
+            plain(result.test),
+            result.verdict,
+            f"{result.runs:,}",
+            plain(_first_sentence(result.detectable)),
+            plain(control),
+        )
+    return table
+
+
+def _first_sentence(text: str) -> str:
+    """The report has the rest.
+
+    >>> _first_sentence("A factor of 1.5 would have shown. Others would not.")
+    'A factor of 1.5 would have shown'
+    """
+    return text.split(". ")[0].removesuffix(".")
+
+
+def _end(report: Report) -> None:
+    """An audit that did not pass ends the program with exit code 4, after all is written."""
+    if report.verdict == "violation":
+        names = ", ".join(result.test for result in report.violations)
+        raise VerificationError(f"expected every promise to hold, found a violation by: {names}")
+    if report.verdict == "void":
+        names = ", ".join(result.test for result in report.voids) or "no test applies"
+        raise VerificationError(f"expected every planted bug to be caught; this audit says nothing: {names}")
+
+
+def _write(report: Report, out: Path | None, html: Path | None, secret: bytes) -> None:
+    from retroact.audit.report import public_key, sign
+
+    if out is not None:
+        _put(out, sign(report, secret), "--out")
+    if html is not None:
+        from retroact.audit.page import page
+
+        # without the report there is no signature that the key could be of
+        key = public_key(secret) if out is not None else None
+        _put(html, page(report, public_key=key).encode(), "--html")
+
+
+def _check_place(path: Path | None, option: str, spec: Path | None) -> None:
+    """Before any work: whether the file can be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InputError(f"{path}: is a directory", place=option)
+    if not path.resolve().parent.is_dir():
+        raise InputError(f"{path}: expected a file in a folder that exists", place=option)
+    source = spec or o.DEFAULT_FILE
+    if path.exists() and source.exists() and path.samefile(source):
+        raise InputError(f"expected another file than the specification, got {path}", place=option)
+
+
+def _put(path: Path, content: bytes, option: str) -> None:
+    """A file that appears whole or not at all; a device or a pipe is written to, never replaced."""
+    target = path.resolve()
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+            return
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place=option) from None
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,130 @@
+"""Approximate retroactivity: what is claimed holds up, what is claimed too much does not."""
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+import retroact as ra
+from retroact.audit import Approximate, Seeds, Target
+from retroact.audit.approximate import Encode, _churned, approximate, judged, smoothed_by_gaussian
+from retroact.compilers.maps import GaussianMap
+from retroact.compilers.smooth import smooth
+from retroact.experiments.smoothing import Grudge
+from retroact.ledger.model import trajectory
+from retroact.privacy import Guarantee, PureDP, epsilon_of
+from retroact.stateful import FlippancyTracker, design
+from retroact.testing import Shape
+
+CLAIM = Guarantee(PureDP(8.0), 8.0)
+BLOCK = Approximate(1.0, 1e-3, block=4)
+
+
+def grudge(times, claim=BLOCK):
+    """Errs by so many times what it is smoothed for."""
+
+    def make(key, own):
+        return smooth(Grudge(Fraction(times)), error=1, alpha=claim.alpha, beta=claim.beta, block=claim.block, key=own)
+
+    return Target("grudge", Encode(make), Shape(values=("x",), rounds=claim.block + 2), CLAIM, retroactivity=claim)
+
+
+def test_an_honest_promise_stands_and_an_understated_error_does_not():
+    honest = approximate(grudge(1), Seeds(1), runs=64)
+    assert honest.verdict == "passed"
+    assert honest.control.caught
+    assert "times as large as promised" in honest.detectable
+    wrong = approximate(grudge(8), Seeds(1), runs=64)
+    assert wrong.verdict == "violation"
+    assert float(wrong.measured["alpha shown"]) > 1
+    assert "unite = 2" in wrong.counterexample or "unite = 3" in wrong.counterexample
+
+
+def test_the_bound_on_mu_is_close_to_the_truth_and_below():
+    mu = 1.5
+    worlds = Seeds(2).numpy().normal(size=(2, 8000, 2)) + np.array([[[0.0]], [[mu / np.sqrt(2)]]])
+    worlds = np.round(worlds * 1024)  # else the low bits of floating-point numbers give away more than the law
+    shown, how, most = judged(worlds[0], worlds[1], 1e-3, 0.99, Seeds(3), gaussian=True)
+    assert 0.75 * epsilon_of(mu, 1e-3) < shown < epsilon_of(mu, 1e-3)
+    assert "mu" in how
+    assert shown < most
+
+
+@pytest.fixture
+def quick_trackers(monkeypatch):
+    """A tracker finds its calibration anew each time; many of one kind need it once."""
+    monkeypatch.setattr(design, "largest_rho", lru_cache(design.largest_rho))
+
+
+def tracker(sigma, claim=BLOCK, rounds=10):
+    def make(key, own):
+        base = FlippancyTracker(rounds, epsilon=32.0, delta=1e-6, key=key)
+        if not sigma:
+            return base
+        return smooth(base, error=12, alpha=1000, beta=0.99, failure=1e-3, map=GaussianMap(sigma=sigma), key=own)
+
+    shape = Shape(values=tuple(range(12)), rounds=rounds)
+    return Target("tracker", Encode(make), shape, CLAIM, retroactivity=claim)
+
+
+@pytest.mark.usefixtures("quick_trackers")
+def test_the_tracker_remembers_and_wide_noise_hides_it():
+    bare = approximate(tracker(0), Seeds(4), runs=48, confidence=0.95)
+    assert bare.verdict == "violation"
+    assert float(bare.measured["alpha shown"]) > 1.5
+    hidden = approximate(tracker(8 * 12), Seeds(4), runs=32, confidence=0.95)
+    assert hidden.verdict == "passed"
+    assert float(hidden.measured["alpha shown"]) < 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("quick_trackers")
+def test_more_noise_shows_less_and_longer_blocks_show_more():
+    """As in a study of the tracker: alpha falls with sigma; single answers are hidden before blocks are."""
+    claim = Approximate(1.0, 1e-3, block=8)
+    shown = {
+        (sigma, block): float(
+            approximate(tracker(sigma, claim, 16), Seeds(5), runs=300, block=block, confidence=0.95).measured[
+                "alpha shown"
+            ]
+        )
+        for sigma in (0, 6, 48)
+        for block in (1, 8)
+    }
+    assert shown[0, 8] > 3
+    assert shown[0, 8] >= shown[6, 8] >= shown[48, 8]
+    assert shown[6, 8] > shown[6, 1]
+    assert shown[48, 1] < 0.1
+
+
+def test_only_gaussian_noise_over_a_base_that_never_fails_is_judged_by_mu():
+    assert smoothed_by_gaussian(grudge(1).make(ra.Key.for_testing(1)))
+    assert not smoothed_by_gaussian(tracker(0).make(ra.Key.for_testing(1)))
+    assert not smoothed_by_gaussian(tracker(96).make(ra.Key.for_testing(1)))
+
+
+@pytest.mark.parametrize("every", [None, 2, 3])
+def test_all_that_came_is_gone_by_the_uniting_round(every):
+    shape = Shape(values=("a", "b"), rounds=12, deletions_every=every)
+    data = trajectory(_churned(shape, 12))
+    assert not data[-1]
+    assert sum(map(bool, data)) >= 5
+
+
+def test_where_it_does_not_apply_and_what_it_refuses():
+    exact = Target("exact", grudge(1).make, Shape(values=("x",)), CLAIM)
+    assert approximate(exact, Seeds(1)).verdict == "not applicable"
+    with pytest.raises(ra.InputError, match="a block of 1 to 4"):
+        approximate(grudge(1), Seeds(1), block=5)
+    short = Target("short", grudge(1).make, Shape(values=("x",), rounds=4), CLAIM, retroactivity=BLOCK)
+    with pytest.raises(ra.InputError, match="more than one round before"):
+        approximate(short, Seeds(1))
+
+
+@pytest.mark.usefixtures("quick_trackers")
+def test_a_history_without_answers_is_no_pass():
+    beyond = Target("beyond", tracker(0).make, Shape(values=("x",), rounds=12), CLAIM, retroactivity=BLOCK)
+    result = approximate(beyond, Seeds(1), runs=16)
+    assert result.verdict == "inconclusive"
+    assert "promised rounds" in result.found

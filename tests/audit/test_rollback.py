@@ -1,0 +1,177 @@
+"""No noise is spent twice: streams are set back, algorithms are forked, and what must not be done is found."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import retroact as ra
+from retroact.audit import Seeds, Target
+from retroact.audit import rollback as module
+from retroact.audit.games import MakeCount, NoisyCount, judged
+from retroact.audit.rollback import Forked, MakeRestarted, lost_fence, published_twice, rollback
+from retroact.privacy import Guarantee, PureDP
+from retroact.stream.durable import Durable
+from retroact.testing import Shape
+
+pytestmark = pytest.mark.filterwarnings("ignore::retroact.HorizonWarning")
+
+SHAPE = Shape(values=((True,), (False,)), rounds=4)
+SHAPE_OF_TEXTS = Shape(values=(("a",),), rounds=3)
+CLAIM = Guarantee(PureDP(1.0), epsilon=1.0)
+
+
+def spec(**more) -> ra.Specification:
+    return ra.Specification({"v": ra.Boolean()}, {"n": ra.Count()}, **{"epsilon": 1.0, "horizon": 4, **more})
+
+
+class Kept(NoisyCount):
+    """A counter with a state; the noise goes by the round, so two branches share it."""
+
+    def state(self) -> bytes:
+        return pickle.dumps([self._noise, self._there, self._round, self._count])
+
+    def resume(self, state: bytes) -> Kept:
+        noise, *rest = pickle.loads(state)
+        made = Kept(noise, blind=False)
+        made._there, made._round, made._count = rest
+        return made
+
+
+class Renewed(Kept):
+    """The same with noise that a resumed one draws afresh."""
+
+    taken = 0
+
+    def resume(self, state: bytes) -> Kept:
+        made = super().resume(state)
+        Renewed.taken += 1
+        noise = MakeCount(0.5, 16)(ra.Key.for_testing(Renewed.taken))
+        made._noise = noise._noise
+        return made
+
+
+def target(kind: type[NoisyCount]) -> Target:
+    def make(key: ra.Key) -> NoisyCount:
+        return kind(MakeCount(0.5, 16)(key)._noise, blind=False)
+
+    return Target("counter", make, SHAPE, CLAIM)
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_stream_is_never_published_twice(restarts):
+    result = rollback(Target.stream(spec(restarts=restarts)), Seeds(1), runs=60, confidence=0.9)
+    assert result.verdict == "passed", result
+    assert result.control is not None
+    assert result.control.caught
+    assert "published a second time" in result.control.how
+    assert ("fresh coins" in result.found) == bool(restarts)
+    assert result.runs == (60 if restarts else 1)
+
+
+def test_the_files_alone_show_what_is_published_twice():
+    key = ra.Key.for_testing(3)
+    assert published_twice(spec(), SHAPE, key, fence_too=False) == []
+    seen = published_twice(spec(), SHAPE, key, fence_too=True)
+    assert any("was opened without a question" in problem for problem in seen)
+    assert any("Round 2 was published a second time" in problem for problem in seen)
+
+
+def test_a_stream_that_forgets_its_fence_is_a_violation(monkeypatch):
+    monkeypatch.setattr("retroact.stream.opening._silent", lambda *_, **__: 0)
+    monkeypatch.setattr("retroact.store.fence.Fence.read", lambda self: None)
+    monkeypatch.setattr("retroact.stream.opening._epoch", lambda *_: (0, b""))
+    monkeypatch.setattr(Durable, "_keep", _without_fence(Durable._keep))
+    result = rollback(Target.stream(spec()), Seeds(1), runs=40, confidence=0.9)
+    assert result.verdict == "violation"
+    assert "opened without a question" in result.found
+    assert result.counterexample
+
+
+def _without_fence(keep):
+    def kept(self, change, releases):
+        self._silent, known = 10**6, self._silent
+        try:
+            keep(self, change, releases)
+        finally:
+            self._silent = known
+
+    return kept
+
+
+def test_noise_that_a_restart_does_not_renew_is_found(monkeypatch):
+    monkeypatch.setattr(ra.Specification, "mechanism", _of_epoch_zero(ra.Specification.mechanism))
+    begin = Durable._begin
+    monkeypatch.setattr(
+        Durable, "_begin", lambda self, *given, epoch=(0, b""), **more: begin(self, *given, epoch=(0, b""), **more)
+    )
+    assert lost_fence(spec(restarts=1), SHAPE, ra.Key.for_testing(3)) == [
+        "After a restart the noise was the one of before."
+    ]
+
+
+def _of_epoch_zero(mechanism):
+    return lambda self, name, coins, epoch=0: mechanism(self, name, coins, 0)
+
+
+def test_what_publishes_nothing_is_not_accused_after_a_restart():
+    silent = ra.Specification(
+        {"c": ra.Text()}, {"by": ra.Histogram("c")}, epsilon=0.1, delta=1e-9, horizon=100, restarts=1
+    )
+    assert lost_fence(silent, SHAPE_OF_TEXTS, ra.Key.for_testing(3)) == []
+
+
+def test_a_restart_without_room_in_the_budget_is_found(monkeypatch):
+    monkeypatch.setattr(ra.Specification, "check_epoch", lambda self, epoch: 0)
+    assert lost_fence(spec(), SHAPE, ra.Key.for_testing(3)) == [
+        "A restart was allowed for which the budget has no room."
+    ]
+
+
+def test_a_restarted_stream_has_other_noise_after_the_break():
+    usual, restarted = (
+        [algorithm.close(()) for _ in range(4)]
+        for algorithm in (
+            Target.stream(spec(restarts=1)).make(ra.Key.for_testing(1)),
+            MakeRestarted(spec(restarts=1), 2)(ra.Key.for_testing(1)),
+        )
+    )
+    assert usual[:2] == restarted[:2]
+    assert usual[2:] != restarted[2:]
+
+
+def test_two_branches_of_one_state_differ_by_the_data_alone():
+    stream = Target.stream(spec())
+    one, other = (Forked(SHAPE)(stream.make, world, ra.Key.for_testing(5)) for world in (0, 1))
+    assert one[:3] == one[3:] == other[:3]
+    assert other[3:] != one[3:]
+    found = judged(Forked(SHAPE), stream.make, CLAIM, Seeds(1), runs=100, confidence=0.9)
+    assert found.attack.correct == found.attack.runs
+
+
+def test_an_algorithm_whose_branches_share_noise_is_not_accused():
+    result = rollback(target(Kept), Seeds(1), runs=200, confidence=0.99)
+    assert result.verdict == "inconclusive"
+    assert "must never restore an older state" in result.found
+    assert not result.void
+
+
+def test_an_algorithm_that_renews_its_noise_passes_and_the_control_is_a_counter():
+    result = rollback(target(Renewed), Seeds(1), runs=200, confidence=0.99)
+    assert result.verdict == "passed"
+    assert result.control is not None
+    assert result.control.bug.startswith("a counter with the same claim")
+    assert result.control.caught
+
+
+def test_what_cannot_be_set_back_is_not_applicable():
+    assert rollback(target(NoisyCount), Seeds(1)).verdict == "not applicable"
+    assert rollback(Target.stream(spec(horizon=2)), Seeds(1)).verdict == "not applicable"
+
+
+def test_where_few_records_show_nothing_a_counter_stands_in():
+    histogram = ra.Specification({"c": ra.Text()}, {"by": ra.Histogram("c")}, epsilon=0.1, delta=1e-6, horizon=100)
+    control = module._control(Target.stream(histogram), Forked(SHAPE_OF_TEXTS), Seeds(1), 60, 0.9)
+    assert control.bug.startswith("a counter")
+    assert control.caught
