@@ -27,7 +27,7 @@ from ..privacy import epsilon_of
 from ..testing import Pair, Shape
 from .answers import Columns, columns
 from .distinguish import Attack, World, attack
-from .result import Control, Result, decimal
+from .result import Control, Result, decimal, idle
 from .seeds import Seeds
 from .shrink import as_code
 from .target import Approximate, Target
@@ -104,7 +104,8 @@ def approximate(
     """
     claim = target.retroactivity
     if claim is None:
-        return _not_applicable()
+        reason = "Exact retroactivity is claimed: answers are compared byte for byte, or by their laws."
+        return idle("retroactivity", "approximate retroactivity", QUESTION, reason)
     length = claim.block if block is None else block
     if not 1 <= length <= claim.block:
         raise InputError(f"expected a block of 1 to {claim.block} answers, as claimed, got {length}", place="block")
@@ -289,16 +290,3 @@ def _grudges(alpha: float, beta: float, block: int, factor: int, seeds: Seeds, r
         words = seeds.branch(side).coins().words(np.zeros(block), np.arange(1, block + 1), integer_cells(runs))
         worlds.append((map.law.sample(words) + steps[:, None]).T.astype(np.float64))
     return worlds[0], worlds[1]
-
-
-def _not_applicable() -> Result:
-    return Result(
-        part="retroactivity",
-        test="approximate retroactivity",
-        question=QUESTION,
-        tried="Nothing.",
-        runs=0,
-        verdict="not applicable",
-        found="Exact retroactivity is claimed, not approximate: answers are compared byte for byte, or by their laws.",
-        detectable="Nothing.",
-    )

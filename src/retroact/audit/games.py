@@ -27,7 +27,7 @@ from .adversaries import PLAYERS, Player, crowd, deletion_round
 from .answers import columns, parts
 from .bounds import game_bound, mu_bound
 from .distinguish import SHARE, Attack, attack
-from .result import Control, Result, Verdict, curve, decimal, not_applicable
+from .result import Control, Result, Verdict, curve, decimal, idle
 from .seeds import Seeds
 from .target import Make, MakeStream, Target
 
@@ -233,7 +233,7 @@ def neighbours(target: Target, seeds: Seeds, *, runs: int = 1500, confidence: fl
     """Fixed pairs of histories that differ in one operation; the pair that promises most is chosen by other runs."""
     target, needed = shortened(target), enough(target.claim, runs, confidence)
     if needed is None:
-        return not_applicable("privacy", "neighbours", NEIGHBOURS, too_large(target.claim, runs))
+        return idle("privacy", "neighbours", NEIGHBOURS, too_large(target.claim, runs))
     runs = needed
     weaker, pilot = Weaker.of(target), max(FEWEST, runs // PILOT_SHARE)
     loud, key = weaker.loudest(), seeds.branch("loud").key()
@@ -286,11 +286,11 @@ def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence
     name = f"adaptive: {player.name}"
     needed = enough(target.claim, runs, confidence)
     if needed is None:
-        return not_applicable("privacy", name, ADAPTIVE, too_large(target.claim, runs))
+        return idle("privacy", name, ADAPTIVE, too_large(target.claim, runs))
     runs = needed
     if not play.challenges(target.make, seeds.key()):
-        idle = "Within so few rounds no deletion is taken, so this adversary has nothing to do."
-        return not_applicable("privacy", name, ADAPTIVE, idle)
+        reason = "Within so few rounds no deletion is taken, so this adversary has nothing to do."
+        return idle("privacy", name, ADAPTIVE, reason)
     found = judged(play, target.make, target.claim, seeds.branch("judged"), runs=runs, confidence=confidence)
     weaker = Weaker.of(target, blind=player.name == "no-op deletion")
     control, detectable = smallest(play, weaker, seeds.branch("control"), COARSE, runs=runs, confidence=confidence)

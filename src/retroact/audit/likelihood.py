@@ -31,7 +31,7 @@ from .bounds import (
     mu_bound,
     pooled_bound,
 )
-from .nodes import Candidate, Node, nodes, not_applicable, readable, weights, worst
+from .nodes import Candidate, Node, idle_inside, nodes, obstacle, readable, weights, worst
 from .result import Control, Result, curve, decimal
 from .seeds import Seeds
 from .target import Target
@@ -96,33 +96,37 @@ def likelihood(
     """
     spec = target.specification
     if spec is None:
-        return [idle("likelihood", "an algorithm that is not a stream does not say what its noise is")]
+        return [idle_inside("likelihood", "an algorithm that is not a stream does not say what its noise is")]
     return [one(spec, name, seeds.branch(name), runs, confidence, pairs) for name in spec.statistics]
 
 
 def one(spec: Specification, name: str, seeds: Seeds, runs: int, confidence: float, pairs: int) -> Result:
-    reason = not_applicable(spec, name)
+    reason = obstacle(spec, name)
     if reason is not None:
-        return idle(f"likelihood: {name}", reason)
+        return idle_inside(f"likelihood: {name}", reason)
     try:
         found = worst(spec, name, seeds.branch("pairs").random(), pairs=pairs)
     except VerificationError as error:
         lines = str(error).splitlines()
         told = "A change was found that the noise is not made to hide."
-        idling = idle(f"likelihood: {name}", "a change is not hidden at all")
+        idling = idle_inside(f"likelihood: {name}", "a change is not hidden at all")
         return msgspec.structs.replace(idling, verdict="violation", found=told, counterexample=lines)
     if not found.cost:
-        return idle(f"likelihood: {name}", "no record was found that moves its totals")
+        return idle_inside(f"likelihood: {name}", "no record was found that moves its totals")
     moved, share = nodes(spec, name, found), spec.shares[name]
     moves = Moves.of(share.kind, moved)
     count = len(moves.shifts)
     runs = max(100, min(runs, DRAWS // count))
+    claim, letter = _claim(share)
+    limit = most(share.kind, runs, count, confidence)
+    if PLANTED * claim > limit:
+        few = f"{runs:,} runs cannot prove more than {letter} = {decimal(limit)}, and {decimal(claim)} is claimed"
+        return idle_inside(f"likelihood: {name}", few)
     real = simulate(moves, moved, seeds.branch("runs"), runs, confidence)
     # How much smaller than it is the noise must be for this pair to lose all that is claimed.
     slack = float(share.amount / found.cost) ** (1 if share.kind == "pure" else 0.5)
     planted = [node.scaled(PLANTED * slack) for node in moved]
     control = simulate(moves, planted, seeds.branch("control"), runs, confidence)
-    claim, letter = _claim(share)
     lower, caught = real.best, control.best > claim
     return Result(
         part="privacy",
@@ -154,6 +158,14 @@ def one(spec: Specification, name: str, seeds: Seeds, runs: int, confidence: flo
             "measured": curve(measured_tradeoff(*real.scores, CURVE)),
         },
     )
+
+
+def most(kind: str, runs: int, count: int, confidence: float) -> float:
+    """What so many runs prove if every guess is right."""
+    if kind != "pure":
+        return coupled_bound(runs, runs, confidence)
+    each = 1 - (1 - confidence) / 3
+    return max(game_bound(runs, runs, runs, 0.0, each), pooled_bound(runs * count, runs * count, count, each))
 
 
 def simulate(moves: Moves, moved: list[Node], seeds: Seeds, runs: int, confidence: float) -> Outcome:
@@ -377,17 +389,4 @@ def _tried(spec: Specification, name: str, found: Candidate, count: int, runs: i
     return (
         f"{runs:,} runs with noise from the stream's own laws, {worlds}. The attacker is given the {count:,} "
         f"independent noises that hide it, {known}, and guesses by the likelihood ratio of the claimed law."
-    )
-
-
-def idle(test: str, reason: str) -> Result:
-    return Result(
-        part="privacy",
-        test=test,
-        question="Does the noise hide one record as well as is claimed?",
-        tried="Nothing.",
-        runs=0,
-        verdict="not applicable",
-        found=f"This test does not apply: {reason}.",
-        detectable="Nothing.",
     )

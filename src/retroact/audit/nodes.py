@@ -35,6 +35,7 @@ from ..testing.conformance import Claim, claimed_size
 from ..testing.histories import Shape, neighbouring_pairs, values_of
 from ..testing.sensitivity import Moved, coordinate_of, coordinates, moved_nodes, single_pairs
 from .bounds import F64
+from .result import Result, idle
 
 ROUNDS = 8
 VALUES = 12
@@ -77,7 +78,7 @@ class Node:
         return Node(law, self.claimed, self.shift, self.refinement, self.count)
 
 
-def not_applicable(spec: Specification, name: str) -> str | None:
+def obstacle(spec: Specification, name: str) -> str | None:
     """Why the noise of a statistic cannot be audited from inside."""
     statistic = spec.statistics[name]
     if isinstance(statistic.noise, Oblivious):
@@ -318,3 +319,10 @@ def _core(process: Process) -> Process:
     while isinstance(process, Wrapping):
         process = process.inner
     return process
+
+
+def idle_inside(test: str, reason: str) -> Result:
+    """A test from inside that cannot look at this target."""
+    return idle(
+        "privacy", test, "Does the noise hide one record as well as is claimed?", f"It does not apply: {reason}."
+    )

@@ -36,8 +36,8 @@ from ..testing.conformance import (
     shape_deviate,
 )
 from .bounds import F64
-from .likelihood import idle, recover
-from .nodes import weights
+from .likelihood import recover
+from .nodes import idle_inside, weights
 from .result import Control, Result, decimal
 from .seeds import Seeds
 from .target import Target
@@ -182,7 +182,7 @@ def conformance(target: Target, seeds: Seeds, *, draws: int = 4000) -> list[Resu
     """
     spec = target.specification
     if spec is None:
-        return [idle("noise", "an algorithm that is not a stream does not say what its noise is")]
+        return [idle_inside("noise", "an algorithm that is not a stream does not say what its noise is")]
     last = spec.horizon or 7
     rounds = max(1, min(3, last - 1)), min(7, last)
     differs = ""
@@ -196,7 +196,7 @@ def conformance(target: Target, seeds: Seeds, *, draws: int = 4000) -> list[Resu
 def _one(spec: Specification, name: str, seeds: Seeds, draws: int, rounds: tuple[int, int], differs: str) -> Result:
     found = list(noises(spec, name, rounds))
     if not found:
-        return idle(f"noise: {name}", "it has no noise of a known law in these rounds")
+        return idle_inside(f"noise: {name}", "it has no noise of a known law in these rounds")
     samples = [drawn(noise, draws, seeds.branch("draws", number).coins()) for number, noise in enumerate(found)]
     real = [conforms(noise, numbers) for noise, numbers in zip(found, samples, strict=True)]
     smaller = [conforms(noise, numbers / PLANTED) for noise, numbers in zip(found, samples, strict=True)]

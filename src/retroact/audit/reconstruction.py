@@ -35,7 +35,7 @@ from .counting_attack import (
     transition,
 )
 from .decoding import I64, Bits, ceiling, chance, significant
-from .result import Control, Curve, Result, Verdict, curve, decimal
+from .result import Control, Curve, Result, Verdict, curve, decimal, idle
 from .seeds import Seeds
 from .target import Make, MakeStream, Target
 
@@ -47,6 +47,11 @@ RUN_FOR_REAL = 300
 RATIOS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 4.0)
 # Beyond it no stream can be made, and nothing is promised.
 LARGEST_EPSILON = 1000
+TEST = "bits from distinct counts"
+QUESTION = (
+    "Can somebody who adds and deletes records of their own work out, from the published counts of "
+    "different values, which secret records are there?"
+)
 # The bits that retraining without noise must give away, or the attack is broken.
 EXACTLY = 0.99
 
@@ -174,7 +179,7 @@ def reconstruction(
     """
     epsilon, delta = target.claim.epsilon, target.claim.delta
     if not 0 < epsilon <= LARGEST_EPSILON:
-        return _no_claim()
+        return idle("reconstruction", TEST, QUESTION, f"No ε above 0 and up to {LARGEST_EPSILON:,} is claimed.")
     plan, instead = _plan(target, LARGEST if n is None else n)
     found: dict[str, list[Recovered]] = {"target": [], "control": []}
     for repeat in range(repeats):
@@ -199,9 +204,8 @@ def reconstruction(
     how = "run round by round" if plan.rounds <= RUN_FOR_REAL else "by its exact counts and its noise at these rounds"
     return Result(
         part="reconstruction",
-        test="bits from distinct counts",
-        question="Can somebody who adds and deletes records of their own work out, from the published counts of "
-        "different values, which secret records are there?",
+        test=TEST,
+        question=QUESTION,
         tried=f"{instead}Each of {plan.n} secret records was there or not by a fair coin. For each of "
         f"{QUERIES * plan.n} random sets of values, records with these values were added, the published count was "
         "read, and they were deleted again (Appendix D of the paper); a linear program then looked for the secret. "
@@ -301,17 +305,4 @@ def _detectable(bits: int, least: int, confidence: float, line: list[tuple[float
     return (
         f"{least} of {bits} bits ({least / bits:.1%}) or more would have been called a violation: the promise gives "
         f"that a probability of at most {1 - confidence:.2g}{from_error}."
-    )
-
-
-def _no_claim() -> Result:
-    return Result(
-        part="reconstruction",
-        test="bits from distinct counts",
-        question="Can secret records be worked out from published counts of different values?",
-        tried=f"Nothing: no ε above 0 and up to {LARGEST_EPSILON:,} is claimed.",
-        runs=0,
-        verdict="not applicable",
-        found="There is no claim to test.",
-        detectable="Nothing.",
     )

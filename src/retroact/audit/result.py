@@ -65,7 +65,7 @@ def curve(points: Iterable[tuple[float, float]]) -> Curve:
     return [(decimal(x), decimal(y)) for x, y in points]
 
 
-def not_applicable(part: Part, test: str, question: str, reason: str) -> Result:
+def idle(part: Part, test: str, question: str, reason: str) -> Result:
     """A test that says nothing about this target, and why."""
     return Result(
         part=part,

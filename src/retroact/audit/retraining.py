@@ -21,7 +21,7 @@ from ..statistics import LinearQuery
 from ..stream import HorizonWarning, Stream
 from .counting_attack import random_bits
 from .decoding import F64, Bits, decode_squares, fraction_right
-from .result import Control, Result, Verdict, curve, decimal, not_applicable
+from .result import Control, Result, Verdict, curve, decimal, idle
 from .seeds import Seeds
 from .target import Target
 
@@ -241,7 +241,7 @@ def retraining(target: Target, seeds: Seeds, *, deletions: int = 40, confidence:
     away: the promise makes that unlikely."""
     epsilon, delta = target.claim.epsilon, target.claim.delta or LEAST_DELTA
     if not 0 < epsilon <= LARGEST_EPSILON:
-        return not_applicable("reconstruction", "retraining", QUESTION, f"A claim of ε = {epsilon:g} is none.")
+        return idle("reconstruction", "retraining", QUESTION, f"A claim of ε = {epsilon:g} is none.")
     table = difference_counts(seeds.branch("table"), deletions=deletions, epsilon=epsilon, delta=delta)
     model = invert_ridge(seeds.branch("model"), deletions=(deletions + 1) // 2, epsilon=epsilon, delta=delta)
     medians = read_by_median(seeds.branch("median"))

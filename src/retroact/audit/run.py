@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from ..errors import InputError
 from ..privacy import Guarantee
@@ -26,7 +26,7 @@ from .likelihood import likelihood
 from .noise import conformance
 from .reconstruction import reconstruction
 from .report import Report, report_on
-from .result import Result
+from .result import Part, Result
 from .retraining import retraining
 from .rollback import rollback
 from .samples import same_law
@@ -57,7 +57,7 @@ TESTS = {
     "same law": Planned(same_law, {"pairs": 4, "runs": 100}, {"pairs": 12}, {"pairs": 40, "runs": 1000}),
     "approximate": Planned(approximate, {"runs": 600}, {"runs": 2000}, {"runs": 20_000}),
     "rollback": Planned(rollback, {"runs": 100}, {"runs": 120}, {"runs": 3000}),
-    "reconstruction": Planned(reconstruction, {"repeats": 2}, {}, {"repeats": 20}),
+    "reconstruction": Planned(reconstruction, {"repeats": 4}, {}, {"repeats": 20}),
     "likelihood": Planned(likelihood, {"runs": 20_000}, {"runs": 100_000}, {"runs": 1_000_000}),
     "sensitivity": Planned(sensitivity, {"pairs": 60}, {"pairs": 500}, {"pairs": 5000}, bound=False),
     **{
@@ -141,7 +141,10 @@ def audit_target(
         for name, plan in TESTS.items()
         if only == name or (only is None and _wanted(name, target, effort))
     ]
-    results = carry_out(pieces, seed, workers=workers, progress=progress)
+    results = sorted(
+        carry_out(pieces, seed, workers=workers, progress=progress),
+        key=lambda result: get_args(Part).index(result.part),
+    )
     return report_on(
         target,
         results,

@@ -32,7 +32,7 @@ from ..testing import Algorithm, CheckFailedError, Pair
 from ..testing.law import difference, seen_from
 from .answers import Columns, columns, parts
 from .pairs import FAMILIES, draw, live_window
-from .result import Control, Result, decimal
+from .result import Control, Result, decimal, idle
 from .seeds import Seeds
 from .shrink import as_code
 from .target import Make, Target
@@ -70,7 +70,8 @@ def same_law(target: Target, seeds: Seeds, *, pairs: int = 12, runs: int = 200, 
     ('passed', True)
     """
     if target.retroactivity is not None:
-        return _not_applicable()
+        reason = "Approximate retroactivity is claimed, which allows laws to differ a little."
+        return idle("retroactivity", "same law", QUESTION, reason)
     if runs < FEWEST or not 0.5 < confidence < 1:
         raise InputError(f"expected at least {FEWEST} runs and a confidence in (0.5, 1), got {runs} and {confidence}")
     drawn = _drawn(target, seeds, pairs)
@@ -333,16 +334,3 @@ def _control(target: Target, pairs: list[Pair], seeds: Seeds, runs: int, level: 
 
 def _deletions(history: Sequence[Sequence[Update]], pair: Pair) -> int:
     return sum(not isinstance(update, Add) for updates in history[: pair.unite] for update in updates)
-
-
-def _not_applicable() -> Result:
-    return Result(
-        part="retroactivity",
-        test="same law",
-        question=QUESTION,
-        tried="Nothing.",
-        runs=0,
-        verdict="not applicable",
-        found="Approximate retroactivity is claimed, which allows laws to differ a little.",
-        detectable="Nothing.",
-    )

@@ -14,7 +14,9 @@ import numpy as np
 
 from ..coins import Coins, DiscreteLaplace
 from ..coins.coins import I64
+from ..compilers import sample_in
 from ..errors import VerificationError
+from ..ledger.model import Add, Sequence
 from ..noise import Mechanism, PaperThreshold, Threshold
 from ..noise.process import ENUMERATED, some_rounds
 from ..privacy.normal import upper_tail_float
@@ -22,9 +24,10 @@ from ..statistics.around import layers
 from ..statistics.histogram import BinNoise, Histogram
 from ..statistics.restated import Lagged
 from ..stream import Specification
+from ..testing import neighbouring_pairs
+from ..testing.sensitivity import moved_samples, single_pairs
 from .bounds import F64
-from .likelihood import idle
-from .nodes import Candidate, candidates, not_applicable
+from .nodes import Candidate, candidates, idle_inside, obstacle
 from .result import Control, Result, decimal
 from .seeds import Seeds
 from .target import Target
@@ -33,6 +36,8 @@ HALF = Fraction(1, 2)
 # Of more releases than can be enumerated, so many are looked at in each doubling.
 LOOKED_AT = 64
 DOUBLINGS = 20
+# Rounds of the longest history of a sample.
+LONGEST = 64
 
 
 def sensitivity(target: Target, seeds: Seeds, *, pairs: int = 500) -> list[Result]:
@@ -46,14 +51,16 @@ def sensitivity(target: Target, seeds: Seeds, *, pairs: int = 500) -> list[Resul
     """
     spec = target.specification
     if spec is None:
-        return [idle("sensitivity", "an algorithm that is not a stream does not say what its noise is")]
+        return [idle_inside("sensitivity", "an algorithm that is not a stream does not say what its noise is")]
     return [*(_searched(spec, name, seeds.branch(name), pairs) for name in spec.statistics), *threshold_tail(target)]
 
 
 def _searched(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Result:
-    reason = not_applicable(spec, name)
+    if sample_in(spec.statistics[name]) is not None:
+        return _sampled(spec, name, seeds, pairs)
+    reason = obstacle(spec, name)
     if reason is not None:
-        return idle(f"sensitivity: {name}", reason)
+        return idle_inside(f"sensitivity: {name}", reason)
     share, tried = spec.shares[name], 0
     worst: Candidate | None = None
     unhidden: list[str] = []
@@ -66,7 +73,7 @@ def _searched(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Resul
         unhidden = str(error).splitlines()
     if worst is None or not worst.cost:
         if not unhidden:
-            return idle(f"sensitivity: {name}", "no record was found that moves its totals")
+            return idle_inside(f"sensitivity: {name}", "no record was found that moves its totals")
         worst = Candidate(Fraction(0), [], list)
     letter, root = ("epsilon", 1.0) if share.kind == "pure" else ("mu^2", 0.5)
     planted = sum((m.noise.understated(HALF).cost_of(m.coordinate, m.shift) for m in worst.moved), Fraction(0))
@@ -74,7 +81,8 @@ def _searched(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Resul
     ratio = float(worst.cost / share.amount)
     shown = f"to hide one operation costs {letter} = {decimal(float(worst.cost))}, granted is "
     granted = decimal(float(share.amount))
-    slack = f"more than {decimal(ratio**-root)} times" if 0 < ratio < 1 else "at all"
+    spare = decimal(ratio**-root) if ratio else "1"
+    slack = "at all" if spare == "1" or ratio > 1 else f"more than {spare} times"
     return Result(
         part="privacy",
         test=f"sensitivity: {name}",
@@ -103,6 +111,59 @@ def _searched(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Resul
         },
         counterexample=unhidden or (worst.told() if broken else []),
     )
+
+
+def _sampled(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Result:
+    """Of samples: in how many answers one operation can be seen, against what is paid for."""
+    noise, paid = spec.mechanism(name, Coins(bytes(32))), spec.settings[name].reach or 0
+    shape = Target.stream(spec).shape
+    worst, told, broken, tried = 0, list[str](), list[str](), 0
+    # One record that is never deleted, for as long as it can live and a little longer.
+    rounds = min(spec.horizon or LONGEST, (spec.window_of(name) or LONGEST) + 2, LONGEST)
+    nothing: Sequence = ((),) * rounds
+    lives = [(nothing, ((Add(value),), *nothing[1:])) for value in shape.values]
+    try:
+        for one, other in [*lives, *single_pairs(shape), *neighbouring_pairs(shape, seeds.random(), pairs)]:
+            tried += 1
+            differing = sum(map(abs, moved_samples(spec, name, noise, one, other)))
+            if differing > worst:
+                worst, told = differing, [f"one = {one}", f"other = {other}"]
+    except VerificationError as error:
+        broken = str(error).splitlines()
+    violated = bool(broken) or worst > paid
+    return Result(
+        part="privacy",
+        test=f"sensitivity: {name}",
+        question=f"Is every answer of {name!r} in which one operation can be seen paid for?",
+        tried=f"{tried:,} pairs of histories that differ in one operation; for each, the "
+        "exact number of answers whose live records differ, and by how much.",
+        runs=tried,
+        verdict="violation" if violated else "passed",
+        found="One operation moves more than one record, or passes the gate unpaid."
+        if broken
+        else f"One operation changes the live records of at most {worst} answers, and by one record; {paid} are paid "
+        "for.",
+        detectable=f"One answer more than {paid}, or one record more in an answer, would be shown with certainty, if "
+        "it happens in these pairs.",
+        control=Control(
+            bug="an addition that counts its record twice",
+            caught=any(_unpaid(spec, name, noise, nothing, twice) for twice in _doubled(lives)),
+            how="two live records differ in one answer",
+        ),
+        measured={"answers that differ": str(worst), "answers paid for": str(paid)},
+        counterexample=broken or (told if violated else []),
+    )
+
+
+def _doubled(lives: list[tuple[Sequence, Sequence]]) -> list[Sequence]:
+    return [(first * 2, *rest) for _, (first, *rest) in lives]
+
+
+def _unpaid(spec: Specification, name: str, noise: Mechanism, one: Sequence, other: Sequence) -> bool:
+    try:
+        return sum(map(abs, moved_samples(spec, name, noise, one, other))) > (spec.settings[name].reach or 0)
+    except VerificationError:
+        return True
 
 
 def threshold_tail(target: Target) -> list[Result]:

@@ -16,7 +16,7 @@ from ..ledger.model import Sequence as History
 from ..testing import Algorithm, Pair
 from .answers import parts
 from .pairs import FAMILIES, draw, live_window
-from .result import Control, Curve, Result, Verdict, curve
+from .result import Control, Curve, Result, Verdict, curve, idle
 from .seeds import Seeds
 from .shrink import Shrunk, as_code, operations, shrink
 from .target import Make, Target
@@ -53,9 +53,9 @@ def twin(target: Target, seeds: Seeds, *, pairs: int = 240, keys: int = 2) -> li
     [('twin: erased lifecycles', 'passed', True)]
     """
     if not target.keyed:
-        return [_not_applicable("equal keys do not give equal answers here, so only their laws can be compared")]
+        return [_incomparable("equal keys do not give equal answers here, so only their laws can be compared")]
     if target.retroactivity is not None:
-        return [_not_applicable("approximate retroactivity is claimed, which allows answers to differ a little")]
+        return [_incomparable("approximate retroactivity is claimed, which allows answers to differ a little")]
     window = live_window(target.specification)
     shape = target.shape
     drawn = {
@@ -290,14 +290,5 @@ def _first_numbers(found: list[bytes]) -> list[tuple[float, float]]:
     return points
 
 
-def _not_applicable(why: str) -> Result:
-    return Result(
-        part="retroactivity",
-        test="twin",
-        question=QUESTION,
-        tried="Nothing.",
-        runs=0,
-        verdict="not applicable",
-        found=f"Answers cannot be compared byte for byte: {why}.",
-        detectable="Nothing.",
-    )
+def _incomparable(why: str) -> Result:
+    return idle("retroactivity", "twin", QUESTION, f"Answers cannot be compared byte for byte: {why}.")

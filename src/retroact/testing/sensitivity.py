@@ -148,23 +148,28 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
 
 
 def _check_sampled(spec: Specification, name: str, noise: Mechanism, pairs: Pairs) -> None:
-    """One operation moves one live record by one, in at most as many releases as the cost is for; a gate hides that."""
     reach = spec.settings[name].reach
-    assert reach is not None
     for one, other in pairs:
-        before, after = (coordinates(spec, name, noise, sequence) for sequence in (one, other))
-        moved = []
-        for (old,), (new,) in zip(before, after, strict=True):
-            differences = [new.get(key, 0) - old.get(key, 0) for key in old.keys() | new.keys()]
-            if sum(map(abs, differences)) > 1:
-                raise VerificationError(f"sensitivity of {name}: more than one live record moves\n  {one}\n  {other}")
-            moved.append(sum(differences))
-        if sum(map(abs, moved)) > reach:
+        differing = sum(map(abs, moved_samples(spec, name, noise, one, other)))
+        if reach is None or differing > reach:
             raise VerificationError(
-                f"sensitivity of {name}: {sum(map(abs, moved))} releases differ, paid for {reach}\n  {one}\n  {other}"
+                f"sensitivity of {name}: {differing} releases differ, paid for {reach}\n  {one}\n  {other}"
             )
-        if isinstance(noise, Gated) and any(moved) and noise.cost(0, [moved]) > noise.share.amount:
-            raise VerificationError(f"sensitivity of {name}: the gate does not hide one record\n  {one}\n  {other}")
+
+
+def moved_samples(spec: Specification, name: str, noise: Mechanism, one: Sequence, other: Sequence) -> list[int]:
+    """By how much each release differs that looks at a sample: one operation moves one live record by one, and a gate
+    hides that."""
+    before, after = (coordinates(spec, name, noise, sequence) for sequence in (one, other))
+    moved = []
+    for (old,), (new,) in zip(before, after, strict=True):
+        differences = [new.get(key, 0) - old.get(key, 0) for key in old.keys() | new.keys()]
+        if sum(map(abs, differences)) > 1:
+            raise VerificationError(f"sensitivity of {name}: more than one live record moves\n  {one}\n  {other}")
+        moved.append(sum(differences))
+    if isinstance(noise, Gated) and any(moved) and noise.cost(0, [moved]) > noise.share.amount:
+        raise VerificationError(f"sensitivity of {name}: the gate does not hide one record\n  {one}\n  {other}")
+    return moved
 
 
 class Moved(NamedTuple):
