@@ -77,9 +77,12 @@ def test_public_names_are_documented():
 
 @pytest.mark.parametrize("page", [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"], ids=lambda p: p.name)
 def test_python_in_the_docs_runs(page, capsys):
+    """And prints what follows it, where a text does."""
     namespace = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+    for block, printed in re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", page.read_text(), re.DOTALL):
         exec(compile(block, str(page), "exec"), namespace)
+        out = capsys.readouterr().out
+        assert not printed or out == printed
 
 
 def run(command, folder):

@@ -8,6 +8,7 @@ same stream with noise that is too small.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -202,6 +203,8 @@ def enough(claim: Guarantee, runs: int, confidence: float) -> int | None:
 
 
 def too_large(claim: Guarantee, runs: int) -> str:
+    if claim.epsilon == math.inf:
+        return "No privacy is claimed."
     return (
         f"Even {MOST_TIMES * runs:,} runs could not refute a claim of epsilon = {decimal(claim.epsilon)}, whatever is "
         "published: the tests from inside are what counts."
