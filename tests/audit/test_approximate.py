@@ -1,5 +1,6 @@
 """Approximate retroactivity: what is claimed holds up, what is claimed too much does not."""
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -127,4 +128,9 @@ def test_a_history_without_answers_is_no_pass():
     beyond = Target("beyond", tracker(0).make, Shape(values=("x",), rounds=12), CLAIM, retroactivity=BLOCK)
     result = approximate(beyond, Seeds(1), runs=16)
     assert result.verdict == "inconclusive"
-    assert "promised rounds" in result.found
+    assert "ExhaustedError was raised" in result.found
+
+
+def test_a_claim_of_nothing_is_not_judged():
+    target = Target("any", object, Shape(values=("x",), rounds=4), CLAIM, retroactivity=Approximate(math.inf, 0.0))
+    assert approximate(target, Seeds(1)).verdict == "not applicable"

@@ -11,7 +11,7 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Seeds
-from retroact.audit.answers import Columns, columns, parts
+from retroact.audit.answers import Columns, columns, parts, telling_most
 from retroact.audit.distinguish import attack
 from retroact.errors import InputError
 
@@ -249,3 +249,19 @@ def test_what_is_not_finite_is_a_number_all_the_same():
 def test_runs_of_different_lengths_are_refused():
     with pytest.raises(InputError, match="as many rounds"):
         columns([[b"1"], [b"1", b"2"]])
+
+
+def test_unequal_numbers_of_runs_of_one_law_prove_nothing():
+    runs = Seeds(5).numpy().normal(size=(2000, 2))
+    assert attack(runs[:1800], runs[1800:], seeds=Seeds(6), learned=False).epsilon < 0.5
+
+
+def test_of_many_columns_those_count_that_differ():
+    worlds = Seeds(7).numpy().normal(size=(2, 400, 1500))
+    worlds[1, :, 1234] += 5
+    found = attack(*worlds, seeds=Seeds(8), learned=False)
+    assert found.epsilon > 2
+    both = Columns.of(np.concatenate(worlds))
+    kept = telling_most(both, np.arange(800), np.arange(800) >= 400)
+    assert len(kept.names) == 512
+    assert "answer@1235" in kept.names

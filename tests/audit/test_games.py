@@ -11,19 +11,17 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Seeds, Target
-from retroact.audit.adversaries import PLAYERS, Reactive, ThresholdPump, Toggler
+from retroact.audit.adversaries import PLAYERS, Reactive, ThresholdPump, Toggler, fixed_pairs, telling
 from retroact.audit.games import (
-    MakeCount,
     Weaker,
     _Game,
     adaptive,
     fixed,
-    fixed_pairs,
     judged,
     neighbours,
     smallest,
-    telling,
 )
+from retroact.audit.target import MakeCount
 from retroact.coins.laplace import DiscreteLaplace
 from retroact.ledger.model import Add, Delete, neighbouring
 from retroact.privacy import GaussianDP, Guarantee, PureDP
@@ -211,10 +209,11 @@ def test_where_one_record_never_shows_the_method_is_tried_on_a_counter():
     spec = ra.Specification({"c": ra.Text()}, {"by": ra.Histogram("c")}, epsilon=0.1, delta=1e-9, horizon=100)
     target = replace(Target.stream(spec), shape=Shape(values=(("a",),), rounds=2))
     _, *pair = fixed_pairs(target.shape)[0]
-    found, seen = smallest(fixed(*pair), Weaker.of(target), Seeds(1), (16, 64), runs=120, confidence=0.9)
+    found, seen, own = smallest(fixed(*pair), Weaker.of(target), Seeds(1), (16, 64), runs=120, confidence=0.9)
     assert found.caught
     assert found.bug.startswith("a counter")
     assert seen.startswith("nothing of the stream itself")
+    assert not own
 
 
 def test_the_result_is_the_same_again_and_goes_to_another_process():
@@ -222,6 +221,75 @@ def test_the_result_is_the_same_again_and_goes_to_another_process():
     one, other = (neighbours(t, Seeds(4), runs=80, confidence=0.9) for t in (counter(), target))
     assert one == other
     assert isinstance(stream(epsilon=1.0).make(ra.Key.for_testing(1)), StreamAlgorithm)
+
+
+def test_rare_releases_are_played_and_a_small_epsilon_has_a_control():
+    spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count(every=10)}, epsilon=0.01, horizon=100)
+    result = neighbours(Target.stream(spec), Seeds(1), runs=200, confidence=0.95)
+    assert result.verdict == "passed", result
+    assert result.control.caught
+    assert result.control.bug.startswith("the same stream")
+    assert "runs of 20 rounds" in result.tried
+
+
+def test_what_is_never_published_is_not_judged():
+    spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count(every=10)}, epsilon=1.0, horizon=12)
+    target = Target.stream(spec).with_rounds(6)
+    results = [neighbours(target, Seeds(1), runs=60), *adaptive(target, Seeds(1), runs=60, players=PLAYERS[:1])]
+    assert [(r.verdict, r.found) for r in results] == [
+        ("not applicable", "Nothing is published in these 6 rounds.")
+    ] * 2
+
+
+def test_where_only_a_counter_would_have_shown_nothing_has_passed():
+    spec = ra.Specification({"c": ra.Text()}, {"by": ra.Histogram("c")}, epsilon=1.0, delta=1e-9, horizon=100)
+    shape = Shape(values=(("a",),), rounds=2)
+    target = replace(Target.stream(spec), shape=shape)
+    for result in (neighbours(target, Seeds(1), runs=80, confidence=0.9),):
+        assert result.verdict in ("inconclusive", "not applicable")
+        assert not result.void
+
+
+class Constant:
+    def __init__(self, key: ra.Key) -> None:
+        pass
+
+    def close(self, updates) -> bytes:
+        return b"7"
+
+
+class Unsteady(Constant):
+    """Raises where there is a record."""
+
+    def close(self, updates) -> bytes:
+        if updates:
+            raise ValueError("a record")
+        return b"7"
+
+
+class Gone(Constant):
+    def close(self, updates) -> bytes:
+        raise ValueError("a record")
+
+
+def test_a_claim_of_no_loss_at_all():
+    claim = Guarantee(PureDP(0.0), epsilon=0.0)
+    constant, broken = (
+        neighbours(replace(counter(claim=claim), make=make), Seeds(1), runs=120, confidence=0.95)
+        for make in (Constant, MakeCount(20.0, SHAPE.rounds))
+    )
+    assert (constant.verdict, broken.verdict) == ("not applicable", "violation")
+    assert broken.control.caught
+    assert "for epsilon = " in broken.control.bug
+
+
+def test_an_exception_in_one_world_is_information_and_one_in_both_is_no_answer():
+    one, both = (
+        neighbours(replace(counter(), make=make), Seeds(1), runs=120, confidence=0.95) for make in (Unsteady, Gone)
+    )
+    assert (one.verdict, both.verdict) == ("violation", "inconclusive")
+    assert "ValueError was raised" in both.found
+    assert 'a record"' not in repr(both)
 
 
 @pytest.mark.slow

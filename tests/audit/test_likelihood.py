@@ -281,7 +281,8 @@ def test_right_noise_conforms_and_the_p_value_is_one(process, share):
 def test_the_noise_of_streams_conforms_in_every_unit():
     stats = {"m": ra.Mean("age"), "h": ra.Histogram("country", sum="age"), "r": ra.Restated(ra.Sum("height"), [0, 2])}
     spec = ra.Specification(SCHEMA, stats, epsilon=1.0, delta=1e-6, horizon=20)
-    results = conformance(Target.stream(spec), Seeds(1), draws=1500)
+    *results, names = conformance(Target.stream(spec), Seeds(1), draws=1500)
+    assert (names.test, names.verdict) == ("noise: shared names", "passed")
     assert [(result.verdict, result.void) for result in results] == [("passed", False)] * 3
     assert [result.measured["kinds of noise"] for result in results] == ["2", "2", "2"]
     assert all("times too small was refuted" in result.detectable for result in results)
@@ -294,7 +295,7 @@ def test_a_wrong_scale_of_the_second_unit_is_refuted(monkeypatch):
     spec = ra.Specification(SCHEMA, {"m": ra.Mean("age")}, epsilon=1.0, horizon=20)
     size = Mechanism._size
     monkeypatch.setattr(Mechanism, "_size", lambda self, unit, spread: size(self, unit, spread) / min(unit, 2))
-    (result,) = conformance(Target.stream(spec), Seeds(1), draws=1500)
+    result, _ = conformance(Target.stream(spec), Seeds(1), draws=1500)
     assert result.verdict == "violation"
     assert "unit 120" in result.found
     assert "unit 1," not in result.found

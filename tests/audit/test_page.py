@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from report_samples import LIKELIHOOD, MISSED, RECONSTRUCTION, RESULTS, TWIN, VIOLATION, report
+from report_samples import ADAPTIVE, LIKELIHOOD, MISSED, RECONSTRUCTION, RESULTS, TWIN, VIOLATION, report
 
 from retroact.audit.page import page
 from retroact.audit.pictures import LETTER, WIDTH, pictures
@@ -108,6 +108,22 @@ def test_void_tests_are_called_void():
     assert '<td class="mark-cell void">void</td>' in text
     assert "NO" in re.findall(r"<td class=\"mark-cell\">(\w+)</td>", text)
     assert "1 of 2" in text
+
+
+def test_silent_tests_are_counted():
+    assert "3 passed, 0 violation, 1 inconclusive, 1 not applicable" in page(report())
+    text = page(report(ADAPTIVE))
+    assert "<h1>This audit says nothing.</h1>" in text
+    assert "0 passed, 0 violation, 1 inconclusive, 0 not applicable" in text
+
+
+def test_pictures_come_in_the_order_of_what_they_show():
+    def kinds(*results):
+        return re.findall(r"-(tradeoff|twins|transition)-title\"", re.sub(r"aria-\S+", "", page(report(*results))))
+
+    every = ["tradeoff", "twins", "transition"]
+    assert kinds(RECONSTRUCTION, TWIN, LIKELIHOOD) == kinds(*RESULTS) == every
+    assert kinds(TWIN, LIKELIHOOD, TWIN, LIKELIHOOD) == ["tradeoff", "tradeoff", "twins", "twins"]
 
 
 def test_a_target_without_a_specification_is_not_run_again_by_command():

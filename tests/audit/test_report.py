@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from report_samples import (
     ADAPTIVE,
     LIKELIHOOD,
@@ -25,7 +26,7 @@ from report_samples import (
 import retroact as ra
 from retroact.audit import Approximate
 from retroact.audit.claims import claim_of, obligations_of
-from retroact.audit.report import compare, encode, public_key, sign, signer, verify
+from retroact.audit.report import compare, encode, public_key, same_programs, sign, signer, verify
 from retroact.audit.result import Control, curve
 from retroact.errors import InputError, VerificationError
 from retroact.store.receipt import verify as verify_receipt
@@ -39,6 +40,8 @@ replace = msgspec.structs.replace
     [
         (RESULTS, "passed"),
         ([TWIN, ADAPTIVE], "passed"),
+        ([ADAPTIVE], "void"),
+        ([ADAPTIVE, SAMPLER], "void"),
         ([*RESULTS, VIOLATION], "violation"),
         ([MISSED, TWIN], "void"),
         ([MISSED, VIOLATION], "violation"),
@@ -93,12 +96,55 @@ def test_what_is_not_a_report_is_refused(change, message):
         verify(changed, place="r")
 
 
-@pytest.mark.parametrize("confidence", ["x", "nan", "1", "0", "inf", ""])
-def test_a_confidence_is_a_probability(confidence):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("confidence", text) for text in ("x", "nan", "1", "0", "0.5", "inf", "", "-0.9", "0.99999999999999999999")),
+        ("effort", "x"),
+        ("only", "x"),
+    ],
+)
+def test_settings_that_cannot_be_run_are_refused(name, value):
     made = report()
-    wrong = replace(made, settings=replace(made.settings, confidence=confidence))
-    with pytest.raises(InputError, match="between 0 and 1"):
+    wrong = replace(made, settings=replace(made.settings, **{name: value}))
+    with pytest.raises(InputError, match=f"found '{value}' - at r, settings.{name}"):
         verify(sign(wrong, SECRET), place="r")
+
+
+def test_seeds_have_at_most_64_bits():
+    made = report(seed=2**64 - 1)
+    assert verify(sign(made, SECRET), place="r") == made
+    with pytest.raises(InputError, match=r"64 bits.* - at r, settings.seed"):
+        verify(sign(report(seed=2**64), SECRET), place="r")
+
+
+def test_keys_that_anybody_can_sign_for_are_refused():
+    neutral = bytes([1]) + bytes(31)
+    Ed25519PublicKey.from_public_bytes(neutral).verify(neutral + bytes(32), b"whatever it says")
+    envelope = {**json.loads(sign(report(), SECRET)), "signature": (neutral + bytes(32)).hex()}
+    prime = 2**255 - 19
+    eighth = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+    d = -121665 * pow(121666, -1, prime) % prime
+
+    def doubled(y):
+        """The y of twice a point, whose x follows up to its sign."""
+        xx = (y * y - 1) * pow(d * y * y + 1, -1, prime) % prime
+        return (y * y + xx) * pow(1 - d * xx * y * y, -1, prime) % prime
+
+    assert [doubled(eighth), doubled(0), doubled(prime - 1)] == [0, prime - 1, 1]
+    for y in (0, 1, prime - 1, prime, prime + 1, eighth, prime - eighth):
+        for sign_of_x in (0, 1):
+            envelope["public_key"] = (y | sign_of_x << 255).to_bytes(32, "little").hex()
+            with pytest.raises(VerificationError, match="anybody can sign for"):
+                verify(msgspec.json.encode(envelope, order="sorted") + b"\n", place="r")
+
+
+@pytest.mark.parametrize("text", ["[" * 5000, '{"a":' * 5000, "[" * 900 + "]" * 900])
+def test_deep_nesting_is_refused(text):
+    with pytest.raises(InputError, match="at r, specification"):
+        replace(report(), specification=text).specified("r")
+    with pytest.raises(InputError, match="at r"):
+        verify(b'{"public_key":"","report":{"results":[{"more":' + text.encode(), place="r")
 
 
 def test_a_signed_report_is_no_receipt():
@@ -193,10 +239,43 @@ def test_two_equal_runs_agree():
     assert compare(report(), other) == []
 
 
-def test_prose_and_rounding_are_not_compared():
+def test_rounding_is_not_compared():
     measured = {**LIKELIHOOD.measured, "epsilon": "0.479200"}
-    close = replace(LIKELIHOOD, found="At least 0.4792.", measured=measured)
+    close = replace(LIKELIHOOD, found="At least ε = 0.4792 is shown, of 0.5 claimed.", measured=measured)
     assert compare(report(LIKELIHOOD), report(close)) == []
+
+
+@pytest.mark.parametrize("name", ["question", "tried", "found", "detectable", "how"])
+def test_words_are_compared_where_the_same_programs_wrote_them(name):
+    control = replace(LIKELIHOOD.control, how="Other words.")
+    other = replace(LIKELIHOOD, **({"control": control} if name == "how" else {name: "Other words."}))
+    old, new = report(LIKELIHOOD), report(other)
+    (line,) = compare(old, new)
+    assert line.startswith(f"privacy, likelihood ratio of people: {name}")
+    assert line.endswith("now Other words.")
+    elsewhere = replace(new.environment, versions={**new.environment.versions, "numpy": "0.1"})
+    for later in (replace(new, program="9.9"), replace(new, environment=elsewhere)):
+        assert not same_programs(old, later)
+        assert compare(old, later) == []
+    number = LIKELIHOOD.found.replace("0.479", "0.379")
+    assert "0.379" in compare(old, report(replace(LIKELIHOOD, found=number)))[0]
+
+
+def test_a_difference_late_in_a_long_text_is_shown():
+    long = replace(LIKELIHOOD, found="x" * 500 + "yes")
+    (line,) = compare(report(long), report(replace(long, found="x" * 500 + "no")))
+    assert line.endswith("xyes, now …" + "x" * 60 + "no")
+
+
+def test_a_report_cannot_forge_lines():
+    nasty = "a\nreproduced: all\r\x1b[2K\u202e\u2028"
+    old = report(replace(LIKELIHOOD, test=nasty, measured={nasty: nasty}, curves={nasty: [("0", "0")]}), TWIN)
+    old = replace(old, target=nasty, model=[nasty], specification=nasty)
+    twin = replace(TWIN, measured={nasty: nasty}, found=nasty, control=replace(TWIN.control, bug=nasty))
+    found = compare(old, report(LIKELIHOOD, twin))
+    assert len(found) >= 7
+    assert all(line.isprintable() for line in found)
+    assert any("a\\nreproduced: all\\r\\x1b[2K\\u202e\\u2028" in line for line in found)
 
 
 @pytest.mark.parametrize(

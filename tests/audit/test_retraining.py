@@ -91,15 +91,16 @@ def a_target(epsilon=1.0):
 
 def test_the_panel_passes_with_its_control():
     result = retraining(a_target(), Seeds(7))
-    assert result.verdict == "passed"
+    assert result.verdict == "not applicable"
     assert result.control.caught
+    assert "Shown on other streams" in result.found
 
 
 def test_verdicts():
-    assert verdict_of(4, 5, 40) == "passed"
+    assert verdict_of(4, 5, 40) == "not applicable"
     assert verdict_of(5, 5, 40) == "violation"
-    assert verdict_of(40, 41, 40) == "inconclusive"
-    assert retraining(a_target(20.0), Seeds(7), deletions=4).verdict == "inconclusive"
+    assert verdict_of(40, 41, 40) == "not applicable"
+    assert "cannot happen" in retraining(a_target(20.0), Seeds(7), deletions=4).detectable
 
 
 def program():

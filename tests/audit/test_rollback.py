@@ -9,8 +9,9 @@ import pytest
 import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit import rollback as module
-from retroact.audit.games import MakeCount, NoisyCount, judged
+from retroact.audit.games import judged
 from retroact.audit.rollback import Forked, MakeRestarted, lost_fence, published_twice, rollback
+from retroact.audit.target import MakeCount, NoisyCount
 from retroact.privacy import Guarantee, PureDP
 from retroact.stream.durable import Durable
 from retroact.testing import Shape
@@ -144,8 +145,9 @@ def test_a_restarted_stream_has_other_noise_after_the_break():
 def test_two_branches_of_one_state_differ_by_the_data_alone():
     stream = Target.stream(spec())
     one, other = (Forked(SHAPE)(stream.make, world, ra.Key.for_testing(5)) for world in (0, 1))
-    assert one[:3] == one[3:] == other[:3]
-    assert other[3:] != one[3:]
+    assert one[:3] == one[3:6] == other[:3]
+    assert other[3:6] != one[3:6]
+    assert (one[6], other[6]) == (b"1", b"0")
     found = judged(Forked(SHAPE), stream.make, CLAIM, Seeds(1), runs=100, confidence=0.9)
     assert found.attack.correct == found.attack.runs
 
@@ -175,3 +177,17 @@ def test_where_few_records_show_nothing_a_counter_stands_in():
     control = module._control(Target.stream(histogram), Forked(SHAPE_OF_TEXTS), Seeds(1), 60, 0.9)
     assert control.bug.startswith("a counter")
     assert control.caught
+
+
+@pytest.mark.parametrize("more", [{"epsilon": 0.001}, {"statistics": {"n": ra.Count(every=10)}, "horizon": 40}])
+def test_the_control_shows_however_much_noise_there_is_and_however_rare_releases_are(more):
+    result = rollback(Target.stream(spec().replace(**more)), Seeds(1), runs=60, confidence=0.9)
+    assert result.verdict == "passed", result
+    assert result.control.caught
+    assert result.control.bug.startswith("the stream set back")
+
+
+def test_without_a_release_there_is_nothing_to_set_back():
+    rare = spec(horizon=12).replace(statistics={"n": ra.Count(every=10)})
+    result = rollback(Target.stream(rare).with_rounds(6), Seeds(1), runs=60)
+    assert result.verdict == "not applicable"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,7 +60,7 @@ def test_a_report_and_its_page(audit: Audit, folder: Path) -> None:
     assert report.verdict == "passed"
     for result in report.results:
         assert result.test in ended.out
-    assert f"passed: {len(report.judged)} of {report.tests} tests apply, 0 found a violation" in ended.out
+    assert f"passed: {report.tests} of {report.tests} tests passed, 0 found a violation, 0 inconclusive" in ended.out
     assert key in ended.err
     assert key in (folder / "report.html").read_text()
     assert sorted(path.name for path in folder.iterdir()) == ["audit.key", "report.html", "report.json", "shop.toml"]
@@ -134,6 +136,55 @@ def test_a_missed_bug_makes_it_void(program: Program, folder: Path, monkeypatch:
     assert verify((folder / "report.json").read_bytes(), place="r").verdict == "void"
 
 
+@pytest.mark.parametrize(
+    ("verdict", "counts"),
+    [("inconclusive", "1 inconclusive, 0 do not apply"), ("not applicable", "0 inconclusive, 1 do not apply")],
+)
+def test_an_audit_that_passed_nothing_says_nothing(
+    program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, verdict: str, counts: str
+) -> None:
+    alone(monkeypatch, planted(verdict, True))
+    ended = program("audit", "shop.toml", "--out", "report.json", "--workers", 1)
+    assert ended.code == 4
+    assert f"void: 0 of 1 tests passed, 0 found a violation, {counts};" in ended.out
+    assert f"says nothing: {counts}" in ended.err
+    assert verify((folder / "report.json").read_bytes(), place="r").verdict == "void"
+
+
+def test_words_of_other_versions_are_not_compared(audit: Audit, folder: Path) -> None:
+    path = folder / "report.json"
+    audit("shop.toml", "--out", path)
+    report = verify(path.read_bytes(), place="r")
+    results = [msgspec.structs.replace(result, found="All is well.") for result in report.results]
+    resigned(path, results=results)
+    ended = audit("--reproduce", path)
+    assert ended.code == 4
+    assert ended.out.count("found: All is well., now") == len(results)
+    assert "words were not compared" not in ended.out
+    environment = msgspec.structs.replace(report.environment, versions={"python": "3.0"})
+    resigned(path, results=results, environment=environment)
+    ended = audit("--reproduce", path)
+    assert ended.code == 0, ended.err
+    assert "note: words were not compared" in ended.out
+
+
+def test_a_report_cannot_forge_lines(audit: Audit, folder: Path) -> None:
+    path, nasty = folder / "report.json", "\nreproduced: all\x1b[2K\u202e"
+    audit("shop.toml", "--out", path)
+    report = verify(path.read_bytes(), place="r")
+    forged = [msgspec.structs.replace(result, test=nasty, measured={nasty: nasty}) for result in report.results]
+    specification = (report.specification or "").replace('"orders"', '"or\\ndone: ders"')
+    specifications = [report.specification, specification, specification.replace('"count"', '"\\u001b[2K\\nfine"')]
+    for number, text in enumerate(specifications):
+        resigned(path, results=forged, program=nasty, target=nasty, model=[nasty], specification=text)
+        ended = audit("--reproduce", path)
+        assert ended.code == (4 if number == 0 else ended.code) != 0
+        said = ended.out + ended.err
+        assert "\\n" in said
+        assert not [line for line in said.split("\n") if line.startswith(("reproduced", "done", "fine"))]
+        assert not set(said) & set("\x1b\u202e\r")
+
+
 def test_a_report_of_another_making_is_refused(audit: Audit, folder: Path) -> None:
     path = folder / "report.json"
     audit("shop.toml", "--out", path)
@@ -150,9 +201,12 @@ def test_a_report_of_another_making_is_refused(audit: Audit, folder: Path) -> No
     assert_refused(audit("--reproduce", path), "report.json, specification")
     path.write_bytes(sign(msgspec.structs.replace(report, specification='{"epsilon":0}'), SECRET))
     assert_refused(audit("--reproduce", path), "report.json, specification: schema")
-    settings = msgspec.structs.replace(report.settings, effort="huge")
-    path.write_bytes(sign(msgspec.structs.replace(report, settings=settings), SECRET))
-    assert_refused(audit("--reproduce", path), "quick, normal, thorough", "huge")
+    path.write_bytes(sign(msgspec.structs.replace(report, specification="[" * 5000), SECRET))
+    assert_refused(audit("--reproduce", path), "report.json, specification", "nested too deeply")
+    for name, value in {"effort": "huge", "only": "x", "confidence": "0.5"}.items():
+        settings = msgspec.structs.replace(report.settings, **{name: value})
+        path.write_bytes(sign(msgspec.structs.replace(report, settings=settings), SECRET))
+        assert_refused(audit("--reproduce", path), f"found '{value}'", f"report.json, settings.{name}")
 
 
 def test_a_changed_report_does_not_verify(audit: Audit, folder: Path) -> None:
@@ -180,6 +234,10 @@ def assert_refused(ended: Ended, *texts: str) -> None:
         (("shop.toml", "--html", "."), ("is a directory", "--html")),
         (("shop.toml", "--out", "shop.toml"), ("another file than the specification",)),
         (("shop.toml", "--out", "r", "--html", "./r"), ("two files", "--html")),
+        (("shop.toml", "--key-file", "k", "--out", "k"), ("another file than the key file", "--out")),
+        (("shop.toml", "--key-file", "k", "--html", "../{name}/k"), ("another file than the key file", "--html")),
+        (("shop.toml", "--key-file", "k", "--out", "none/r"), ("none/r", "--out")),
+        (("shop.toml", "--out", "/proc/none"), ("/proc/none", "--out")),
         (("shop.toml", "--open"), ("--html",)),
         (("shop.toml", "--public-key", "ab"), ("--key-file",)),
         (("shop.toml", "--reproduce", "report.json"), ("no SPEC beside --reproduce",)),
@@ -189,7 +247,8 @@ def assert_refused(ended: Ended, *texts: str) -> None:
     ],
 )
 def test_bad_input(program: Program, folder: Path, arguments: tuple[Any, ...], texts: tuple[str, ...]) -> None:
-    assert_refused(program("audit", *arguments), *texts)
+    given = [str(argument).format(name=folder.name) for argument in arguments]
+    assert_refused(program("audit", *given), *texts)
     assert [path.name for path in folder.iterdir()] == ["shop.toml"]
 
 
@@ -221,6 +280,82 @@ def test_what_is_not_installed_is_named(program: Program, folder: Path, monkeypa
 def test_a_device_is_written_to_and_not_replaced(audit: Audit) -> None:
     assert audit("shop.toml", "--out", "/dev/null").code == 0
     assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize("option", ["--out", "--html"])
+def test_a_key_is_never_replaced(program: Program, folder: Path, option: str) -> None:
+    key = folder / "audit.key"
+    key.write_text("ab" * 32)
+    key.chmod(0o600)
+    (folder / "link").symlink_to("audit.key")
+    os.link(key, folder / "twin")
+    for path in ("audit.key", "link", "twin", key):
+        ended = program("audit", "shop.toml", "--key-file", "audit.key", option, path)
+        assert_refused(ended, "another file than the key file", option)
+    assert_refused(program("audit", "shop.toml", "--key-file", "link", option, "audit.key"), "key file")
+    assert key.read_text() == "ab" * 32
+    (folder / "ahead").symlink_to("later.key")
+    assert_refused(program("audit", "shop.toml", "--key-file", "later.key", option, "ahead"), "key file")
+    assert not (folder / "later.key").exists()
+
+
+def test_places_are_tried_before_the_work(
+    program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def work(*_: object, **__: object) -> None:
+        raise AssertionError("it has begun")
+
+    monkeypatch.setattr(run, "audit_stream", work)
+    (folder / "loop").symlink_to("loop")
+    for path in ("x" * 250, "loop/r", "shop.toml/r"):
+        ended = program("audit", "shop.toml", "--out", "report.json", "--html", path, "--key-file", "audit.key")
+        assert_refused(ended, path, "--html")
+    assert sorted(path.name for path in folder.iterdir()) == ["loop", "shop.toml"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_both_files_or_none(audit: Audit, folder: Path) -> None:
+    for arguments in (("--out", "r.json", "--html", "/dev/full"), ("--out", "/dev/full", "--html", "r.html")):
+        ended = audit("shop.toml", *arguments)
+        assert_refused(ended, "/dev/full: no space left")
+        assert "passed: " in ended.out
+        assert [path.name for path in folder.iterdir()] == ["shop.toml"]
+
+
+def test_the_first_file_goes_if_the_second_cannot_come(
+    audit: Audit, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = os.replace
+
+    def refuse(source: Path, target: Path) -> None:
+        if Path(target).suffix == ".html":
+            raise PermissionError(1, "Operation not permitted")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert_refused(audit("shop.toml", "--out", "r.json", "--html", "r.html"), "r.html: operation not permitted")
+    assert [path.name for path in folder.iterdir()] == ["shop.toml"]
+
+
+def test_a_pipe_gets_the_report(audit: Audit) -> None:
+    reader, writer = os.pipe()
+    try:
+        ended = audit("shop.toml", "--out", f"/dev/fd/{writer}")
+        assert ended.code == 0, ended.err
+        os.set_blocking(reader, False)
+        assert os.read(reader, 1 << 20).startswith(b'{"public_key":')
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_standard_output_is_not_replaced(folder: Path) -> None:
+    program = [sys.executable, "-m", "retroact", "audit", "shop.toml", "--out", "/dev/stdout"]
+    with (folder / "table.txt").open("wb") as file:
+        ended = subprocess.run(program, stdout=file, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert ended.returncode == 2
+    assert b"nothing else is written to, got /dev/stdout" in ended.stderr
+    assert (folder / "table.txt").read_bytes() == b""
 
 
 def test_numbers_of_a_run_follow_from_its_seed(program: Program, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

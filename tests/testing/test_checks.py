@@ -234,14 +234,17 @@ STATISTICS = {
 NO_HORIZON = {"count, tree"}
 
 
+@pytest.mark.parametrize("crossed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "crossed"])
 @pytest.mark.parametrize("name", STATISTICS)
-def test_every_statistic_passes_every_check(name):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ra.HorizonWarning)
-        ran = check_statistic(
-            STATISTICS[name], SCHEMA, pairs=6, draws=2000, horizons=(8,) if name in NO_HORIZON else (8, None)
-        )
-    assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state"} <= set(ran)
+def test_every_statistic_passes_every_check(name, crossed):
+    """Pure with a horizon and Gaussian without, or the other way round."""
+    for delta, horizon in ((0.0, None), (1e-6, 8)) if crossed else ((0.0, 8), (1e-6, None)):
+        if horizon is None and name in NO_HORIZON:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ra.HorizonWarning)
+            ran = check_statistic(STATISTICS[name], SCHEMA, pairs=6, draws=2000, deltas=(delta,), horizons=(horizon,))
+        assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state"} <= set(ran)
 
 
 @pytest.mark.parametrize("noise", ["paper", "doubling", "own"])

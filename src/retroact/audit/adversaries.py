@@ -7,11 +7,15 @@ a game can be worked out again from what was published. None of them asks for wh
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
+from ..coins import Key
 from ..ledger.model import Add, Delete, Update
+from ..ledger.model import Sequence as History
 from ..testing import Adversary, Shape
 from .answers import numbers, parts
+from .target import Make, answers
 
 Move = tuple[Sequence[Update], Add | Delete | None]
 # Enough records for what shows nothing of few.
@@ -251,3 +255,68 @@ PLAYERS = (
         rare=True,
     ),
 )
+
+
+# Fixed pairs ---------------------------------------------------------------------------------------------------------
+
+
+def fixed_pairs(shape: Shape) -> list[tuple[str, History, History]]:
+    """Neighbouring histories: what they differ in, without it, with it.
+
+    >>> [words for words, *_ in fixed_pairs(Shape(("a", "b"), rounds=4))][0]
+    'one record, added in the first round'
+    """
+    nothing: History = ((),) * shape.rounds
+    values = list(dict.fromkeys(shape.values))
+    crowded = _with(nothing, 1, *crowd(shape))
+    out = [("one record, added in the first round", nothing, _with(nothing, 1, Add(values[0])))]
+    out.append(("one record among many, added in the first round", crowded, _with(crowded, 1, Add(values[0]))))
+    first, middle = deletion_round(shape, 2), deletion_round(shape, shape.rounds // 2 + 1)
+    if first is not None:
+        base = _with(nothing, 1, Add(values[0]))
+        out.append(("the deletion of a record", base, _with(base, first, Delete(values[0], 1))))
+        many = _with(crowded, 1, Add(values[0]))
+        out.append(("the deletion of one record among many", many, _with(many, first, Delete(values[0], 1))))
+    if middle is not None:
+        base = _with(nothing, middle, Delete(values[0], 1))
+        words = "one record, added in the first round and deleted later; without it the deletion finds nothing"
+        out.append((words, base, _with(base, 1, Add(values[0]))))
+    return out
+
+
+def telling(shape: Shape, make: Make, key: Key) -> Shape:
+    """The shape with the value first that moves what is published most: a sum does not show a record of 0."""
+    crowded = _with(((),) * shape.rounds, 1, *crowd(shape))
+    values = list(dict.fromkeys(shape.values))
+    far = {value: moved(make, key, crowded, _with(crowded, 1, Add(value))) for value in values}
+    best = max(values, key=lambda value: far[value])
+    return replace(shape, values=(best, *(value for value in values if value != best)))
+
+
+def moved(make: Make, key: Key, one: History, other: History) -> tuple[int, float]:
+    """How many places differ under one key, and by how much together."""
+    places, distance = 0, 0.0
+    for left, right in zip(*(map(parts, answers(make, key, history)) for history in (one, other)), strict=True):
+        for place in sorted(left.keys() | right.keys()):
+            a, b = left.get(place), right.get(place)
+            places += a != b
+            if a is not None and b is not None and not isinstance(a, str) and not isinstance(b, str):
+                distance += abs(float(a) - float(b))
+    return places, distance
+
+
+def _with(base: History, round: int, *updates: Update) -> History:
+    return (*base[: round - 1], (*base[round - 1], *updates), *base[round:])
+
+
+def written(history: History) -> str:
+    """As code, with equal updates in a row counted.
+
+    >>> written(((Add("a"),) * 3, ()))
+    "((Add(value='a', stamp=None, id=None, subject=None),) * 3, ())"
+    """
+    rounds = []
+    for updates in history:
+        runs = [(update, len([*equal])) for update, equal in groupby(updates)]
+        rounds.append(" + ".join(f"({update!r},)" + f" * {count}" * (count > 1) for update, count in runs) or "()")
+    return f"({', '.join(rounds)},)" if len(rounds) == 1 else f"({', '.join(rounds)})"

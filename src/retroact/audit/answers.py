@@ -30,6 +30,8 @@ DIGIT = 32
 # The place of a whole answer that is one number or one text.
 WHOLE = "answer"
 THERE = " is there"
+# Numbers and categories that two worlds are told apart by, at most.
+WIDEST = 512
 ZERO = 9999
 """The lowest bit of 0, which has none."""
 
@@ -154,6 +156,24 @@ class Columns:
         kept = self.numbers[rows], self.categories[rows]
         return Columns(self.names, kept[0], self.series, self.rounds, self.floating, self.labels, kept[1])
 
+    def only(self, numbers: npt.NDArray[np.intp], categories: npt.NDArray[np.intp]) -> Columns:
+        """Some of the columns."""
+        places = [(self.names[i], self.series[i], self.rounds[i]) for i in numbers.tolist()]
+        names, series, rounds = zip(*places, strict=True) if places else ((),) * 3
+        labels = tuple(self.labels[i] for i in categories.tolist())
+        floating, codes = self.floating[numbers], self.categories[:, categories]
+        return Columns(names, self.numbers[:, numbers], series, rounds, floating, labels, codes)
+
+    def patterns(self) -> I64:
+        """All categories, and which places are there together, as one code."""
+        there = np.array([name.endswith(THERE) for name in self.labels], dtype=bool)
+        if not there.any():
+            return self.categories
+        mixed = np.zeros(len(self), dtype=np.uint64)
+        for column in self.categories[:, there].T:
+            mixed = mixed * np.uint64(6364136223846793005) + column.astype(np.uint64) + np.uint64(1)
+        return np.concatenate([self.categories, mixed.view(np.int64)[:, None]], axis=1)
+
     @classmethod
     def of(cls, values: npt.ArrayLike) -> Columns:
         """Runs by rounds of one number each.
@@ -251,8 +271,35 @@ def columns(answers: Sequence[Sequence[bytes]]) -> Columns:
             for place, part in parts(run[round - 1]).items():
                 cells.setdefault(place, [None] * runs)[index] = part
         for place in sorted(cells):
-            table.column(place, round, cells[place])
+            table.column(place, round, cells.pop(place))
     return table.columns()
+
+
+def telling_most(both: Columns, rows: npt.NDArray[Any], worlds: npt.NDArray[np.bool_]) -> Columns:
+    """At most so many numbers and categories: those in which two worlds differ most, in some of the runs."""
+    if max(both.numbers.shape[1], both.categories.shape[1]) <= WIDEST:
+        return both
+    numbers, codes = both.numbers[rows], both.categories[rows].astype(np.float64)
+    folded = np.abs(numbers - np.median(numbers, axis=0))
+    apart = np.maximum(separations(numbers, worlds), separations(folded, worlds)), separations(codes, worlds)
+    kept = (np.sort(np.argsort(-worth, kind="stable")[:WIDEST]) for worth in apart)
+    return both.only(next(kept), next(kept))
+
+
+def separations(table: F64, worlds: npt.NDArray[np.bool_]) -> F64:
+    """The Kolmogorov-Smirnov distance of two worlds, column by column.
+
+    >>> separations(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([False, True])).tolist()
+    [1.0, 0.0]
+    """
+    zero, one = np.sort(table[~worlds], axis=0), np.sort(table[worlds], axis=0)
+    out = np.zeros(table.shape[1])
+    for index in range(table.shape[1]):
+        left, right = zero[:, index], one[:, index]
+        both = np.concatenate([left, right])
+        shares = (np.searchsorted(s, both, side="right") / len(s) for s in (left, right))
+        out[index] = np.abs(next(shares) - next(shares)).max()
+    return out
 
 
 class _Table:

@@ -30,8 +30,8 @@ from .distinguish import Attack, World, attack
 from .result import Control, Result, decimal, idle
 from .seeds import Seeds
 from .shrink import as_code
-from .target import Approximate, Target
-from .twin import answers, raises
+from .target import Approximate, Target, answers
+from .twin import raises
 
 QUESTION = (
     "Once records have been deleted, how well can somebody who sees a few answers in a row still tell that they were "
@@ -106,12 +106,15 @@ def approximate(
     if claim is None:
         reason = "Exact retroactivity is claimed: answers are compared byte for byte, or by their laws."
         return idle("retroactivity", "approximate retroactivity", QUESTION, reason)
+    if claim.alpha == math.inf:
+        return idle("retroactivity", "approximate retroactivity", QUESTION, "No retroactivity is claimed.")
     length = claim.block if block is None else block
     if not 1 <= length <= claim.block:
         raise InputError(f"expected a block of 1 to {claim.block} answers, as claimed, got {length}", place="block")
     pairs = [_pair(make, target.shape, length) for make in (_churned, _once)]
     each = 1 - (1 - confidence) / len(pairs)
-    gaussian = smoothed_by_gaussian(target.make(seeds.key()))
+    raised = raises(target.make, pairs, seeds.key())
+    gaussian = raised is None and smoothed_by_gaussian(target.make(seeds.key()))
     shown: list[Shown] = []
     for number, pair in enumerate(pairs):
         worlds = _worlds(target, pair, length, seeds.branch("runs", number), runs)
@@ -120,8 +123,7 @@ def approximate(
     best = max(shown, key=lambda own: own.alpha)
     wrong = best.alpha > claim.alpha
     control, factor = _control(claim, length, seeds.branch("control"), runs, each)
-    raised = raises(target.make, pairs, seeds.key())
-    missing = "" if raised is None else f" Not every history has an answer to compare: {raised}"
+    missing = "" if raised is None else f" Not every history has an answer to compare: {raised} was raised."
     seen = "one answer" if length == 1 else f"{length} answers in a row"
     caught = (
         f" The control says that errors {factor} times as large as promised would have been seen." if factor else ""

@@ -1,7 +1,8 @@
 """What a number of right guesses proves: lower bounds on epsilon and mu, and trade-off curves.
 
-Every bound is one-sided: whatever the algorithm, it is above the truth with probability at most 1 - confidence, if the
-guessing rule was fixed before these runs were made.
+Every bound is one-sided: it is above the truth with probability at most 1 - confidence, if the guessing rule was fixed
+before these runs were made. That holds whatever the algorithm for `game_bound`, `union_bound` and `mu_bound`; the
+coupled and the pooled bounds need to know something of the noise, which they say.
 """
 
 from __future__ import annotations
@@ -98,12 +99,16 @@ def pooled_bound(correct: int, votes_total: int, votes_per_run: int, confidence:
     """k = ``votes_per_run`` independent noises hide a change together, and every one votes for itself, equally often.
 
     Needed: all votes are independent (a fair coin of its own for each, or as many runs of one world as of the other),
-    and no delta. Noise j alone is epsilon_j-private, and the epsilon_j of independent noises add up to epsilon. A vote
-    is right with probability at most s(epsilon_j), s(x) = 1 / (1 + e^-x) (as in `game_bound`). s is concave from 0 on,
-    so the mean over all votes is at most s(epsilon / k). The number of right votes is a sum of independent, unequal
-    trials; beyond one more than its mean its tail is at most that of the binomial with the same mean (Hoeffding 1956,
-    theorem 4), and for a probability of error of at most 1/4 an exact lower bound errs only there. So with it in place
-    of the mean, epsilon >= k s^-1(mean).
+    there is no delta, and the noises are symmetric about the data, or all vote in one direction only. Else the outcomes
+    at which two noises reveal most may lie on opposite sides; what they reveal then does not add up, and with votes
+    that abstain the bound could exceed epsilon.
+
+    Noise j alone is epsilon_j-private, and the epsilon_j of such noises add up to epsilon. A vote is right with
+    probability at most s(epsilon_j), s(x) = 1 / (1 + e^-x) (as in `game_bound`). s is concave from 0 on, so the mean
+    over all votes is at most s(epsilon / k). The number of right votes is a sum of independent, unequal trials; beyond
+    one more than its mean its tail is at most that of the binomial with the same mean (Hoeffding 1956, theorem 4), and
+    for a probability of error of at most 1/4 an exact lower bound errs only there. So with it in place of the mean,
+    epsilon >= k s^-1(mean).
 
     >>> round(pooled_bound(375_000, 700_000, 7), 3)
     0.974
@@ -119,8 +124,9 @@ def coupled_pooled_bound(between: int, votes_total: int, votes_per_run: int, con
 
     A threshold on noise j lies between its value and the value moved with probability P_j, which is at most the total
     variation, and that is at most tanh(epsilon_j / 2). tanh is concave from 0 on, so the mean of all P_j is at most
-    tanh(epsilon / 2k). The rest is as in `pooled_bound`, for an epsilon at which at least one vote is expected to be
-    counted. Better than other votes where every noise alone hides nearly everything.
+    tanh(epsilon / 2k). The rest is as in `pooled_bound`, and so is what is needed of the noises, for an epsilon at
+    which at least one vote is expected to be counted. Better than other votes where every noise alone hides nearly
+    everything.
 
     >>> round(coupled_pooled_bound(50_000, 700_000, 7), 3)
     0.995

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .answers import THERE, Columns
+from .answers import THERE, Columns, separations, telling_most
 from .bounds import game_bound, measured_tradeoff, mu_bound
 from .seeds import Seeds
 
@@ -30,6 +30,9 @@ Fit = Callable[[Columns, Bools, Seeds], Score | None]
 # Learning and choosing take a quarter of the runs each, and no more than this many.
 SHARE, MOST = 0.25, 40_000
 FEWEST = 32
+NOTHING = "nothing varies"
+# The numbers of heads and tails of a fair coin differ by more square roots of all with probability 6e-7.
+UNEVEN = 5
 # Standard deviations to stay on the safe side by when choosing: some thousand rules are compared.
 CAUTION = 4.0
 # Covariances of so many columns at most; and boosted trees for tables of so many numbers at most.
@@ -71,27 +74,30 @@ class Attack:
 def attack(
     world0: World, world1: World, *, delta: float = 0.0, confidence: float = 0.999, seeds: Seeds, learned: bool = True
 ) -> Attack:
-    """A lower bound on epsilon from the runs of two worlds. A fair coin should have decided on the world of each run;
-    equal numbers fixed beforehand make the counts less spread, not more (Hoeffding 1956).
+    """A lower bound on epsilon from the runs of two worlds. It is exact if a fair coin decided on the world of each
+    run. Equal numbers fixed beforehand are less spread than a coin makes them (sampling without replacement: Hoeffding
+    1963, theorem 4), but the exact bounds are not proven for them. Of numbers too far apart for a coin, the larger one
+    is cut down to the smaller one at random.
 
     >>> lies = Seeds(3).numpy().random((2, 4000)) < 0.25  # randomised response: epsilon is log(3), about 1.1
     >>> found = attack(lies[0] ^ False, lies[1] ^ True, seeds=Seeds(4), learned=False)
     >>> 0.8 < found.epsilon < 1.1
     True
     """
-    both, worlds = _pooled(world0, world1)
+    both, worlds = _fair(*_pooled(world0, world1), seeds.branch("fair"))
     runs = len(worlds)
     order = seeds.branch("order").numpy().permutation(runs)
     size = min(int(runs * SHARE), MOST)
     train, choose, judge = order[:size], order[size : 2 * size], order[2 * size :]
     if not all(2 <= worlds[part].sum() <= size - 2 for part in (train, choose)):
         return _blind("too few runs of one world", len(judge))
+    both = telling_most(both, train, worlds[train])
     learning, choosing = both.take(train), both.take(choose)
     fits = {name: fit for name, fit in SCORES.items() if learned or name != "learned"}
     fitted = {name: fit(learning, worlds[train], seeds.branch(name)) for name, fit in fits.items()}
     scores = {name: score for name, score in fitted.items() if score is not None}
     if not scores:
-        return _blind("nothing varies", len(judge))
+        return _blind(NOTHING, len(judge))
     ranked = [(_rule(score(choosing), worlds[choose], delta), name) for name, score in scores.items()]
     best, name = max(ranked, key=lambda pair: (pair[0].expected, pair[0].accuracy))
     sign, forced = max(ranked, key=lambda pair: pair[0].accuracy)
@@ -126,6 +132,16 @@ def _pooled(world0: World, world1: World) -> tuple[Columns, Bools]:
     if isinstance(zero, Columns) or isinstance(one, Columns) or zero.shape[1:] != one.shape[1:]:
         raise InputError("expected two worlds with the same columns")
     return Columns.of(np.concatenate([zero, one])), worlds
+
+
+def _fair(both: Columns, worlds: Bools, seeds: Seeds) -> tuple[Columns, Bools]:
+    """As many runs of one world as of the other, where a coin would not have made so many more of one."""
+    sides = [np.flatnonzero(~worlds), np.flatnonzero(worlds)]
+    least = min(map(len, sides))
+    if len(worlds) - 2 * least <= UNEVEN * math.sqrt(len(worlds)):
+        return both, worlds
+    kept = np.sort(np.concatenate([seeds.numpy().permutation(side)[:least] for side in sides]))
+    return both.take(kept), worlds[kept]
 
 
 def _blind(why: str, runs: int) -> Attack:
@@ -228,7 +244,7 @@ def _quadratic(ridge: float) -> Fit:
 
     def learn(table: F64, worlds: Bools) -> Callable[[F64], F64]:
         most = max(2, min(WIDEST, len(table) // 8))
-        best = np.sort(np.argsort(-_separations(np.abs(table), worlds) - _separations(table, worlds))[:most])
+        best = np.sort(np.argsort(-separations(np.abs(table), worlds) - separations(table, worlds))[:most])
         laws = []
         for side in (table[~worlds][:, best], table[worlds][:, best]):
             values, vectors = np.linalg.eigh(_covariance(side))
@@ -251,7 +267,7 @@ def _coordinate(folded: bool) -> Fit:
     def learn(table: F64, worlds: Bools) -> Callable[[F64], F64]:
         middle = np.median(table, axis=0)
         seen = np.abs(table - middle) if folded else table
-        best = int(_separations(seen, worlds).argmax())
+        best = int(separations(seen, worlds).argmax())
         sign = 1.0 if np.median(seen[worlds, best]) >= np.median(seen[~worlds, best]) else -1.0
         return lambda own: sign * (np.abs(own[:, best] - middle[best]) if folded else own[:, best])
 
@@ -324,17 +340,6 @@ def _bits(given: Columns) -> I64:
     return given.low_bits()[1]
 
 
-def _patterns(given: Columns) -> I64:
-    """All categories, and which places are there together, as one code."""
-    there = np.array([name.endswith(THERE) for name in given.labels], dtype=bool)
-    if not there.any():
-        return given.categories
-    mixed = np.zeros(len(given), dtype=np.uint64)
-    for column in given.categories[:, there].T:
-        mixed = mixed * np.uint64(6364136223846793005) + column.astype(np.uint64) + np.uint64(1)
-    return np.concatenate([given.categories, mixed.view(np.int64)[:, None]], axis=1)
-
-
 def _learned(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
     """Boosted trees on everything there is."""
     try:
@@ -369,18 +374,6 @@ def _covariance(table: F64) -> F64:
     return out
 
 
-def _separations(table: F64, worlds: Bools) -> F64:
-    """The Kolmogorov-Smirnov distance of the two worlds, column by column."""
-    zero, one = np.sort(table[~worlds], axis=0), np.sort(table[worlds], axis=0)
-    out = np.zeros(table.shape[1])
-    for index in range(table.shape[1]):
-        left, right = zero[:, index], one[:, index]
-        both = np.concatenate([left, right])
-        shares = (np.searchsorted(s, both, side="right") / len(s) for s in (left, right))
-        out[index] = np.abs(next(shares) - next(shares)).max()
-    return out
-
-
 SCORES: dict[str, Fit] = {
     "linear": _linear(1e-6),
     "linear, shrunk": _linear(0.3),
@@ -392,7 +385,7 @@ SCORES: dict[str, Fit] = {
     "scale": _standardised(_scale),
     "low bits": _cells(_bits, False),
     "low bits of one number": _cells(_bits, True),
-    "pattern": _cells(_patterns, False),
-    "pattern of one place": _cells(_patterns, True),
+    "pattern": _cells(Columns.patterns, False),
+    "pattern of one place": _cells(Columns.patterns, True),
     "learned": _learned,
 }

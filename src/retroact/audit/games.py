@@ -9,77 +9,37 @@ same stream with noise that is too small.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from itertools import groupby
-from typing import Any
+from typing import NamedTuple
 
 from ..coins import Key
-from ..coins.laplace import DiscreteLaplace
 from ..errors import InputError
-from ..ledger.model import Add, Delete, Update
 from ..ledger.model import Sequence as History
 from ..privacy import GaussianDP, Guarantee
 from ..stream import Specification
-from ..testing import AdaptGame, Algorithm, Shape, run
-from .adversaries import PLAYERS, Player, crowd, deletion_round
-from .answers import columns, parts
+from ..testing import AdaptGame, Shape
+from .adversaries import PLAYERS, Player, fixed_pairs, moved, telling, written
+from .answers import columns
 from .bounds import game_bound, mu_bound
-from .distinguish import SHARE, Attack, attack
+from .distinguish import NOTHING, SHARE, Attack, attack
 from .result import Control, Result, Verdict, curve, decimal, idle
 from .seeds import Seeds
-from .target import Make, MakeStream, Target
+from .target import Guard, Make, MakeCount, MakeStream, Target, answers, fewer, raised
 
-# The noise of a control is for so many times the epsilon.
-FACTORS = (4, 16, 64)
-COARSE = FACTORS[-1:]
+# The noise of a control is for so many times the epsilon; and the last control is for an epsilon of at least this.
+FACTORS, LOUD = (4, 16, 64), 64
 # Large claims take more runs to refute: up to so many times more are made.
 MOST_TIMES = 4
 ROUNDS = 5
+# Runs, however long they are.
+LEAST = 200
 # To choose a pair of histories, a part of the runs for each, and no fewer than these.
 PILOT_SHARE, FEWEST = 20, 48
 NEIGHBOURS = "Can somebody who reads everything that is published tell whether one operation took place?"
 ADAPTIVE = "Can somebody who picks every update after seeing all answers before it find out about one operation?"
 Play = Callable[[Make, int, Key], list[bytes]]
 """All that is seen of one run, under a make, in world 0 or 1, with a key."""
-
-
-class NoisyCount:
-    """The number of surviving records (without ids), with a noise of its own in every round. `blind`: a deletion counts
-    even if what it names is not there."""
-
-    def __init__(self, noise: Sequence[int], *, blind: bool) -> None:
-        self._noise, self._blind = noise, blind
-        self._there: Counter[tuple[int, Any]] = Counter()
-        self._round, self._count = 0, 0
-
-    def close(self, updates: Sequence[Update]) -> bytes:
-        self._round += 1
-        for update in updates:
-            if isinstance(update, Add):
-                self._there[update.stamp or self._round, update.value] += 1
-                self._count += 1
-        for update in updates:
-            if isinstance(update, Delete) and (self._blind or self._there[update.stamp, update.value] > 0):
-                self._there[update.stamp, update.value] -= 1
-                self._count -= 1
-        return str(self._count + self._noise[self._round - 1]).encode()
-
-
-@dataclass(frozen=True)
-class MakeCount:
-    """Private for ``epsilon`` over so many rounds, if it is not `blind`."""
-
-    epsilon: float
-    rounds: int
-    blind: bool = False
-
-    def __call__(self, key: Key, /) -> Algorithm:
-        words = key.coins("count").words([0] * self.rounds, range(self.rounds))
-        noise = DiscreteLaplace(self.rounds / Fraction(self.epsilon)).sample(words)
-        return NoisyCount(noise[:, 0].tolist(), blind=self.blind)
 
 
 @dataclass(frozen=True)
@@ -94,7 +54,7 @@ class Weaker:
     def of(cls, target: Target, *, blind: bool = False) -> Weaker:
         try:
             if target.specification is not None:
-                _raised(target.specification, FACTORS[-1])
+                _raised(target.specification, factors(target)[-1])
         except InputError:
             return cls(target, blind, counter=True)
         return cls(target, blind, counter=blind or target.specification is None)
@@ -102,18 +62,30 @@ class Weaker:
     def make(self, factor: int) -> Make:
         spec = self.target.specification
         if spec is None or self.counter:
-            return MakeCount(self.target.claim.epsilon * factor, self.target.shape.rounds, self.blind)
+            return MakeCount(base(self.target.claim) * factor, self.target.shape.rounds, self.blind)
         return MakeStream(_raised(spec, factor))
 
     def loudest(self) -> Make:
         """With as little noise as there is, or the target itself: to see under one key what moves its answers."""
-        return self.target.make if self.counter else self.make(FACTORS[-1])
+        return self.target.make if self.counter else self.make(factors(self.target)[-1])
 
     def words(self, factor: int) -> str:
+        much = f"{factor} times the epsilon" if self.target.claim.epsilon else f"epsilon = {factor}"
         if self.blind:
-            return f"a counter that counts a deletion of what is not there, with noise for {factor} times the epsilon"
+            return f"a counter that counts a deletion of what is not there, with noise for {much}"
         what = "a counter with the same claim" if self.counter else "the same stream"
-        return f"{what}, with noise for {factor} times the epsilon that is claimed"
+        return f"{what}, with noise for {much} that is claimed" if self.target.claim.epsilon else f"{what}, for {much}"
+
+
+def base(claim: Guarantee) -> float:
+    """The epsilon of counters for a claim: nothing counts for 0."""
+    return claim.epsilon or 1.0
+
+
+def factors(target: Target) -> tuple[int, ...]:
+    """The last one is large enough for the noise to be small, however small the epsilon."""
+    last = math.ceil(LOUD / max(base(target.claim), 1e-300))
+    return FACTORS if last <= FACTORS[-1] else (*FACTORS, last)
 
 
 def _raised(spec: Specification, factor: int) -> Specification:
@@ -176,12 +148,13 @@ def judged(
 
 
 def shortened(target: Target) -> Target:
-    """Games of few rounds, so that there are many of them; more where releases or deletions are rare."""
+    """Games of few rounds, so that there are many of them; more where releases or deletions are rare, so that there are
+    two releases, and one after a deletion."""
     spec, rounds = target.specification, ROUNDS
-    if spec is not None:
-        rare = [statistic.every for statistic in spec.statistics.values()]
-        rounds = max(rounds, 2 * max(rare), (spec.deletions_every or 0) + 2)
-    return target.with_rounds(min(rounds, target.shape.rounds))
+    every = 1 if spec is None else max(statistic.every for statistic in spec.statistics.values())
+    if target.shape.deletions_every is not None:
+        rounds = max(rounds, target.shape.deletions_every + max(2, every))
+    return target.with_rounds(min(max(rounds, 2 * every), target.shape.rounds))
 
 
 def enough(claim: Guarantee, runs: int, confidence: float) -> int | None:
@@ -189,7 +162,7 @@ def enough(claim: Guarantee, runs: int, confidence: float) -> int | None:
     that is too many.
 
     >>> from retroact.privacy import PureDP
-    >>> [enough(Guarantee(PureDP(e), epsilon=e), 100, 0.999) for e in (1.0, 3.0, 9.0)]
+    >>> [enough(Guarantee(PureDP(e), epsilon=e), 100, 0.999) for e in (1.0, 2.5, 9.0)]
     [100, 400, None]
     """
     for times in (1, 2, MOST_TIMES):
@@ -211,30 +184,67 @@ def too_large(claim: Guarantee, runs: int) -> str:
     )
 
 
+class Smallest(NamedTuple):
+    """The control with the smallest factor that is caught; what can be seen, in words; and whether a control of the
+    target's own kind was caught, not only a counter in its place."""
+
+    control: Control
+    detectable: str
+    own: bool = True
+
+
 def smallest(
     play: Play, weaker: Weaker, seeds: Seeds, factors: Sequence[int], *, runs: int, confidence: float
-) -> tuple[Control, str]:
-    """The control with the smallest factor that is caught; and what can be seen, in words."""
+) -> Smallest:
     claim = weaker.target.claim
     for factor in factors:
         make, own = weaker.make(factor), seeds.branch("factor", factor)
         found = judged(play, make, claim, own, runs=runs, confidence=confidence)
         if found.violated:
             control = Control(bug=weaker.words(factor), caught=True, how=verdict_of(found)[1])
-            return control, f"{control.bug}: measured, with as many runs"
+            return Smallest(control, f"{control.bug}: measured, with as many runs")
     if weaker.counter:
         how = f"not caught: {runs} runs are too few"
-        return Control(bug=weaker.words(factors[-1]), caught=False, how=how), "nothing: the control was not caught"
+        control = Control(bug=weaker.words(factors[-1]), caught=False, how=how)
+        return Smallest(control, "nothing: the control was not caught")
     # What publishes nothing of few records shows nothing here, whatever its noise: then the method alone is tried.
-    control, seen = smallest(
+    control, seen, _ = smallest(
         play, replace(weaker, counter=True), seeds.branch("counter"), factors, runs=runs, confidence=confidence
     )
-    return control, f"nothing of the stream itself, even with noise for {factors[-1]} times the epsilon; else {seen}"
+    text = f"nothing of the stream itself, even with noise for {factors[-1]} times the epsilon; else {seen}"
+    return Smallest(control, text, own=False)
+
+
+def _judgement(found: Finding, shown: Smallest, failed: str | None, *, adaptive: bool = False) -> tuple[Verdict, str]:
+    """The verdict, with regard to what could have been seen: what shows nothing has not passed."""
+    verdict, text = verdict_of(found, adaptive=adaptive)
+    if verdict == "passed" and failed is not None:
+        return "inconclusive", f"{text} Not every round has an answer to compare: {failed} was raised."
+    if verdict == "passed" and not shown.own:
+        return "inconclusive", f"{text} But nothing of the stream itself would have shown, even with hardly any noise."
+    return verdict, text
+
+
+def _nothing(play: Play, target: Target, found: Finding, key: Key) -> str | None:
+    """Why there was nothing to guess by, if so."""
+    if found.attack.distinguisher != NOTHING or _failed(play, target.make, key) is not None:
+        return None
+    if any(any(play(target.make, world, key)[: target.shape.rounds]) for world in (0, 1)):
+        return f"The same was published in all {found.attack.runs} runs that were judged: there is nothing to guess by."
+    return f"Nothing is published in these {target.shape.rounds} rounds."
+
+
+def _failed(play: Play, make: Make, key: Key) -> str | None:
+    """The type of what the algorithm raises in one of the worlds, if it does."""
+    names = [raised(play(make, world, key)) for world in (0, 1)]
+    return names[0] or names[1]
 
 
 def neighbours(target: Target, seeds: Seeds, *, runs: int = 1500, confidence: float = 0.999) -> Result:
     """Fixed pairs of histories that differ in one operation; the pair that promises most is chosen by other runs."""
-    target, needed = shortened(target), enough(target.claim, runs, confidence)
+    target = shortened(target)
+    runs = fewer(runs, LEAST, ROUNDS, target.shape.rounds)
+    needed = enough(target.claim, runs, confidence)
     if needed is None:
         return idle("privacy", "neighbours", NEIGHBOURS, too_large(target.claim, runs))
     runs = needed
@@ -246,23 +256,26 @@ def neighbours(target: Target, seeds: Seeds, *, runs: int = 1500, confidence: fl
         own = seeds.branch("pilot", index)
         first = judged(fixed(one, other), target.make, target.claim, own, runs=pilot, confidence=0.9, learned=False)
         # Where a right stream shows nothing, the pair is taken that moves most of what one with little noise publishes.
-        worth.append((first.attack.expected, *_moved(loud, key, one, other)))
+        worth.append((first.attack.expected, *moved(loud, key, one, other)))
     words, one, other = pairs[max(range(len(pairs)), key=lambda index: worth[index])]
     play = fixed(one, other)
     found = judged(play, target.make, target.claim, seeds.branch("judged"), runs=runs, confidence=confidence)
-    control, detectable = smallest(play, weaker, seeds.branch("control"), FACTORS, runs=runs, confidence=confidence)
-    verdict, text = verdict_of(found)
+    reason = _nothing(play, target, found, key)
+    if reason is not None:
+        return idle("privacy", "neighbours", NEIGHBOURS, reason)
+    shown = smallest(play, weaker, seeds.branch("control"), factors(target), runs=runs, confidence=confidence)
+    verdict, text = _judgement(found, shown, _failed(play, target.make, key))
     return Result(
         part="privacy",
         test="neighbours",
         question=NEIGHBOURS,
         tried=f"{len(pairs)} pairs of histories that differ in one operation, of which {pilot} runs each chose one: "
-        f"{words}. {_method(runs)}",
+        f"{words}. {_method(runs, target.shape.rounds)}",
         runs=runs,
         verdict=verdict,
         found=text,
-        detectable=detectable,
-        control=control,
+        detectable=shown.detectable,
+        control=shown.control,
         measured=found.measured(),
         counterexample=[f"one = {written(one)}", f"other = {written(other)}"] if found.violated else [],
         curves={"measured": curve(found.attack.points)},
@@ -287,6 +300,7 @@ def adaptive(
 def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence: float) -> Result:
     play = _Game(player, target.shape)
     name = f"adaptive: {player.name}"
+    runs = fewer(runs, LEAST, ROUNDS, target.shape.rounds)
     needed = enough(target.claim, runs, confidence)
     if needed is None:
         return idle("privacy", name, ADAPTIVE, too_large(target.claim, runs))
@@ -295,19 +309,23 @@ def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence
         reason = "Within so few rounds no deletion is taken, so this adversary has nothing to do."
         return idle("privacy", name, ADAPTIVE, reason)
     found = judged(play, target.make, target.claim, seeds.branch("judged"), runs=runs, confidence=confidence)
+    nothing = _nothing(play, target, found, seeds.key())
+    if nothing is not None:
+        return idle("privacy", name, ADAPTIVE, nothing)
     weaker = Weaker.of(target, blind=player.name == "no-op deletion")
-    control, detectable = smallest(play, weaker, seeds.branch("control"), COARSE, runs=runs, confidence=confidence)
-    verdict, text = verdict_of(found, adaptive=True)
+    loudest = factors(target)[-1:]
+    shown = smallest(play, weaker, seeds.branch("control"), loudest, runs=runs, confidence=confidence)
+    verdict, text = _judgement(found, shown, _failed(play, target.make, seeds.key()), adaptive=True)
     return Result(
         part="privacy",
         test=name,
         question=ADAPTIVE,
-        tried=f"An adversary who {player.does}. {_method(runs)}",
+        tried=f"An adversary who {player.does}. {_method(runs, target.shape.rounds)}",
         runs=runs,
         verdict=verdict,
         found=text,
-        detectable=detectable,
-        control=control,
+        detectable=shown.detectable,
+        control=shown.control,
         measured=found.measured(),
         counterexample=[f"retroact.audit.adversaries, {player.name}: {player.does}"] if found.violated else [],
         curves={"measured": curve(found.attack.points)},
@@ -322,7 +340,7 @@ class _Game:
     shape: Shape
 
     def __call__(self, make: Make, world: int, key: Key) -> list[bytes]:
-        view = AdaptGame(make, self.player.make(self.shape), self.shape.rounds).play(world, key)
+        view = AdaptGame(Guard(make), self.player.make(self.shape), self.shape.rounds).play(world, key)
         if not view.challenges:
             return [*view.answers, b"0", b""]
         round = view.challenges[0][0]
@@ -336,77 +354,16 @@ def fixed(one: History, other: History) -> Play:
     """World 0 is the one history, world 1 the other."""
 
     def play(make: Make, world: int, key: Key) -> list[bytes]:
-        return run(make, key, other if world else one)
+        return answers(make, key, other if world else one)
 
     return play
 
 
-def fixed_pairs(shape: Shape) -> list[tuple[str, History, History]]:
-    """Neighbouring histories: what they differ in, without it, with it.
-
-    >>> [words for words, *_ in fixed_pairs(Shape(("a", "b"), rounds=4))][0]
-    'one record, added in the first round'
-    """
-    nothing: History = ((),) * shape.rounds
-    values = list(dict.fromkeys(shape.values))
-    crowded = _with(nothing, 1, *crowd(shape))
-    out = [("one record, added in the first round", nothing, _with(nothing, 1, Add(values[0])))]
-    out.append(("one record among many, added in the first round", crowded, _with(crowded, 1, Add(values[0]))))
-    first, middle = deletion_round(shape, 2), deletion_round(shape, shape.rounds // 2 + 1)
-    if first is not None:
-        base = _with(nothing, 1, Add(values[0]))
-        out.append(("the deletion of a record", base, _with(base, first, Delete(values[0], 1))))
-        many = _with(crowded, 1, Add(values[0]))
-        out.append(("the deletion of one record among many", many, _with(many, first, Delete(values[0], 1))))
-    if middle is not None:
-        base = _with(nothing, middle, Delete(values[0], 1))
-        words = "one record, added in the first round and deleted later; without it the deletion finds nothing"
-        out.append((words, base, _with(base, 1, Add(values[0]))))
-    return out
-
-
-def telling(shape: Shape, make: Make, key: Key) -> Shape:
-    """The shape with the value first that moves what is published most: a sum does not show a record of 0."""
-    crowded = _with(((),) * shape.rounds, 1, *crowd(shape))
-    values = list(dict.fromkeys(shape.values))
-    moved = {value: _moved(make, key, crowded, _with(crowded, 1, Add(value))) for value in values}
-    best = max(values, key=lambda value: moved[value])
-    return replace(shape, values=(best, *(value for value in values if value != best)))
-
-
-def _moved(make: Make, key: Key, one: History, other: History) -> tuple[int, float]:
-    """How many places differ under one key, and by how much together."""
-    places, distance = 0, 0.0
-    for left, right in zip(*(map(parts, run(make, key, history)) for history in (one, other)), strict=True):
-        for place in sorted(left.keys() | right.keys()):
-            a, b = left.get(place), right.get(place)
-            places += a != b
-            if a is not None and b is not None and not isinstance(a, str) and not isinstance(b, str):
-                distance += abs(float(a) - float(b))
-    return places, distance
-
-
-def _with(base: History, round: int, *updates: Update) -> History:
-    return (*base[: round - 1], (*base[round - 1], *updates), *base[round:])
-
-
-def written(history: History) -> str:
-    """As code, with equal updates in a row counted.
-
-    >>> written(((Add("a"),) * 3, ()))
-    "((Add(value='a', stamp=None, id=None, subject=None),) * 3, ())"
-    """
-    rounds = []
-    for updates in history:
-        runs = [(update, len([*equal])) for update, equal in groupby(updates)]
-        rounds.append(" + ".join(f"({update!r},)" + f" * {count}" * (count > 1) for update, count in runs) or "()")
-    return f"({', '.join(rounds)},)" if len(rounds) == 1 else f"({', '.join(rounds)})"
-
-
-def _method(runs: int) -> str:
+def _method(runs: int, rounds: int) -> str:
     return (
-        f"{runs} runs, each with a key of its own; a coin decided whether the operation took place. A quarter of the "
-        "runs taught a dozen ways of telling the two cases apart, a quarter chose one of them, and the rest judged it."
+        f"{runs} runs of {rounds} rounds, each with a key of its own; a coin decided whether the operation took place. "
+        "A quarter of the runs taught a dozen ways of telling the two cases apart, a quarter chose one of them, and "
+        "the rest judged it."
     )
 
 

@@ -1,4 +1,4 @@
-"""The strongest attack on known noise: the likelihood ratio of the claimed law, on noise from the stream's own.
+"""The strongest attack on known noise: the likelihood ratio of the claimed law, on noise from the laws of the stream.
 
 The attacker is given every noise that hides the worst change a search found (`nodes`), which is at least what follows
 from the published numbers, and must tell whether the change is there. No test has more power against the claimed law,
@@ -387,6 +387,7 @@ def _tried(spec: Specification, name: str, found: Candidate, count: int, runs: i
         else "each looked at with and without one operation, the worst that a search found"
     )
     return (
-        f"{runs:,} runs with noise from the stream's own laws, {worlds}. The attacker is given the {count:,} "
+        f"{runs:,} runs, {worlds}. No stream ran: noise was drawn node by node, under throw-away coins, from the laws "
+        f"that the stream's mechanism gives its nodes. The attacker is given the {count:,} "
         f"independent noises that hide it, {known}, and guesses by the likelihood ratio of the claimed law."
     )

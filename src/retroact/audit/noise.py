@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +27,20 @@ from ..testing.conformance import (
     Claim,
     Conformance,
     Noise,
+    check_draws,
     check_identity,
-    claimed_correlation,
+    claimed_moments,
     claimed_size,
     claimed_tail,
     conforms,
+    cumulants,
     drawn,
+    looked_at,
+    names_of,
     noises,
+    pairs_of,
     shape_deviate,
+    twice,
 )
 from .bounds import F64
 from .likelihood import recover
@@ -45,6 +52,10 @@ from .target import Target
 FACTORS = (1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0)
 PLANTED = 1.5
 CELLS = 10
+# Runs that approximations of p-values need.
+RUNS = 30
+# Epochs whose names are compared.
+EPOCHS = 3
 # Rounds whose shape is looked at where nodes cannot be recovered.
 SHAPES = 2
 # Tails are computed down to here; noise beyond is as unlikely as that.
@@ -76,8 +87,8 @@ def conformance_of(
     found: list[float] = []
     for number, array in enumerate([noise] if other is None else [noise, other]):
         numbers = np.asarray(array, dtype=float)
-        if numbers.ndim != 2 or len(numbers) < 10:
-            raise InputError(f"expected at least 10 runs by rounds, got {numbers.shape}", place="noise")
+        if numbers.ndim != 2 or len(numbers) < RUNS:
+            raise InputError(f"expected at least {RUNS} runs by rounds, got {numbers.shape}", place="noise")
         found += _p_values(numbers, claim, unit, Seeds(0, "conformance", number).numpy())
     return min(1.0, len(found) * min(found))
 
@@ -144,14 +155,16 @@ def _whitened(noise: F64, claim: Claim, unit: int, calibrated: Mechanism) -> lis
     """Second moments by the claimed covariance, shapes round by round."""
     runs, rounds = noise.shape
     matrix, names = weights(claim.process, rounds)
-    variances = np.array([calibrated.law(level, unit).variance for level, _ in names]) / calibrated.refinement**2
+    both = np.array([cumulants(calibrated.law(level, unit)) for level, _ in names])
+    variances, fourths = both[:, 0] / calibrated.refinement**2, both[:, 1] / calibrated.refinement**4
     values, vectors = np.linalg.eigh((matrix * variances) @ matrix.T)
     keep = values > values.max() * 1e-10
-    white = noise @ (vectors[:, keep] / np.sqrt(values[keep]))
-    # A sum of squares is taken for a chi-square with its mean and variance: the fourth moment of a sum of Laplace
-    # noises is at most 6, of Gaussian ones 3.
-    freedom = runs * (2 / 5 if claim.share.kind == "pure" else 1)
-    moments = [_chi_square(float(m) * freedom, freedom, two_sided=True) for m in (white**2).mean(axis=0)]
+    basis = vectors[:, keep] / np.sqrt(values[keep])
+    white = noise @ basis
+    # A sum of squares is taken for a chi-square with its mean and variance.
+    freedom = 2 * runs / (2 + ((basis.T @ matrix) ** 4 * fourths).sum(axis=1))
+    squares = zip((white**2).mean(axis=0).tolist(), freedom.tolist(), strict=True)
+    moments = [_chi_square(m * f, f, two_sided=True) for m, f in squares]
     products = [(white[:, i, None] * white[:, i + 1 :]) for i in range(white.shape[1] - 1)]
     # Not independent of one another, so the largest counts, by its own spread.
     apart = [np.abs(p.mean(axis=0)) / (p.std(axis=0) + 1e-300) * math.sqrt(runs) for p in products]
@@ -172,13 +185,13 @@ def _whitened(noise: F64, claim: Claim, unit: int, calibrated: Mechanism) -> lis
 
 
 def conformance(target: Target, seeds: Seeds, *, draws: int = 4000) -> list[Result]:
-    """One result for each statistic: every noise it has, as the stream draws it, in two releases.
+    """One result for each statistic: every noise it has, as the stream draws it, in some releases. And one for all of
+    them together: that none shares its noise with another.
 
     >>> import retroact as ra
     >>> spec = ra.Specification({"x": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=8)
-    >>> (result,) = conformance(Target.stream(spec), Seeds(1), draws=500)
-    >>> result.verdict, result.control.caught
-    ('passed', True)
+    >>> [(result.verdict, result.control.caught) for result in conformance(Target.stream(spec), Seeds(1), draws=500)]
+    [('passed', True), ('passed', True)]
     """
     spec = target.specification
     if spec is None:
@@ -190,53 +203,136 @@ def conformance(target: Target, seeds: Seeds, *, draws: int = 4000) -> list[Resu
         check_identity(spec, rounds[1])
     except VerificationError as error:
         differs = str(error)
-    return [_one(spec, name, seeds.branch(name), draws, rounds, differs) for name in spec.statistics]
+    results = [_one(spec, name, seeds.branch(name), draws, rounds, differs) for name in spec.statistics]
+    return [*results, shared_names(spec, seeds.branch("shared names"))]
 
 
 def _one(spec: Specification, name: str, seeds: Seeds, draws: int, rounds: tuple[int, int], differs: str) -> Result:
-    found = list(noises(spec, name, rounds))
-    if not found:
+    kinds = list(noises(spec, name, rounds))
+    if not kinds:
         return idle_inside(f"noise: {name}", "it has no noise of a known law in these rounds")
-    samples = [drawn(noise, draws, seeds.branch("draws", number).coins()) for number, noise in enumerate(found)]
-    real = [conforms(noise, numbers) for noise, numbers in zip(found, samples, strict=True)]
-    smaller = [conforms(noise, numbers / PLANTED) for noise, numbers in zip(found, samples, strict=True)]
-    ladder = [f for f in FACTORS if not conforms(found[0], samples[0] / f).holds]
-    renewed = _renewed(found[0], samples[0], draws, seeds.branch("renewed"))
-    mine = differs if f" of {name}:" in differs else ""
-    broken = [noise.name for noise, conformed in zip(found, real, strict=True) if not conformed.holds]
-    off = max(_off(one) for one in real)
-    seen = all(not one.holds for one in smaller) and (renewed is None or not renewed.holds)
+    mine, again = differs if f" of {name}:" in differs else "", 0
+    try:
+        again = check_draws(spec, name, seeds.branch("again").number())
+    except VerificationError as error:
+        mine = mine or str(error)
+    looks = _looks(spec, name, kinds, seeds.branch("pairs"))
+    samples = [drawn(noise, draws, seeds.branch("draws", number).coins()) for number, noise in enumerate(looks)]
+    real = [conforms(noise, numbers) for noise, numbers in zip(looks, samples, strict=True)]
+    compared = [i for i, one in enumerate(real) if one.compared]
+    if not compared and not mine:
+        few = f"its noise is claimed to be 0 so often that {draws:,} draws say nothing about its law "
+        few += f"(in {again:,} releases it is, number by number, the sum of the noises of its nodes)"
+        return idle_inside(f"noise: {name}", few)
+    broken = list(dict.fromkeys(looks[i].name for i in compared if not real[i].holds))
+    off = max((_off(real[i]) for i in compared), default=0.0)
+    left = len(looks) - len(compared)
+    pairs = sorted({tuple(noise.indices) for noise in looks})
     return Result(
         part="privacy",
         test=f"noise: {name}",
         question=f"Does the noise of {name!r} have the size, the shape and the memory between rounds that is claimed?",
-        tried=f"{draws:,} independent copies of the noise in rounds {rounds[0]} and {rounds[1]}, "
-        f"{len(found)} kind{'s' * (len(found) != 1)} of it, against the law that budget and sensitivity ask for; and, "
-        "where all of it is published, whether an empty stream publishes just that noise.",
+        tried=f"{draws:,} independent copies of the noise in pairs of releases "
+        f"({', '.join(f'{one:,} and {two:,}' for one, two in pairs)}), {len(kinds)} kind{'s' * (len(kinds) != 1)} of "
+        "it, against the law that the budget asks for by the declared sensitivity of its process (whether that is "
+        "right is what the search for sensitivity asks); whether what is drawn in one release is, number by number, "
+        f"the sum of the noises of its nodes ({again:,} releases); and, where all of it is published, whether an empty "
+        f"stream publishes just that noise in rounds 1 to {rounds[1]}."
+        + (
+            f" {left} of {len(looks)} comparisons were left out: the noise is claimed to be 0 too often."
+            if left
+            else ""
+        ),
         runs=draws,
         verdict="violation" if broken or mine else "passed",
         found=mine
         or (f"Refuted: {', '.join(broken)}." if broken else "Nothing that speaks against it.")
         + f" The largest deviation is {decimal(off)} standard errors, where {LIMIT:g} would refute the claim.",
-        detectable=f"Noise {ladder[0]:g} times too small was refuted by as many draws (factors tried: "
+        measured={"largest deviation in standard errors": decimal(off), "kinds of noise": str(len(kinds))},
+        **_controlled([(looks[i], samples[i]) for i in compared], len(kinds), draws, seeds),
+    )
+
+
+def _looks(spec: Specification, name: str, kinds: list[Noise], seeds: Seeds) -> list[Noise]:
+    """Every kind in the first rounds and at the end, one kind of each noise in further pairs."""
+    out, seen = list(kinds), set()
+    for noise in kinds:
+        indices = looked_at(spec, name, noise.mechanism, seeds.random())
+        pairs = pairs_of(indices, seeds.random())
+        # With many kinds, fewer pairs of each: the time is the same.
+        most = 1 if id(noise.mechanism) in seen else max(1, 2 * len(pairs) // (1 + len(kinds)))
+        seen.add(id(noise.mechanism))
+        out += [noise.at(pair) for pair in pairs[-most:]]
+    return out
+
+
+def _controlled(looks: list[tuple[Noise, F64]], kinds: int, draws: int, seeds: Seeds) -> dict[str, Any]:
+    """What would have been seen, and what was planted."""
+    if not looks:
+        return {"detectable": "Only noise that is not the sum of the noises of its nodes."}
+
+    def smaller(noise: Noise, factor: float) -> Conformance:
+        wrong = noise._replace(mechanism=noise.mechanism.understated(1 / Fraction(factor)))
+        return conforms(noise, drawn(wrong, draws, seeds.branch("smaller", noise.name, str(factor)).coins()))
+
+    noise, numbers = looks[0]
+    ladder = next((f for f in FACTORS if not smaller(noise, f).holds), None)
+    planted = [smaller(one, PLANTED) for one, _ in looks[:kinds]]
+    gone = conforms(looks[-1][0], np.array([looks[-1][1][0], np.zeros(draws)]))
+    renewed = _renewed(noise, numbers, draws, seeds.branch("renewed"))
+    every = [*planted, gone, *([] if renewed is None else [renewed])]
+    return {
+        "detectable": f"Noise {ladder:g} times too small was refuted by as many draws (factors tried: "
         f"{', '.join(f'{f:g}' for f in FACTORS)})."
         if ladder
         else f"Not even noise {FACTORS[-1]:g} times too small was refuted by so few draws.",
-        control=Control(
-            bug=f"noise that is {PLANTED:g} times too small"
+        "control": Control(
+            bug=f"noise that is {PLANTED:g} times too small, noise that is missing in release "
+            f"{looks[-1][0].indices[1]:,}"
             + ("" if renewed is None else ", and noise that is drawn anew in every round"),
-            caught=seen,
-            how=f"deviations of {decimal(min(_off(one) for one in smaller))}"
+            caught=not any(one.holds for one in every),
+            how=f"deviations of {decimal(min(_off(one) for one in planted))} and {decimal(_off(gone))}"
             + ("" if renewed is None else f" and {decimal(_off(renewed))}")
             + " standard errors",
         ),
-        measured={"largest deviation in standard errors": decimal(off), "kinds of noise": str(len(found))},
+    }
+
+
+def shared_names(spec: Specification, seeds: Seeds) -> Result:
+    """Noise is a function of key and name: equal names would make equal noise, which cancels out."""
+    coins, epochs = seeds.coins(), range(min(spec.restarts + 1, EPOCHS))
+    every = [named for name in spec.statistics for epoch in epochs for named in names_of(spec, name, coins, epoch)]
+    equal = twice(every)
+    (first, *_) = spec.statistics
+    planted = twice(
+        [*names_of(spec, first, coins), *((f"a copy of {who}", w) for who, w in names_of(spec, first, coins))]
+    )
+    return Result(
+        part="privacy",
+        test="noise: shared names",
+        question="Does every noise have coins of its own, or do two share theirs, so that their difference has none?",
+        tried=f"The first 128 bits behind {len(every):,} noises under one key, each with each: of all statistics, "
+        f"lags, {len(epochs)} epoch{'s' * (len(epochs) != 1)} (before and after restarts), some coordinates and nodes.",
+        runs=len(every),
+        verdict="violation" if equal else "passed",
+        found=f"The same bits: {equal[0][0]} and {equal[0][1]}; {len(equal):,} such pairs in all."
+        if equal
+        else "No two are equal.",
+        detectable="Any two of these that have the same name: bits that are equal by chance have probability below "
+        f"{decimal(len(every) ** 2 / 2**129)}.",
+        control=Control(
+            bug="a second statistic under the name of the first",
+            caught=bool(planted),
+            how=f"{len(planted):,} pairs with the same bits",
+        ),
+        counterexample=[f"{one} = {other}" for one, other in equal[:20]],
     )
 
 
 def _renewed(noise: Noise, samples: F64, draws: int, seeds: Seeds) -> Conformance | None:
     """The right law in each round, with none of the memory between them; None where there should be none."""
-    if abs(claimed_correlation(noise.claim, noise.indices)) < CORRELATED or noise.indices[0] == noise.indices[1]:
+    correlation = claimed_moments(noise.claim, noise.indices, noise.unit).correlation
+    if abs(correlation) < CORRELATED or noise.indices[0] == noise.indices[1]:
         return None
     return conforms(noise, np.array([drawn(noise, draws, seeds.coins())[0], samples[1]]))
 

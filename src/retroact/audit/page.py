@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import chain
 
 from . import page_words as words
 from .page_style import STYLE
@@ -64,8 +65,7 @@ def _header(report: Report, title: str) -> str:
 
 
 def _counted(report: Report) -> str:
-    tests = {verdict: sum(r.verdict == verdict for r in report.results) for verdict in words.ORDER}
-    return ", ".join(f"{count:,} {verdict}" for verdict, count in tests.items() if count) or "none could be run"
+    return ", ".join(f"{report.count(verdict):,} {verdict}" for verdict in words.ORDER)
 
 
 def _claimed(report: Report) -> str:
@@ -139,13 +139,14 @@ def _verdict(result: Result) -> str:
 
 
 def _gallery(report: Report) -> str:
-    figures = []
+    figures: dict[str, list[str]] = {kind: [] for kind in words.CAPTIONS}
     for number, result in enumerate(report.results):
         for drawn in pictures(result, f"p{number}"):
             kind = next(kind for kind in words.CAPTIONS if f"-{kind}-title" in drawn)
             caption = f"<b>{escape(result.test)}</b>{escape(words.CAPTIONS[kind])}"
-            figures.append(f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>")
-    return f'<h2>Pictures</h2>\n<div class="gallery">{"".join(figures)}</div>' if figures else ""
+            figures[kind].append(f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>")
+    drawings = "".join(chain.from_iterable(figures.values()))
+    return f'<h2>Pictures</h2>\n<div class="gallery">{drawings}</div>' if drawings else ""
 
 
 def _not_shown() -> str:

@@ -12,12 +12,14 @@ TITLES: dict[Outcome, str] = {
 }
 VERDICTS: dict[Outcome, str] = {"passed": "✔ Passed", "violation": "✘ Violation", "void": "Void"}
 LEADS: dict[Outcome, str] = {
-    "passed": "No test found more than what is claimed, and every bug that was planted on purpose was caught. This is "
-    "evidence, not a proof: see “What this does not show”.",
+    "passed": "No test found more than what is claimed, and every bug that was planted on purpose was caught. Tests "
+    "that were inconclusive or do not apply are counted below and say nothing. This is evidence, not a proof: see "
+    "“What this does not show”.",
     "violation": "At least one test found more than what is claimed allows. What it found is below, with a history "
     "that shows it where there is one. Publish nothing more from this stream until it is explained.",
-    "void": "No violation was found, but at least one test missed a bug that was planted for it, or no test could be "
-    "run. A test that cannot see a bug says nothing when it sees none. Run the audit again with more effort.",
+    "void": "No violation was found, but at least one test missed a bug that was planted for it, or no test passed: "
+    "all were inconclusive or do not apply. A test that cannot see a bug says nothing when it sees none. Run the audit "
+    "again with more effort.",
 }
 ORDER: tuple[Verdict, ...] = ("passed", "violation", "inconclusive", "not applicable")
 
@@ -26,13 +28,13 @@ FIXED = "attackers who fix all additions and deletions beforehand"
 
 TRIED = (
     "All histories are generated and all keys are thrown away: no record and no key of the audited stream was used. "
-    "The program under test is the one that publishes."
+    "What is tested is the same code that publishes, or the laws it draws from."
 )
 DETECTABLE = (
-    "Every test was also run against a bug planted on purpose; a test that misses its bug is void. A test that passes "
-    "rules out effects larger than the one named here. Where chance plays a part, a test calls a correct stream a "
-    "violation with a probability of at most 1 − {confidence}; with {bounds} tests, that any of them does has "
-    "probability at most {false_alarm}."
+    "Every test was also run against a bug planted on purpose; a test that misses its bug is void. Where a test "
+    "passes, effects larger than the one named here would most likely have been found, if they show in the histories "
+    "that were tried. Where chance plays a part, a test calls a correct stream a violation with a probability of at "
+    "most 1 − {confidence}; with {bounds} tests, that any of them does has probability at most {false_alarm}."
 )
 CAPTIONS = {
     "tradeoff": "An attacker who must tell two neighbouring histories apart can trade false alarms against misses. The "
@@ -57,18 +59,18 @@ NOT_SHOWN = (
 )
 AGAIN = (
     "The command verifies the signature, runs every test again with the same seed and settings, and compares: "
-    "verdicts, numbers of runs and counterexamples must be equal, measured numbers equal up to one in a thousand. It "
-    "ends with exit code 0 if all agree and 4 if not."
+    "verdicts, numbers of runs and counterexamples must be equal, measured numbers equal up to one in a thousand, and "
+    "words too where the versions of all programs are the same. It ends with exit code 0 if all agree and 4 if not."
 )
 NOT_AGAIN = (
     "The audited program was not made from a specification file, so the report alone cannot run it again: run the same "
     "audit from Python with the seed below, and compare."
 )
 GLOSSARY = (
-    ("ε (epsilon)", "How much more likely any event may become by one operation: by a factor of at most e to the ε. "
-     "Smaller is more private."),
-    ("δ (delta)", "The probability with which the factor may be exceeded. It should be far below one in the number of "
-     "people."),
+    ("ε (epsilon)", "How much more likely any event may become by one operation: by a factor of at most e to the ε, "
+     "up to δ. Smaller is more private."),
+    ("δ (delta)", "A small slack that is added to the probability of any event, beside the factor e to the ε. It "
+     "should be far below one in the number of people."),
     ("Neighbouring histories", "Two histories of which one has a single addition or deletion more. Privacy means that "
      "published answers hardly tell them apart."),
     ("Retroactive", "After a deletion all later answers are as if the record had never been there."),

@@ -206,13 +206,14 @@ def reconstruction(
         part="reconstruction",
         test=TEST,
         question=QUESTION,
-        tried=f"{instead}Each of {plan.n} secret records was there or not by a fair coin. For each of "
+        tried=f"Each of {plan.n} secret records was there or not by a fair coin. For each of "
         f"{QUERIES * plan.n} random sets of values, records with these values were added, the published count was "
         "read, and they were deleted again (Appendix D of the paper); a linear program then looked for the secret. "
         f"{repeats} times over {plan.rounds:,} rounds, {how}, each time with other coins and another key.",
         runs=repeats,
-        verdict=verdict,
-        found=f"{right} of {bits} secret bits were guessed right ({lp:.1%}); coin tossing gives 50 %, and ε = "
+        # What holds for another stream says nothing of this one, unless it fails.
+        verdict="not applicable" if instead and verdict != "violation" else verdict,
+        found=f"{instead}{right} of {bits} secret bits were guessed right ({lp:.1%}); coin tossing gives 50 %, and ε = "
         f"{epsilon:g} allows {allowed:.1%} on average. {said}",
         detectable=_detectable(bits, least, confidence, curve_32),
         control=Control(

@@ -22,7 +22,7 @@ from ..store.signed import Signed, canonical
 from ..stream import Specification
 from ..stream.written import written
 from .claims import Claim, Obligation, claim_of, exact, model_of, obligations_of
-from .result import Curve, Result, decimal
+from .result import Curve, Result, Verdict, decimal
 from .target import Target
 
 LIMIT = 1 << 25
@@ -81,10 +81,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def verdict(self) -> Outcome:
-        """A violation counts whatever else; an audit that judged nothing, or missed a planted bug, says nothing."""
+        """A violation counts whatever else; an audit that missed a planted bug, or passed no test, says nothing."""
         if self.violations:
             return "violation"
-        return "void" if self.voids or not self.judged else "passed"
+        return "void" if self.voids or not self.count("passed") else "passed"
 
     @property
     def violations(self) -> list[Result]:
@@ -98,6 +98,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def judged(self) -> list[Result]:
         """Tests that could be run on this target."""
         return [result for result in self.results if result.verdict != "not applicable"]
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(result.verdict == verdict for result in self.results)
 
     @property
     def tests(self) -> int:
@@ -119,10 +122,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.specification is None:
             raise InputError("expected a specification, found none: its target was not made from one", place=place)
         try:
-            data = msgspec.json.decode(self.specification)
+            return Specification.from_dict(msgspec.json.decode(self.specification), place)
         except msgspec.DecodeError as error:
             raise InputError(f"expected JSON, found something else: {error}", place=place) from None
-        return Specification.from_dict(data, place)
+        except RecursionError:
+            raise InputError("expected a specification, found JSON that is nested too deeply", place=place) from None
 
 
 _reports = Signed("report", Report, LIMIT)
@@ -174,10 +178,24 @@ def sign(report: Report, secret: bytes) -> bytes:
 def verify(content: bytes, *, place: str, public_key: str | None = None) -> Report:
     """The report in ``content``, if it is well formed and its signature holds; see `store.signed`."""
     report = _reports.verify(content, place=place, public_key=public_key)
-    confidence = report.settings.confidence
-    if not _number.fullmatch(confidence) or not 0 < float(confidence) < 1:
-        raise InputError(f"expected a number between 0 and 1, found {confidence!r}", place=f"{place}, confidence")
+    _check(report.settings, f"{place}, settings")
     return report
+
+
+def _check(settings: Settings, place: str) -> None:
+    """Whether an audit can be run with them."""
+    from .run import EFFORTS, TESTS
+
+    if settings.seed.bit_length() > 64:
+        raise InputError("expected a seed of at most 64 bits, found a larger one", place=f"{place}.seed")
+    if settings.effort not in EFFORTS:
+        raise InputError(f"expected one of {', '.join(EFFORTS)}, found {settings.effort!r}", place=f"{place}.effort")
+    confidence = settings.confidence
+    if not _number.fullmatch(confidence) or not 0.75 <= float(confidence) < 1:
+        message = f"expected a number from 0.75 to below 1, found {confidence!r}"
+        raise InputError(message, place=f"{place}.confidence")
+    if settings.only is not None and settings.only not in TESTS:
+        raise InputError(f"expected one of {', '.join(TESTS)}, found {settings.only!r}", place=f"{place}.only")
 
 
 def signer(content: bytes, *, place: str) -> str:
@@ -189,9 +207,10 @@ def signer(content: bytes, *, place: str) -> str:
 def compare(old: Report, new: Report) -> list[str]:
     """What is not the same in two runs, a line for each; nothing where the second reproduces the first.
 
-    Claims, settings, verdicts, numbers of runs and counterexamples must be equal, and measured numbers close. Prose and
-    the environment are not compared.
+    Claims, settings, verdicts, numbers of runs and counterexamples must be equal, and measured numbers close; words too
+    where the same programs wrote them (`same_programs`). The environment is not compared. Lines are `printable`.
     """
+    words = same_programs(old, new)
     out = []
     for name in ("target", "claim", "model", "obligations", "settings", "specification", "verdict"):
         if getattr(old, name) != getattr(new, name):
@@ -201,8 +220,22 @@ def compare(old: Report, new: Report) -> list[str]:
         if name not in after or name not in before:
             out.append(f"{name}: only in the {'first' if name in before else 'second'} report")
         else:
-            out += [f"{name}: {line}" for line in _differences(before[name], after[name])]
-    return out
+            out += [f"{name}: {line}" for line in _differences(before[name], after[name], words=words)]
+    return [printable(line) for line in out]
+
+
+def same_programs(old: Report, new: Report) -> bool:
+    """Whether two reports owe each other the same words: other versions may put the same findings differently."""
+    return (old.program, old.environment.versions) == (new.program, new.environment.versions)
+
+
+def printable(text: str) -> str:
+    """A text of a report that is not one's own, for a terminal: one line, and no codes that move or hide others.
+
+    >>> printable("fine\\nreproduced: all\\x1b[1A ε")
+    'fine\\\\nreproduced: all\\\\x1b[1A ε'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _by_name(results: Sequence[Result]) -> dict[str, Result]:
@@ -215,13 +248,16 @@ def _by_name(results: Sequence[Result]) -> dict[str, Result]:
     return out
 
 
-def _differences(old: Result, new: Result) -> Iterator[str]:
+def _differences(old: Result, new: Result, *, words: bool) -> Iterator[str]:
     for name in ("verdict", "runs", "counterexample"):
         if getattr(old, name) != getattr(new, name):
             yield _differs(name, getattr(old, name), getattr(new, name))
     controls = [None if r.control is None else (r.control.bug, r.control.caught) for r in (old, new)]
     if controls[0] != controls[1]:
         yield _differs("control", *controls)
+    if words:
+        said, now = _words(old), _words(new)
+        yield from (_differs(name, said[name], now[name]) for name in said if not _same_words(said[name], now[name]))
     yield from _compared("measured", old.measured, new.measured)
     for name in dict.fromkeys([*old.curves, *new.curves]):
         one, other = old.curves.get(name, []), new.curves.get(name, [])
@@ -229,6 +265,17 @@ def _differences(old: Result, new: Result) -> Iterator[str]:
             yield f"curve {name}: {len(one)} points, now {len(other)}"
         else:
             yield from _compared(f"curve {name}", _flat(one), _flat(other))
+
+
+def _words(result: Result) -> dict[str, str]:
+    said = {name: getattr(result, name) for name in ("question", "tried", "found", "detectable")}
+    return {**said, "how the control was caught": "" if result.control is None else result.control.how}
+
+
+def _same_words(one: str, other: str) -> bool:
+    """Equal, and the numbers in them close."""
+    numbers = [_number.findall(text) for text in (one, other)]
+    return _number.sub("0", one) == _number.sub("0", other) and all(map(_close, *numbers))
 
 
 def _compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
@@ -254,12 +301,15 @@ def _close(one: str, other: str) -> bool:
 
 
 def _differs(name: str, old: object, new: object) -> str:
-    return f"{name}: {_brief(old)}, now {_brief(new)}"
+    one, other = ("nothing" if value is None else str(value) for value in (old, new))
+    # of long texts what is around the first difference
+    same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    start = max(0, same - 60) if max(len(one), len(other)) > 120 else 0
+    return f"{name}: {_brief(one, start)}, now {_brief(other, start)}"
 
 
-def _brief(value: object) -> str:
-    text = "nothing" if value is None else str(value)
-    return text if len(text) <= 120 else f"{text[:120]}…"
+def _brief(text: str, start: int) -> str:
+    return f"{'…' if start else ''}{text[start : start + 120]}{'…' if len(text) > start + 120 else ''}"
 
 
 def _environment(seconds: float) -> Environment:

@@ -20,13 +20,13 @@ from ..ledger.model import Add, Update
 from ..stream import Specification, Stream
 from ..stream.durable import Durable
 from ..testing import Algorithm, Persistent, Shape, StreamAlgorithm
-from .adversaries import crowd
-from .games import Finding, MakeCount, Weaker, fixed, fixed_pairs, judged, telling, verdict_of
+from .adversaries import crowd, fixed_pairs, telling
+from .games import Finding, Weaker, base, fixed, judged, verdict_of
 from .result import Control, Result, Verdict, decimal
 from .seeds import Seeds
-from .target import Make, Target
+from .target import Make, MakeCount, Target, answers, failure, raised
 
-# Two branches are published for so many rounds.
+# Two branches are published for so many rounds, or up to a release.
 BRANCH = 4
 QUESTION = "If the stream is set back to an older copy of itself, is any noise spent a second time, on other data?"
 OF_A_STREAM = (
@@ -45,10 +45,15 @@ def rollback(target: Target, seeds: Seeds, *, runs: int = 300, confidence: float
     if target.shape.rounds < 3:
         return _result("not applicable", "A history of fewer than three rounds has nothing to set back.", "nothing")
     shape = telling(target.shape, Weaker.of(target).loudest(), seeds.branch("loud").key())
-    target, play = replace(target, shape=shape), Forked(shape)
+    target = replace(target, shape=shape)
     if target.specification is None:
-        return _of_an_algorithm(target, play, seeds, runs, confidence)
+        return _of_an_algorithm(target, Forked(shape), seeds, runs, confidence)
     spec, key = target.specification, seeds.key()
+    every = max(statistic.every for statistic in spec.statistics.values())
+    play = Forked(shape, max(BRANCH, every))
+    if not any(answers(target.make, key, ((),) * (2 * shape.rounds // 3))[shape.rounds // 3 :]):
+        text = f"Nothing is published in the middle of {shape.rounds} rounds, so there is nothing to set back."
+        return _result("not applicable", text, "nothing")
     problems = published_twice(spec, target.shape, key, fence_too=False)
     seen = published_twice(spec, target.shape, key, fence_too=True)
     problems += lost_fence(spec, target.shape, key)
@@ -155,23 +160,30 @@ def _publish(stream: Stream, spec: Specification, rounds: range, updates: Sequen
 
 @dataclass(frozen=True)
 class Forked:
-    """The answers of two branches of one state, under one key; in world 1 the second has one record more."""
+    """The answers of two branches of one state, under one key; in world 1 the second has one record more. And whether
+    they are equal, byte for byte: where the noise is the same, that shows the record however much noise there is."""
 
     shape: Shape
+    branch: int = BRANCH
 
     def __call__(self, make: Make, world: int, key: Key) -> list[bytes]:
         more: list[Update] = [Add(self.shape.values[0])] if world else []
-        rounds = min(BRANCH, self.shape.rounds - 1)
-        start = self._begun(make, key)
-        state = start.state() if isinstance(start, Persistent) else None
-        answers: list[bytes] = []
-        for updates in ((), more):
-            # Without a state, the rounds before are run again: under one key that is the same.
-            branch = (
-                start.resume(state) if isinstance(start, Persistent) and state is not None else self._begun(make, key)
-            )
-            answers += [branch.close(updates if round == 0 else ()) for round in range(rounds)]
-        return answers
+        rounds = min(self.branch, self.shape.rounds - 1)
+        try:
+            start = self._begun(make, key)
+            state = start.state() if isinstance(start, Persistent) else None
+            branches: list[list[bytes]] = []
+            for updates in ((), more):
+                # Without a state, the rounds before are run again: under one key that is the same.
+                branch = (
+                    start.resume(state)
+                    if isinstance(start, Persistent) and state is not None
+                    else self._begun(make, key)
+                )
+                branches.append([branch.close(updates if round == 0 else ()) for round in range(rounds)])
+        except Exception as error:
+            return [failure(error)] * (2 * rounds + 1)
+        return [*branches[0], *branches[1], b"1" if branches[0] == branches[1] else b"0"]
 
     def _begun(self, make: Make, key: Key) -> Algorithm:
         algorithm = make(key)
@@ -184,7 +196,7 @@ def _control(
 ) -> Control:
     """Both branches are published: from the difference of their answers the attack must find the record. Where few
     records show nothing, a counter stands in."""
-    counter = MakeCount(target.claim.epsilon, target.shape.rounds)
+    counter = MakeCount(base(target.claim), target.shape.rounds)
     for make in (target.make, counter) if target.keyed else (counter,):
         found = judged(play, make, target.claim, seeds, runs=runs, confidence=confidence)
         certain = found.attack.correct == found.attack.runs
@@ -206,11 +218,17 @@ def _control(
 
 
 def _of_an_algorithm(target: Target, play: Forked, seeds: Seeds, runs: int, confidence: float) -> Result:
-    if not isinstance(target.make(seeds.key()), Persistent):
+    try:
+        made = target.make(seeds.key())
+    except Exception as error:
+        text = f"The algorithm could not be made: {type(error).__name__} was raised."
+        return _result("inconclusive", text, "nothing", tried=OF_AN_ALGORITHM)
+    if not isinstance(made, Persistent):
         text = "The algorithm has no state that could be given back, so there is nothing to set back."
         return _result("not applicable", text, "nothing", tried=OF_AN_ALGORITHM)
     found = judged(play, target.make, target.claim, seeds.branch("judged"), runs=runs, confidence=confidence)
     control = _control(target, play, seeds.branch("control"), runs, confidence)
+    failed = raised(play(target.make, 1, seeds.key()))
     share = f"{found.attack.correct} of {found.attack.guesses} guesses in {found.attack.runs} runs were right"
     if found.violated:
         text = (
@@ -220,8 +238,10 @@ def _of_an_algorithm(target: Target, play: Forked, seeds: Seeds, runs: int, conf
         )
     else:
         text = f"{share} when two branches of one state were published."
+        if failed is not None:
+            text += f" Not every round has an answer to compare: {failed} was raised."
     return _result(
-        "inconclusive" if found.violated else verdict_of(found)[0],
+        "inconclusive" if found.violated or failed is not None else verdict_of(found)[0],
         text,
         _shown(found),
         tried=OF_AN_ALGORITHM,

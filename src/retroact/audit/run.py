@@ -25,6 +25,7 @@ from .games import adaptive, neighbours
 from .likelihood import likelihood
 from .noise import conformance
 from .reconstruction import reconstruction
+from .releases import releases
 from .report import Report, report_on
 from .result import Part, Result
 from .retraining import retraining
@@ -66,8 +67,9 @@ TESTS = {
         )
         for player in PLAYERS
     },
+    "releases": Planned(releases, {"histories": 8}, {"histories": 30}, {"histories": 300}, bound=False),
     "retraining": Planned(retraining, {}, {}, {}),
-    "noise": Planned(conformance, {"draws": 2000}, {"draws": 4000}, {"draws": 40_000}, bound=False),
+    "noise": Planned(conformance, {"draws": 4000}, {"draws": 8000}, {"draws": 40_000}, bound=False),
 }
 RARE = {f"adaptive, {player.name}" for player in PLAYERS if player.rare}
 EFFORTS = ("quick", "normal", "thorough")

@@ -35,8 +35,8 @@ from .pairs import FAMILIES, draw, live_window
 from .result import Control, Result, decimal, idle
 from .seeds import Seeds
 from .shrink import as_code
-from .target import Make, Target
-from .twin import answers, raises
+from .target import ROUNDS, Make, Target, answers, fewer
+from .twin import raises
 
 F64 = npt.NDArray[np.float64]
 
@@ -49,6 +49,8 @@ KINDS = ("distribution of one number", "cells of one number or text", "energy di
 FEWEST = 60
 # The control has the pairs whose numbers of deletions differ most.
 CONTROLS = 2
+# Pairs, however long they are.
+LEAST = 3
 
 
 class Finding(NamedTuple):
@@ -74,9 +76,12 @@ def same_law(target: Target, seeds: Seeds, *, pairs: int = 12, runs: int = 200, 
         return idle("retroactivity", "same law", QUESTION, reason)
     if runs < FEWEST or not 0.5 < confidence < 1:
         raise InputError(f"expected at least {FEWEST} runs and a confidence in (0.5, 1), got {runs} and {confidence}")
-    drawn = _drawn(target, seeds, pairs)
+    # Long histories are fewer, so that it takes no longer.
+    drawn = _drawn(target, seeds, fewer(pairs, LEAST, ROUNDS, target.shape.rounds))
     level = 1 - confidence
     findings, skipped = compare_laws(target.make, drawn, seeds.branch("samples"), runs, level)
+    if not findings and not skipped and silent(target.make, drawn, seeds.key()):
+        return idle("retroactivity", "same law", QUESTION, "Nothing is published in the rounds that would be compared.")
     wrong = rejected(findings, level)
     code: list[str] = []
     if wrong:
@@ -93,7 +98,7 @@ def same_law(target: Target, seeds: Seeds, *, pairs: int = 12, runs: int = 200, 
         found += f" {skipped} texts that hardly ever repeat could not be compared."
     raised = raises(target.make, drawn, seeds.key())
     if raised is not None:
-        found += f" Not every history has an answer to compare: {raised}"
+        found += f" Not every history has an answer to compare: {raised} was raised."
     blind = raised is not None or (not findings and skipped)
     return Result(
         part="retroactivity",
@@ -115,6 +120,11 @@ def same_law(target: Target, seeds: Seeds, *, pairs: int = 12, runs: int = 200, 
         },
         counterexample=code,
     )
+
+
+def silent(make: Make, pairs: Sequence[Pair], key: Key) -> bool:
+    """Whether there are only empty answers once the histories have united."""
+    return not any(any(answers(make, key, side)[pair.unite - 1 :]) for pair in pairs for side in (pair.one, pair.other))
 
 
 def compare_laws(make: Make, pairs: Sequence[Pair], seeds: Seeds, runs: int, level: float) -> tuple[list[Finding], int]:
@@ -306,7 +316,8 @@ def _words(finding: Finding) -> str:
 
 
 class Widening:
-    """An algorithm that adds a number to its answers whose range doubles with every deletion that ever came."""
+    """An algorithm that adds a number to its answers, where there are any; its range doubles with every deletion that
+    ever came."""
 
     def __init__(self, inside: Algorithm, key: Key) -> None:
         self._inside, self._coins = inside, key.coins("widening")
@@ -317,7 +328,10 @@ class Widening:
         self._deletions += sum(not isinstance(update, Add) for update in updates)
         word = int(self._coins.branch(self._round).words([0], [0]).block(0)[0][0, 0])
         added = (word % 2**32) * 2.0 ** (self._deletions - 32)
-        own = {place: str(part) for place, part in parts(self._inside.close(updates)).items()}
+        answer = self._inside.close(updates)
+        if not answer:
+            return answer
+        own = {place: str(part) for place, part in parts(answer).items()}
         return msgspec.json.encode(own | {"added": added})
 
 

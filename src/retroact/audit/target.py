@@ -2,24 +2,93 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..coins import Key
+from ..coins.laplace import DiscreteLaplace
 from ..errors import InputError
+from ..ledger.model import Add, Delete, Update
+from ..ledger.model import Sequence as History
 from ..privacy import Guarantee
 from ..stream import Specification
 from ..testing import Algorithm, Shape, StreamAlgorithm, values_of
 
-# Histories of an audit have at most so many rounds, unless a test needs more: bugs show in small ones.
-ROUNDS = 8
+# Histories of an audit have so many rounds: bugs show in small ones. Where releases or deletions are rare they have
+# more, so that there are two of each, up to the most.
+ROUNDS, MOST_ROUNDS = 8, 256
+RAISED = b"no answer, raised "
 
 
 class Make(Protocol):
     """Makes the algorithm, with a memory of nothing, under a key."""
 
     def __call__(self, key: Key, /) -> Algorithm: ...
+
+
+class Guarded:
+    """An algorithm whose exceptions are answers: whoever waits for a release sees them. Only their type counts: what
+    they say may hold records or paths. After one of them there is no other answer."""
+
+    def __init__(self, make: Make, key: Key) -> None:
+        self._failed: bytes | None = None
+        try:
+            self._inside = make(key)
+        except Exception as error:
+            self._failed = failure(error)
+
+    def close(self, updates: Sequence[Update]) -> bytes:
+        if self._failed is not None:
+            return self._failed
+        try:
+            answer = self._inside.close(updates)
+        except Exception as error:
+            self._failed = failure(error)
+            return self._failed
+        if not isinstance(answer, bytes):
+            raise InputError(f"expected bytes, got {type(answer).__name__}", place="close")
+        return answer
+
+
+@dataclass(frozen=True)
+class Guard:
+    """Makes a `Guarded` algorithm."""
+
+    make: Make
+
+    def __call__(self, key: Key, /) -> Guarded:
+        return Guarded(self.make, key)
+
+
+def answers(make: Make, key: Key, history: History) -> list[bytes]:
+    """All answers of one history; an exception is one too.
+
+    >>> class Broken:
+    ...     def close(self, updates):
+    ...         raise ValueError("of a record")
+    >>> answers(lambda key: Broken(), Key.for_testing(1), ((), ()))
+    [b'no answer, raised ValueError', b'no answer, raised ValueError']
+    """
+    algorithm = Guarded(make, key)
+    return [algorithm.close(updates) for updates in history]
+
+
+def failure(error: Exception) -> bytes:
+    """An exception as an answer."""
+    return RAISED + type(error).__name__.encode()
+
+
+def raised(answers: Sequence[bytes]) -> str | None:
+    """The type of the exception among these answers, if there is one.
+
+    >>> raised([b"1", b"no answer, raised ValueError"]), raised([b"1"])
+    ('ValueError', None)
+    """
+    return next((a.removeprefix(RAISED).decode() for a in answers if a.startswith(RAISED)), None)
 
 
 @dataclass(frozen=True)
@@ -45,6 +114,14 @@ class Approximate:
     beta: float
     block: int = 1
 
+    def __post_init__(self) -> None:
+        if not self.alpha >= 0:
+            raise InputError(f"expected a number from 0 on, got {self.alpha!r}", place="alpha")
+        if not 0 <= self.beta < 1:
+            raise InputError(f"expected a number from 0 to below 1, got {self.beta!r}", place="beta")
+        if not _whole(self.block) or self.block < 1:
+            raise InputError(f"expected at least one answer, got {self.block!r}", place="block")
+
 
 @dataclass(frozen=True)
 class Target:
@@ -59,15 +136,25 @@ class Target:
     keyed: bool = True
     retroactivity: Approximate | None = None
 
+    def __post_init__(self) -> None:
+        if not self.claim.epsilon >= 0:
+            raise InputError(f"expected a number from 0 on, got {self.claim.epsilon!r}", place="claim.epsilon")
+        if not 0 <= self.claim.delta < 1:
+            raise InputError(f"expected a number from 0 to below 1, got {self.claim.delta!r}", place="claim.delta")
+
     @classmethod
     def stream(cls, specification: Specification, *, name: str = "stream", updates: int = 3) -> Target:
-        """
+        """Its histories have 8 rounds; where releases or deletions are rare as many as it takes for two of each, but no
+        more than 256; and never more than the horizon.
+
         >>> import retroact as ra
         >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=100)
-        >>> Target.stream(spec).shape.rounds
-        8
+        >>> Target.stream(spec).shape.rounds, Target.stream(spec.replace(deletions_every=20)).shape.rounds
+        (8, 42)
         """
-        rounds = min(specification.horizon or ROUNDS, ROUNDS)
+        rare = max(*(own.every for own in specification.statistics.values()), specification.deletions_every or 1)
+        rounds = min(max(ROUNDS, 2 * rare + 2), MOST_ROUNDS)
+        rounds = min(rounds, specification.horizon or rounds)
         values = values_of(specification.schema, Random(0))
         shape = Shape(
             values,
@@ -81,8 +168,62 @@ class Target:
 
     def with_rounds(self, rounds: int) -> Target:
         """The same with histories of so many rounds."""
+        if not _whole(rounds):
+            raise InputError(f"expected a whole number, got {rounds!r}", place="rounds")
         if self.specification is not None and self.specification.horizon is not None:
             rounds = min(rounds, self.specification.horizon)
         if rounds < 1:
             raise InputError(f"expected at least one round, got {rounds}", place="rounds")
         return replace(self, shape=replace(self.shape, rounds=rounds))
+
+
+# A counter in the place of a target -----------------------------------------------------------------------------------
+
+
+class NoisyCount:
+    """The number of surviving records (without ids), with a noise of its own in every round. `blind`: a deletion counts
+    even if what it names is not there."""
+
+    def __init__(self, noise: Sequence[int], *, blind: bool) -> None:
+        self._noise, self._blind = noise, blind
+        self._there: Counter[tuple[int, Any]] = Counter()
+        self._round, self._count = 0, 0
+
+    def close(self, updates: Sequence[Update]) -> bytes:
+        self._round += 1
+        for update in updates:
+            if isinstance(update, Add):
+                self._there[update.stamp or self._round, update.value] += 1
+                self._count += 1
+        for update in updates:
+            if isinstance(update, Delete) and (self._blind or self._there[update.stamp, update.value] > 0):
+                self._there[update.stamp, update.value] -= 1
+                self._count -= 1
+        return str(self._count + self._noise[self._round - 1]).encode()
+
+
+@dataclass(frozen=True)
+class MakeCount:
+    """Private for ``epsilon`` over so many rounds, if it is not `blind`."""
+
+    epsilon: float
+    rounds: int
+    blind: bool = False
+
+    def __call__(self, key: Key, /) -> Algorithm:
+        words = key.coins("count").words([0] * self.rounds, range(self.rounds))
+        noise = DiscreteLaplace(self.rounds / Fraction(self.epsilon)).sample(words)
+        return NoisyCount(noise[:, 0].tolist(), blind=self.blind)
+
+
+def fewer(count: int, least: int, usual: int, rounds: int) -> int:
+    """So many runs, or where histories are longer than usual as many as have no more rounds in all, but at least some.
+
+    >>> fewer(240, 10, 8, 8), fewer(240, 10, 8, 80), fewer(240, 10, 8, 800)
+    (240, 24, 10)
+    """
+    return min(count, max(least, count * usual // max(usual, rounds)))
+
+
+def _whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)

@@ -19,7 +19,8 @@ from .pairs import FAMILIES, draw, live_window
 from .result import Control, Curve, Result, Verdict, curve, idle
 from .seeds import Seeds
 from .shrink import Shrunk, as_code, operations, shrink
-from .target import Make, Target
+from .target import RAISED, ROUNDS, Make, Target, answers, fewer
+from .target import raised as raised_in
 
 QUESTION = "Once two histories hold the same surviving records, do the published answers still tell which one it was?"
 WHAT = {
@@ -39,7 +40,8 @@ WHAT = {
 # How many more records the picture has that are erased later: as many as it takes to see them beside the noise.
 EXTRA = (8, 32, 128, 512)
 LONGEST = 30
-RAISED = b"no answer, raised "
+# Pairs of a family, however long they are.
+LEAST = 12
 SHRINKING = 600
 
 
@@ -58,16 +60,16 @@ def twin(target: Target, seeds: Seeds, *, pairs: int = 240, keys: int = 2) -> li
         return [_incomparable("approximate retroactivity is claimed, which allows answers to differ a little")]
     window = live_window(target.specification)
     shape = target.shape
-    drawn = {
-        family: draw(family, shape, seeds.branch(family).random(), max(1, round(pairs / len(FAMILIES))), window=window)
-        for family in FAMILIES
-    }
-    return [_family(target, seeds, family, own, keys, window) for family, own in drawn.items() if own]
+    # Long histories are fewer, so that it takes no longer.
+    each = max(1, round(fewer(pairs, LEAST * len(FAMILIES), ROUNDS, shape.rounds) / len(FAMILIES)))
+    drawn = {family: draw(family, shape, seeds.branch(family).random(), each, window=window) for family in FAMILIES}
+    return [_family(target, seeds, family, own, keys, window) for family, own in drawn.items()]
 
 
 class Compared(NamedTuple):
-    """``difference``: the first round from the uniting one on whose answers differ, and both answers. ``raised``: what
-    the algorithm raised on both sides alike, so that nothing could be compared from there on."""
+    """``answers``: how many that are not empty. ``difference``: the first round from the uniting one on whose answers
+    differ, and both answers. ``raised``: the type of what the algorithm raised on both sides alike, so that nothing
+    could be compared from there on."""
 
     answers: int
     difference: tuple[int, bytes, bytes] | None = None
@@ -80,43 +82,36 @@ def compare(make: Make, pair: Pair, seeds: Seeds, keys: int) -> Compared:
     for number in range(keys):
         one, other = (answers(make, seeds.key(number), side) for side in (pair.one, pair.other))
         for round in range(pair.unite, len(one) + 1):
-            count += 1
             mine, theirs = one[round - 1], other[round - 1]
+            count += bool(mine or theirs)
             if mine != theirs:
                 return Compared(count, (round, mine, theirs))
             if mine.startswith(RAISED):
-                raised = mine.removeprefix(RAISED).decode()
+                raised = raised_in([mine])
                 break
     return Compared(count, None, raised)
 
 
-def answers(make: Make, key: Key, sequence: History) -> list[bytes]:
-    """All answers of one history. An exception is an answer too: whoever waits for the release sees it."""
-    algorithm = make(key)
-    found: list[bytes] = []
-    for updates in sequence:
-        try:
-            found.append(algorithm.close(updates))
-        except Exception as error:
-            failed = RAISED + f"{type(error).__name__}: {error}".encode()
-            return found + [failed] * (len(sequence) - len(found))
-    return found
-
-
 def raises(make: Make, pairs: Sequence[Pair], key: Key) -> str | None:
-    """What the algorithm raises on one of these histories, if it does."""
-    found = (answers(make, key, side)[-1] for pair in pairs for side in (pair.one, pair.other))
-    last = next((answer for answer in found if answer.startswith(RAISED)), None)
-    return None if last is None else last.removeprefix(RAISED).decode()
+    """The type of what the algorithm raises on one of these histories, if it does."""
+    found = (raised_in(answers(make, key, side)[-1:]) for pair in pairs for side in (pair.one, pair.other))
+    return next((name for name in found if name is not None), None)
 
 
 def _family(target: Target, seeds: Seeds, family: str, pairs: list[Pair], keys: int, window: int | None) -> Result:
+    if not pairs:
+        reason = f"No pair was found among histories of this shape, of {target.shape.rounds} rounds, in which"
+        return idle("retroactivity", f"twin: {family}", QUESTION, f"{reason} {WHAT[family]}.")
     key_seeds = seeds.branch(family, "key")
     seen = [compare(target.make, pair, key_seeds, keys) for pair in pairs]
     wrong = [pair for pair, own in zip(pairs, seen, strict=True) if own.difference is not None]
     raised = [own.raised for own in seen if own.raised is not None]
     compared = sum(own.answers for own in seen)
-    below = 1 - 0.01 ** (1 / max(1, len(pairs) - len(raised)))
+    if not compared:
+        reason = f"Nothing is published in the rounds that would be compared, of {target.shape.rounds}."
+        return idle("retroactivity", f"twin: {family}", QUESTION, reason)
+    telling = sum(own.answers > 0 and own.raised is None for own in seen)
+    below = 1 - 0.01 ** (1 / max(1, telling))
     code: list[str] = []
     verdict: Verdict = "passed"
     if wrong:
@@ -124,9 +119,9 @@ def _family(target: Target, seeds: Seeds, family: str, pairs: list[Pair], keys: 
         found, code = _shown(target, key_seeds, keys, family, wrong, len(pairs), window)
     elif raised:
         verdict = "inconclusive"
-        found = f"In {len(raised)} of {len(pairs)} pairs there was no answer to compare: {raised[0]}"
+        found = f"In {len(raised)} of {len(pairs)} pairs there was no answer to compare: {raised[0]} was raised."
     else:
-        found = f"All {compared:,} answers that were compared are equal, byte for byte."
+        found = f"All {compared:,} answers that were published and compared are equal, byte for byte."
     return Result(
         part="retroactivity",
         test=f"twin: {family}",
@@ -176,7 +171,7 @@ Memory = Callable[[Sequence[Sequence[Update]]], object]
 
 
 class Remembering:
-    """An algorithm that adds to every answer something of all that ever happened."""
+    """An algorithm that adds to every answer (where there is one) something of all that ever happened."""
 
     def __init__(self, inside: Algorithm, memory: Memory) -> None:
         self._inside, self._memory = inside, memory
@@ -184,7 +179,8 @@ class Remembering:
 
     def close(self, updates: Sequence[Update]) -> bytes:
         self._past.append(tuple(updates))
-        return self._inside.close(updates) + f"\n{self._memory(self._past)!r}".encode()
+        answer = self._inside.close(updates)
+        return answer and answer + f"\n{self._memory(self._past)!r}".encode()
 
 
 def deletions(past: Sequence[Sequence[Update]]) -> int:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple
 
 import typer
 
 from retroact.cli import options as o
-from retroact.errors import InputError, VerificationError
+from retroact.errors import InputError, RetroactError, VerificationError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -83,20 +87,24 @@ def audit(
         _reproduce(reproduce, public_key, workers=workers, quiet=quiet)
         return
     for path, option in ((out, "--out"), (html, "--html")):
-        _check_place(path, option, spec)
-    if out is not None and html is not None and out.resolve() == html.resolve():
+        _check_place(path, option, spec, key_file)
+    if out is not None and html is not None and _same_file(out, html):
         raise InputError(f"expected two files, got {out} twice", place="--html")
     if open_page and html is None:
         raise InputError("expected --html FILE beside --open", place="--open")
     _check_installed()
     specification, name = _specification(spec)
-    secret, told = _secret(key_file, public_key)
-    report = _run(
-        specification, name=name, seed=1 if seed is None else seed, effort=(effort or Effort.normal).value,
-        confidence=None, workers=workers, quiet=quiet,
-    )  # fmt: skip
-    _write(report, out, html, secret)
-    _tell(report)
+    # opened before the work, which may take hours; put in their places after it
+    with _opened((out, "--out"), (html, "--html")) as outputs:
+        secret, told = _secret(key_file, public_key)
+        report = _run(
+            specification, name=name, seed=1 if seed is None else seed, effort=(effort or Effort.normal).value,
+            confidence=None, workers=workers, quiet=quiet,
+        )  # fmt: skip
+        try:
+            _tell(report)
+        finally:
+            _put(outputs, _contents(report, out, html, secret))
     if out is not None and not quiet:
         typer.echo(told, err=True)
     if html is not None and open_page:
@@ -174,53 +182,75 @@ def _check_installed() -> None:
 
 
 def _reproduce(path: Path, public_key: str | None, *, workers: int | None, quiet: bool) -> None:
-    from retroact.audit.report import LIMIT, compare, signer, verify
+    from retroact.audit.report import LIMIT, compare, printable, same_programs, signer, verify
 
     try:
         with path.open("rb") as file:
             content = file.read(LIMIT + 1)
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="--reproduce") from None
-    old = verify(content, place=str(path), public_key=public_key)
-    settings = old.settings
-    new = _run(
-        old.specified(str(path)), name=old.target, seed=settings.seed, effort=settings.effort,
-        confidence=float(settings.confidence), workers=workers, quiet=quiet, only=settings.only,
-    )  # fmt: skip
+    with _printable_errors():
+        old = verify(content, place=str(path), public_key=public_key)
+        settings = old.settings
+        new = _run(
+            old.specified(str(path)), name=old.target, seed=settings.seed, effort=settings.effort,
+            confidence=float(settings.confidence), workers=workers, quiet=quiet, only=settings.only,
+        )  # fmt: skip
     _tell(new)
     whose = "by the expected key" if public_key else f"by {signer(content, place=str(path))}, whoever that is"
     typer.echo(f"{path}: the signature holds, {whose}")
     differences = compare(old, new)
     for line in differences:
         typer.echo(f"differs: {line}")
+    if not same_programs(old, new):
+        typer.echo("note: words were not compared, since other versions of the programs wrote them")
     if differences:
-        versions = "" if old.program == new.program else f" (made by retroact {old.program}, this is {new.program})"
+        made = printable(old.program)
+        versions = "" if old.program == new.program else f" (made by retroact {made}, this is {new.program})"
         raise VerificationError(f"expected the same results again, found {len(differences):,} that differ{versions}")
     typer.echo(f"reproduced: all {old.tests:,} tests gave the same again; verdict: {new.verdict}")
 
 
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    """Messages may quote a report of anybody's."""
+    from retroact.audit.report import printable
+
+    try:
+        yield
+    except RetroactError as error:
+        error.args = (printable(str(error)),)
+        raise
+
+
 def _tell(report: Report) -> None:
     """A row for each test, and the claim that they were held against."""
+    from retroact.audit.report import printable
     from retroact.cli.console import console_for, message
 
     console = console_for("stdout")
     console.print(_table(report))
     for result in report.violations:
-        message(console, f"violation, {result.test}: {result.found}", "red")
+        message(console, printable(f"violation, {result.test}: {result.found}"), "red")
     delta = f", δ = {report.claim.delta}" if report.claim.delta != "0" else ""
-    message(console, f"claimed: ε = {report.claim.epsilon}{delta} for {report.claim.unit}")
+    message(console, printable(f"claimed: ε = {report.claim.epsilon}{delta} for {report.claim.unit}"))
     caught = [result.control.caught for result in report.results if result.control is not None]
     message(
         console,
-        f"{report.verdict}: {len(report.judged):,} of {report.tests:,} tests apply, {len(report.violations):,} found a "
-        f"violation; {sum(caught):,} of {len(caught):,} planted bugs were caught",
+        f"{report.verdict}: {report.count('passed'):,} of {report.tests:,} tests passed, {len(report.violations):,} "
+        f"found a violation, {_silent(report)}; {sum(caught):,} of {len(caught):,} planted bugs were caught",
     )
+
+
+def _silent(report: Report) -> str:
+    return f"{report.count('inconclusive'):,} inconclusive, {report.count('not applicable'):,} do not apply"
 
 
 def _table(report: Report) -> Table:
     from rich import box
     from rich.table import Table
 
+    from retroact.audit.report import printable
     from retroact.cli.planning import plain
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -232,10 +262,10 @@ def _table(report: Report) -> Table:
     for result in report.results:
         control = "–" if result.control is None else "caught" if result.control.caught else "MISSED"
         table.add_row(
-            plain(result.test),
+            plain(printable(result.test)),
             result.verdict,
             f"{result.runs:,}",
-            plain(_first_sentence(result.detectable)),
+            plain(printable(_first_sentence(result.detectable))),
             plain(control),
         )
     return table
@@ -252,54 +282,118 @@ def _first_sentence(text: str) -> str:
 
 def _end(report: Report) -> None:
     """An audit that did not pass ends the program with exit code 4, after all is written."""
+    from retroact.audit.report import printable
+
+    names = printable(", ".join(result.test for result in report.violations or report.voids))
     if report.verdict == "violation":
-        names = ", ".join(result.test for result in report.violations)
         raise VerificationError(f"expected every promise to hold, found a violation by: {names}")
-    if report.verdict == "void":
-        names = ", ".join(result.test for result in report.voids) or "no test applies"
+    if report.voids:
         raise VerificationError(f"expected every planted bug to be caught; this audit says nothing: {names}")
+    if report.verdict == "void":
+        raise VerificationError(f"expected a test to pass; this audit says nothing: {_silent(report)}")
 
 
-def _write(report: Report, out: Path | None, html: Path | None, secret: bytes) -> None:
+def _contents(report: Report, out: Path | None, html: Path | None, secret: bytes) -> list[bytes]:
+    """What is written to the files that were asked for."""
     from retroact.audit.report import public_key, sign
 
-    if out is not None:
-        _put(out, sign(report, secret), "--out")
+    contents = [] if out is None else [sign(report, secret)]
     if html is not None:
         from retroact.audit.page import page
 
         # without the report there is no signature that the key could be of
-        key = public_key(secret) if out is not None else None
-        _put(html, page(report, public_key=key).encode(), "--html")
+        contents.append(page(report, public_key=None if out is None else public_key(secret)).encode())
+    return contents
 
 
-def _check_place(path: Path | None, option: str, spec: Path | None) -> None:
-    """Before any work: whether the file can be written."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory", place=option)
-    if not path.resolve().parent.is_dir():
-        raise InputError(f"{path}: expected a file in a folder that exists", place=option)
-    source = spec or o.DEFAULT_FILE
-    if path.exists() and source.exists() and path.samefile(source):
-        raise InputError(f"expected another file than the specification, got {path}", place=option)
+def _check_place(path: Path | None, option: str, spec: Path | None, key_file: Path | None) -> None:
+    """Before any work, and before a key is created: whether the file may be written."""
+    for other, name in ((spec or o.DEFAULT_FILE, "specification"), (key_file, "key file")):
+        if path is not None and other is not None and _same_file(path, other):
+            raise InputError(f"expected another file than the {name}, got {path}", place=option)
 
 
-def _put(path: Path, content: bytes, option: str) -> None:
-    """A file that appears whole or not at all; a device or a pipe is written to, never replaced."""
-    target = path.resolve()
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+def _same_file(one: Path, other: Path) -> bool:
+    """Also where neither is there yet."""
     try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(content)
-            return
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        return one.samefile(other)
+    except OSError:
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+class _Output(NamedTuple):
+    path: Path
+    option: str
+    file: BinaryIO
+    target: Path | None
+    """What the file becomes; None for a device or a pipe, which is written to and never replaced."""
+
+
+@contextmanager
+def _opened(*asked: tuple[Path | None, str]) -> Iterator[list[_Output]]:
+    """Places to write to, which are seen by nobody until `_put`."""
+    with ExitStack() as stack:
+        yield [_open(path, option, stack) for path, option in asked if path is not None]
+
+
+def _open(path: Path, option: str, stack: ExitStack) -> _Output:
+    with _told(path, option):
+        about = path.stat() if path.exists() else None
+        if about is not None and not stat.S_ISREG(about.st_mode):
+            file: BinaryIO = path.open("wb")
+            stack.callback(_close, file)
+            return _Output(path, option, file, None)
+        if about is not None and any(os.path.samestat(about, stream) for stream in _streams()):
+            raise InputError(f"expected a file that nothing else is written to, got {path}", place=option)
+        target = Path(os.path.realpath(path))
+        if not target.parent.is_dir():
+            raise InputError(f"{path}: expected a file in a folder that exists", place=option)
+        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        file = part.open("xb")
+        stack.callback(part.unlink, missing_ok=True)
+        stack.callback(_close, file)
+        return _Output(path, option, file, target)
+
+
+def _put(outputs: list[_Output], contents: list[bytes]) -> None:
+    """All files appear, whole, or none does."""
+    with suppress(OSError, AttributeError):  # it may be closed
+        sys.stdout.flush()
+    # devices last: what they got is not taken back
+    for one, content in sorted(zip(outputs, contents, strict=True), key=lambda pair: pair[0].target is None):
+        with _told(one.path, one.option):
+            one.file.write(content)
+            one.file.flush()
+            if one.target is not None:
+                os.fsync(one.file.fileno())
+            one.file.close()
+    with ExitStack() as undo:
+        for one in outputs:
+            if one.target is not None:
+                new = not one.target.exists()
+                with _told(one.path, one.option):
+                    os.replace(one.file.name, one.target)
+                if new:
+                    undo.callback(one.target.unlink, missing_ok=True)
+        undo.pop_all()
+
+
+def _streams() -> Iterator[os.stat_result]:
+    """Where standard output and error go."""
+    for number in (1, 2):
+        with suppress(OSError):
+            yield os.fstat(number)
+
+
+def _close(file: BinaryIO) -> None:
+    # what could not be written has been told
+    with suppress(OSError):
+        file.close()
+
+
+@contextmanager
+def _told(path: Path, option: str) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place=option) from None
-    finally:
-        part.unlink(missing_ok=True)

@@ -19,6 +19,10 @@ from ..errors import InputError, VerificationError
 
 SECRET = 32
 HEX = re.compile(r"(?:[0-9a-f]{2})+")
+_PRIME = 2**255 - 19
+_EIGHTH = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+# Points of order 1, 2, 4 and 8 by their y, also as not reduced: under such a key one signature fits many statements.
+_SMALL_ORDER = {0, 1, _PRIME - 1, _PRIME, _PRIME + 1, _EIGHTH, _PRIME - _EIGHTH}
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -85,6 +89,10 @@ class Signed(Generic[T]):
             raise VerificationError(
                 f"expected a {self.name} signed by {public_key}, found one by {key.hex()} - at {place}"
             )
+        if _small_order(key):
+            raise VerificationError(
+                f"expected the public key of a signer, found one that anybody can sign for: {key.hex()} - at {place}"
+            )
         try:
             Ed25519PublicKey.from_public_bytes(key).verify(signature, self._domain + canonical(value))
         except (InvalidSignature, ValueError):
@@ -108,6 +116,8 @@ class Signed(Generic[T]):
             raise InputError(f"expected a {self.name}: {error}", place=place) from None
         except msgspec.DecodeError as error:
             raise InputError(f"expected JSON, found something else: {error}", place=place) from None
+        except RecursionError:
+            raise InputError(f"expected a {self.name}, found JSON that is nested too deeply", place=place) from None
 
     @property
     def _domain(self) -> bytes:
@@ -131,6 +141,15 @@ def from_hex(text: str, size: int, place: str) -> bytes:
     if not HEX.fullmatch(text) or len(text) != 2 * size:
         raise InputError(f"expected {2 * size} hexadecimal digits in lower case, found {text[:80]!r}", place=place)
     return bytes.fromhex(text)
+
+
+def _small_order(key: bytes) -> bool:
+    """Whatever the sign of x, which is the highest bit.
+
+    >>> _small_order(bytes([1]) + bytes(31)), _small_order(bytes([2]) + bytes(31))
+    (True, False)
+    """
+    return int.from_bytes(key, "little") & (2**255 - 1) in _SMALL_ORDER
 
 
 def _raw(key: Ed25519PrivateKey) -> bytes:

@@ -20,9 +20,10 @@ from ..noise import Mechanism, Oblivious
 from ..noise.process import Shift
 from ..schema import Rows
 from ..statistics import Linear
+from ..statistics.histogram import BinNoise
 from ..statistics.restated import Lagged
 from ..statistics.statistic import Totals
-from ..stream import Specification
+from ..stream import Release, Specification
 from ..stream.release import plain
 from .algorithm import StreamAlgorithm
 from .histories import Shape, crowded, history, neighbouring_pairs, values_of
@@ -61,10 +62,10 @@ def check_oblivious(spec: Specification, random: Random, *, pairs: int = 10) -> 
     horizon = min(spec.horizon or 8, 8)
     shape = Shape(values_of(spec.schema, random), rounds=horizon, late=spec.late, deletions_every=spec.deletions_every)
     nothing: Sequence = ((),) * horizon
-    expected = _noise(spec, nothing)
+    expected = published_noise(spec, nothing)
     for _ in range(pairs):
         sequence = history(shape, random)
-        if _noise(spec, sequence) != expected:
+        if published_noise(spec, sequence) != expected:
             raise VerificationError(f"oblivious noise: it depends on the data\n  {sequence}")
     _check_shown(spec, crowded(nothing, shape))
 
@@ -102,9 +103,16 @@ def _silenced(noise: Mechanism) -> Mechanism:
     return quiet
 
 
-def _noise(spec: Specification, sequence: Sequence) -> dict[str, list[list[int]]]:
-    key = Key.for_testing(1)
-    algorithm = StreamAlgorithm(spec, key)
+def published_noise(
+    spec: Specification,
+    sequence: Sequence,
+    make: Callable[[Specification, Key], StreamAlgorithm] = StreamAlgorithm,
+    key: Key | None = None,
+) -> dict[str, list[list[int]]]:
+    """What a running stream publishes is its exact totals, worked out from the definitions, with the noise of its names
+    on; no bin is shown below its threshold. Returns the noise where every coordinate is released."""
+    key = key or Key.for_testing(1)
+    algorithm = make(spec, key)
     noise = {name: spec.mechanism(name, key.coins("stream")) for name in spec.statistics}
     truth = {name: true_totals(spec, name, sequence, noise[name].coins) for name in spec.statistics}
     out: dict[str, list[list[int]]] = {name: [] for name in spec.statistics}
@@ -118,10 +126,20 @@ def _noise(spec: Specification, sequence: Sequence) -> dict[str, list[list[int]]
             mine = alone.numerators, alone.denominator, plain(alone.answer.value)
             if mine != (release.numerators, release.denominator, plain(release.value)):
                 raise VerificationError(f"{name}: round {round} is not its totals with its noise on\n  {sequence}")
+            if isinstance(noise[name], BinNoise):
+                _check_threshold(name, noise[name], release, seen[name], sequence)
             if isinstance(statistic, Linear):
                 numerators = zip(release.numerators, exact[0].tolist(), strict=True)
                 out[name].append([n - t * release.denominator for n, t in numerators])
     return out
+
+
+def _check_threshold(name: str, noise: Mechanism, release: Release, index: int, sequence: Sequence) -> None:
+    if not isinstance(noise, BinNoise) or noise.threshold is None:
+        return
+    counts, least = release.numerators[:: noise.size], noise.threshold.at(index)
+    if any(Fraction(count, release.denominator) < least for count in counts):
+        raise VerificationError(f"{name}: round {release.round} shows a bin below its threshold\n  {sequence}")
 
 
 def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -> None:

@@ -1,0 +1,154 @@
+"""What a running stream publishes, number by number: exact totals with the noise of its names on, and nothing else.
+
+The tests from inside look at totals and laws; this one ties them to what is really published. Under one key every
+release is worked out again, from the definition of the surviving data and from the names of the noise, and compared;
+where every coordinate is published, the noise that is left must be the same whatever the history.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from ..coins import Key
+from ..errors import InputError, VerificationError
+from ..ledger.model import Add, Update
+from ..ledger.model import Sequence as History
+from ..privacy import ApproximateDP, GaussianDP, MixedDP, PureDP, epsilon_of
+from ..stream import Round, Specification
+from ..testing import StreamAlgorithm, history
+from ..testing.histories import crowded
+from ..testing.sensitivity import published_noise
+from .nodes import idle_inside
+from .result import Control, Result, decimal
+from .seeds import Seeds
+from .target import MakeStream, Target
+
+COPIES = 300
+
+
+class Careless(StreamAlgorithm):
+    """A stream that counts every record of a round twice, and takes it for the least one."""
+
+    choose: Callable[..., Update] = staticmethod(min)
+
+    def release(self, updates: Sequence[Update]) -> Round:
+        added = [update for update in updates if isinstance(update, Add)]
+        if not added:
+            return super().release(updates)
+        chosen = type(self).choose(added, key=repr)
+        assert isinstance(chosen, Add)
+        same = [replace(update, value=chosen.value) for update in added]
+        return super().release([*(update for update in updates if not isinstance(update, Add)), *same, *same])
+
+
+class Generous(Careless):
+    """The same with the largest one."""
+
+    choose = staticmethod(max)
+
+
+def releases(target: Target, seeds: Seeds, *, histories: int = 12) -> list[Result]:
+    """One result on what is published, and one on the sum of what the statistics spend.
+
+    >>> import retroact as ra
+    >>> spec = ra.Specification({"x": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=8)
+    >>> [(result.verdict, result.control.caught) for result in releases(Target.stream(spec), Seeds(1), histories=2)]
+    [('passed', True), ('passed', True)]
+    """
+    if target.specification is None:
+        return [idle_inside("releases", "an algorithm that is not a stream does not say what its noise is")]
+    spec = MakeStream(target.specification).specification
+    random = seeds.random()
+    nothing: History = ((),) * target.shape.rounds
+    drawn = [history(target.shape, random) for _ in range(histories)]
+    # Many copies of every value, so that whatever has a threshold shows something.
+    drawn.append(crowded(nothing, target.shape, COPIES))
+    rounds = len(drawn) * target.shape.rounds
+    problem = _first_difference(spec, nothing, drawn, seeds.key())
+    planted = [_first_difference(spec, nothing, drawn[-1:], seeds.key(), make) for make in (Careless, Generous)]
+    caught = next((told for told in planted if told), None)
+    told = problem.splitlines() if problem else []
+    published = Result(
+        part="privacy",
+        test="releases",
+        question="Is what a running stream publishes exactly its totals with the noise that is accounted for?",
+        tried=f"{len(drawn)} histories of {target.shape.rounds} rounds each, run through the stream under one key; "
+        "every release was worked out again from the definition of the surviving data and the names of the noise.",
+        runs=rounds,
+        verdict="violation" if problem else "passed",
+        found=f"A release is not what it should be: {told[0]}."
+        if told
+        else "Every number is what it should be, and the noise does not depend on the data.",
+        detectable="Any difference in any number of these histories.",
+        control=Control(
+            bug="the same stream, which counts every record of a round twice and takes it for another one",
+            caught=caught is not None,
+            how=caught.splitlines()[0] if caught else "no difference was seen",
+        ),
+        counterexample=told,
+    )
+    return [published, _budget(spec)]
+
+
+def _first_difference(
+    spec: Specification,
+    nothing: History,
+    drawn: Sequence[History],
+    key: Key,
+    make: Callable[[Specification, Key], StreamAlgorithm] = StreamAlgorithm,
+) -> str | None:
+    try:
+        expected = published_noise(spec, nothing, key=key)
+        for sequence in drawn:
+            if published_noise(spec, sequence, make, key) != expected:
+                return f"the noise depends on the data\n{sequence}"
+    except VerificationError as error:
+        return str(error)
+    return None
+
+
+def _budget(spec: Specification) -> Result:
+    """The parts of the budget, put together again without the code that divided it."""
+    spent = _spent(spec, 1)
+    planted = _spent(spec, 2)
+    claim = f"ε = {decimal(float(spec.epsilon))}, δ = {decimal(float(spec.delta))}"
+    return Result(
+        part="privacy",
+        test="budget",
+        question="Do the parts of the budget that the statistics spend add up to no more than is claimed?",
+        tried="The exact part of each statistic, composed anew: epsilons and deltas are added, and so are squares of "
+        "μ; the Gaussian part is converted at what is left of δ.",
+        runs=len(spec.statistics),
+        verdict="passed" if spent <= float(spec.epsilon) * (1 + 1e-9) else "violation",
+        found=f"Together they spend ε = {decimal(spent)}; claimed is {claim}.",
+        detectable="Any excess above one part in a billion.",
+        control=Control(
+            bug="parts that are twice as large",
+            caught=planted > float(spec.epsilon) * (1 + 1e-9),
+            how=f"together they would spend ε = {decimal(planted)}",
+        ),
+        measured={"epsilon spent": decimal(spent), "epsilon claimed": decimal(float(spec.epsilon))},
+    )
+
+
+def _spent(spec: Specification, times: int) -> float:
+    """The epsilon of all parts together, each taken so many times, at the claimed delta."""
+    pure = square = failure = 0.0
+    for name in spec.statistics:
+        match spec.measure_of(name):
+            case PureDP(value):
+                pure += value
+            case ApproximateDP(value, failed):
+                pure, failure = pure + value, failure + failed
+            case GaussianDP(mu):
+                square += mu**2
+            case MixedDP(value, mu, failed):
+                pure, square, failure = pure + value, square + mu**2, failure + failed
+            case other:
+                raise InputError(f"expected a pure, approximate or Gaussian part, got {other}", place=name)
+    left = float(spec.delta) - failure
+    if left < -1e-9 * float(spec.delta):
+        return math.inf
+    return times * pure + (epsilon_of(times * math.sqrt(square), left) if square else 0.0)

@@ -1,0 +1,48 @@
+"""Every statistic, noise process, compiler and option goes through the audit: in small here, in full by
+`benchmarks/audits.py`."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from retroact.audit.run import TESTS, audit_stream
+from retroact.audit.target import Target
+from retroact.audit.work import Piece
+
+FILE = Path(__file__).parents[2] / "benchmarks" / "gallery.py"
+SMALL = {
+    "sensitivity": {"pairs": 5},
+    "releases": {"histories": 2},
+    "noise": {"draws": 4000},
+}
+
+
+def gallery():
+    spec = importlib.util.spec_from_file_location("gallery", FILE)
+    module = sys.modules["gallery"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.gallery()
+
+
+STREAMS = gallery()
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_from_inside(name):
+    target = Target.stream(STREAMS[name], name=name)
+    judged = 0
+    for test, options in SMALL.items():
+        for result in Piece(test, TESTS[test].test, target, options).run(1):
+            assert result.verdict in ("passed", "not applicable"), result
+            judged += result.verdict == "passed"
+            assert result.verdict == "not applicable" or result.control.caught, result
+    assert judged >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STREAMS)
+def test_in_full(name):
+    report = audit_stream(STREAMS[name], name=name, effort="quick")
+    assert report.verdict == "passed", [r for r in report.results if r.void or r.verdict == "violation"]

@@ -1,0 +1,65 @@
+"""What is published is totals with their noise: plants in the code that publishes are violations."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+import retroact as ra
+from retroact.audit import Seeds, Target
+from retroact.audit.releases import releases
+from retroact.statistics import noisy
+from retroact.stream import running
+
+SCHEMA = {"age": ra.Integer(0, 63), "city": ra.Text()}
+
+
+def target(statistic=None, **options):
+    budget = {"epsilon": 1.0, "delta": 1e-6, "horizon": 16} | options
+    return Target.stream(ra.Specification(SCHEMA, {"n": statistic or ra.Count()}, **budget))
+
+
+def published(given):
+    return releases(given, Seeds(1), histories=4)[0]
+
+
+@pytest.mark.parametrize(
+    "statistic", [ra.Count(), ra.Sum("age"), ra.Distinct("age"), ra.Histogram("city"), ra.Quantiles("age", [0.5])]
+)
+def test_streams_pass(statistic):
+    for result in releases(target(statistic), Seeds(1), histories=3):
+        assert (result.verdict, result.control.caught) == ("passed", True)
+
+
+def test_noise_that_depends_on_the_data_is_a_violation(monkeypatch):
+    honest = noisy.with_noise
+
+    def smaller(totals, noise, denominator):
+        return honest(totals, noise // 3 if totals.any() else noise, denominator)
+
+    monkeypatch.setattr(noisy, "with_noise", smaller)
+    result = published(target())
+    assert result.verdict == "violation"
+    assert "depends on the data" in result.found
+
+
+def test_records_that_count_twice_are_a_violation(monkeypatch):
+    honest = running.Running._gather
+    monkeypatch.setattr(running.Running, "_gather", lambda self, rows, weights: honest(self, rows, 2 * weights))
+    assert published(target()).verdict == "violation"
+
+
+def test_a_bin_below_its_threshold_is_a_violation(monkeypatch):
+    from retroact.statistics import histogram
+
+    monkeypatch.setattr(histogram, "math", SimpleNamespace(**vars(math) | {"ceil": lambda number: -(10**9)}))
+    result = published(target(ra.Histogram("city")))
+    assert result.verdict == "violation"
+    assert "below its threshold" in result.found
+
+
+def test_parts_that_are_too_large_together_are_a_violation():
+    spec = ra.Specification(SCHEMA, {"n": ra.Count(), "s": ra.Sum("age")}, epsilon=1.0, delta=1e-6, horizon=16)
+    assert releases(Target.stream(spec), Seeds(1), histories=1)[1].verdict == "passed"
+    spec.shares = {name: type(share)(share.kind, share.amount * 2) for name, share in spec.shares.items()}
+    assert releases(Target.stream(spec), Seeds(1), histories=1)[1].verdict == "violation"
