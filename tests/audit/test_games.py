@@ -224,12 +224,12 @@ def test_the_result_is_the_same_again_and_goes_to_another_process():
 
 
 def test_rare_releases_are_played_and_a_small_epsilon_has_a_control():
-    spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count(every=10)}, epsilon=0.01, horizon=100)
-    result = neighbours(Target.stream(spec), Seeds(1), runs=200, confidence=0.95)
+    spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count(every=5)}, epsilon=0.05, horizon=100)
+    result = neighbours(Target.stream(spec), Seeds(1), runs=80, confidence=0.9)
     assert result.verdict == "passed", result
     assert result.control.caught
     assert result.control.bug.startswith("the same stream")
-    assert "runs of 20 rounds" in result.tried
+    assert "runs of 10 rounds" in result.tried
 
 
 def test_what_is_never_published_is_not_judged():
