@@ -17,13 +17,13 @@ from ..ledger.model import Add, Update
 from ..ledger.model import Sequence as History
 from ..privacy import ApproximateDP, GaussianDP, MixedDP, PureDP, epsilon_of
 from ..stream import Round, Specification
-from ..testing import StreamAlgorithm, history
+from ..testing import StreamAlgorithm, history, in_memory
 from ..testing.histories import crowded
 from ..testing.sensitivity import published_noise
 from .nodes import idle_inside
 from .result import Control, Result, decimal
 from .seeds import Seeds
-from .target import MakeStream, Target
+from .target import Target
 
 COPIES = 300
 
@@ -59,7 +59,7 @@ def releases(target: Target, seeds: Seeds, *, histories: int = 12) -> list[Resul
     """
     if target.specification is None:
         return [idle_inside("releases", "an algorithm that is not a stream does not say what its noise is")]
-    spec = MakeStream(target.specification).specification
+    spec = in_memory(target.specification)
     random = seeds.random()
     nothing: History = ((),) * target.shape.rounds
     drawn = [history(target.shape, random) for _ in range(histories)]

@@ -21,6 +21,7 @@ from ..statistics import LinearQuery
 from ..stream import HorizonWarning, Stream
 from .counting_attack import random_bits
 from .decoding import F64, Bits, decode_squares, fraction_right
+from .reconstruction import LARGEST_EPSILON
 from .result import Control, Result, Verdict, curve, decimal, idle
 from .seeds import Seeds
 from .target import Target
@@ -33,9 +34,8 @@ BITS = 20
 SCALE = 100
 FEATURES = 8
 RIDGE = 1.0
-# Streams of models need a delta; and what is claimed beyond this epsilon is no privacy.
+# Streams of models need a delta.
 LEAST_DELTA = 1e-6
-LARGEST_EPSILON = 1000
 QUESTION = (
     "If everything is computed again, exactly, after every deletion, what does that give away; and does a stream give "
     "away the same?"

@@ -22,12 +22,13 @@ from ..stream.durable import Durable
 from ..testing import Algorithm, Persistent, Shape, StreamAlgorithm
 from .adversaries import crowd, fixed_pairs, telling
 from .games import Finding, Weaker, base, fixed, judged, verdict_of
-from .result import Control, Result, Verdict, decimal
+from .result import Control, Result, Verdict, decimal, idle
 from .seeds import Seeds
 from .target import Make, MakeCount, Target, answers, failure, raised
 
 # Two branches are published for so many rounds, or up to a release.
 BRANCH = 4
+TEST = "rollback"
 QUESTION = "If the stream is set back to an older copy of itself, is any noise spent a second time, on other data?"
 OF_A_STREAM = (
     "A stream that lasts is published for some rounds, its folder is copied, and it is published further. Then the "
@@ -43,7 +44,7 @@ OF_AN_ALGORITHM = (
 def rollback(target: Target, seeds: Seeds, *, runs: int = 300, confidence: float = 0.999) -> Result:
     """Key reuse after a rollback: of a stream that lasts, or of an algorithm whose state can be given back."""
     if target.shape.rounds < 3:
-        return _result("not applicable", "A history of fewer than three rounds has nothing to set back.", "nothing")
+        return idle("privacy", TEST, QUESTION, "A history of fewer than three rounds has nothing to set back.")
     shape = telling(target.shape, Weaker.of(target).loudest(), seeds.branch("loud").key())
     target = replace(target, shape=shape)
     if target.specification is None:
@@ -53,7 +54,7 @@ def rollback(target: Target, seeds: Seeds, *, runs: int = 300, confidence: float
     play = Forked(shape, max(BRANCH, every))
     if not any(answers(target.make, key, ((),) * (2 * shape.rounds // 3))[shape.rounds // 3 :]):
         text = f"Nothing is published in the middle of {shape.rounds} rounds, so there is nothing to set back."
-        return _result("not applicable", text, "nothing")
+        return idle("privacy", TEST, QUESTION, text)
     problems = published_twice(spec, target.shape, key, fence_too=False)
     seen = published_twice(spec, target.shape, key, fence_too=True)
     problems += lost_fence(spec, target.shape, key)
@@ -225,7 +226,7 @@ def _of_an_algorithm(target: Target, play: Forked, seeds: Seeds, runs: int, conf
         return _result("inconclusive", text, "nothing", tried=OF_AN_ALGORITHM)
     if not isinstance(made, Persistent):
         text = "The algorithm has no state that could be given back, so there is nothing to set back."
-        return _result("not applicable", text, "nothing", tried=OF_AN_ALGORITHM)
+        return idle("privacy", TEST, QUESTION, text)
     found = judged(play, target.make, target.claim, seeds.branch("judged"), runs=runs, confidence=confidence)
     control = _control(target, play, seeds.branch("control"), runs, confidence)
     failed = raised(play(target.make, 1, seeds.key()))
@@ -312,7 +313,7 @@ def _result(
 ) -> Result:
     return Result(
         part="privacy",
-        test="rollback",
+        test=TEST,
         question=QUESTION,
         tried=tried,
         runs=runs,

@@ -26,6 +26,7 @@ from ..statistics.restated import Lagged
 from ..stream import Specification
 from ..testing import neighbouring_pairs
 from ..testing.sensitivity import moved_samples, single_pairs
+from .adversaries import written
 from .bounds import F64
 from .nodes import Candidate, candidates, idle_inside, obstacle
 from .result import Control, Result, decimal
@@ -127,7 +128,7 @@ def _sampled(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Result
             tried += 1
             differing = sum(map(abs, moved_samples(spec, name, noise, one, other)))
             if differing > worst:
-                worst, told = differing, [f"one = {one}", f"other = {other}"]
+                worst, told = differing, [f"one = {written(one)}", f"other = {written(other)}"]
     except VerificationError as error:
         broken = str(error).splitlines()
     violated = bool(broken) or worst > paid

@@ -16,7 +16,7 @@ from ..ledger.model import Add, Delete, Update
 from ..ledger.model import Sequence as History
 from ..privacy import Guarantee
 from ..stream import Specification
-from ..testing import Algorithm, Shape, StreamAlgorithm, values_of
+from ..testing import Algorithm, Shape, StreamAlgorithm, in_memory, values_of
 
 # Histories of an audit have so many rounds: bugs show in small ones. Where releases or deletions are rare they have
 # more, so that there are two of each, up to the most.
@@ -99,8 +99,7 @@ class MakeStream:
     specification: Specification
 
     def __post_init__(self) -> None:
-        if self.specification.after_erasure == "reject":
-            object.__setattr__(self, "specification", self.specification.replace(after_erasure="accept"))
+        object.__setattr__(self, "specification", in_memory(self.specification))
 
     def __call__(self, key: Key, /) -> StreamAlgorithm:
         return StreamAlgorithm(self.specification, key)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import secrets
-import stat
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from retroact.cli import options as o
+from retroact.cli.places import opened, put, same_file
 from retroact.errors import InputError, RetroactError, VerificationError
 
 if TYPE_CHECKING:
@@ -88,14 +86,14 @@ def audit(
         return
     for path, option in ((out, "--out"), (html, "--html")):
         _check_place(path, option, spec, key_file)
-    if out is not None and html is not None and _same_file(out, html):
+    if out is not None and html is not None and same_file(out, html):
         raise InputError(f"expected two files, got {out} twice", place="--html")
     if open_page and html is None:
         raise InputError("expected --html FILE beside --open", place="--open")
     _check_installed()
     specification, name = _specification(spec)
     # opened before the work, which may take hours; put in their places after it
-    with _opened((out, "--out"), (html, "--html")) as outputs:
+    with opened((out, "--out"), (html, "--html")) as outputs:
         secret, told = _secret(key_file, public_key)
         report = _run(
             specification, name=name, seed=1 if seed is None else seed, effort=(effort or Effort.normal).value,
@@ -104,7 +102,7 @@ def audit(
         try:
             _tell(report)
         finally:
-            _put(outputs, _contents(report, out, html, secret))
+            put(outputs, _contents(report, out, html, secret))
     if out is not None and not quiet:
         typer.echo(told, err=True)
     if html is not None and open_page:
@@ -309,91 +307,5 @@ def _contents(report: Report, out: Path | None, html: Path | None, secret: bytes
 def _check_place(path: Path | None, option: str, spec: Path | None, key_file: Path | None) -> None:
     """Before any work, and before a key is created: whether the file may be written."""
     for other, name in ((spec or o.DEFAULT_FILE, "specification"), (key_file, "key file")):
-        if path is not None and other is not None and _same_file(path, other):
+        if path is not None and other is not None and same_file(path, other):
             raise InputError(f"expected another file than the {name}, got {path}", place=option)
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    """Also where neither is there yet."""
-    try:
-        return one.samefile(other)
-    except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)
-
-
-class _Output(NamedTuple):
-    path: Path
-    option: str
-    file: BinaryIO
-    target: Path | None
-    """What the file becomes; None for a device or a pipe, which is written to and never replaced."""
-
-
-@contextmanager
-def _opened(*asked: tuple[Path | None, str]) -> Iterator[list[_Output]]:
-    """Places to write to, which are seen by nobody until `_put`."""
-    with ExitStack() as stack:
-        yield [_open(path, option, stack) for path, option in asked if path is not None]
-
-
-def _open(path: Path, option: str, stack: ExitStack) -> _Output:
-    with _told(path, option):
-        about = path.stat() if path.exists() else None
-        if about is not None and not stat.S_ISREG(about.st_mode):
-            file: BinaryIO = path.open("wb")
-            stack.callback(_close, file)
-            return _Output(path, option, file, None)
-        if about is not None and any(os.path.samestat(about, stream) for stream in _streams()):
-            raise InputError(f"expected a file that nothing else is written to, got {path}", place=option)
-        target = Path(os.path.realpath(path))
-        if not target.parent.is_dir():
-            raise InputError(f"{path}: expected a file in a folder that exists", place=option)
-        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        file = part.open("xb")
-        stack.callback(part.unlink, missing_ok=True)
-        stack.callback(_close, file)
-        return _Output(path, option, file, target)
-
-
-def _put(outputs: list[_Output], contents: list[bytes]) -> None:
-    """All files appear, whole, or none does."""
-    with suppress(OSError, AttributeError):  # it may be closed
-        sys.stdout.flush()
-    # devices last: what they got is not taken back
-    for one, content in sorted(zip(outputs, contents, strict=True), key=lambda pair: pair[0].target is None):
-        with _told(one.path, one.option):
-            one.file.write(content)
-            one.file.flush()
-            if one.target is not None:
-                os.fsync(one.file.fileno())
-            one.file.close()
-    with ExitStack() as undo:
-        for one in outputs:
-            if one.target is not None:
-                new = not one.target.exists()
-                with _told(one.path, one.option):
-                    os.replace(one.file.name, one.target)
-                if new:
-                    undo.callback(one.target.unlink, missing_ok=True)
-        undo.pop_all()
-
-
-def _streams() -> Iterator[os.stat_result]:
-    """Where standard output and error go."""
-    for number in (1, 2):
-        with suppress(OSError):
-            yield os.fstat(number)
-
-
-def _close(file: BinaryIO) -> None:
-    # what could not be written has been told
-    with suppress(OSError):
-        file.close()
-
-
-@contextmanager
-def _told(path: Path, option: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place=option) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from retroact.cli.places import part_of, told
 from retroact.errors import InputError
 
 if TYPE_CHECKING:
@@ -174,15 +174,12 @@ def open_output(
             yield writer
             writer.finish()
         return
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    part = part_of(target)
     try:
-        try:
+        with told(path, "--out"):
             if target.is_dir():
                 raise IsADirectoryError(None, "is a directory")
-            # not a tempfile, whose mode would hide it from other readers
             file = part.open("xb")
-        except OSError as error:
-            raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="--out") from None
         with file:
             writer = make(file)
             for line in before or ():

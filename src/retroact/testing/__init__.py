@@ -1,6 +1,6 @@
 """Checks for any statistic or dynamic algorithm: your own too."""
 
-from .algorithm import Algorithm, CheckFailedError, Persistent, StreamAlgorithm, run
+from .algorithm import Algorithm, CheckFailedError, Persistent, StreamAlgorithm, in_memory, run
 from .checks import (
     check_algorithm,
     check_bounded_state,
@@ -44,6 +44,7 @@ __all__ = [
     "check_twin",
     "conformance",
     "history",
+    "in_memory",
     "neighbouring_pairs",
     "run",
     "shuffled",

@@ -34,6 +34,13 @@ class Persistent(Protocol):
 Make = Callable[[Key], Algorithm]
 
 
+def in_memory(specification: Specification) -> Specification:
+    """As a stream in memory can have it: it keeps no list of erased subjects to reject."""
+    if specification.after_erasure == "accept":
+        return specification
+    return specification.replace(after_erasure="accept")
+
+
 class StreamAlgorithm:
     """A stream under a key. The value of an update is a tuple, in the order of the fields.
 
