@@ -78,8 +78,8 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def environment(name: str, packages: Sequence[str], *, dependencies: bool = True) -> Path:
-    """The Python of an environment with these packages and (or not) with what they depend on, made once."""
+def environment(name: str, packages: Sequence[str]) -> Path:
+    """The Python of an environment with these packages, without what they depend on, made once."""
     folder = CACHE / f"{name}-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:8]}"
     inside = Path("Scripts", "python.exe") if os.name == "nt" else Path("bin", "python")
     if not folder.exists():
@@ -87,7 +87,7 @@ def environment(name: str, packages: Sequence[str], *, dependencies: bool = True
             run(
                 [sys.executable, "-m", "venv", making / "new"], "making an environment", "python -m venv must work here"
             )
-            options = ["--quiet", "--disable-pip-version-check"] + ([] if dependencies else ["--no-deps"])
+            options = ["--quiet", "--disable-pip-version-check", "--no-deps"]
             run(
                 [making / "new" / inside, "-m", "pip", "install", *options, *packages],
                 f"installing {', '.join(packages)}",
@@ -129,7 +129,7 @@ np.save(target, np.array(rows, dtype=np.float64))
 
 
 def _exported(name: str) -> Points:
-    python = environment("data", PACKAGES, dependencies=False)
+    python = environment("data", PACKAGES)
     with scratch() as folder:
         run(
             [python, "-c", _EXPORT, name, folder / "raw.npy"],

@@ -2,8 +2,8 @@
 
 python benchmarks/cluster_peers.py [--seeds N] [SET ...]
 
-diffprivlib needs an older scikit-learn, so both live in an environment of their own in the cache folder of
-`cluster_data`, made once, and get their points through files. Naive use of diffprivlib, afresh in each of 64 releases,
+diffprivlib needs an older scikit-learn, so both live in an environment of their own (requirements/diffprivlib.txt),
+made once by make, and get their points through files. Naive use of diffprivlib, afresh in each of 64 releases,
 is `diffprivlib_kmeans` with an epsilon of 1/64 of the whole.
 """
 
@@ -12,12 +12,14 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 
-from cluster_data import CACHE, SETS, Points, UnavailableError, available, environment, run, scratch
+from cluster_data import CACHE, SETS, Points, UnavailableError, available, run, scratch
 
-PACKAGES = ("scikit-learn==1.6.1", "diffprivlib==0.6.6")
+ROOT = Path(__file__).parent.parent
+LOCK, MADE = ROOT / "requirements" / "diffprivlib.txt", ".venv-diffprivlib/.installed"
 EPSILON, CLUSTERS, ROWS = 1.0, 10, 22_000
 # Beyond so many columns: fewer starts for the references.
 WIDE, WIDE_STARTS = 100, 3
@@ -60,7 +62,8 @@ np.save(folder + "/centres.npy", KMeans(int(k), n_init=int(starts), random_state
 
 def _there(script: str, purpose: str, points: Points, *arguments: float) -> Points:
     """What a script in the environment of the peers makes of points."""
-    python = environment("peers", PACKAGES)
+    run(["make", "-s", "-C", ROOT, MADE], "making the environment of the peers", f"make {MADE} must work here")
+    python = (ROOT / MADE).parent / "bin" / "python"
     with scratch() as folder:
         np.save(folder / "points.npy", points)
         command = [str(part) for part in (python, "-c", script, folder, *arguments)]
@@ -107,7 +110,7 @@ def cost_median(points: Points, centres: Points) -> float:
 
 def _remembered(name: str, points: Points, k: int, starts: int, make: Callable[[], Points]) -> Points:
     """Centres that were found for the same points before, or else now."""
-    content = hashlib.sha256(f"{PACKAGES} {points.shape} {k} {starts}".encode())
+    content = hashlib.sha256(LOCK.read_bytes() + f"{points.shape} {k} {starts}".encode())
     content.update(np.ascontiguousarray(points))
     file = CACHE / f"{name}-{content.hexdigest()[:32]}.npy"
     if not file.exists():

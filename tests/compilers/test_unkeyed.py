@@ -1,5 +1,7 @@
 """Algorithms with randomness of their own: retroactive in law, committed before they are read, never run again."""
 
+from fractions import Fraction
+
 import numpy as np
 import opendp.prelude as dp
 import pytest
@@ -9,7 +11,7 @@ from retroact.coins import Key
 from retroact.compilers import WindowSample
 from retroact.errors import InputError
 from retroact.ledger.model import Add, Delete
-from retroact.oneshot import BOTTOM, OpenDP, Own
+from retroact.oneshot import BOTTOM, SUBSTITUTION, Contract, OpenDP, Own, Unkeyed, columns_of
 from retroact.stream import Specification
 from retroact.testing import CheckFailedError, StreamAlgorithm, check_law, check_statistic
 from retroact.testing.histories import Pair
@@ -26,6 +28,43 @@ def noisy_count(scale=2.0):
 
 def spec_of(of, **options):
     return Specification(AGES, {"n": WindowSample(of, window=3, **options)}, epsilon=10.0, delta=1e-6, horizon=8)
+
+
+class Wrapped(Unkeyed):
+    """A mean with Laplace noise, private for one record in the place of another, as estimators of libraries are."""
+
+    kind = "wrapped"
+
+    def __init__(self):
+        self.random = np.random.default_rng()
+        super().__init__(Contract(Fraction(2), relation=SUBSTITUTION), "PrivateMean")
+
+    def arguments(self):
+        return {"name": self.name}
+
+    def check(self, schema, place):
+        assert "age" in schema.fields
+
+    def answer(self, rows, schema):
+        ages = columns_of(rows, schema, ["age"])["age"]
+        return float(ages.mean() + self.random.laplace(scale=120 / (2 * len(ages))))
+
+
+def test_a_wrapped_estimator_sees_samples_of_one_size_and_answers_bottom_for_fewer():
+    of = Wrapped()
+    assert not of.keyed
+    with pytest.raises(InputError, match="always have the same size"):
+        WindowSample(of, window=3)
+    with pytest.raises(InputError, match="expected the epsilon that PrivateMean spends, 2, got 1"):
+        of.at(Fraction(1))
+    sample = WindowSample(of, window=2, size=500, gate=1000)
+    stream = ra.Stream(AGES, {"mean": sample}, epsilon=10.0, delta=1e-5, horizon=4)
+    assert stream.close_round()["mean"].value is BOTTOM
+    stream.add({"age": [i % 121 for i in range(3000)]})
+    assert 50 < stream.close_round()["mean"].value < 70
+    text = stream.guarantee.text
+    assert "PrivateMean is private (ε = 2) for one record in the place of another" in text
+    assert "retroactive in law, not in bytes" in text
 
 
 def test_an_opendp_measurement_in_a_stream():

@@ -2,7 +2,7 @@
 
 from .base import ADD_REMOVE, BOTTOM, SUBSTITUTION, Bottom, Contract, OneShot
 from .blocks import BlockCDF, block_cdf, block_error, estimate
-from .diffprivlib import Diffprivlib
+from .columns import columns_of
 from .exponential import choose, interior_point, probabilities, quantile_point
 from .opendp import OpenDP
 from .own import Own
@@ -26,7 +26,6 @@ __all__ = [
     "BlockCDF",
     "Bottom",
     "Contract",
-    "Diffprivlib",
     "InteriorPoint",
     "Median",
     "OneShot",
@@ -39,6 +38,7 @@ __all__ = [
     "block_cdf",
     "block_error",
     "choose",
+    "columns_of",
     "estimate",
     "interior_point",
     "interior_records",
