@@ -29,7 +29,7 @@ CHECKED = np.linspace(1000, ROUNDS, 60).astype(int)
 SHAPES = {"uniform": 1.0, "skewed": 1.6}
 STUDY = {16: 74, 32: 113, 64: 151}
 CANDIDATES = 4096
-NAMES = ("Haar (default)", "dyadic counts", "exponential mechanism each round", "OpenDP each round")
+NAMES = ("Retroact", "exponential mechanism each round", "OpenDP each round")
 
 
 def largest_rho():
@@ -87,9 +87,9 @@ class Peers:
         return int(values[before]) + 1 + int(self.rng.random() * int(gaps[before]))
 
 
-def specification(bits, basis="haar", horizon=ROUNDS, probabilities=(0.5,)):
+def specification(bits, horizon=ROUNDS, probabilities=(0.5,)):
     field = ra.Integer(-(2**63), -(2**63) + 2**bits - 1)
-    statistics = {"q": ra.Quantiles("v", probabilities, basis=basis)}
+    statistics = {"q": ra.Quantiles("v", probabilities)}
     return ra.Specification({"v": field}, statistics, epsilon=EPSILON, delta=DELTA, horizon=horizon)
 
 
@@ -101,8 +101,8 @@ def tally_of(ordered):
     return Tally((ordered,), np.ones((len(ordered), 1), dtype=np.int64))
 
 
-def median(ordered, bits, basis, noise, round):
-    tree = Tree(tally_of(ordered), bits, basis, noise, round)
+def median(ordered, bits, noise, round):
+    tree = Tree(tally_of(ordered), bits, noise, round)
     return tree.descend([tree.rank(0.5)])[0]
 
 
@@ -133,17 +133,16 @@ class History:
 
 def errors(bits, seeds):
     """For every kind of values and every method the rank errors at the checked rounds of all seeds."""
-    specs = [specification(bits, basis) for basis in ("haar", "dyadic")]
+    spec = specification(bits)
     out = {shape: [[] for _ in NAMES] for shape in SHAPES}
     for seed in range(seeds):
         history, peers = History(seed), Peers(bits, ROUNDS, np.random.default_rng([seed, bits]))
-        noises = [mechanism(spec, seed) for spec in specs]
+        noise = mechanism(spec, seed)
         for shape in SHAPES:
             values = values_of(history.uniform, bits, shape)
             for round in CHECKED.tolist():
                 ordered = values[history.live(round)]
-                found = [median(ordered, bits, b, m, round) for b, m in zip(("haar", "dyadic"), noises, strict=True)]
-                found += [peers.exponential(ordered), peers.opendp(ordered)]
+                found = [median(ordered, bits, noise, round), peers.exponential(ordered), peers.opendp(ordered)]
                 for own, value in zip(out[shape], found, strict=True):
                     own.append(rank_error(ordered, value))
     return out
@@ -161,14 +160,14 @@ def show_errors(bits, seeds):
 def show_horizons(bits=32, size=100_000, draws=300):
     """Where the exponential mechanism is better: few releases. Skewed values that do not change."""
     print(f"\nMean rank error by the number of releases, 2^{bits}, skewed, {size:,} records")
-    print(f"{'releases':>9}{'Haar':>9}{'exponential':>13}{'theirs / ours':>15}")
+    print(f"{'releases':>9}{'ours':>9}{'exponential':>13}{'theirs / ours':>15}")
     rng = np.random.default_rng(1)
     ordered = np.sort(values_of(rng.random(size), bits, "skewed"))
     for horizon in (1, 15, 127, 1023, 4095, 16_383, 65_535):
         spec, peers = specification(bits, horizon=horizon), Peers(bits, horizon, rng)
         rounds = np.linspace(1, horizon, draws).astype(int).tolist()
         ours = [
-            rank_error(ordered, median(ordered, bits, "haar", mechanism(spec, seed), round))
+            rank_error(ordered, median(ordered, bits, mechanism(spec, seed), round))
             for seed, round in enumerate(rounds)
         ]
         theirs = [rank_error(ordered, peers.exponential(ordered)) for _ in range(draws)]

@@ -32,7 +32,6 @@ from retroact.testing import (
     values_of,
 )
 
-BASES = pytest.mark.parametrize("basis", ["haar", "dyadic"])
 BOTH = pytest.mark.parametrize("delta", [0.0, 1e-6], ids=["pure", "gaussian"])
 PROBABILITIES = [0, 0.1, 0.25, 0.5, 0.75, 0.9, 1]
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -92,20 +91,18 @@ def small_domains():
             yield size, sorted(values) if count < 60 else sorted(values[:30] + [values[0]] * 30)
 
 
-@BASES
-def test_records_below_every_offset(basis):
+def test_records_below_every_offset():
     for size, values in small_domains():
         bits = (size - 1).bit_length()
-        tree = Tree(tally(values), bits, basis, Silent(denominator=3), 1)
+        tree = Tree(tally(values), bits, Silent(denominator=3), 1)
         for offset in range((1 << bits) + 1):
             assert tree.below(offset)[0] == sum(value < offset for value in values) * 3 << bits
 
 
-@BASES
-def test_a_descent_without_noise_ends_at_the_quantile(basis, monkeypatch):
+def test_a_descent_without_noise_ends_at_the_quantile(monkeypatch):
     monkeypatch.setattr(dyadic, "SHALLOW", 0)
     for size, values in small_domains():
-        tree = Tree(tally(values), (size - 1).bit_length(), basis, Silent(), 1)
+        tree = Tree(tally(values), (size - 1).bit_length(), Silent(), 1)
         for p in [0, 1, 1 / 3, *(k / 16 for k in range(1, 16))]:
             (found,) = tree.descend([tree.rank(p)])
             exact = Fraction(p) * len(values)
@@ -114,16 +111,15 @@ def test_a_descent_without_noise_ends_at_the_quantile(basis, monkeypatch):
                 assert found == values[math.floor(exact)]
 
 
-@BASES
 @pytest.mark.parametrize("bits", [0, 1, 2, 3, 4])
-def test_weights_are_derivatives(basis, bits):
+def test_weights_are_derivatives(bits):
     """Noise of one on one node moves the records below an offset by the weight of that node."""
     nodes = [(0, 0)]
     for depth in range(bits):
-        nodes += [(k, depth + 1) for k in range(1 << (depth if basis == "haar" else depth + 1))]
+        nodes += [(k, depth + 1) for k in range(1 << depth)]
     truth = tally([0, (1 << bits) - 1])
-    plain = Tree(truth, bits, basis, Silent(), 1)
-    moved = {node: Tree(truth, bits, basis, Silent(planted={node: 1}), 1) for node in nodes}
+    plain = Tree(truth, bits, Silent(), 1)
+    moved = {node: Tree(truth, bits, Silent(planted={node: 1}), 1) for node in nodes}
     for offset in range((1 << bits) + 1):
         below, weights = plain.below(offset)
         assert {node: moved[node].below(offset)[0] - below for node in nodes} == {
@@ -157,7 +153,7 @@ def test_haar_weights_of_64_bits():
     for offset in [0, 1, 2**63, 2**64 - 1, *thirds, *(random.randrange(2**64) for _ in range(300))]:
         squares = squares_of_weights(offset, 64)
         assert squares <= Fraction(64, 9) + Fraction(5, 36)
-        tree = Tree(tally([]), 64, "haar", Silent(), 1)
+        tree = Tree(tally([]), 64, Silent(), 1)
         weights = tree.below(offset)[1]
         assert sum(w * w for node, w in weights.items() if node != (0, 0)) == pytest.approx(float(squares), rel=1e-9)
 
@@ -177,26 +173,24 @@ def test_the_inequality_that_the_bound_telescopes():
         assert 0 <= h(y) <= Fraction(5, 36)
 
 
-@BASES
-def test_a_record_moves_as_many_nodes_as_declared(basis):
+def test_a_record_moves_as_many_nodes_as_declared():
     for size in range(1, 34):
         field = ra.Integer(-3, size - 4)
         bits = (size - 1).bit_length()
-        layout = ra.Quantiles("v", basis=basis).layout(ra.Schema({"v": field}))
+        layout = ra.Quantiles("v").layout(ra.Schema({"v": field}))
         for value in range(size):
-            nodes = nodes_of(tally([value]), bits, basis).values()
+            nodes = nodes_of(tally([value]), bits).values()
             assert sum(map(abs, nodes)) == layout.norm1 == bits + 1
             assert sum(amount**2 for amount in nodes) == layout.norm2_squared == bits + 1
 
 
-@BASES
 @pytest.mark.parametrize("bits", [0, 1, 5, 63, 64])
-def test_nodes_one_by_one_and_all_at_once(basis, bits):
+def test_nodes_one_by_one_and_all_at_once(bits):
     random = Random(bits)
     edges = [0, (1 << bits) - 1, (1 << bits) // 2, max(0, (1 << bits) // 2 - 1)]
     counted = tally([*edges, *(random.randrange(1 << bits) for _ in range(20))])
-    nodes = nodes_of(counted, bits, basis)
-    tree = Tree(counted, bits, basis, Silent(), 1)
+    nodes = nodes_of(counted, bits)
+    tree = Tree(counted, bits, Silent(), 1)
     tree._draw([node for node, _ in nodes])
     assert {(node, 0): value for node, value in tree._known.items() if value} == nodes
 
@@ -206,13 +200,12 @@ def test_64_bits_are_exact_at_both_ends():
     values = [LOWEST] * 10 + [-(2**62)] * 10 + [2**62] * 10 + [HIGHEST] * 10
     points = [LOWEST, LOWEST + 1, -(2**62) - 1, -(2**62), -1, 0, 2**62, HIGHEST - 1, HIGHEST]
     spans = [(LOWEST, HIGHEST), (LOWEST, LOWEST), (HIGHEST, HIGHEST), (LOWEST, -1), (0, HIGHEST), (-(2**62), 2**62)]
-    for basis in ("haar", "dyadic"):
-        quantiles = ra.Quantiles("v", [0.1, 0.3, 0.6, 0.9, 0, 1], cdf=points, counts=spans, basis=basis)
-        spec = specification(quantiles, ra.Integer(LOWEST, HIGHEST))
-        value = answer(spec, totals_of(spec, values), noise=Silent()).value
-        assert list(value.values()) == [LOWEST, -(2**62), 2**62, HIGHEST, LOWEST, HIGHEST]
-        assert value.cdf == {point: sum(v <= point for v in values) / 40 for point in points}
-        assert value.counts == {span: sum(span[0] <= v <= span[1] for v in values) for span in spans}
+    quantiles = ra.Quantiles("v", [0.1, 0.3, 0.6, 0.9, 0, 1], cdf=points, counts=spans)
+    spec = specification(quantiles, ra.Integer(LOWEST, HIGHEST))
+    value = answer(spec, totals_of(spec, values), noise=Silent()).value
+    assert list(value.values()) == [LOWEST, -(2**62), 2**62, HIGHEST, LOWEST, HIGHEST]
+    assert value.cdf == {point: sum(v <= point for v in values) / 40 for point in points}
+    assert value.counts == {span: sum(span[0] <= v <= span[1] for v in values) for span in spans}
 
 
 # All the generic checks ----------------------------------------------------------------------------------------------
@@ -227,8 +220,7 @@ SCHEMA = {
 WIDE = {"v": ra.Integer(LOWEST, HIGHEST)}
 ONE = {"v": ra.Integer(5, 5)}
 VARIANTS = {
-    "haar": (ra.Quantiles("age"), SCHEMA),
-    "dyadic": (ra.Quantiles("age", basis="dyadic"), SCHEMA),
+    "quartiles": (ra.Quantiles("age"), SCHEMA),
     "both ends": (ra.Quantiles("age", [0, 1, 0.5]), SCHEMA),
     "window": (ra.Quantiles("age", window=3), SCHEMA),
     "every": (ra.Quantiles("age", every=2), SCHEMA),
@@ -250,7 +242,7 @@ def plenty(statistic, schema, delta):
 
 
 # The others take turns with pure and Gaussian noise.
-IN_BOTH = ("haar", "dyadic", "window", "with cdf and counts", "64 bits")
+IN_BOTH = ("quartiles", "window", "with cdf and counts", "64 bits")
 CASES = [
     (name, delta) for i, name in enumerate(VARIANTS) for delta in (0.0, 1e-6) if name in IN_BOTH or i % 2 == (delta > 0)
 ]
@@ -264,8 +256,8 @@ def test_every_variant_passes_every_check(name, delta):
         schema,
         epsilon=plenty(statistic, schema, delta),
         deltas=(delta,),
-        horizons=(8, None) if name == "haar" and delta else (8,),
-        pairs=15 if name in ("haar", "dyadic") and not delta else 4,
+        horizons=(8, None) if name == "quartiles" and delta else (8,),
+        pairs=15 if name == "quartiles" and not delta else 4,
         draws=500,
     )
     assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state"} <= set(ran)
@@ -287,7 +279,7 @@ def test_busy_histories_that_unite(name, delta):
 
 
 @BOTH
-@pytest.mark.parametrize("name", ["haar", "dyadic", "numbers", "64 bits"])
+@pytest.mark.parametrize("name", ["quartiles", "numbers", "64 bits"])
 def test_the_checks_see_values(name, delta):
     """In most rounds of these histories there is a median, and it moves."""
     statistic, schema = VARIANTS[name]
@@ -306,13 +298,12 @@ def test_the_checks_see_values(name, delta):
 
 
 @BOTH
-@BASES
-def test_everything_is_monotone_and_within_bounds(basis, delta):
+def test_everything_is_monotone_and_within_bounds(delta):
     """Whatever the noise does: many keys, few records and many, probabilities 0 and 1, a domain of 2^k + something."""
     random = np.random.default_rng(4)
     points = [-5, -4, 0, 17, 18, 40, 63, 95]
     for size in (1, 4, 30, 300, 3000):
-        quantiles = ra.Quantiles("v", [*PROBABILITIES, 0.3, 0.301, 0.7], cdf=points, basis=basis)
+        quantiles = ra.Quantiles("v", [*PROBABILITIES, 0.3, 0.301, 0.7], cdf=points)
         spec = specification(quantiles, ra.Integer(-5, 95), delta=delta, epsilon=4.0)
         totals = totals_of(spec, random.integers(-5, random.integers(-4, 96), size))
         for seed in range(15):
@@ -342,18 +333,18 @@ def test_everything_is_monotone_and_within_bounds(basis, delta):
 def test_descents_share_their_way_and_keep_their_order(delta):
     """Any ranks, far outside the data too: a larger one never ends lower."""
     random = Random(5)
-    for basis, bits in product(("haar", "dyadic"), (1, 3, 10, 64)):
+    for bits in (1, 3, 10, 64):
         field = ra.Integer(LOWEST, LOWEST + (1 << bits) - 1)
-        spec = specification(ra.Quantiles("v", basis=basis), field, delta=delta)
+        spec = specification(ra.Quantiles("v"), field, delta=delta)
         noise = spec.mechanism("q", ra.Key.for_testing(bits).coins("stream"))
         for index, size in enumerate((0, 3, 100, 2000), 1):
-            tree = Tree(tally([random.randrange(1 << bits) for _ in range(size)]), bits, basis, noise, index)
+            tree = Tree(tally([random.randrange(1 << bits) for _ in range(size)]), bits, noise, index)
             scale = tree.denominator * max(size, 100)
             targets = sorted(random.randint(-scale, 2 * scale) for _ in range(60))
             together = tree.descend(targets)
             assert together == sorted(together)
             assert all(0 <= offset < 1 << bits for offset in together)
-            fresh = Tree(tree._tally, bits, basis, noise, index)
+            fresh = Tree(tree._tally, bits, noise, index)
             assert [fresh.descend([target])[0] for target in reversed(targets)] == together[::-1]
 
 
@@ -416,16 +407,15 @@ def test_windows_late_records_conditions_and_every():
     assert [("every" in m) for m in medians] == [False, False, True, False, False, True]
 
 
-@BASES
-def test_a_specification_and_back(basis):
+def test_a_specification_and_back():
     quantiles = ra.Quantiles(
-        "v", [0.5, np.float64(0.9)], cdf=[np.int64(3)], counts=[(0, np.int64(4))], basis=basis, window=5, every=2
+        "v", [0.5, np.float64(0.9)], cdf=[np.int64(3)], counts=[(0, np.int64(4))], window=5, every=2
     )
     spec = quantiles.spec()
     assert statistic_from_spec(spec, "q").spec() == spec
     assert "np." not in repr(quantiles)
     plan = ra.plan(specification(quantiles, ra.Integer(0, 10)))
-    assert f"in ranks (records), over 16 values in the {basis} basis" in str(plan)
+    assert "in ranks (records), over 16 values" in str(plan)
 
 
 # Errors and intervals ------------------------------------------------------------------------------------------------
@@ -463,15 +453,12 @@ COVERED = [0.05, 0.25, 0.5, 0.65, 0.9]
 
 
 @BOTH
-@BASES
 @pytest.mark.parametrize("data", DATA)
-def test_intervals_hold_the_truth(data, basis, delta, tails_kept):
+def test_intervals_hold_the_truth(data, delta, tails_kept):
     """Quantiles, fractions and counts at 95 %; counts, whose law is exact, also at 50 % and not more often."""
     values = np.sort(DATA[data](np.random.default_rng(6)))
     points, spans = [20_000, 32_767, 43_690], [(0, 32_767), (20_001, 43_690)]
-    spec = specification(
-        ra.Quantiles("v", COVERED, cdf=points, counts=spans, basis=basis), ra.Integer(0, 65_535), delta=delta
-    )
+    spec = specification(ra.Quantiles("v", COVERED, cdf=points, counts=spans), ra.Integer(0, 65_535), delta=delta)
     totals = totals_of(spec, values)
     # Where p n falls between two records, every value from one to the other is a quantile.
     quantiles = {p: (values[math.ceil(p * 3000) - 1], values[math.floor(p * 3000)]) for p in COVERED}
@@ -510,11 +497,10 @@ def test_a_fraction_that_was_averaged_keeps_its_interval(delta, tails_kept):
 
 
 @BOTH
-@BASES
-def test_the_standard_error_is_that_of_the_rank(basis, delta):
+def test_the_standard_error_is_that_of_the_rank(delta):
     """A bound over all data, so above what is seen, but not far: at a median of worst weights and at random ones."""
     random = np.random.default_rng(7)
-    spec = specification(ra.Quantiles("v", [0.25, 0.5, 0.9], basis=basis), ra.Integer(0, 65_535), delta=delta)
+    spec = specification(ra.Quantiles("v", [0.25, 0.5, 0.9]), ra.Integer(0, 65_535), delta=delta)
     for values in (
         43_690 + random.integers(-20_000, 20_000, 20_000),
         (random.random(20_000) ** 1.6 * 65_535).astype(int),
@@ -531,22 +517,14 @@ def test_the_standard_error_is_that_of_the_rank(basis, delta):
         assert ((ratio > 0.3) & (ratio < 1.2)).all(), ratio
 
 
-def test_haar_errs_less_than_dyadic_counts():
-    """By how much is in the bound, and in what is seen (above)."""
-    for bits in (8, 16, 32, 64):
-        ratio = math.sqrt(Tree.worst_of(bits, "dyadic", 0.5) / Tree.worst_of(bits, "haar", 0.5))
-        assert 2 < ratio < 3
-
-
 # Retroactivity -------------------------------------------------------------------------------------------------------
 
 
 @BOTH
-@BASES
-def test_a_history_with_junk_answers_like_one_without(basis, delta):
+def test_a_history_with_junk_answers_like_one_without(delta):
     """Much junk comes, shuffled among the records, and goes again in two portions: from then on every byte is equal."""
     random = np.random.default_rng(8)
-    quantiles = ra.Quantiles("v", PROBABILITIES, cdf=[100, 50_000], counts=[(0, 30_000)], basis=basis)
+    quantiles = ra.Quantiles("v", PROBABILITIES, cdf=[100, 50_000], counts=[(0, 30_000)])
     spec = specification(quantiles, ra.Integer(0, 65_535), delta=delta, horizon=8)
     clean, dirty = (ra.Stream.from_specification(spec, key=ra.Key.for_testing(1)) for _ in range(2))
     junk = random.integers(0, 65_536, 2000)
@@ -604,7 +582,7 @@ def test_a_release_keeps_no_data():
     assert not [one for one in found if isinstance(one, RAW)]
     assert any(isinstance(one, Tail) for one in found)
     # It would be found.
-    tree = Tree(totals_of(spec, [1, 2]), 10, "haar", Silent(), 1)
+    tree = Tree(totals_of(spec, [1, 2]), 10, Silent(), 1)
     assert {type(one) for one in inside(lambda level: tree.below(0))} >= {Tree, Tally}
 
 
@@ -688,16 +666,16 @@ def test_noise_by_the_order_of_visits_is_caught(monkeypatch):
         twin_check(ra.Quantiles("age"))
 
 
-def noise_of_the_names(kind, basis):
+def noise_of_the_names(kind):
     """Whether every node that descents come to has the noise of its own name on, whatever the data."""
-    spec = specification(ra.Quantiles("v", basis=basis), ra.Integer(0, 1023))
+    spec = specification(ra.Quantiles("v"), ra.Integer(0, 1023))
     noise = spec.mechanism("q", ra.Key.for_testing(1).coins("stream"))
     random = Random(10)
     for index in range(1, 9):
-        tree = kind(tally([random.randrange(1024) for _ in range(400)]), 10, basis, noise, index)
+        tree = kind(tally([random.randrange(1024) for _ in range(400)]), 10, noise, index)
         tree.descend([tree.rank(p) for p in random.sample(PROBABILITIES, 4)])
         tree.below(random.randrange(1024))
-        exact = nodes_of(tree._tally, 10, basis)
+        exact = nodes_of(tree._tally, 10)
         for node, value in tree._known.items():
             own, denominator = noise.sample(index, np.array([node], dtype=np.uint64))
             if value != exact.get((node, 0), 0) * denominator + own[0, 0]:
@@ -705,10 +683,9 @@ def noise_of_the_names(kind, basis):
     return True
 
 
-@BASES
-def test_every_node_has_the_noise_of_its_name(basis):
-    assert noise_of_the_names(Tree, basis)
-    assert not noise_of_the_names(Visited, basis)
+def test_every_node_has_the_noise_of_its_name():
+    assert noise_of_the_names(Tree)
+    assert not noise_of_the_names(Visited)
 
 
 # Bad input -----------------------------------------------------------------------------------------------------------
@@ -724,7 +701,7 @@ def test_every_node_has_the_noise_of_its_name(basis):
         ({"probabilities": []}, "probabilities"), ({"probabilities": [], "cdf": [], "counts": []}, "probabilities"),
         ({"cdf": 5}, "cdf"), ({"cdf": None}, "cdf"), ({"cdf": "17"}, "cdf"),
         ({"counts": 5}, "counts"), ({"counts": [5]}, "counts"), ({"counts": [(1, 2, 3)]}, "counts"),
-        ({"counts": ["ab"]}, "counts"), ({"basis": "fourier"}, "basis"), ({"basis": None}, "basis"),
+        ({"counts": ["ab"]}, "counts"),
         ({"window": 0}, "window"), ({"every": -1}, "every"), ({"noise": "white"}, "noise"),
     ],
 )  # fmt: skip

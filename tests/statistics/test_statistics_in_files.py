@@ -18,8 +18,8 @@ WRITTEN = [
     ),
     ({"type": "quantiles", "field": "n"}, ra.Quantiles("n")),
     (
-        {"type": "quantiles", "field": "n", "probabilities": [0.5], "cdf": [3], "counts": [[1, 2]], "basis": "dyadic"},
-        ra.Quantiles("n", [0.5], cdf=[3], counts=[(1, 2)], basis="dyadic"),
+        {"type": "quantiles", "field": "n", "probabilities": [0.5], "cdf": [3], "counts": [[1, 2]]},
+        ra.Quantiles("n", [0.5], cdf=[3], counts=[(1, 2)]),
     ),
     ({"type": "distinct", "field": "c", "flips": 2}, ra.Distinct("c", flips=2)),
     ({"type": "distinct", "field": ["c", "n"], "every": 7}, ra.Distinct(["c", "n"], every=7)),
@@ -45,6 +45,7 @@ WRONG = [
     ({"type": "quantiles", "field": ["n"]}, "statistics.x.field", "the name of a field"),
     ({"type": "quantiles", "field": "n", "probabilities": [1.5]}, "statistics.x.probabilities", "between 0 and 1"),
     ({"type": "histogram", "field": "c", "probabilities": [1]}, "statistics.x.probabilities", "expected only"),
+    ({"type": "quantiles", "field": "n", "basis": "haar"}, "statistics.x.basis", "expected only"),
     ({"type": "histogram", "field": "c", "by": "g"}, "statistics.x.by", "list of coordinates"),
     ({"type": "distinct", "field": "c", "lags": [1]}, "statistics.x.of", "no restated series"),
     ({"type": "count", "lags": []}, "statistics.x.lags", "a list of lags"),

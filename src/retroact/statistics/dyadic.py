@@ -1,11 +1,10 @@
-"""The noisy tree over the values of a field: dyadic intervals of offsets 0 .. 2^b - 1, in one of two bases.
+"""The noisy tree over the values of a field: dyadic intervals of offsets 0 .. 2^b - 1, in the Haar basis.
 
-Haar: the number of records (the root) and, for every interval at depth d < b, d_v = left half minus right half. Counts
-follow on the way down, left = (c + d_v) / 2, so the number of records below x is
+It holds the number of records (the root) and, for every interval at depth d < b, d_v = left half minus right half.
+Counts follow on the way down, left = (c + d_v) / 2, so the number of records below x is
   root * x / 2^b + sum over depths of d_v * s(x / 2^(b - d)),   s(y) = distance from y to the nearest integer.
 Each s^2 is at most 1/9 + h(y) - h(2y) with h = 4s/9 - s^2/3 (equality for s >= 1/4, and 4s/9 <= 1/9 below), so the sum
-of the squares over b depths is at most b/9 + 5/36, whatever x. Dyadic counts: the records of every interval; below x
-there are at most b of them.
+of the squares over b depths is at most b/9 + 5/36, whatever x.
 
 All ranks are integers over one denominator times 2^depth: nothing is rounded on the way down.
 """
@@ -15,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +24,8 @@ from .ranks import Ranks, increasing
 from .tally import Tally
 
 U64 = npt.NDArray[np.uint64]
-Basis = Literal["haar", "dyadic"]
 Node = tuple[int, int]
-"""(prefix, number): number 0 is the root; in the Haar basis number d + 1 stands for the difference at depth d, in the
-dyadic one number d for the count at depth d."""
+"""(prefix, number): number 0 is the root, number d + 1 stands for the difference at depth d."""
 
 # A descent looks at this many depths at once: names are cheap, calls are not.
 AHEAD = 3
@@ -36,14 +33,12 @@ AHEAD = 3
 SHALLOW = 2
 
 
-def nodes_of(tally: Tally, bits: int, basis: Basis) -> dict[Hashable, int]:
+def nodes_of(tally: Tally, bits: int) -> dict[Hashable, int]:
     """Every node that is not zero, as ((prefix, number), 0)."""
     out: dict[Hashable, int] = {}
     for offset, amount in zip(tally.words[0].tolist(), tally.amounts[:, 0].tolist(), strict=True):
         for depth in range(bits + 1):
-            if basis == "dyadic":
-                node, sign = (offset >> (bits - depth), depth), 1
-            elif depth == 0:
+            if depth == 0:
                 node, sign = (0, 0), 1
             else:
                 # The difference at depth d - 1, in which bit d decides the sign.
@@ -55,8 +50,8 @@ def nodes_of(tally: Tally, bits: int, basis: Basis) -> dict[Hashable, int]:
 class Tree:
     """The tree of one release: nodes are drawn when asked for, and kept until it is published."""
 
-    def __init__(self, tally: Tally, bits: int, basis: Basis, noise: Mechanism, index: int) -> None:
-        self._tally, self._bits, self._basis = tally, bits, basis
+    def __init__(self, tally: Tally, bits: int, noise: Mechanism, index: int) -> None:
+        self._tally, self._bits = tally, bits
         self._noise, self._index = noise, index
         self._known: dict[Node, int] = {}
         self.denominator = 1
@@ -78,7 +73,7 @@ class Tree:
             self._known[node] = exact * self.denominator + drawn
 
     def _truth(self, prefixes: U64, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        depth = np.where(numbers > 0, numbers - 1, 0) if self._basis == "haar" else numbers
+        depth = np.maximum(numbers - 1, 0)
         # The last offset of the interval and of its left half: first offsets of the next may not fit 64 bits.
         shift = (self._bits - depth).astype(np.uint64)
         width = np.where(shift >= 64, ~np.uint64(0), (np.uint64(1) << np.minimum(shift, np.uint64(63))) - np.uint64(1))
@@ -87,8 +82,6 @@ class Tree:
         words = self._tally.words[0]
         start = below[np.searchsorted(words, first)]
         stop = below[np.searchsorted(words, first + width, side="right")]
-        if self._basis == "dyadic":
-            return stop - start
         middle = below[np.searchsorted(words, first + (width >> np.uint64(1)), side="right")]
         return np.where(numbers == 0, stop - start, 2 * middle - start - stop)
 
@@ -104,13 +97,12 @@ class Tree:
         return self._noise.tail(self._index, 0)
 
     @staticmethod
-    def worst_of(bits: int, basis: Basis, p: float) -> float:
+    def worst_of(bits: int, p: float) -> float:
         """The variance, in nodes, of the noise of (records below x) - p * (records), at most."""
-        below = bits / 9 + 5 / 36 if basis == "haar" else bits
-        return below + max(p, 1 - p) ** 2
+        return bits / 9 + 5 / 36 + max(p, 1 - p) ** 2
 
     def worst(self, p: float) -> float:
-        return self.worst_of(self._bits, self._basis, p)
+        return self.worst_of(self._bits, p)
 
     def rank_reaches(self, levels: Sequence[float]) -> list[float]:
         """For each level, how far in ranks both ends of an interval lie from the quantile's own rank.
@@ -120,11 +112,8 @@ class Tree:
         that split, less p times that of all records, was -h or lower (and likewise above, with the last offset): the
         union bound over b splits on both sides.
         """
-        if self._basis == "haar":
-            # Of all weights s <= 1/2 with these squares, few large ones have the heaviest tail.
-            weights = [(0.5, math.ceil(4 * (self._bits / 9 + 5 / 36))), (1.0, 1)]
-        else:
-            weights = [(1.0, self._bits + 1)]
+        # Of all weights s <= 1/2 with these squares, few large ones have the heaviest tail.
+        weights = [(0.5, math.ceil(4 * (self._bits / 9 + 5 / 36))), (1.0, 1)]
         chances = [(1 - level) / (2 * max(1, self._bits)) for level in levels]
         return self._tail.combined(weights).reaches(chances)
 
@@ -172,20 +161,16 @@ class Tree:
 
     def _left(self, depth: int, prefix: int, size: int) -> int:
         """The noisy count of the left half, over denominator * 2^(depth + 1)."""
-        if self._basis == "haar":
-            return size + (self._known[prefix, depth + 1] << depth)
-        return self._known[2 * prefix, depth + 1] << (depth + 1)
+        return size + (self._known[prefix, depth + 1] << depth)
 
     def _look_ahead(self, prefixes: set[int], depth: int) -> None:
         """Draw what the next steps from these intervals may need."""
-        haar = self._basis == "haar"
-        needed = [(prefix if haar else 2 * prefix, depth + 1) for prefix in prefixes]
-        if all(node in self._known for node in needed):
+        if all((prefix, depth + 1) in self._known for prefix in prefixes):
             return
         ahead = AHEAD if len(prefixes) <= 64 else 1
         self._draw(
             [
-                ((prefix << step) + k if haar else 2 * ((prefix << step) + k), depth + step + 1)
+                ((prefix << step) + k, depth + step + 1)
                 for prefix in prefixes
                 for step in range(min(ahead, self._bits - depth))
                 for k in range(1 << step)
@@ -206,10 +191,7 @@ class Tree:
         if offset >> self._bits:
             return self.total << self._bits, {(0, 0): 1.0}
         path = [(offset >> (self._bits - depth)) for depth in range(self._bits)]
-        if self._basis == "haar":
-            self._draw([(prefix, depth + 1) for depth, prefix in enumerate(path)])
-        else:
-            self._draw([(2 * prefix, depth + 1) for depth, prefix in enumerate(path)])
+        self._draw([(prefix, depth + 1) for depth, prefix in enumerate(path)])
         total, size = 0, self.total
         for depth, prefix in enumerate(path):
             left = self._left(depth, prefix, size)
@@ -220,12 +202,6 @@ class Tree:
         return total, self._weights(offset, path)
 
     def _weights(self, offset: int, path: list[int]) -> dict[Node, float]:
-        if self._basis == "dyadic":
-            return {
-                (2 * prefix, depth + 1): 1.0
-                for depth, prefix in enumerate(path)
-                if offset >> (self._bits - depth - 1) & 1
-            }
         out: dict[Node, float] = {(0, 0): offset / 2**self._bits}
         for depth, prefix in enumerate(path):
             width = 1 << (self._bits - depth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,7 @@ class Quantiles(Statistic):
     **Privacy.** A linear query over the value domain: the number of records, and for every dyadic interval of values
     those in its left half minus those in its right half (Haar). A record with one of 2^b values moves b + 1 of these by
     one each: norm1 = norm2_squared = b + 1, crossed with the noise over rounds. Everything published is
-    post-processing. ``basis="dyadic"`` counts the records of every dyadic interval instead, which costs the same and
-    errs 2 to 3 times as much: the reference.
+    post-processing.
     **Retroactivity.** Theorem "linear": noise is drawn by the name of the interval when a descent comes to it, and
     never stored.
 
@@ -53,7 +52,6 @@ class Quantiles(Statistic):
         *,
         cdf: Sequence[Any] = (),
         counts: Sequence[Sequence[Any]] = (),
-        basis: Literal["haar", "dyadic"] = "haar",
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -70,9 +68,6 @@ class Quantiles(Statistic):
         for ends in self.counts:
             if len(ends) != 2:
                 raise InputError(f"expected ranges of two ends each, got {ends!r}", place="counts")
-        if basis not in ("haar", "dyadic"):
-            raise InputError(f"expected 'haar' or 'dyadic', got {basis!r}", place="basis")
-        self.basis = basis
 
     def arguments(self) -> dict[str, Any]:
         own = {
@@ -80,7 +75,6 @@ class Quantiles(Statistic):
             "probabilities": list(self.probabilities),
             "cdf": list(self.cdf) or None,
             "counts": [list(ends) for ends in self.counts] or None,
-            "basis": self.basis if self.basis != "haar" else None,
         }
         return {key: value for key, value in own.items() if value is not None}
 
@@ -109,13 +103,13 @@ class Quantiles(Statistic):
         return Tally.of((self.offsets(rows, schema),), weights[:, None])
 
     def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        return nodes_of(totals, _bits(self.scale(schema)), self.basis)
+        return nodes_of(totals, _bits(self.scale(schema)))
 
     def release(
         self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
     ) -> Published:
         field = self.scale(setting.schema)
-        tree = Tree(totals[0], _bits(field), self.basis, noise, index)
+        tree = Tree(totals[0], _bits(field), noise, index)
         unknown = not tree.above_zero
         # One descent serves all: the quantiles, and both ends of every band at every level.
         targets = [tree.rank(p) for p in self.probabilities]
@@ -162,12 +156,12 @@ class Quantiles(Statistic):
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         """In ranks, for the median."""
-        worst = Tree.worst_of(_bits(self.scale(schema)), self.basis, 0.5)
+        worst = Tree.worst_of(_bits(self.scale(schema)), 0.5)
         return float(deviations[0]) * math.sqrt(worst)
 
     def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
         bits = _bits(self.scale(setting.schema))
-        return (f"errors are in ranks (records), over {2**bits:,} values in the {self.basis} basis",)
+        return (f"errors are in ranks (records), over {2**bits:,} values",)
 
 
 def _listed(values: Sequence[Any], place: str) -> tuple[Any, ...]:

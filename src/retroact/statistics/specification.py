@@ -32,9 +32,9 @@ TYPES: dict[str, tuple[Callable[..., Statistic], str | None, tuple[str, ...]]] =
     Mean.kind: (Mean, "field", ()),
     Variance.kind: (Variance, "field", ()),
     Histogram.kind: (Histogram, "field", ("sum", "bins", "adaptive", "most_bins", "limit")),
-    Quantiles.kind: (Quantiles, "field", ("probabilities", "cdf", "counts", "basis")),
+    Quantiles.kind: (Quantiles, "field", ("probabilities", "cdf", "counts")),
     Distinct.kind: (Distinct, "field", ("form", "block", "additions", "flips")),
-    Distances.kind: (Distances, "field", ("probabilities", "cdf", "counts", "basis", "radius", "centre", "scale")),
+    Distances.kind: (Distances, "field", ("probabilities", "cdf", "counts", "radius", "centre", "scale")),
     KMeans.kind: (KMeans, "field", CLUSTERS),
     KMedian.kind: (KMedian, "field", CLUSTERS),
 }
