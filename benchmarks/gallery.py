@@ -34,7 +34,6 @@ def gallery() -> dict[str, ra.Specification]:
         "count, one window": (ra.Count(window=5), {"horizon": 64}),
         "count, every third round": (ra.Count(every=3), {"horizon": 64}),
         "count, doubling": (ra.Count(noise="doubling"), {"horizon": None}),
-        "count, with restarts": (ra.Count(), {"restarts": 2}),
         "count, deletions wait": (ra.Count(), {"deletions_every": 4, "horizon": 64}),
         "sum": (ra.Sum("amount"), {}),
         "sum where": (ra.Sum("amount", where={"country": "DE"}), {"delta": 0.0}),

@@ -10,9 +10,11 @@ import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit import rollback as module
 from retroact.audit.games import judged
-from retroact.audit.rollback import Forked, MakeRestarted, lost_fence, published_twice, rollback
+from retroact.audit.rollback import Forked, lost_fence, published_twice, rollback
 from retroact.audit.target import MakeCount, NoisyCount
 from retroact.privacy import Guarantee, PureDP
+from retroact.store.fence import Mark
+from retroact.stream import opening
 from retroact.stream.durable import Durable
 from retroact.testing import Shape
 
@@ -60,15 +62,12 @@ def target(kind: type[NoisyCount]) -> Target:
     return Target("counter", make, SHAPE, CLAIM)
 
 
-@pytest.mark.parametrize("restarts", [0, 1])
-def test_a_stream_is_never_published_twice(restarts):
-    result = rollback(Target.stream(spec(restarts=restarts)), Seeds(1), runs=60, confidence=0.9)
+def test_a_stream_is_never_published_twice():
+    result = rollback(Target.stream(spec()), Seeds(1), runs=60, confidence=0.9)
     assert result.verdict == "passed", result
     assert result.control is not None
     assert result.control.caught
     assert "published a second time" in result.control.how
-    assert ("fresh coins" in result.found) == bool(restarts)
-    assert result.runs == (60 if restarts else 1)
 
 
 def test_the_files_alone_show_what_is_published_twice():
@@ -82,7 +81,7 @@ def test_the_files_alone_show_what_is_published_twice():
 def test_a_stream_that_forgets_its_fence_is_a_violation(monkeypatch):
     monkeypatch.setattr("retroact.stream.opening._silent", lambda *_, **__: 0)
     monkeypatch.setattr("retroact.store.fence.Fence.read", lambda self: None)
-    monkeypatch.setattr("retroact.stream.opening._epoch", lambda *_: (0, b""))
+    monkeypatch.setattr("retroact.stream.opening._fence_again", lambda store, fence, name, *_: Mark(name, 0))
     monkeypatch.setattr(Durable, "_keep", _without_fence(Durable._keep))
     result = rollback(Target.stream(spec()), Seeds(1), runs=40, confidence=0.9)
     assert result.verdict == "violation"
@@ -101,45 +100,22 @@ def _without_fence(keep):
     return kept
 
 
-def test_noise_that_a_restart_does_not_renew_is_found(monkeypatch):
-    monkeypatch.setattr(ra.Specification, "mechanism", _of_epoch_zero(ra.Specification.mechanism))
-    begin = Durable._begin
-    monkeypatch.setattr(
-        Durable, "_begin", lambda self, *given, epoch=(0, b""), **more: begin(self, *given, epoch=(0, b""), **more)
-    )
-    assert lost_fence(spec(restarts=1), SHAPE, ra.Key.for_testing(3)) == [
-        "After a restart the noise was the one of before."
-    ]
+def test_a_fence_made_anew_below_what_was_published_is_found(monkeypatch):
+    asked = opening._silent
 
+    def trusting(*given, after, **more):
+        return 0 if after is not None else asked(*given, after=after, **more)
 
-def _of_epoch_zero(mechanism):
-    return lambda self, name, coins, epoch=0: mechanism(self, name, coins, 0)
-
-
-def test_what_publishes_nothing_is_not_accused_after_a_restart():
-    silent = ra.Specification(
-        {"c": ra.Text()}, {"by": ra.Histogram("c")}, epsilon=0.1, delta=1e-9, horizon=100, restarts=1
-    )
-    assert lost_fence(silent, SHAPE_OF_TEXTS, ra.Key.for_testing(3)) == []
-
-
-def test_a_restart_without_room_in_the_budget_is_found(monkeypatch):
-    monkeypatch.setattr(ra.Specification, "check_epoch", lambda self, epoch: 0)
+    assert lost_fence(spec(), SHAPE, ra.Key.for_testing(3)) == []
+    monkeypatch.setattr(opening, "_silent", trusting)
     assert lost_fence(spec(), SHAPE, ra.Key.for_testing(3)) == [
-        "A restart was allowed for which the budget has no room."
+        "A new mark was set before a round that had been published."
     ]
 
 
-def test_a_restarted_stream_has_other_noise_after_the_break():
-    usual, restarted = (
-        [algorithm.close(()) for _ in range(4)]
-        for algorithm in (
-            Target.stream(spec(restarts=1)).make(ra.Key.for_testing(1)),
-            MakeRestarted(spec(restarts=1), 2)(ra.Key.for_testing(1)),
-        )
-    )
-    assert usual[:2] == restarted[:2]
-    assert usual[2:] != restarted[2:]
+def test_what_publishes_nothing_is_not_accused_without_its_fence():
+    silent = ra.Specification({"c": ra.Text()}, {"by": ra.Histogram("c")}, epsilon=0.1, delta=1e-9, horizon=100)
+    assert lost_fence(silent, SHAPE_OF_TEXTS, ra.Key.for_testing(3)) == []
 
 
 def test_two_branches_of_one_state_differ_by_the_data_alone():

@@ -121,19 +121,6 @@ def test_explain_says_what_becomes_of_later_records(program: Program, folder: Pa
     assert "are accepted" not in text
 
 
-@pytest.mark.parametrize(("restarts", "most"), [(1, "one restart,"), (3, "3 restarts,")])
-def test_explain_says_what_restarts_cost(restarts: int, most: str, program: Program, folder: Path) -> None:
-    spec = specification(folder)
-    rows = {row.statistic: row.half_width for row in ra.plan(spec).rows}
-    with_restarts = ra.plan(spec.replace(restarts=restarts)).rows
-    ratio = max(row.half_width / rows[row.statistic] for row in with_restarts)
-    text = explained(program, folder, f"restarts = {restarts}")
-    assert f"The budget accounts for {most}" in text
-    assert ratio > 1
-    assert f"up to {ratio:.3g} times" in text
-    assert "What a restart does" not in explained(program, folder, "restarts = 0")
-
-
 def test_explain_by_options(program: Program) -> None:
     ended = program("explain", "--count", "--epsilon", 0.5, "--window", 7)
     assert ended.code == 0, ended.err

@@ -362,31 +362,14 @@ def test_what_a_reader_barred_is_scrubbed_later(folder, tmp_path):
         assert stream.store.residue() == []
 
 
-def test_a_journal_from_before_an_epoch_takes_it_from_the_fence(folder, tmp_path):
-    with opened(folder, tmp_path, restarts=1) as stream:
-        stream.close_round()
-    shutil.copytree(folder, tmp_path / "backup")
-    (tmp_path / "a.fence").unlink()
-    with opened(folder, tmp_path, restarts=1, after=1) as stream:
-        stream.close_round()
-    shutil.rmtree(folder)
-    shutil.copytree(tmp_path / "backup", folder)
-    with opened(folder, tmp_path, restarts=1, restored=True) as stream:
-        assert stream.replaying
-        stream.close_round()
-        assert stream._epoch[0] == 1
-        assert len(stream.close_round()) == 2
-        assert verify(stream).problems == []
-
-
 @pytest.mark.parametrize("after", [2.5, "5", -1, True, 10**6])
 def test_a_round_that_is_none_is_refused(folder, tmp_path, after):
-    with opened(folder, tmp_path, restarts=1) as stream:
+    with opened(folder, tmp_path) as stream:
         stream.close_round()
     (tmp_path / "a.fence").unlink()
     with pytest.raises(InputError):
-        opened(folder, tmp_path, restarts=1, after=after)
-    opened(folder, tmp_path, restarts=1, after=1).close()
+        opened(folder, tmp_path, after=after)
+    opened(folder, tmp_path, after=1).close()
 
 
 def test_a_lost_store_is_not_begun_anew_under_its_key(folder, tmp_path):
@@ -402,50 +385,57 @@ def test_a_lost_store_is_not_begun_anew_under_its_key(folder, tmp_path):
         assert len(stream.close_round()) == 3
 
 
-def test_without_its_fence_a_stream_goes_on_in_a_new_epoch(place, tmp_path):
+def test_without_its_fence_a_stream_goes_on_after_a_promised_round(place, tmp_path):
     where = place("s")
-    with opened(where, tmp_path, restarts=1) as stream:
-        first = [stream.close_round()["people"].value for _ in range(3)]
+    with opened(where, tmp_path) as stream:
+        for _ in range(3):
+            stream.close_round()
     (tmp_path / "a.fence").unlink()
     with pytest.raises(VerificationError, match="the fence is missing"):
-        opened(where, tmp_path, restarts=1)
+        opened(where, tmp_path)
     with pytest.raises(InputError, match="from 3 on"):
-        opened(where, tmp_path, restarts=1, after=2)
-    with opened(where, tmp_path, restarts=1, after=4) as stream:
+        opened(where, tmp_path, after=2)
+    with opened(where, tmp_path, after=4) as stream:
         assert stream.replaying
         assert len(stream.close_round()) == 0
-        assert len(stream.close_round()) == 2
-        assert "restart" in stream.guarantee.text
-    with opened(where, tmp_path, restarts=1) as stream:
+        fifth = stream.close_round()
+        assert len(fifth) == 2
+        assert "nothing had been published after round 4" in stream.guarantee.text
+    with opened(where, tmp_path) as stream:
         assert stream.round == 6
-        assert stream.close_round()["people"].value not in first
+        assert "nothing had been published after round 4" in stream.guarantee.text
+        stream.close_round()
         assert verify(stream).problems == []
-    (tmp_path / "a.fence").unlink()
-    with pytest.raises(InputError, match="accounts for 1 restarts"):
-        opened(where, tmp_path, restarts=1, after=6)
+    with opened(place("kept"), tmp_path, name="kept") as stream:
+        kept = [stream.close_round() for _ in range(5)][-1]
+    assert kept["people"].encode() == fifth["people"].encode()
 
 
-def test_two_new_epochs_from_one_backup_have_different_noise(folder, tmp_path):
-    with opened(folder, tmp_path, restarts=1) as stream:
+def test_a_new_fence_is_asked_for_again_when_it_was_not_written(folder, tmp_path, monkeypatch):
+    with opened(folder, tmp_path) as stream:
         stream.close_round()
     (tmp_path / "a.fence").unlink()
-    shutil.copytree(folder, tmp_path / "copy")
-    answers = []
-    for where in (folder, tmp_path / "copy"):
-        (tmp_path / "a.fence").unlink(missing_ok=True)
-        with opened(where, tmp_path, restarts=1, after=1) as stream:
-            answers.append(stream.close_round()["total"].value)
-    assert answers[0] != answers[1]
+
+    def broken(self, mark):
+        raise InputError("no space left on device", place="fence")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Fence, "advance", broken)
+        with pytest.raises(InputError, match="no space"):
+            opened(folder, tmp_path, after=1)
+    with pytest.raises(VerificationError, match="the fence is missing"):
+        opened(folder, tmp_path)
+    opened(folder, tmp_path, after=1).close()
 
 
 def test_a_fence_that_is_there_is_not_given_up(folder, tmp_path):
-    with opened(folder, tmp_path, restarts=1) as stream:
+    with opened(folder, tmp_path) as stream:
         stream.close_round()
     with pytest.raises(InputError, match="says round 1"):
-        opened(folder, tmp_path, restarts=1, after=1)
+        opened(folder, tmp_path, after=1)
     Fence(tmp_path / "a.fence").advance(Mark("another", 1))
     with pytest.raises(VerificationError, match="that of another"):
-        opened(folder, tmp_path, restarts=1)
+        opened(folder, tmp_path)
 
 
 def test_a_changed_specification_is_refused_with_the_difference(place, tmp_path):

@@ -22,7 +22,6 @@ from ..errors import InputError
 from ..ledger.model import Sequence
 from ..noise import Blocks, Flips, Mechanism, Oblivious, Patterns, Process
 from ..noise.crossed import Crossed
-from ..noise.epochs import Anchored
 from ..noise.process import Shift, Wrapping, combined, difference
 from ..privacy import Share
 from ..schema import Rows
@@ -197,54 +196,39 @@ def _long(
     if not by_value:
         return
     record, amounts = max(by_value, key=lambda pair: _size(mechanism, pair[1]))
-    epochs = [mechanism, *(spec.mechanism(name, Coins(bytes(32)), epoch) for epoch in range(1, spec.restarts + 1))]
     for start, end in _intervals(last, setting.live, random):
         if end < last and end - start != setting.live and not _deletable(spec, statistic, end):
             continue
-        for parts, what in _hiding(spec, name, epochs, start, end, last, random):
+        if (parts := _hiding(spec, name, mechanism, start, end)) is not None:
             moved = [
                 Moved(coordinate, noise, {node: amount * value for node, value in shift.items()})
                 for coordinate, amount in amounts
                 for noise, shift in parts
                 if shift
             ]
-            where = f"releases {start + 1:,} to {end:,}{what}"
+            where = f"releases {start + 1:,} to {end:,}"
             yield _candidate(moved, lambda where=where: [f"one record {record} that is counted in {where}, or none"])  # type: ignore[misc]
     yield from _flipping(mechanism, last, random)
 
 
 def _hiding(
-    spec: Specification, name: str, epochs: list[Mechanism], start: int, end: int, last: int, random: Random
-) -> Iterator[tuple[list[tuple[Mechanism, Shift]], str]]:
-    """Which nodes hide that a record is counted in the releases start < r <= end; with restarts, wherever they are."""
-    mechanism, statistic = epochs[0], spec.statistics[name]
-    process = mechanism.process
+    spec: Specification, name: str, mechanism: Mechanism, start: int, end: int
+) -> list[tuple[Mechanism, Shift]] | None:
+    """Which nodes hide that a record is counted in the releases start < r <= end; None where that is not promised."""
+    process, statistic = mechanism.process, spec.statistics[name]
     if isinstance(mechanism, Lagged):
         stamp = (start + 1) * statistic.every
         if mechanism.shared and isinstance(mechanism.parts[0].process, Crossed):
-            yield [(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))], ""
-            return
+            return [(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
         views = zip(mechanism.parts, statistic.views(spec.settings[name]), strict=True)
         seen = [(part, *_seen(view, statistic.every, start, end, stamp)) for part, view in views]
-        yield [(part, _interval(part.process, s, e)) for part, s, e in seen if s < e], ""
-        return
+        return [(part, _interval(part.process, s, e)) for part, s, e in seen if s < e]
     if isinstance(_core(process), Patterns | Blocks):
         try:
-            yield [(mechanism, process.hidden([0] * start + [1] * (end - start)))], ""
+            return [(mechanism, process.hidden([0] * start + [1] * (end - start)))]
         except InputError:
-            return  # a change that this process does not promise to hide
-        return
-    yield [(mechanism, _interval(process, start, end))], ""
-    if isinstance(process, Anchored):
-        middle = (start + end) // 2
-        for breaks in ([middle] * spec.restarts, sorted(random.randint(0, last) for _ in range(spec.restarts))):
-            ends = [0, *breaks, last]
-            parts = [
-                (noise, noise.process.part(start, end, first, to))
-                for noise, first, to in zip(epochs, ends[:-1], ends[1:], strict=True)
-                if first < to and isinstance(noise.process, Anchored)
-            ]
-            yield parts, f" with restarts after {', '.join(f'{b:,}' for b in breaks)}"
+            return None
+    return [(mechanism, _interval(process, start, end))]
 
 
 def _flipping(mechanism: Mechanism, last: int, random: Random) -> Iterator[Candidate]:

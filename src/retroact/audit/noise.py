@@ -54,8 +54,6 @@ PLANTED = 1.5
 CELLS = 10
 # Runs that approximations of p-values need.
 RUNS = 30
-# Epochs whose names are compared.
-EPOCHS = 3
 # Rounds whose shape is looked at where nodes cannot be recovered.
 SHAPES = 2
 # Tails are computed down to here; noise beyond is as unlikely as that.
@@ -300,8 +298,8 @@ def _controlled(looks: list[tuple[Noise, F64]], kinds: int, draws: int, seeds: S
 
 def shared_names(spec: Specification, seeds: Seeds) -> Result:
     """Noise is a function of key and name: equal names would make equal noise, which cancels out."""
-    coins, epochs = seeds.coins(), range(min(spec.restarts + 1, EPOCHS))
-    every = [named for name in spec.statistics for epoch in epochs for named in names_of(spec, name, coins, epoch)]
+    coins = seeds.coins()
+    every = [named for name in spec.statistics for named in names_of(spec, name, coins)]
     equal = twice(every)
     (first, *_) = spec.statistics
     planted = twice(
@@ -312,7 +310,7 @@ def shared_names(spec: Specification, seeds: Seeds) -> Result:
         test="noise: shared names",
         question="Does every noise have coins of its own, or do two share theirs, so that their difference has none?",
         tried=f"The first 128 bits behind {len(every):,} noises under one key, each with each: of all statistics, "
-        f"lags, {len(epochs)} epoch{'s' * (len(epochs) != 1)} (before and after restarts), some coordinates and nodes.",
+        "lags, some coordinates and nodes.",
         runs=len(every),
         verdict="violation" if equal else "passed",
         found=f"The same bits: {equal[0][0]} and {equal[0][1]}; {len(equal):,} such pairs in all."

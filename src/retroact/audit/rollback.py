@@ -15,13 +15,12 @@ from pathlib import Path
 
 from ..coins import Key
 from ..errors import InputError, VerificationError
-from ..ledger import Ledger
 from ..ledger.model import Add, Update
 from ..stream import Specification, Stream
 from ..stream.durable import Durable
 from ..testing import Algorithm, Persistent, Shape, StreamAlgorithm
-from .adversaries import crowd, fixed_pairs, telling
-from .games import Finding, Weaker, base, fixed, judged, verdict_of
+from .adversaries import crowd, telling
+from .games import Finding, Weaker, base, judged, verdict_of
 from .result import Control, Result, Verdict, decimal, idle
 from .seeds import Seeds
 from .target import Make, MakeCount, Target, answers, failure, raised
@@ -59,21 +58,17 @@ def rollback(target: Target, seeds: Seeds, *, runs: int = 300, confidence: float
     seen = published_twice(spec, target.shape, key, fence_too=True)
     problems += lost_fence(spec, target.shape, key)
     control = _control(target, play, seeds.branch("control"), runs, confidence, seen)
-    after = _after_a_restart(target, seeds.branch("restart"), runs, confidence)
-    if after is not None and after.violated:
-        problems.append(f"after a restart: {verdict_of(after)[1]}")
     found = (
         "The older copy was refused; opened as a restored one it published no round again, and went on with "
-        f"rounds that had not been published. {_restarts(after)}"
+        "rounds that had not been published. Without the mark of the last published round it was not opened until a "
+        "round was named after which nothing was published, and none before the last one was accepted."
     )
     return _result(
         "violation" if problems else "passed",
         " ".join(problems) if problems else found,
-        "one round that is published twice, or one whose noise was used before (compared byte by byte)"
-        + (f"; after a restart, {_shown(after)}" if after is not None else ""),
-        runs=1 if after is None else runs,
+        "one round that is published twice, or one whose noise was used before (compared byte by byte)",
+        runs=1,
         control=control,
-        measured={} if after is None else after.measured(),
         counterexample=problems,
     )
 
@@ -118,36 +113,31 @@ def published_twice(spec: Specification, shape: Shape, key: Key, *, fence_too: b
 
 
 def lost_fence(spec: Specification, shape: Shape, key: Key) -> list[str]:
-    """Where the mark is lost, a stream goes on under fresh coins if that is accounted for, and else not at all."""
+    """Where the mark is lost, a stream is opened only with a new one, at or after the last round it published."""
     last = shape.rounds // 2
     with tempfile.TemporaryDirectory() as place:
         folder, fence = Path(place) / "stream", Path(place) / "outside.fence"
-        with Stream.open(folder, specification=spec, key=key, fence=fence) as stream:
+
+        def opened(after: int | None = None) -> Durable:
+            return Stream.open(folder, specification=spec, key=key, fence=fence, after=after)
+
+        with opened() as stream:
             _publish(stream, spec, range(1, last + 1), crowd(shape))
         fence.unlink()
         try:
-            Stream.open(folder, specification=spec, key=key, fence=fence).close()
+            opened().close()
             return ["Without the mark of the last published round the stream was opened without a question."]
         except VerificationError:
             pass
         try:
-            stream = Stream.open(folder, specification=spec, key=key, fence=fence, after=last)
-        except InputError as error:
-            if spec.restarts or error.place != "epoch":
-                raise
-            return []
-        with stream:
-            if not spec.restarts:
-                return ["A restart was allowed for which the budget has no room."]
-            fresh = _publish(stream, spec, range(last + 1, shape.rounds + 1), ())
-    same, others = (
-        _publish(Stream.from_specification(spec, key=own), spec, range(1, shape.rounds + 1), crowd(shape))
-        for own in (key, key.next_epoch())
-    )
-    # Only where noise shows at all: what publishes nothing is the same under every key.
-    if all(answer == same[round] for round, answer in fresh.items()) and same != others:
-        return ["After a restart the noise was the one of before."]
-    return []
+            opened(after=last - 1).close()
+            return ["A new mark was set before a round that had been published."]
+        except InputError:
+            pass
+        with opened(after=last) as stream:
+            _publish(stream, spec, range(last + 1, shape.rounds + 1), ())
+            listed = [(line["round"], line["statistic"]) for line in stream.releases()]
+    return [] if len(listed) == len({*listed}) else ["With a new mark a round was published a second time."]
 
 
 def _publish(stream: Stream, spec: Specification, rounds: range, updates: Sequence[Add]) -> dict[int, bytes]:
@@ -250,49 +240,6 @@ def _of_an_algorithm(target: Target, play: Forked, seeds: Seeds, runs: int, conf
         control=control,
         measured=found.measured(),
     )
-
-
-@dataclass(frozen=True)
-class MakeRestarted:
-    """A stream that goes on under the coins of the next epoch after so many rounds, as when its mark is lost."""
-
-    specification: Specification
-    after: int
-
-    def __call__(self, key: Key, /) -> Algorithm:
-        return _Restarted(self.specification, key, self.after)
-
-
-class _Restarted(StreamAlgorithm):
-    def __init__(self, specification: Specification, key: Key, after: int) -> None:
-        super().__init__(specification, key)
-        self._left, self._restart_key = after, key
-
-    def close(self, updates: Sequence[Update]) -> bytes:
-        if self._left == 0:
-            ledger = Ledger.from_state(self.specification.schema, self.stream._ledger.state())
-            stream = Stream.__new__(Stream)
-            round, epoch = self.stream.round, (1, b"restart")
-            stream._begin(self.specification, self._restart_key, ledger, 0, [], round, epoch=epoch)
-            self.stream = stream
-        self._left -= 1
-        return super().close(updates)
-
-
-def _after_a_restart(target: Target, seeds: Seeds, runs: int, confidence: float) -> Finding | None:
-    """One record, there before and after a restart."""
-    spec = target.specification
-    if spec is None or not spec.restarts:
-        return None
-    play = fixed(*fixed_pairs(target.shape)[0][1:])
-    make = MakeRestarted(spec, target.shape.rounds // 2)
-    return judged(play, make, target.claim, seeds, runs=runs, confidence=confidence)
-
-
-def _restarts(after: Finding | None) -> str:
-    if after is None:
-        return "Without the mark of the last published round it was not opened, since no restart is accounted for."
-    return f"Without the mark it went on under fresh coins; {verdict_of(after)[1]}"
 
 
 def _shown(found: Finding) -> str:

@@ -243,18 +243,15 @@ def _failure(spec: Specification, name: str, live: int | None, *, planted: bool 
 
 
 def _chances(spec: Specification, name: str, rounds: I64, planted: bool) -> F64:
-    """In each release, the probability that one record is shown: before a restart or after one, whichever is larger."""
-    chances = np.zeros(len(rounds))
-    for epoch in range(min(spec.restarts, 1) + 1):
-        noise = spec.mechanism(name, Coins(bytes(32)), epoch)
-        parts = noise.parts if isinstance(noise, Lagged) else [noise]
-        assert isinstance(parts[0], BinNoise)
-        threshold = parts[0].threshold
-        if planted:
-            threshold = _for_one_release(parts[0], spec.failures[name] / len(parts))
-        assert threshold is not None
-        chances = np.maximum(chances, _tails(parts[0], threshold, rounds))
-    return chances
+    """In each release, the probability that one record is shown."""
+    noise = spec.mechanism(name, Coins(bytes(32)))
+    parts = noise.parts if isinstance(noise, Lagged) else [noise]
+    assert isinstance(parts[0], BinNoise)
+    threshold = parts[0].threshold
+    if planted:
+        threshold = _for_one_release(parts[0], spec.failures[name] / len(parts))
+    assert threshold is not None
+    return _tails(parts[0], threshold, rounds)
 
 
 def _for_one_release(noise: Mechanism, failure: Fraction) -> Threshold:

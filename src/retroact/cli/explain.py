@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -33,15 +32,6 @@ REJECTS = (
     "Later records of an erased subject are rejected, by a hash of the subject under the key; nothing else is kept of "
     "it. So one erasure decides over many later records: it counts as one operation for each record that it removes, "
     "and for each that is rejected after it."
-)
-RESTART = (
-    "The budget accounts for {most}, whether or not it comes: where the fence of a stored stream is lost, the stream "
-    "goes on with fresh noise. For that, errors in the worst round are up to {ratio:.3g} times those of a stream "
-    "without restarts."
-)
-NOTHING_TWICE = (
-    "No round is released both before and after a restart, and nothing is released until all additions and deletions "
-    "up to the last release are replayed. One restart more is refused: the way on is a stream with a budget of its own."
 )
 NOT_PROTECTED = (
     "What was published before an erasure: it is not taken back.",
@@ -82,23 +72,12 @@ def sections(spec: Specification, subject_records: int) -> Iterator[Section]:
     waits = () if spec.deletions_every is None else (WAITS.format(spec.deletions_every),)
     yield "What retroactive means", [RETROACTIVE, late, *waits]
     yield "What an erasure does", [ERASURE, REJECTS if spec.after_erasure == "reject" else ACCEPTS]
-    if spec.restarts:
-        yield "What a restart does", [_restart(spec), NOTHING_TWICE]
     yield (
         "How the budget is split",
         [f"{name}: {spec.measure_of(name)}, {_noise(spec, name)}" for name in spec.statistics]
         + [f"Together: {_budget(guarantee)}."],
     )
     yield "What is not protected", list(NOT_PROTECTED)
-
-
-def _restart(spec: Specification) -> str:
-    from retroact.stream import plan
-
-    without = {row.statistic: row.half_width for row in plan(spec.replace(restarts=0)).rows}
-    ratios = [row.half_width / without[row.statistic] for row in plan(spec).rows if 0 < without[row.statistic] < inf]
-    most = "one restart" if spec.restarts == 1 else f"{spec.restarts:,} restarts"
-    return RESTART.format(most=most, ratio=max(ratios, default=1.0))
 
 
 def _noise(spec: Specification, name: str) -> str:

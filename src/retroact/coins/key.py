@@ -1,4 +1,4 @@
-"""The one secret: a key, its epochs, and the rule that it drives one stream only.
+"""The one secret: a key, and the rule that it drives one stream only.
 
 The same noise on two different data sets reveals their difference, so a key refuses a second stream. Testing keys
 are excepted, because two streams under one key are what the twin check is made of; their name says so.
@@ -31,15 +31,12 @@ class Key:
     Key(testing)
     """
 
-    __slots__ = ("_secret", "epoch", "testing")
+    __slots__ = ("_secret", "testing")
 
-    def __init__(self, secret: bytes, *, epoch: int = 0, testing: bool = False) -> None:
+    def __init__(self, secret: bytes, *, testing: bool = False) -> None:
         if not isinstance(secret, bytes) or len(secret) != SIZE:
             raise InputError(f"expected a key of {SIZE} bytes")
-        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
-            raise InputError(f"expected an epoch of 0 or more, got {epoch!r}", place="epoch")
         self._secret = secret
-        self.epoch = epoch
         self.testing = testing
 
     @classmethod
@@ -54,15 +51,11 @@ class Key:
             raise InputError(f"expected an integer seed, got {type(seed).__name__}", place="seed")
         return cls(hashlib.blake2b(f"testing:{seed}".encode(), digest_size=SIZE).digest(), testing=True)
 
-    def next_epoch(self) -> Key:
-        """The same secret with all coins new: for a stream that must not reuse the noise it has spent."""
-        return Key(self._secret, epoch=self.epoch + 1, testing=self.testing)
-
     def claim(self, where: str | None = None) -> None:
         """Mark this key as the key of a stream; the second time raises, unless it is the same place of a store."""
         if self.testing:
             return
-        mark = hashlib.blake2b(self._secret, digest_size=16, person=b"retroact-claim", salt=self._salt()).digest()
+        mark = hashlib.blake2b(self._secret, digest_size=16, person=b"retroact-claim").digest()
         with _lock:
             known = mark in _claimed and (where is None or _claimed[mark] != where)
             _claimed.setdefault(mark, where)
@@ -75,14 +68,11 @@ class Key:
 
     def coins(self, *name: str | int | bytes) -> Coins:
         """The branch of coins under ``name``."""
-        return Coins(self._secret).branch("retroact/1", self.epoch, *name)
+        return Coins(self._secret).branch("retroact/1", 0, *name)
 
     def derive(self, purpose: str) -> bytes:
-        """A secret of 32 bytes for another purpose than noise: one for each name, in all epochs."""
+        """A secret of 32 bytes for another purpose than noise: one for each name."""
         return hashlib.blake2b(purpose.encode(), digest_size=SIZE, key=self._secret, person=b"retroact-derive").digest()
-
-    def _salt(self) -> bytes:
-        return self.epoch.to_bytes(16, "little")
 
     def __repr__(self) -> str:
         return "Key(testing)" if self.testing else "Key(secret)"

@@ -5,7 +5,6 @@ from .blocks import Blocks, best_block
 from .bridge import Bridge
 from .crossed import Crossed
 from .doubling import Doubling
-from .epochs import Anchored, Restarted, Tilted, restarted
 from .flips import Flips
 from .fresh import Fresh
 from .mechanism import Mechanism, Oblivious
@@ -20,7 +19,6 @@ from .unbounded import Unbounded
 from .windowed import Windowed
 
 __all__ = [
-    "Anchored",
     "Apart",
     "Blocks",
     "Bridge",
@@ -34,17 +32,14 @@ __all__ = [
     "Past",
     "Patterns",
     "Process",
-    "Restarted",
     "Schauder",
     "Summand",
     "Tail",
     "Terms",
     "Threshold",
-    "Tilted",
     "Tree",
     "Unbounded",
     "Windowed",
     "best_block",
     "difference",
-    "restarted",
 ]

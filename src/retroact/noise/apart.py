@@ -25,10 +25,6 @@ class Apart(Wrapping):
         super().__init__(process)
         self.copy = copy
 
-    @property
-    def epochs(self) -> tuple[Process, ...]:
-        return tuple(Apart(inner, self.copy) for inner in self.inner.epochs)
-
     def terms(self, rounds: I64) -> Terms:
         terms = self.inner.terms(rounds)
         return Terms(terms.levels + COPY * self.copy, terms.indices, terms.weights, terms.denominator)

@@ -134,11 +134,6 @@ class Blocks(Normed):
     def kernel_squared(self) -> Fraction:
         return Fraction(1)
 
-    def restart(self, p: int) -> Fraction:
-        """A block that is cut is moved in both epochs, and at most one of its parts has an interval inside: one step
-        more, and one common noise more."""
-        return 1 / self.spread(self._common, p) + (self.inner.levels + 1) / self.spread(0, p)
-
     def __repr__(self) -> str:
         return f"Blocks({self.length}, {self.horizon})"
 

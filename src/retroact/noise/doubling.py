@@ -54,9 +54,5 @@ class Doubling(Normed):
         epoch = level // STRIDE
         return Tree(1 << epoch).l1 * (epoch + 1) * (epoch + 2)
 
-    def restart(self, p: int) -> Fraction:
-        """An instance that is cut pays its share twice. The first has one round and is never cut."""
-        return Fraction(1, 6)
-
     def __repr__(self) -> str:
         return "Doubling()"

@@ -52,9 +52,5 @@ class Fresh(Process):
     def l2_squared(self) -> Fraction:
         return Fraction(self.window)
 
-    def restart(self, p: int) -> Fraction:
-        """No round is released twice."""
-        return Fraction(0)
-
     def __repr__(self) -> str:
         return f"Fresh({self.window})"

@@ -152,14 +152,10 @@ class Mechanism:
         return out
 
     def variances_of(self, coordinate: int, rounds: I64) -> npt.NDArray[np.float64]:
-        """Of the noise of one coordinate in many rounds: after a restart or before it, whichever is larger."""
-        found = [self._variances(process, coordinate, rounds) for process in self.process.epochs]
-        return np.max(found, axis=0)  # type: ignore[no-any-return]
-
-    def _variances(self, process: Process, coordinate: int, rounds: I64) -> npt.NDArray[np.float64]:
+        """Of the noise of one coordinate in many rounds."""
         unit, out = self.unit_of(coordinate), []
         for part in np.array_split(rounds, max(1, len(rounds) // CHUNK)):
-            terms = process.terms(part)
+            terms = self.process.terms(part)
             levels = np.unique(terms.levels)
             variance = np.array([self.law(int(level), unit).variance for level in levels])
             squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
@@ -167,7 +163,7 @@ class Mechanism:
         return np.concatenate(out)
 
     def deviation_of(self, coordinate: int, round: int) -> float:
-        return math.sqrt(float(self._variances(self.process, coordinate, np.array([round]))[0]))
+        return math.sqrt(float(self.variances_of(coordinate, np.array([round]))[0]))
 
     def square_of(self, coordinate: int, round: int) -> int:
         """The variance of the numerators of one coordinate, as an integer: the same on every machine."""
@@ -305,7 +301,7 @@ class Mechanism:
         """Noise too wide for 64 bits, in whatever round, is an error before the stream begins."""
         if self._oblivious is not None:
             return
-        last = self.process.epochs[-1].terms(np.array([self.process.horizon or LAST_ROUND]))
+        last = self.process.terms(np.array([self.process.horizon or LAST_ROUND]))
         spread = max(self.process.spread(level, self._norm) for level in np.unique(last.levels).tolist())
         size = self._size(max(self._groups), spread)
         if size > WIDEST**self._norm:

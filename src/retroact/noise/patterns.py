@@ -101,11 +101,6 @@ class Patterns(Normed):
     def kernel_squared(self) -> Fraction:
         return Fraction(1)
 
-    def restart(self, p: int) -> Fraction:
-        """Every epoch moves the common noise of the blocks it meets, and only the fresh noise that it releases: one
-        common noise more, of the first block at most."""
-        return 1 / self.spread(COMMON, p)
-
     def __repr__(self) -> str:
         return f"Patterns({self.horizon}, window={self.window})"
 

@@ -117,16 +117,6 @@ class Process(ABC):
         Gaussian noise must be coarse beside it too (docs/proofs.md, 3a); where nodes are as many as rounds it is 0."""
         return Fraction(0)
 
-    def restart(self, p: int) -> Fraction | None:
-        """What one restart adds at most to l1 (p = 1) or l2_squared, where the nodes alone hide in every epoch what is
-        left of a pattern (`epochs`); None where that is not known."""
-        return None
-
-    @property
-    def epochs(self) -> tuple[Process, ...]:
-        """The process before and after a restart, where these differ."""
-        return (self,)
-
     def spread(self, level: int, p: int) -> Fraction:
         """How much larger the noise of a level is than the unit: as a scale for p = 1, as a variance for p = 2."""
         return Fraction(1)
@@ -191,9 +181,6 @@ class Wrapping(Process):
     @property
     def kernel_squared(self) -> Fraction:
         return self.inner.kernel_squared
-
-    def restart(self, p: int) -> Fraction | None:
-        return self.inner.restart(p)
 
 
 class Normed(Process):

@@ -87,11 +87,5 @@ class Windowed(Process):
     def kernel_squared(self) -> Fraction:
         return Fraction(0) if self.inner is None else self.inner.kernel_squared
 
-    def restart(self, p: int) -> Fraction:
-        """All parts of an interval lie in two adjacent blocks. An end alone moves the m nodes of its tree and one
-        border, a whole epoch two; only the part across the border between the blocks moves one border more. Together
-        2m + 2 + 1 + 2(E - 1) = 2m + 1 + 2E."""
-        return Fraction(0 if self.inner is None else 2)
-
     def __repr__(self) -> str:
         return f"Windowed({self.window}, inner={type(self.inner).__name__})"

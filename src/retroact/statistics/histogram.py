@@ -222,8 +222,7 @@ class BinNoise(Mechanism):
         bins = self._bins if histogram.adaptively else 1
         if histogram.noise == "paper":
             assert setting.releases is not None  # `process_for` refuses the paper's tree without a horizon
-            later = self.process.epochs[-1]
-            nodes = max(Tree(setting.releases).height, later.terms(np.array([1])).levels.size)
+            nodes = Tree(setting.releases).height
             law = self.law(0, 1)
             assert isinstance(law, DiscreteLaplace)
             return PaperThreshold(nodes, law.scale, setting.failure, setting.releases, bins)

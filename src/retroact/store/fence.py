@@ -17,11 +17,10 @@ from .lock import Lock
 
 
 class Mark(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The stream, by its keyed id, the last round that may have been published, and the epoch of its noise."""
+    """The stream, by its keyed id, the last round that may have been published, and the salt of its coins."""
 
     stream: str
     round: int
-    epoch: int = 0
     salt: str = ""
 
 
@@ -33,7 +32,7 @@ class Fence:
     True
     >>> fence.advance(Mark("5eed", 3))
     >>> fence.read()
-    Mark(stream='5eed', round=3, epoch=0, salt='')
+    Mark(stream='5eed', round=3, salt='')
     """
 
     def __init__(self, path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,14 +51,15 @@ class Durable(Kept):
         *,
         origin: int,
         before: list[Guarantee],
-        epoch: tuple[int, bytes],
+        salt: bytes,
         silent: int,
         hashes: Hashes,
     ) -> None:
         """Everything from what is stored; rounds up to `silent` are replayed and not released."""
-        self._key, self._fence, self._silent, self._epoch = key, fence, silent, epoch
+        self._key, self._fence, self._silent, self._salt = key, fence, silent, salt
         self._entry = inbox.Entry([])
         self._requests = []
+        self._fenced = store.note("fenced")
         self._sealing = False
         self._unscrubbed = bool(store.note("unscrubbed"))
         self._hashes = hashes
@@ -66,7 +68,7 @@ class Durable(Kept):
         self._places = [place for place, _ in stored]
         ledger = _ledger(store.where, spec, [records for _, records in stored])
         del stored
-        self._begin(spec, key, ledger, origin, before, max(store.sealed, origin) + 1, epoch=epoch, where=store.identity)
+        self._begin(spec, key, ledger, origin, before, max(store.sealed, origin) + 1, salt=salt, where=store.identity)
         self._store = store
         self._erased = store.erased()
         self._positions = dict(store.sources())
@@ -77,11 +79,13 @@ class Durable(Kept):
     # What people ask for -------------------------------------------------------------------------------------------
 
     def _composed(self) -> Guarantee:
+        promises = []
+        if self._silent:
+            promises.append(f"after a restore, additions and deletions were replayed up to round {self._silent}")
+        if self._fenced:
+            promises.append(f"when the fence was lost, nothing had been published after round {self._fenced}")
         own = super()._composed()
-        if not self._silent:
-            return own
-        promise = f"after a restore, additions and deletions were replayed up to round {self._silent}"
-        return Guarantee(own.measure, own.epsilon, own.delta, own.unit, own.adaptive, (*own.promises, promise))
+        return replace(own, promises=(*own.promises, *promises))
 
     @property
     def replaying(self) -> bool:
@@ -283,7 +287,7 @@ class Durable(Kept):
 
     def _advance(self, round: int) -> None:
         """Nothing up to this round will be published again."""
-        self._fence.advance(Mark(self.name, round, self._epoch[0], self._epoch[1].hex()))
+        self._fence.advance(Mark(self.name, round, self._salt.hex()))
 
     def _purge(self) -> None:
         """What erasures asked for. The round is out already: what fails here is tried again when the next closes."""
@@ -315,15 +319,14 @@ class Durable(Kept):
         """A stream in memory under the same key, as this one was after a round with these data."""
         shadow = Stream.__new__(Stream)
         shadow._warned = True
-        before, epoch = list(self.before), self._epoch
         shadow._begin(
             self.specification,
             self._key,
             ledger,
             self._origin,
-            before,
+            list(self.before),
             round + 1,
-            epoch=epoch,
+            salt=self._salt,
             where=self.store.identity,
         )
         return shadow

@@ -82,14 +82,14 @@ def open_stream(
         if store.state("format") != str(FORMAT):
             raise InputError(f"{store.where}: expected store format {FORMAT}, got {store.state('format')}")
         spec = _specification(store, specification)
-        epoch = _epoch(store, barrier, mark, name, spec, after)
+        if mark is None:
+            mark = _fence_again(store, barrier, name, spec, silent)
         stream = Durable.__new__(Durable)
         before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
         origin, sealed = store.number("origin"), store.note("hashes")
         hashes = Hashes(own, None if not sealed else bytes.fromhex(sealed))
-        stream._attach(
-            spec, own, store, barrier, origin=origin, before=before, epoch=epoch, silent=silent, hashes=hashes
-        )
+        salt = bytes.fromhex(mark.salt)
+        stream._attach(spec, own, store, barrier, origin=origin, before=before, salt=salt, silent=silent, hashes=hashes)
         return stream
     except BaseException:
         store.close()
@@ -145,7 +145,7 @@ def _begin(
 ) -> None:
     """Everything that a new store begins with; a crash in between leaves a store that is still new."""
     assert spec is not None
-    store.write_notes({**_written_notes(spec), "epoch": str(mark.epoch), "salt": mark.salt})
+    store.write_notes({**_written_notes(spec), "salt": mark.salt})
     if follows is not None:
         notes = {"origin": str(follows.round), "before": msgspec.json.encode(follows.before).decode()}
         store.write_notes({**notes, "hashes": follows.secret(key).hex()})
@@ -206,7 +206,7 @@ def _silent(
         if after is None:
             raise VerificationError(
                 f"{fence.path}: the fence is missing, so nobody can tell whether this store is the latest. Bring the "
-                "fence back; or say after which round nothing was published, to go on in a new epoch (after=N, "
+                "fence back; or say after which round nothing was published, and a new fence begins there (after=N, "
                 "--after N; docs/operations.md)"
             )
         least = max(store.committed, store.sealed - 1, known)
@@ -235,22 +235,12 @@ def _silent(
     return latest
 
 
-def _epoch(
-    store: Store, fence: Fence, mark: Mark | None, name: str, spec: Specification, after: int | None
-) -> tuple[int, bytes]:
-    """How many restarts there were, with the random name of the last; one more where the fence is lost."""
-    number, salt = store.number("epoch"), store.note("salt") or ""
-    if mark is not None:
-        if mark.epoch > number:
-            # the journal is from before the last restart, of which the fence knows
-            store.write_notes({"epoch": str(mark.epoch), "salt": mark.salt})
-            number, salt = mark.epoch, mark.salt
-        return number, bytes.fromhex(salt)
-    assert after is not None
+def _fence_again(store: Store, fence: Fence, name: str, spec: Specification, after: int) -> Mark:
+    """In place of a lost fence, under the same coins: it is promised that nothing after this round was published."""
     if spec.horizon is not None and after > spec.horizon + store.number("origin"):
         raise InputError(f"expected a round up to the horizon of {spec.horizon:,}, got {after:,}", place="after")
-    number, salt = spec.check_epoch(number + 1), secrets.token_hex(16)
-    # the fence first: should the notes not follow, it knows of the epoch
-    fence.advance(Mark(name, after, number, salt))
-    store.write_notes({"epoch": str(number), "salt": salt, "silent": str(after)})
-    return number, bytes.fromhex(salt)
+    mark = Mark(name, after, store.note("salt") or "")
+    # the notes first: without a fence they are written again
+    store.write_notes({"silent": str(after), "fenced": str(after)})
+    fence.advance(mark)
+    return mark

@@ -16,11 +16,9 @@ from .specification import Specification
 class Running:
     """Totals are sums over the surviving data that each view counts, kept from round to round and never stored."""
 
-    def __init__(
-        self, specification: Specification, name: str, coins: Coins, ledger: Ledger, last: int, epoch: int = 0
-    ) -> None:
+    def __init__(self, specification: Specification, name: str, coins: Coins, ledger: Ledger, last: int) -> None:
         self.statistic, self.setting = specification.statistics[name], specification.settings[name]
-        self.noise = specification.mechanism(name, coins, epoch)
+        self.noise = specification.mechanism(name, coins)
         self._views = self.statistic.views(self.setting)
         self.totals = [self._gather(*ledger.rows_between(*view.span(last))) for view in self._views]
 

@@ -10,11 +10,9 @@ from typing import Any
 import msgspec
 
 from ..coins import Coins
-from ..compilers import sample_in
 from ..compilers.specification import statistic_from_spec
 from ..errors import InputError
-from ..noise import Mechanism, Oblivious, Process, Restarted, restarted
-from ..noise.epochs import check_restarts
+from ..noise import Mechanism, Oblivious
 from ..noise.process import check_horizon
 from ..privacy import ApproximateDP, Guarantee, Kind, Measure, PureDP, Share, check_budget, compose, split
 from ..privacy.budget import check_weight
@@ -35,7 +33,6 @@ KEYS = (
     "window",
     "late",
     "deletions_every",
-    "restarts",
     "after_erasure",
     "schema",
     "statistics",
@@ -63,7 +60,6 @@ class Specification:
         weights: Mapping[str, float] | None = None,
         late: bool = True,
         deletions_every: int | None = None,
-        restarts: int = 0,
         after_erasure: str = "accept",
     ) -> None:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
@@ -73,7 +69,6 @@ class Specification:
         self.window = None if window is None else check_horizon(window, "window")
         self.late = _flag(late, "late")
         self.deletions_every = None if deletions_every is None else check_horizon(deletions_every, "deletions_every")
-        self.restarts = check_restarts(restarts)
         if after_erasure not in ("accept", "reject"):
             raise InputError(f"expected accept or reject, got {after_erasure!r}", place="after_erasure")
         self.after_erasure = after_erasure
@@ -88,7 +83,7 @@ class Specification:
         self.failures, self.shares = self._split(whole, failure)
         self.settings = {name: self._setting(name) for name in self.statistics}
         self.statistics = {name: s.settled(self.settings[name]) for name, s in self.given.items()}
-        self.processes = {name: self._process(name) for name in self.statistics}
+        self.processes = {name: s.process(self.settings[name]) for name, s in self.statistics.items()}
 
     def replace(self, **changes: Any) -> Specification:
         """The same with other arguments."""
@@ -102,7 +97,6 @@ class Specification:
             "weights": self.weights,
             "late": self.late,
             "deletions_every": self.deletions_every,
-            "restarts": self.restarts,
             "after_erasure": self.after_erasure,
         }
         return Specification(**{**own, **changes})
@@ -135,7 +129,6 @@ class Specification:
                 window=data.get("window"),
                 late=data.get("late", True),
                 deletions_every=data.get("deletions_every"),
-                restarts=data.get("restarts", 0),
                 after_erasure=data.get("after_erasure", "accept"),
             )
         except InputError as error:
@@ -167,7 +160,6 @@ class Specification:
         # Only what departs from the default, so that older digests stand.
         content |= {"late": False} if not self.late else {}
         content |= {"deletions_every": self.deletions_every} if self.deletions_every is not None else {}
-        content |= {"restarts": self.restarts} if self.restarts else {}
         geometry = self.statistics[name].geometry(self.schema)
         content |= {"geometry": geometry} if geometry else {}
         content |= {"failure": str(self.failures[name])} if self.failures[name] else {}
@@ -179,27 +171,10 @@ class Specification:
         parts = [msgspec.json.encode(list(self.schema.spec().items())), *map(self.digest, self.statistics)]
         return hashlib.blake2b(b"".join(parts), digest_size=32).digest()
 
-    def mechanism(self, name: str, coins: Coins, epoch: int = 0) -> Mechanism:
-        """The calibrated noise of one statistic under these coins, which belong to the epoch: after a restart there are
-        others (`noise.epochs`)."""
-        own, process = coins.branch(self.digest(name)), self.processes[name]
-        if self.check_epoch(epoch):
-            assert isinstance(process, Restarted)
-            own, process = own.branch("epoch", epoch), process.in_epoch(epoch)
-        return self.statistics[name].mechanism(self.settings[name], process, own)
-
-    def check_epoch(self, epoch: int) -> int:
-        """Restarts beyond those that are accounted for have no noise."""
-        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
-            raise InputError(f"expected a whole number from 0 on, got {epoch!r}", place="epoch")
-        if epoch > self.restarts:
-            raise InputError(
-                f"this stream accounts for {self.restarts} restarts (restarts={self.restarts}); epoch {epoch} is "
-                f"{'one' if epoch == self.restarts + 1 else epoch - self.restarts} more: go on as a successor stream "
-                "with a budget of its own",
-                place="epoch",
-            )
-        return epoch
+    def mechanism(self, name: str, coins: Coins) -> Mechanism:
+        """The calibrated noise of one statistic under these coins."""
+        own = coins.branch(self.digest(name))
+        return self.statistics[name].mechanism(self.settings[name], self.processes[name], own)
 
     @property
     def measure(self) -> Measure:
@@ -216,7 +191,7 @@ class Specification:
 
     @property
     def guarantee(self) -> Guarantee:
-        promises = [*(PROMISES if self.late else ()), *self._deletions(), *self._restarts(), *self._rejections()]
+        promises = [*(PROMISES if self.late else ()), *self._deletions(), *self._rejections()]
         for name, statistic in self.statistics.items():
             promises += [p for p in statistic.promises(self.settings[name]) if p not in promises]
         adaptive = all(statistic.adaptive(self.settings[name]) for name, statistic in self.statistics.items())
@@ -239,30 +214,6 @@ class Specification:
             "the erasure of a subject also decides over its later records, which are rejected: it counts as one "
             "operation for each of them",
         )
-
-    def _restarts(self) -> tuple[str, ...]:
-        if not self.restarts:
-            return ()
-        most = f"at most {self.restarts} restarts" if self.restarts > 1 else "at most one restart"
-        return (
-            f"the stream goes on under fresh coins after {most}, at times that do not depend on data other than by "
-            "published answers",
-            "after a restart nothing is released until all additions and deletions up to the last release are replayed",
-            "no round is released twice, before and after a restart",
-        )
-
-    def _process(self, name: str) -> Process:
-        statistic, place = self.statistics[name], f"statistics.{name}"
-        process = statistic.process(self.settings[name])
-        if not self.restarts:
-            return process
-        reason = _no_restarts(statistic)
-        if reason is not None:
-            raise InputError(f"expected restarts = 0 with {name!r}: {reason}", place=place)
-        try:
-            return restarted(process, self.restarts, place)
-        except InputError as error:
-            raise InputError(f"expected restarts = 0 with {name!r}: {error.message}", place=place) from None
 
     def _setting(self, name: str) -> Setting:
         weights = {other: check_weight(weight, other) for other, weight in self.weights.items()}
@@ -368,22 +319,6 @@ def _checked(statistics: Mapping[str, Statistic], schema: Schema) -> dict[str, S
             )
         statistic.check(schema, f"statistics.{name}")
     return dict(statistics)
-
-
-def _no_restarts(statistic: Statistic) -> str | None:
-    """Why nothing is known of a statistic after a restart, its process apart."""
-    if isinstance(statistic.noise, Oblivious):
-        return "a law of your own is charged for the nodes of one tree, and an anchor is none of them"
-    sample = sample_in(statistic)
-    if sample is None:
-        return None
-    if sample.persistent:
-        return "lasting ranks and coins belong to one key, and their cost is not known across several"
-    if not sample.keyed:
-        return f"{sample.of.label} has randomness of its own, which no epoch can tell from that of another"
-    if sample.gate is not None and sample.gate.noise == "paper":
-        return "the paper's own gate is for the noise of one tree: use a gate without noise="
-    return None
 
 
 def _flag(value: bool, place: str) -> bool:

@@ -70,7 +70,6 @@ class Stream(Intake):
         weights: Mapping[str, float] | None = None,
         late: bool = True,
         deletions_every: int | None = None,
-        restarts: int = 0,
         key: Key | None = None,
     ) -> None:
         spec = Specification(
@@ -83,7 +82,6 @@ class Stream(Intake):
             weights=weights,
             late=late,
             deletions_every=deletions_every,
-            restarts=restarts,
         )
         self._begin(spec, key, Ledger(spec.schema), 0, [])
 
@@ -109,7 +107,7 @@ class Stream(Intake):
         RETROACT_KEY, or is printed by RETROACT_KEY_COMMAND; so does the fence.
 
         ``restored``: the store is an old backup, and rounds that were published are replayed without releases.
-        ``after``: the fence is lost, and nothing was published after this round; a new epoch begins.
+        ``after``: the fence is lost, and nothing was published after this round: a new fence begins there.
 
         >>> import tempfile, retroact as ra
         >>> place = tempfile.mkdtemp() + "/orders"
@@ -148,10 +146,10 @@ class Stream(Intake):
         before: list[Guarantee],
         round: int | None = None,
         *,
-        epoch: tuple[int, bytes] = (0, b""),
+        salt: bytes = b"",
         where: str | None = None,
     ) -> None:
-        """`epoch`: how many restarts there were, and the name of the last one. `where` the stream is kept, if it is."""
+        """`salt`: tells stores under one key apart. `where` the stream is kept, if it is."""
         key = Key.generate() if key is None else key
         if not isinstance(key, Key):
             raise InputError("expected a Key, such as Key.generate()", place="key")
@@ -169,10 +167,8 @@ class Stream(Intake):
         self._positions, self._taken, self._reading, self._rejected = {}, {}, {}, 0
         self._lock = threading.RLock()
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
-        coins = key.coins("stream", *([origin] if origin else []), *(epoch if epoch[1] else []))
-        self._running = {
-            name: Running(spec, name, coins, ledger, self._round - 1, epoch[0]) for name in spec.statistics
-        }
+        coins = key.coins("stream", *([origin] if origin else []), *([salt] if salt else []))
+        self._running = {name: Running(spec, name, coins, ledger, self._round - 1) for name in spec.statistics}
         self._guarantee = self._composed()
         key.claim(where)  # last, so that a stream that could not be made leaves its key free
 

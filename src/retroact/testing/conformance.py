@@ -212,14 +212,14 @@ def again(mechanism: Mechanism, index: int, places: list[int], *, dense: bool) -
     return out, terms.denominator * mechanism.refinement
 
 
-def names_of(spec: Specification, name: str, coins: Coins, epoch: int = 0) -> list[tuple[str, bytes]]:
+def names_of(spec: Specification, name: str, coins: Coins) -> list[tuple[str, bytes]]:
     """The coins of a statistic, and of some of its nodes for some coordinates: what each is called, and the first bits
     behind it."""
-    noise, where = spec.mechanism(name, coins, epoch), f"{name}, epoch {epoch}"
-    out = [(where, _bits(noise.coins, NO_LEVEL, 0, 0))]
-    parts = {where: noise}
+    noise = spec.mechanism(name, coins)
+    out = [(name, _bits(noise.coins, NO_LEVEL, 0, 0))]
+    parts = {name: noise}
     if isinstance(noise, Lagged) and not noise.shared:  # where they share their noise it is one for all
-        parts = {f"{where}, lag part {number}": part for number, part in enumerate(noise.parts)}
+        parts = {f"{name}, lag part {number}": part for number, part in enumerate(noise.parts)}
     elif sample_in(spec.statistics[name]) is not None and not isinstance(noise, Gated):
         return out
     for who, part in parts.items():
