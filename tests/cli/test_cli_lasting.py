@@ -661,7 +661,7 @@ GOOD = f"subject,sha256,request\nben-c,,t-1\n,{'0f' * 32},t-2\n"
 LISTS = {
     "both": (f"{GOOD}carl-d,{'0f' * 32},t-3\n", "list.csv:4: expected a subject or a sha256"),
     "neither": (f"{GOOD},,t-3\n", "list.csv:4: expected a subject or a sha256"),
-    "digest": (f"{GOOD},0f,t-3\n", "expected 64 hexadecimal digits, got '0f' - at list.csv:4"),
+    "digest": (f"{GOOD},0f,t-3\n", "list.csv:4: expected 64 hexadecimal digits, got '0f' - at sha256"),
     "too many cells": (f"{GOOD}carl-d,,t-3,more\n", "list.csv:4: expected a subject or a sha256"),
     "too few cells": (f"{GOOD}carl-d\n", "list.csv:4: expected a subject or a sha256"),
     "quotes": (f'{GOOD}"carl-d"x,,t-3\n', "list.csv:4: expected CSV, got "),

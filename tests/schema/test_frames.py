@@ -154,7 +154,7 @@ def test_lists_become_vectors(kind: pa.DataType) -> None:
         assert encoded.columns["x"].shape == (len(rows), 2)
     assert encode(field, pa.array([None, *LISTS], kind)) == expected
     assert encode(field, pa.array([LISTS[0], [0.1, None]], kind)) == expected[:1]
-    with pytest.raises(InputError, match="x, row 2, coordinate 2"):
+    with pytest.raises(InputError, match="x, coordinate 2, row 2"):
         encode(Vector(2, radius=1, step=0.1), pa.array([LISTS[0], [0.1, None]], kind))
     assert isinstance(columns_of(pa.table({"x": pa.array(LISTS, kind)}))["x"], np.ndarray)
 

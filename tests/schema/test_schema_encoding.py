@@ -99,18 +99,15 @@ def test_refused(data: object, message: str, place: str | None) -> None:
         ORDERS.encode(data)
     assert message in caught.value.message
     assert caught.value.place == place
-    with pytest.raises(InputError) as caught:
-        ORDERS.encode(data, place="line 7")
-    assert caught.value.place == ("line 7" if place is None else f"{place}, line 7")
 
 
 def test_records_are_refused_with_their_place() -> None:
-    with pytest.raises(InputError, match="got no 'age' - at line 7"):
-        ORDERS.encode_record({"country": "DE", "amount": 1}, "line 7")
-    with pytest.raises(InputError, match="got no 'age' and an unknown field 'b' - at line 7"):
-        ORDERS.encode_record({"country": "DE", "amount": 1, "b": 2}, "line 7")
-    with pytest.raises(InputError, match="- at amount, line 7"):
-        ORDERS.encode_record({**ORDER, "amount": "x"}, "line 7")
+    with pytest.raises(InputError, match="got no 'age'"):
+        ORDERS.encode_record({"country": "DE", "amount": 1})
+    with pytest.raises(InputError, match="got no 'age' and an unknown field 'b'"):
+        ORDERS.encode_record({"country": "DE", "amount": 1, "b": 2})
+    with pytest.raises(InputError, match=r"- at amount$"):
+        ORDERS.encode_record({**ORDER, "amount": "x"})
 
 
 def test_skipped_rows() -> None:

@@ -150,22 +150,24 @@ def _from_file(path: Path) -> list[Asked]:
         names = rows.fieldnames or []
         known = ("subject", "sha256", "request")
         if not {"subject", "sha256"} & {*names} or {*names} - {*known}:
-            raise InputError(f"{path}:1: expected columns subject or sha256, and request, got {', '.join(names)}")
+            raise InputError(f"expected columns subject or sha256, and request, got {', '.join(names)}")
         for row in rows:
-            at = f"{path}:{rows.line_num}"
             subject, digest = row.get("subject") or "", row.get("sha256") or ""
             if None in row or None in row.values() or bool(subject) == bool(digest):
-                raise InputError(f"{at}: expected a subject or a sha256")
+                raise InputError("expected a subject or a sha256")
             name = row.get("request") or None
             own = found.setdefault(name or object(), Asked(name, [], []))
             if subject:
                 own.subjects.append(subject)
             else:
-                own.digests.append(_digest(digest, at))
+                own.digests.append(_digest(digest, "sha256"))
+    except InputError as error:
+        raise error.found_in(str(path), row=max(1, rows.line_num), unit="line") from None
     except csv.Error as error:
-        raise InputError(f"{path}:{rows.reader.line_num}: expected CSV, got {error}") from None
+        line = rows.reader.line_num
+        raise InputError(f"expected CSV, got {error}", source=str(path), row=line, unit="line") from None
     if not found:
-        raise InputError(f"{path}: no requests in it")
+        raise InputError("no requests in it", source=str(path))
     return list(found.values())
 
 

@@ -192,9 +192,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = _LINE.search(str(error))
-        line = found[1] if found and found[1] else text.rstrip().count("\n") + 1
+        line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
         reason = _LINE.sub("", str(error))
-        raise InputError(f"{path}:{line}: expected TOML: {reason[:1].lower()}{reason[1:]}") from None
+        wrong = InputError(f"expected TOML: {reason[:1].lower()}{reason[1:]}")
+        raise wrong.found_in(str(path), row=line, unit="line") from None
 
 
 def _bounded(text: str, option: str) -> tuple[str, dict[str, Any]]:

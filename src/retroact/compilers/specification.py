@@ -48,7 +48,7 @@ def statistic_from_spec(spec: Mapping[str, Any], place: str) -> Statistic:
             given["gate"] = Gate(**given["gate"])
         return WindowSample(algorithm, **given)
     except InputError as error:
-        raise InputError(error.message, place=f"{place}.{error.place}" if error.place else place) from None
+        raise error.under(place) from None
 
 
 def _algorithm(spec: Any, place: str) -> OneShot:
@@ -61,7 +61,7 @@ def _algorithm(spec: Any, place: str) -> OneShot:
     try:
         return make(**{name: value for name, value in spec.items() if name != "type"})
     except InputError as error:
-        raise InputError(error.message, place=f"{place}.{error.place}" if error.place else place) from None
+        raise error.under(place) from None
 
 
 def _only(spec: Mapping[str, Any], allowed: tuple[str, ...], place: str) -> None:

@@ -212,7 +212,7 @@ class WindowSample(Statistic):
             try:
                 mine.of = self.of.at(spent)
             except InputError as error:
-                raise InputError(error.message, place=f"{setting.place}.of.{error.place}") from None
+                raise error.under(f"{setting.place}.of") from None
         return mine
 
     def _check_gate(self, failure: Fraction, place: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.errors import InputError
+from retroact.errors import InputError, Place
 from retroact.feeds.columns import Batch, Cells
 from retroact.feeds.events import EVERY_RECORD, Roles
 from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS, kind_of, weigh
@@ -104,7 +104,7 @@ def operations(batch: Batch, layout: Layout, contribution: int | None) -> tuple[
     for row, word in enumerate(cells.listed()):
         code = known.get(word) if isinstance(word, str) else None
         if code is None:
-            code = known[word] = _code(word, f"{layout.operation}, row {row + 1}")
+            code = known[word] = _code(word, Place(layout.operation, row + 1))
         codes[row] = code
     return codes, None
 
@@ -115,8 +115,8 @@ def positions_of(batch: Batch, layout: Layout) -> I64 | None:
         return None
     cells = batch.columns[layout.position]
     if not cells.there().all():
-        place = f"{layout.position}, row {int(np.argmin(cells.there())) + 1}"
-        raise InputError("expected the position of the row, got none", place=place)
+        row = int(np.argmin(cells.there())) + 1
+        raise InputError("expected the position of the row, got none", place=layout.position, row=row)
     return cells.whole(layout.position)
 
 
@@ -128,13 +128,13 @@ def _code(word: Any, place: str) -> int:
 def _weights(cells: Cells, place: str, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:
     there = cells.there()
     if not there.all():
-        weigh(None, f"{place}, row {int(np.argmin(there)) + 1}", contribution)
+        weigh(None, Place(place, int(np.argmin(there)) + 1), contribution)
     weights = cells.whole(place)
     most = contribution or 1
     odd = (weights > most) | (weights < -most)  # not by abs, which leaves -2^63 as it is
     if odd.any():
         first = int(np.argmax(odd))
-        weigh(int(weights[first]), f"{place}, row {first + 1}", contribution)
+        weigh(int(weights[first]), Place(place, first + 1), contribution)
     codes = np.where(weights > 0, ADD, np.where(weights < 0, DELETE, NOTHING)).astype(np.int8)
     copies = np.abs(weights)
     return codes, copies if bool((copies > 1).any()) else None

@@ -41,13 +41,16 @@ class Timed:
         column, rounds = self._options.time, self.grid.rounds
         if cell == _NO_TIME:
             raise InputError(
-                f"{self._name}:{line}: expected a time, got none: on a grid every event says when it happened, "
-                "deletions too",
+                "expected a time, got none: on a grid every event says when it happened, deletions too",
                 place=column,
+                row=line,
+                source=self._name,
+                unit="line",
             )
         if cell < 1 or (rounds is not None and cell > rounds):
             where = "before the start" if cell < 1 else "after the end"
-            raise InputError(f"{self._name}:{line}: expected a time on the grid, got one {where}", place=column)
+            wrong = InputError(f"expected a time on the grid, got one {where}", place=column)
+            raise wrong.found_in(self._name, row=line, unit="line")
 
     def stamped(self, event: Event, cell: int, closed: int, line: int) -> Event | None:
         """The event with its stamp, where its round is one of the closed ones; None when it is left out for that."""
@@ -83,7 +86,7 @@ class Complete(Timed):
         if reached and reached[3] != lines:
             raise changed(name, reached[3], lines, "lines")
         if not reached and replay.stream.round > self.grid.rounds:
-            raise InputError(f"{name}: all {self.grid.rounds:,} rounds of the grid are closed", place="--end")
+            raise InputError(f"all {self.grid.rounds:,} rounds of the grid are closed", place="--end", source=name)
         self._first = reached[0] if reached else replay.stream.round
         self._done = reached[1:3] if reached else (0, 0)
         replay.total = (lines,)
@@ -144,7 +147,7 @@ class Complete(Timed):
             try:
                 self.replay.rounds.close()
             except RetroactError as error:
-                raise located(error, f"{self._name}, at the end of round {stream.round:,}") from None
+                raise located(error, self._name, during=f"at the end of round {stream.round:,}") from None
 
 
 class Followed(Timed):
@@ -156,7 +159,8 @@ class Followed(Timed):
         if not block.events:
             return
         if self.ended:
-            raise InputError(f"{self._name}:{block.lines[0]}: the last round of the grid is closed", place="--end")
+            wrong = InputError("the last round of the grid is closed", place="--end")
+            raise wrong.found_in(self._name, row=block.lines[0], unit="line")
         cells = self._block_cells(block)
         kept, events = [], []
         for index, (line, event) in enumerate(block.pairs()):
@@ -189,7 +193,8 @@ class Followed(Timed):
             try:
                 self.replay.rounds.close()
             except RetroactError as error:
-                raise located(error, f"{self._name}, at the end of round {self.replay.stream.round:,}") from None
+                round = self.replay.stream.round
+                raise located(error, self._name, during=f"at the end of round {round:,}") from None
 
     def finish(self) -> None:
         self.tick()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.errors import InputError
+from retroact.errors import InputError, Place
 from retroact.schema.coded import Coded
 from retroact.schema.frames import Column
 from retroact.schema.messages import mismatch
@@ -84,7 +84,7 @@ class Cells:
         for row, value in enumerate(self.listed()):
             if there[row]:
                 if isinstance(value, bool) or not isinstance(value, int | np.integer) or not -(2**63) <= value < 2**63:
-                    raise mismatch("a whole number", value, f"{place}, row {row + 1}")
+                    raise mismatch("a whole number", value, Place(place, row + 1))
                 numbers[row] = value
         return numbers
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from retroact.errors import InputError, RetroactError
+from retroact.errors import InputError
 from retroact.feeds.envelopes import PROGRESS
-from retroact.feeds.events import EVERY_RECORD, ROLES, Block, ColumnReader, Event, Moment, Records, Roles, located
+from retroact.feeds.events import EVERY_RECORD, ROLES, Block, ColumnReader, Event, Moment, Records, Roles
 from retroact.feeds.files import LONGEST_LINE, Source, not_utf8
 from retroact.feeds.operations import (
     OPERATION_COLUMNS,
@@ -109,11 +109,12 @@ class CsvFile:
             raise self._located(error) from None
         yield lines, times
 
-    def _located(self, error: Exception) -> RetroactError:
-        if isinstance(error, _PlacedError):
+    def _located(self, error: Exception) -> InputError:
+        if isinstance(error, InputError) and error.source is not None:
+            # names its line already, which may lie behind the row at hand
             return error
         wrong = error if isinstance(error, InputError) else InputError(f"expected CSV, got {error}")
-        return located(wrong, self.source.at(self._line))
+        return self.source.refused(wrong, self._line)
 
     def _rows(self) -> Iterator[tuple[int, list[str] | None]]:
         """Rows with the line that each begins on; None after all that a followed source has so far."""
@@ -151,24 +152,16 @@ class CsvFile:
 
     def _texts(self) -> Iterator[str]:
         first = 1
-        for content in self._blocks():
+        for content in self.source.blocks():
             try:
                 yield content.decode()
             except UnicodeDecodeError as error:
                 good = content.rfind(b"\n", 0, error.start) + 1
                 yield content[:good].decode()
                 line = first + content.count(b"\n", 0, error.start)
-                wrong = not_utf8(error)
-                raise _PlacedError(
-                    f"{self.source.at(line)}: {wrong.message}", place=f"column {error.start - good + 1}"
-                ) from None
+                wrong = not_utf8(error, f"column {error.start - good + 1}")
+                raise self.source.refused(wrong, line) from None
             first += content.count(b"\n")
-
-    def _blocks(self) -> Iterator[bytes]:
-        try:
-            yield from self.source.blocks()
-        except InputError as error:
-            raise _PlacedError(error.message, place=error.place) from None
 
     def _header(self, header: list[str]) -> Parse:
         for position, column in enumerate(header):
@@ -274,10 +267,6 @@ class CsvFile:
         found = deletion(event.record, event.id, event.subject, stamp)
         found.round = event.round
         return found
-
-
-class _PlacedError(InputError):
-    """Already names its line, which may lie behind the row at hand."""
 
 
 @lru_cache(maxsize=1024)

@@ -90,8 +90,7 @@ class Debezium:
             advice = ""
             if brief and not self._shape.by_id and not self._shape.has_id(row) and isinstance(row, dict):
                 advice = "; with the column of the id (--id) a deletion needs nothing else"
-            place = part if error.place is None else f"{part}.{error.place}"
-            raise InputError(f"{error.message}{advice}", place=place) from None
+            raise InputError(f"{error.message}{advice}", place=error.under(part).path) from None
 
 
 def _there(row: Any, part: str) -> Any:

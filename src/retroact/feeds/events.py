@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from retroact.errors import InputError, RetroactError
+from retroact.errors import InputError, RetroactError, Unit
 
 Op = Literal["add", "delete", "erase", "close"]
 OPS: tuple[Op, ...] = ("add", "delete", "erase", "close")
@@ -144,12 +144,15 @@ class Records:
         return {name: column[0] for name, column in self.columns([row]).items()}
 
 
-def located(error: RetroactError, place: str) -> RetroactError:
-    """The same error, beginning with the file and the line.
+def located(
+    error: RetroactError, source: str, *, row: int | None = None, unit: Unit = "row", during: str = ""
+) -> RetroactError:
+    """The same error, beginning with the source, and the row or line of it.
 
-    >>> print(located(InputError("expected a number, got 'x'", place="amount"), "events.jsonl:17"))
+    >>> print(located(InputError("expected a number, got 'x'", place="amount"), "events.jsonl", row=17, unit="line"))
     events.jsonl:17: expected a number, got 'x' - at amount
     """
     if isinstance(error, InputError):
-        return InputError(f"{place}: {error.message}", place=error.place)
-    return type(error)(f"{place}: {error}")
+        return error.found_in(source, row=row, unit=unit, during=during)
+    number = "" if row is None else f":{row}" if unit == "line" else f": row {row}"
+    return type(error)(f"{source}{number}{', ' if during else ''}{during}: {error}")

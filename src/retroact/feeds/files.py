@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Literal, cast
 
 from retroact.errors import InputError
-from retroact.feeds.events import located
 
 Format = Literal["JSON lines", "CSV"]
 STDIN = "-"
@@ -59,7 +58,7 @@ class Source:
             if self.bytes_read == 0 and piece:
                 for mark, encoding in _OTHER_ENCODINGS.items():
                     if piece.startswith(mark):
-                        raise InputError(f"{self.at(1)}: expected UTF-8 text, got {encoding}")
+                        raise self.refused(InputError(f"expected UTF-8 text, got {encoding}"), 1)
                 self.bytes_read = len(piece)
                 piece = piece.removeprefix(codecs.BOM_UTF8)
             else:
@@ -71,9 +70,8 @@ class Source:
                 yield whole
                 line += whole.count(b"\n")
             if len(rest) > LONGEST_LINE:
-                raise InputError(
-                    f"{self.at(line)}: expected a line of at most {LONGEST_LINE >> 20} MB, got a longer one"
-                )
+                longest = f"expected a line of at most {LONGEST_LINE >> 20} MB, got a longer one"
+                raise self.refused(InputError(longest), line)
         # what a followed source has of a line when it is told to end may be half a line
         if rest and not self.stop.is_set():
             yield rest
@@ -84,7 +82,7 @@ class Source:
             self.file.seek(0)
         except (OSError, UnsupportedOperation):
             raise InputError(
-                f"{self.name}: a grid reads the times of a complete input first: expected a file, or --follow"
+                "a grid reads the times of a complete input first: expected a file, or --follow", source=self.name
             ) from None
         self.bytes_read = 0
 
@@ -108,8 +106,8 @@ class Source:
         self.again()
         return lines
 
-    def at(self, line: int) -> str:
-        return f"{self.name}:{line}"
+    def refused(self, error: InputError, line: int) -> InputError:
+        return error.found_in(self.name, row=line, unit="line")
 
     def nothing(self) -> InputError:
         return InputError(f"no events in {self.name}")
@@ -153,15 +151,17 @@ class Source:
             now, here = os.stat(path), os.fstat(self.file.fileno())
         except FileNotFoundError:
             raise InputError(
-                f"{self.name}: the followed file is gone; it was read up to byte {self.bytes_read:,}"
+                f"the followed file is gone; it was read up to byte {self.bytes_read:,}", source=self.name
             ) from None
         if (now.st_dev, now.st_ino) != (here.st_dev, here.st_ino):
             raise InputError(
-                f"{self.name}: the followed file was replaced by another; it was read up to byte {self.bytes_read:,}"
+                f"the followed file was replaced by another; it was read up to byte {self.bytes_read:,}",
+                source=self.name,
             )
         if now.st_size < self.bytes_read:
             raise InputError(
-                f"{self.name}: the followed file was truncated to {now.st_size:,} bytes; {self.bytes_read:,} were read"
+                f"the followed file was truncated to {now.st_size:,} bytes; {self.bytes_read:,} were read",
+                source=self.name,
             )
 
 
@@ -209,7 +209,7 @@ def read_text(path: Path) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise located(not_utf8(error), f"{path}:{line}") from None
+        raise not_utf8(error).found_in(str(path), row=line, unit="line") from None
 
 
 def not_utf8(error: UnicodeDecodeError, place: str | None = None) -> InputError:
@@ -220,6 +220,6 @@ def _open(path: str) -> BufferedReader:
     try:
         return open(path, "rb")
     except IsADirectoryError:
-        raise InputError(f"{path}: expected a file, got a directory") from None
+        raise InputError("expected a file, got a directory", source=path) from None
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError((error.strerror or str(error)).lower(), source=path) from None

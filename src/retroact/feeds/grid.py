@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.errors import Place
 from retroact.feeds.moments import MILLION, microseconds_of, moment_of
 from retroact.schema.exact import exact_text
 from retroact.schema.messages import At, mismatch
@@ -180,4 +181,4 @@ def _text(microseconds: int) -> str:
 
 
 def _row(index: int) -> str:
-    return f"row {index + 1}"
+    return Place("", index + 1)

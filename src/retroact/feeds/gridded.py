@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.errors import InputError, RetroactError
+from retroact.errors import InputError, Place, RetroactError
 from retroact.feeds.changes import ADD, CLOSE, NOTHING, UPDATE, Layout, operations
 from retroact.feeds.columns import Batch
 from retroact.feeds.events import located
@@ -67,7 +67,9 @@ class Gridded:
         if reached is not None and len(reached) != 4:
             raise InputError(f"expected no grid, as {self._origin.name} was read without one before", place="grid")
         if reached is None and self._stream.round > self._last:
-            raise InputError(f"{self._table.name}: all {self._last:,} rounds of the grid are closed", place="grid end")
+            raise InputError(
+                f"all {self._last:,} rounds of the grid are closed", place="grid end", source=self._table.name
+            )
         first = self._stream.round if reached is None else reached[0]
         cells = self._cells()
         if reached is not None:
@@ -95,7 +97,7 @@ class Gridded:
             if self._progress is not None:
                 self._progress(read)
         if read != len(cells):
-            raise InputError(f"{self._table.name}: expected the same rows twice, as a grid needs, got others")
+            raise InputError("expected the same rows twice, as a grid needs, got others", source=self._table.name)
         self._catch_up(last, read)
         return self._rounds.totals
 
@@ -106,7 +108,7 @@ class Gridded:
         for batch in self._table.batches({time}):
             try:
                 times: Any = times_of(batch.columns[time].column(), time)
-                cells.append(self._grid.cells(times, at=lambda row: f"{time}, row {row + 1}"))
+                cells.append(self._grid.cells(times, at=lambda row: Place(time, row + 1)))
                 self._require_inside(cells[-1])
             except InputError as error:
                 raise self._hand.located(error, batch.numbers) from None
@@ -117,8 +119,7 @@ class Gridded:
         if odd.any():
             row = int(np.argmax(odd))
             where = "before the start" if cells[row] < 1 else "after the end"
-            place = f"{self._layout.time}, row {row + 1}"
-            raise InputError(f"expected a time on the grid, got one {where}", place=place)
+            raise InputError(f"expected a time on the grid, got one {where}", place=self._layout.time, row=row + 1)
 
     def _hold(self, batch: Batch, cells: I64, plays: I64, kept: Mask) -> None:
         """The rows of a batch, by the round that they are played in."""
@@ -178,5 +179,5 @@ class Gridded:
             try:
                 self._rounds.close_before(self._open + 1)
             except RetroactError as error:
-                raise located(error, f"{self._table.name}, round {self._open}") from None
+                raise located(error, self._table.name, during=f"round {self._open}") from None
             self._open += 1

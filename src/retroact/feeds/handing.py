@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ _NEEDS_STAMP = (
 )
 Position = tuple[int, ...]
 _VERSION = "_commit_version"
-_ROW = re.compile(r"(?:(.*), )?row (\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +103,8 @@ class Versions:
             first = int(np.argmax(odd))
             raise InputError(
                 f"changes must come oldest first: sort by {_VERSION} (got {versions[first]} after {before[first]})",
-                place=f"{_VERSION}, row {rows[first] + 1}",
+                place=_VERSION,
+                row=rows[first] + 1,
             )
         self._last = int(versions[-1])
 
@@ -135,12 +134,12 @@ class Hand:
 
     def located(self, error: RetroactError, numbers: I64) -> RetroactError:
         """With the name of the source and, where the error tells one of these rows, its number there."""
-        found = _ROW.fullmatch(error.place or "") if isinstance(error, InputError) else None
-        if found is not None and isinstance(error, InputError):
-            error = InputError(error.message, place=found[1])
-            return located(error, f"{self._name}: row {numbers[int(found[2]) - 1]}")
+        if isinstance(error, InputError) and error.row is not None:
+            return error.found_in(self._name, row=numbers[error.row - 1])
         first, last = int(numbers[0]), int(numbers[-1])
-        return located(error, f"{self._name}: row{f' {first}' if first == last else f's {first}-{last}'}")
+        if first == last:
+            return located(error, self._name, row=first)
+        return located(error, self._name, during=f"rows {first}-{last}")
 
     def _named(self, batch: Batch) -> Mask:
         column = self._layout.roles.id
@@ -164,8 +163,8 @@ class Hand:
         placed = rows.take(~deleted) if deleted.any() else rows
         everything = rows.batch.numbers
 
-        def numbers(place: str) -> I64:
-            return everything if place.startswith("id") else placed.batch.numbers
+        def numbers(path: str | None) -> I64:
+            return everything if path == "id" else placed.batch.numbers
 
         self._call(
             numbers,
@@ -235,12 +234,11 @@ class Hand:
             stamps = np.where(cells.there(), cells.whole(column), stamps)
         return stamps if always or bool((stamps != now).any()) else None
 
-    def _call(self, numbers: Callable[[str], I64], call: Callable[[], object]) -> None:
+    def _call(self, numbers: Callable[[str | None], I64], call: Callable[[], object]) -> None:
         try:
             call()
         except InputError as error:
-            raise self.located(error, numbers(error.place or "")) from None
+            raise self.located(error, numbers(error.path)) from None
 
     def _refuse(self, rows: Rows, odd: Mask, error: InputError) -> None:
-        number = rows.batch.numbers[int(np.argmax(odd))]
-        raise located(error, f"{self._name}: row {number}")
+        raise error.found_in(self._name, row=rows.batch.numbers[int(np.argmax(odd))])

@@ -30,7 +30,7 @@ from retroact.feeds.envelopes import (
     recognise,
     row_in,
 )
-from retroact.feeds.events import OPS, ROLES, Block, Event, Records, Roles, located
+from retroact.feeds.events import OPS, ROLES, Block, Event, Records, Roles
 from retroact.feeds.files import Source, not_utf8
 from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.feeds.options import Options
@@ -171,7 +171,7 @@ class JsonLines:
                 try:
                     place = position_of(place, self.options.position or "")
                 except InputError as wrong:
-                    raise located(wrong, self.source.at(line)) from None
+                    raise self.source.refused(wrong, line) from None
             block.positions += [place] * len(events)
         if time is not None and events:
             block.times += [time(text)] * len(events)
@@ -248,9 +248,9 @@ class JsonLines:
                 return self._checked(text, value, native=native or other == NATIVE)
             raise InputError(f"expected {self.label}, as in the first events, got {other}")
         except InputError as wrong:
-            raise located(wrong, self.source.at(line)) from None
+            raise self.source.refused(wrong, line) from None
         except _REFUSED as refused:
-            raise InputError(f"{self.source.at(line)}: {_reason(refused)[0]}") from None
+            raise self.source.refused(InputError(_reason(refused)[0]), line) from None
 
     def _checked(self, text: bytes, value: Any, *, native: bool) -> Event | list[Event]:
         if self._envelope is None or native or self._is_native(value):

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.feeds.events import located
 from retroact.feeds.grid import Grid
 from retroact.schema.messages import mismatch
 
@@ -92,7 +91,7 @@ def cells_of(grid: Grid, times: Sequence[Any], column: str, lines: Sequence[int]
     try:
         return grid.cells(given, at=at)
     except InputError as error:
-        raise located(error, f"{name}:{lines[places[-1] if places else 0]}") from None
+        raise error.found_in(name, row=lines[places[-1] if places else 0], unit="line") from None
 
 
 def position_of(value: Any, place: str) -> int:

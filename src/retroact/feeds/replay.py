@@ -87,7 +87,7 @@ class Replay:
             elif not self.clocked and not self._finished_before():
                 self.rounds.close()
         except RetroactError as error:
-            raise located(error, f"{self._name}, at its end") from None
+            raise located(error, self._name, during="at its end") from None
 
     def _finished_before(self) -> bool:
         """Whether all of the input went into rounds that were closed before."""
@@ -235,7 +235,7 @@ class Replay:
                 except InputError as error:
                     raise self._located(error, position) from None
         first, last = self._block.lines[self._handed_over], self._block.lines[until - 1]
-        raise located(refused, f"{self._name}:{first}-{last}")
+        raise refused.found_in(self._name, during=f"lines {first}-{last}")
 
     def _one(self, event: Event, stream: Stream) -> None:
         record = None if event.record is None else self.records.as_dict(event.record)
@@ -271,11 +271,7 @@ class Replay:
         self._flush(position + 1, ends=True)
 
     def _located(self, error: RetroactError, position: int) -> RetroactError:
-        if isinstance(error, InputError) and error.place is not None:
-            # a batch of one has one row
-            place = error.place.removesuffix("row 1").removesuffix(", ") or None
-            error = InputError(error.message, place=place)
-        return located(error, f"{self._name}:{self._block.lines[position]}")
+        return located(error, self._name, row=self._block.lines[position], unit="line")
 
 
 def _subjects(events: Iterable[Event]) -> list[Any] | None:

@@ -115,14 +115,16 @@ def shorter(name: str, read: int, there: int | None, what: str) -> InputError:
     """A source of which more was read before than there is."""
     got = "fewer" if there is None else f"{there:,}"
     return InputError(
-        f"{name}: expected at least {read:,} {what}, which were read before, got {got}: is it another file? give it "
-        "another name with --source"
+        f"expected at least {read:,} {what}, which were read before, got {got}: is it another file? give it another "
+        "name with --source",
+        source=name,
     )
 
 
 def changed(name: str, then: int, now: int, what: str) -> InputError:
     """A source on a grid whose lines were numbered when it was begun."""
     return InputError(
-        f"{name}: this file has changed since it was begun ({then:,} {what} then, {now:,} now): put new events into a "
-        "file of their own"
+        f"this file has changed since it was begun ({then:,} {what} then, {now:,} now): put new events into a file of "
+        "their own",
+        source=name,
     )

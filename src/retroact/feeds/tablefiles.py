@@ -55,19 +55,19 @@ def open_table(source: Any) -> Table:
         return _Frame(source)
     path, suffix = str(source), Path(source).suffix.lower()
     if suffix not in SUFFIXES:
-        raise InputError(f"{path}: expected a name that ends with {', '.join(SUFFIXES)}")
+        raise InputError(f"expected a name that ends with {', '.join(SUFFIXES)}", source=path)
     if _pyarrow() is None:
-        raise InputError(f"{path}: Parquet and Arrow files need pyarrow: pip install 'retroact[parquet]'")
+        raise InputError("Parquet and Arrow files need pyarrow: pip install 'retroact[parquet]'", source=path)
     try:
         with open(path, "rb") as file:
             start = file.read(8)
     except IsADirectoryError:
-        raise InputError(f"{path}: expected a file, got a directory") from None
+        raise InputError("expected a file, got a directory", source=path) from None
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError((error.strerror or str(error)).lower(), source=path) from None
     kind = _Parquet if SUFFIXES[suffix] == "Parquet" else _ArrowFile if start.startswith(_FILE_MAGIC) else _ArrowStream
     if kind is _ArrowStream and start.startswith(_OLD_MAGIC):
-        raise InputError(f"{path}: expected Feather of version 2, got version 1")
+        raise InputError("expected Feather of version 2, got version 1", source=path)
     return kind(path)
 
 
@@ -88,9 +88,9 @@ def _reading(name: str, expected: str) -> Iterator[None]:
         yield
     except pa.ArrowException as error:
         reason = str(error).split("\n")[0].rstrip(".")
-        raise InputError(f"{name}: expected {expected}, got one that cannot be read ({reason})") from None
+        raise InputError(f"expected {expected}, got one that cannot be read ({reason})", source=name) from None
     except OSError as error:
-        raise InputError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+        raise InputError((error.strerror or str(error)).lower(), source=name) from None
 
 
 class _Parquet(Table):
@@ -221,7 +221,7 @@ def _batches(
             try:
                 columns = {name: readers[name](part.column(name)) for name in names}
             except InputError as error:
-                raise InputError(f"{source}: {error.message}", place=error.place) from None
+                raise error.found_in(source) from None
             yield Batch(np.arange(row + start + 1, row + start + part.num_rows + 1), columns)
         row += count
 

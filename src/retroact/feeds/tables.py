@@ -107,7 +107,7 @@ def _layout(table: Table, schema: Schema, options: Options, strict: bool) -> Lay
     try:
         return layout_of(table.names, schema, options, strict=strict)
     except InputError as error:
-        raise located(error, table.name) from None
+        raise error.found_in(table.name) from None
 
 
 class _Sequential:
@@ -150,7 +150,7 @@ class _Sequential:
             elif not self._numbered and not self._closing and not self._published():
                 self._rounds.close()
         except RetroactError as error:
-            raise located(error, f"{self._table.name}, at its end") from None
+            raise located(error, self._table.name, during="at its end") from None
         self._rounds.totals.left_open = self._rounds.open
         return self._rounds.totals
 
@@ -208,7 +208,7 @@ class _Sequential:
                 if self._by_number
                 else "expected no number of a round, as the rows before it have none, got one"
             )
-            raise InputError(wrong, place=f"{self._layout.roles.round}, row {int(np.argmax(odd)) + 1}")
+            raise InputError(wrong, place=self._layout.roles.round, row=int(np.argmax(odd)) + 1)
 
     def _play(self, batch: Batch) -> None:
         """All rows of a batch, piece by piece."""
@@ -297,7 +297,7 @@ class _Sequential:
         if odd.any():
             row, other = int(again[int(np.argmax(odd))]), int(first[int(np.argmax(odd))])
             wrong = f"every event needs a position of its own, got {positions[row]} as in row {batch.numbers[other]}"
-            raise InputError(wrong, place=f"{self._layout.position}, row {row + 1}")
+            raise InputError(wrong, place=self._layout.position, row=row + 1)
 
     def _absorb(self, numbers: I64) -> None:
         totals = self._rounds.totals

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.errors import InputError
+from retroact.errors import InputError, Place
 from retroact.schema.coded import Coded
 from retroact.schema.messages import At, mismatch
 
@@ -91,7 +91,7 @@ class Field(ABC):
         rows = None if keep is None else np.flatnonzero(keep)
 
         def at(index: int) -> str:
-            return f"{place}, row {(index if rows is None else int(rows[index])) + 1}"
+            return Place(place, (index if rows is None else int(rows[index])) + 1)
 
         return self._encode_cells(cells, at), keep
 
@@ -108,7 +108,7 @@ class Field(ABC):
 
     def _one_cell_a_row(self, cells: NDArray[Any], place: str) -> NDArray[Any]:
         if cells.ndim > 1 and len(cells):
-            raise mismatch("one value", cells[0], f"{place}, row 1")
+            raise mismatch("one value", cells[0], Place(place, 1))
         return cells.reshape(-1)
 
     def is_missing(self, value: object) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.errors import Place
 from retroact.schema.exact import exact_ratio, half_even
 from retroact.schema.messages import At, mismatch
 
@@ -189,7 +190,7 @@ def _exact(value: object, step: Fraction, row: int, at: At) -> int:
 
 
 def _row(index: int) -> str:
-    return f"row {index + 1}"
+    return Place("", index + 1)
 
 
 def offsets(column: NDArray[np.int64], lower: int) -> NDArray[np.uint64]:

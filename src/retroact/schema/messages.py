@@ -10,7 +10,7 @@ import numpy as np
 from retroact.errors import InputError
 
 At = Callable[[int], str]
-"""From an index of the values at hand to the place that a message names, such as `amount, row 3`."""
+"""From an index of the values at hand to the place that a message names, a `Place` such as `amount, row 3`."""
 
 _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = _brief.maxlong = 60

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.errors import InputError
+from retroact.errors import InputError, Place
 from retroact.schema.field import Encoded, Field
 from retroact.schema.frames import columns_of
 from retroact.schema.messages import mismatch, show
@@ -68,30 +68,17 @@ class Schema:
     def __repr__(self) -> str:
         return f"Schema({self.fields!r})"
 
-    def encode(self, data: Any, *, place: str = "") -> tuple[Rows, bool]:
+    def encode(self, data: Any) -> tuple[Rows, bool]:
         """The rows of one record, of columns, of a list of records or of an Arrow table; and whether it was one record.
 
-        All of it is checked before any of it is returned. `place` says where the data came from, such as `line 7`.
+        All of it is checked before any of it is returned.
         """
-        try:
-            return self._encode(data)
-        except InputError as error:
-            raise _placed(error, place) from None
-
-    def encode_record(self, record: Mapping[str, Any], place: str = "") -> tuple[Encoded, ...] | None:
-        """The encoded values of one record in the order of the fields, or None when the record is to be skipped."""
-        try:
-            return self._encode_record(record)
-        except InputError as error:
-            raise _placed(error, place) from None
-
-    def _encode(self, data: Any) -> tuple[Rows, bool]:
         if type(data) is dict or isinstance(data, Mapping):
             if data.keys() != self.fields.keys():
                 self._refuse_names(data, None)
             if not self._is_record(data):
                 return self._encode_columns(data), False
-            record = self._encode_record(data)
+            record = self.encode_record(data)
             return (_nothing_kept(self) if record is None else Rows.from_tuples(self, [record])), True
         if hasattr(data, "__arrow_c_stream__"):
             columns = columns_of(data)
@@ -102,7 +89,8 @@ class Schema:
             return self._encode_columns(self._transpose(data)), False
         raise mismatch("a record, a mapping of columns, a list of records or an Arrow table", data, None)
 
-    def _encode_record(self, record: Mapping[str, Any]) -> tuple[Encoded, ...] | None:
+    def encode_record(self, record: Mapping[str, Any]) -> tuple[Encoded, ...] | None:
+        """The encoded values of one record in the order of the fields, or None when the record is to be skipped."""
         if type(record) is not dict and not isinstance(record, Mapping):
             raise mismatch("a record", record, None)
         if record.keys() != self.fields.keys():
@@ -137,9 +125,9 @@ class Schema:
     def _transpose(self, records: list[Any] | tuple[Any, ...]) -> dict[str, list[Any]]:
         for row, record in enumerate(records):
             if type(record) is not dict and not isinstance(record, Mapping):
-                raise mismatch("a record", record, f"row {row + 1}")
+                raise mismatch("a record", record, Place("", row + 1))
             if record.keys() != self.fields.keys():
-                self._refuse_names(record, f"row {row + 1}")
+                self._refuse_names(record, Place("", row + 1))
         return {name: [record[name] for record in records] for name in self.fields}
 
     def _refuse_names(self, given: Mapping[Any, Any], place: str | None) -> NoReturn:
@@ -193,10 +181,6 @@ def _length(column: object, place: str) -> int:
 
 def _nothing_kept(schema: Schema) -> Rows:
     return Rows(Rows.empty(schema).columns, 0, np.empty(0, np.int64), 1)
-
-
-def _placed(error: InputError, place: str) -> InputError:
-    return InputError(error.message, place=", ".join(part for part in (error.place, place) if part) or None)
 
 
 def _is_utf8(text: str) -> bool:

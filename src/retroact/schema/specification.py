@@ -55,5 +55,4 @@ def from_spec(mapping: Mapping[str, Any], place: str) -> Field:
     try:
         return make(**{key: value for key, value in mapping.items() if key != "type"})
     except InputError as error:
-        inner = ".".join(part for part in (place, error.place) if part)
-        raise InputError(error.message, place=inner or None) from None
+        raise error.under(place) from None

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.errors import InputError
+from retroact.errors import InputError, Place
 from retroact.schema.exact import exact_text
 from retroact.schema.field import Field, Missing, as_cells, encode_each, is_bytes
 from retroact.schema.lattice import column_to_lattice, shortcut, shortcut_scale, to_lattice
@@ -153,4 +153,6 @@ def _sign(k: int) -> int:
 
 
 def _coordinate(place: str, index: int) -> str:
+    if isinstance(place, Place):
+        return Place(_coordinate(place.path, index), place.row)
     return f"{place}, coordinate {index + 1}" if place else f"coordinate {index + 1}"

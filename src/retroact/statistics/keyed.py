@@ -109,7 +109,8 @@ class Keys:
             if size > LONGEST_KEY:
                 raise InputError(
                     f"expected a bin of at most {LONGEST_KEY:,} bytes, got {size:,}",
-                    place=f"{self.names[0]}, row {row + 1}",
+                    place=self.names[0],
+                    row=row + 1,
                 )
 
 

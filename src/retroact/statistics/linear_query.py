@@ -129,7 +129,8 @@ class LinearQuery(Linear):
     def _beyond(self, row: int) -> InputError:
         return InputError(
             f"expected a column within norm1 = {self.norm1} and norm2^2 = {self.norm2_squared}, got more",
-            place=f"{self.name}, row {row + 1}",
+            place=self.name,
+            row=row + 1,
         )
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:

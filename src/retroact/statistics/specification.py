@@ -69,7 +69,7 @@ def statistic_from_spec(spec: Mapping[str, Any], place: str) -> Statistic:
     try:
         return _around(make(*arguments, **options), spec)
     except InputError as error:
-        raise InputError(error.message, place=f"{place}.{error.place}" if error.place else place) from None
+        raise error.under(place) from None
 
 
 def _fields(spec: Mapping[str, Any], kind: str, key: str, place: str) -> Any:

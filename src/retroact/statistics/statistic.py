@@ -255,7 +255,7 @@ class Statistic(ABC):
         try:
             self.layout(schema)
         except InputError as error:
-            raise InputError(error.message, place=f"{place}.{error.place}" if error.place else place) from None
+            raise error.under(place) from None
 
     def map(self, function: Callable[..., Any], *, name: str | None = None, coins: bool = False) -> Mapped:
         """The statistic with ``function`` applied to every answer: f(value), or f(value, shared, fresh) with coins.

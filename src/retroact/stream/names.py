@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, Place
 from ..schema import Rows
 
 I64 = npt.NDArray[np.int64]
@@ -68,7 +68,12 @@ def names_of(given: Any, count: int, place: str, rows: Rows) -> list[str | None]
     if _are_plain(listed):
         checked: list[str | None] = listed
     else:
-        checked = [name_of(value, f"{place}, row {position + 1}") for position, value in enumerate(listed)]
+        try:
+            checked = [name_of(value, place) for value in listed]
+        except InputError:
+            for position, value in enumerate(listed):
+                name_of(value, Place(place, position + 1))
+            raise
     return checked if rows.kept is None else [checked[i] for i in rows.kept.tolist()]
 
 

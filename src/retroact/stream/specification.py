@@ -102,20 +102,19 @@ class Specification:
         return Specification(**{**own, **changes})
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], place: str = "") -> Specification:
+    def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Specification:
         """As a file has it: the tables [schema] and [statistics], and the budget beside them."""
-        prefix = f"{place}: " if place else ""
-        if not isinstance(data, Mapping):
-            raise InputError(f"expected a table, got {type(data).__name__}", place=place or None)
-        for key in data:
-            if key not in KEYS:
-                raise InputError(f"expected only {', '.join(KEYS)}, got {key!r}", place=f"{prefix}{key}")
-        for key in ("schema", "statistics", "epsilon"):
-            if key not in data:
-                raise InputError(f"expected {key}, which is missing", place=f"{prefix}{key}")
-        if not isinstance(data["statistics"], Mapping):
-            raise InputError(f"expected a table, got {data['statistics']!r}", place=f"{prefix}statistics")
         try:
+            if not isinstance(data, Mapping):
+                raise InputError(f"expected a table, got {type(data).__name__}")
+            for key in data:
+                if key not in KEYS:
+                    raise InputError(f"expected only {', '.join(KEYS)}, got {key!r}", place=key)
+            for key in ("schema", "statistics", "epsilon"):
+                if key not in data:
+                    raise InputError(f"expected {key}, which is missing", place=key)
+            if not isinstance(data["statistics"], Mapping):
+                raise InputError(f"expected a table, got {data['statistics']!r}", place="statistics")
             schema = Schema.from_spec(data["schema"])
             statistics = {
                 name: statistic_from_spec(spec, f"statistics.{name}") for name, spec in data["statistics"].items()
@@ -132,7 +131,7 @@ class Specification:
                 after_erasure=data.get("after_erasure", "accept"),
             )
         except InputError as error:
-            raise InputError(error.message, place=f"{prefix}{error.place}" if error.place else place or None) from None
+            raise error.found_in(source) if source else error from None
         spec.source = data
         return spec
 

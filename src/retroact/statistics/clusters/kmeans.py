@@ -173,7 +173,8 @@ class KMeans(Statistic):
             raise InputError(
                 f"expected a point within {exact_text(space.radius)} of the centre, got one beyond it: declare a "
                 "larger radius, or clip=True",
-                place=f"{', '.join(self.ball.columns)}, row {int(numbers[outside[0]]) + 1}",
+                place=", ".join(self.ball.columns),
+                row=int(numbers[outside[0]]) + 1,
             )
 
     def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:

@@ -266,6 +266,6 @@ def as_points(data: Any, columns: Sequence[str], dimension: int) -> F64:
     if not np.isfinite(points).all():
         row, column = np.argwhere(~np.isfinite(points))[0]
         raise InputError(
-            f"expected finite numbers, got {points[row, column]}", place=f"row {row + 1}, coordinate {column + 1}"
+            f"expected finite numbers, got {points[row, column]}", place=f"coordinate {column + 1}", row=row + 1
         )
     return points
