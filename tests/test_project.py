@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import math
 import os
 import pkgutil
 import re
@@ -11,6 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import retroact
@@ -111,6 +113,24 @@ def test_the_readme_shows_what_happens(tmp_path):
     printed = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1]
     (tmp_path / "program.py").write_text(program)
     assert run("python program.py", tmp_path) == printed.rstrip("\n")
+
+
+def test_the_errors_in_the_readme_are_at_most_what_it_says():
+    """ "At most" is rounded up, never to the nearest."""
+    text = (ROOT / "README.md").read_text()
+    stated = re.search(
+        r"standard error of at most ([\d.]+) \(δ = 10⁻⁶\) or ([\d.]+) \(δ = 0\), where the paper's calibration gives\s"
+        r"([\d.]+),",
+        text,
+    )
+    for said, noise, delta in zip(stated.groups(), ("schauder", "bridge", "paper"), (1e-6, 0, 0), strict=True):
+        spec = retroact.Specification(
+            {"v": retroact.Boolean()}, {"n": retroact.Count(noise=noise)}, epsilon=1.0, delta=delta, horizon=65_535
+        )
+        mechanism = spec.mechanism("n", retroact.Key.for_testing(1).coins("errors"))
+        largest = math.sqrt(mechanism.variances_of(0, np.arange(1, 65_536)).max())
+        assert largest <= float(said) + (noise == "paper") * 0.05, f"{noise}: {largest} is above {said}"
+        assert largest > float(said) - 0.1
 
 
 def test_links_in_the_docs_lead_somewhere():
