@@ -6,6 +6,7 @@ import pickle
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -140,7 +141,7 @@ def test_streams_take_what_adversaries_do(player, shape):
     spec = ra.Specification({"c": ra.Text()}, {"by": ra.Histogram("c")}, epsilon=9.0, delta=0.01, horizon=8, **shape)
     target = Target.stream(spec)
     for world in (0, 1):
-        game = AdaptGame(target.make, player.make(target.shape), target.shape.rounds)
+        game = AdaptGame(target.make, partial(player.make, target.shape), target.shape.rounds)
         assert len(game.play(world, Seeds(world).key()).challenges) == 1
 
 

@@ -353,11 +353,44 @@ class Curious:
 @pytest.mark.parametrize("challenge", [lambda r: Add((120,)), lambda r: Delete((30,), 2)], ids=["addition", "deletion"])
 def test_the_adaptive_game_differs_by_one_interval(challenge):
     """Under one key the two worlds' answers differ by the challenge alone, until they agree again."""
-    game = lambda: AdaptGame(lambda key: StreamAlgorithm(spec(), key), Curious(challenge), rounds=6)  # noqa: E731
-    zero, one = (game().play(world, ra.Key.for_testing(3)) for world in (0, 1))
+    game = AdaptGame(lambda key: StreamAlgorithm(spec(), key), lambda: Curious(challenge), rounds=6)
+    zero, one = (game.play(world, ra.Key.for_testing(3)) for world in (0, 1))
     assert zero.challenges == one.challenges
     differs = [a != b for a, b in zip(zero.answers, one.answers, strict=True)]
     assert differs == [False, False, True, True, True, True]
+
+
+def test_an_adversary_with_a_memory_starts_every_game_afresh():
+    """It adds what it has seen so far, over all rounds it ever played: carried over, the worlds would differ although
+    the algorithm publishes nothing about its data."""
+
+    class Mute:
+        def __init__(self, key):
+            self.updates = 0
+
+        def close(self, updates):
+            self.updates += len(updates)
+            return b"nothing"
+
+    class Remembers:
+        def __init__(self):
+            self.rounds, self.done = 0, False
+
+        def updates(self, round, answers):
+            self.rounds += 1
+            challenge = None if self.done else Add((1,))
+            self.done = True
+            seen.append(self.rounds)
+            return [Add((2,))] * self.rounds, challenge
+
+    seen = []
+    game = AdaptGame(Mute, Remembers, rounds=3)
+    views = [game.play(world, ra.Key.for_testing(1)) for world in (0, 1)]
+    assert views[0] == views[1]
+    assert views[1].challenges == ((1, Add((1,))),)
+    assert seen == [1, 2, 3, 1, 2, 3]
+    with pytest.raises(ra.InputError, match=r"a function that makes an adversary, got one Remembers.* at adversary"):
+        AdaptGame(Mute, Remembers(), rounds=3)
 
 
 def test_the_game_refuses_a_second_challenge():
@@ -367,6 +400,6 @@ def test_the_game_refuses_a_second_challenge():
 
     make = lambda key: StreamAlgorithm(spec(), key)  # noqa: E731
     with pytest.raises(ra.InputError, match="one challenge"):
-        AdaptGame(make, Greedy(), rounds=3).play(0, ra.Key.for_testing(1))
+        AdaptGame(make, Greedy, rounds=3).play(0, ra.Key.for_testing(1))
     with pytest.raises(ra.InputError, match="one challenge of a kind"):
-        AdaptGame(make, Greedy(), rounds=3, challenges="each").play(0, ra.Key.for_testing(1))
+        AdaptGame(make, Greedy, rounds=3, challenges="each").play(0, ra.Key.for_testing(1))

@@ -1,7 +1,8 @@
 """Adversaries for the game of Appendix B: each picks the updates of a round after it has seen all answers before.
 
-They keep nothing from game to game: what they do is a function of the round and the answers, so that the challenge of
-a game can be worked out again from what was published. None of them asks for what a stream of the shape refuses.
+Each game makes its own (`AdaptGame`). These keep nothing even from round to round: what they do is a function of the
+round and the answers, so that the challenge of a game can be worked out again from what was published. None of them
+asks for what a stream of the shape refuses.
 """
 
 from __future__ import annotations

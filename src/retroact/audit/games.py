@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from ..coins import Key
@@ -340,7 +341,7 @@ class _Game:
     shape: Shape
 
     def __call__(self, make: Make, world: int, key: Key) -> list[bytes]:
-        view = AdaptGame(Guard(make), self.player.make(self.shape), self.shape.rounds).play(world, key)
+        view = AdaptGame(Guard(make), partial(self.player.make, self.shape), self.shape.rounds).play(world, key)
         if not view.challenges:
             return [*view.answers, b"0", b""]
         round = view.challenges[0][0]

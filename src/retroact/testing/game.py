@@ -4,11 +4,14 @@ World 0 has the challenge update, world 1 does not; privacy says that the advers
 ``challenges="one"`` there is one challenge, an addition or a deletion, as in the definition of neighbours: the
 guarantee is that of one operation. With ``challenges="each"`` there may be one of each kind, as the game is written
 in the paper; then two intervals differ and the guarantee is that of two operations.
+
+Every game has an adversary of its own, made when it begins: one that played both worlds would bring to the second what
+it learned in the first, and the difference of its views would say nothing about the algorithm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -19,7 +22,7 @@ from .algorithm import Make
 
 
 class Adversary(Protocol):
-    """Decides on a round from the answers before it (and from coins of its own)."""
+    """Decides on a round from the answers before it (and from coins and a memory of its own)."""
 
     def updates(self, round: int, answers: Sequence[bytes]) -> tuple[Sequence[Update], Add | Delete | None]:
         """The regular updates of the round, and a challenge or None."""
@@ -42,23 +45,33 @@ class AdaptGame:
     >>> class Once:
     ...     def updates(self, round, answers):
     ...         return [], Add((True,)) if round == 2 else None
-    >>> game = AdaptGame(lambda key: StreamAlgorithm(spec, key), Once(), rounds=4)
+    >>> game = AdaptGame(lambda key: StreamAlgorithm(spec, key), Once, rounds=4)
     >>> with_it, without = (game.play(world, ra.Key.for_testing(1)) for world in (0, 1))
     >>> [a == b for a, b in zip(with_it.answers, without.answers)]
     [True, False, False, False]
     """
 
     make: Make
-    adversary: Adversary
+    adversary: Callable[[], Adversary]
+    """Makes one: a class, or a function without arguments."""
     rounds: int
     challenges: Literal["one", "each"] = "one"
 
+    def __post_init__(self) -> None:
+        if not callable(self.adversary):
+            got = type(self.adversary).__name__
+            raise InputError(
+                f"expected a function that makes an adversary, got one {got}: it would carry over what it remembers "
+                "from game to game",
+                place="adversary",
+            )
+
     def play(self, world: int, key: Key) -> View:
-        algorithm = self.make(key)
+        algorithm, adversary = self.make(key), self.adversary()
         answers: list[bytes] = []
         made: list[tuple[int, Add | Delete]] = []
         for round in range(1, self.rounds + 1):
-            regular, challenge = self.adversary.updates(round, tuple(answers))
+            regular, challenge = adversary.updates(round, tuple(answers))
             updates = list(regular)
             if challenge is not None:
                 self._check(challenge, round, made)
