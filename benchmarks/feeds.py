@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 import retroact as ra
 from retroact import feeds
-from retroact.feeds.grid import Grid
+from retroact.stream.grid import Grid
 
 ROUNDS = 100
 CHUNK = 500_000

@@ -5,9 +5,9 @@ import numpy as np
 import pyarrow as pa
 
 import retroact as ra
-from retroact.feeds.grid import Grid
 from retroact.feeds.options import Options
 from retroact.feeds.tables import play_table
+from retroact.stream.grid import Grid
 
 SCHEMA = {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)}
 START = 1_767_225_600

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retroact.errors import InputError
-from retroact.feeds.grid import Grid, last_rows
-from retroact.feeds.moments import microseconds_of, moment_of
+from retroact.stream.grid import Grid, last_rows
+from retroact.stream.moments import microseconds_of, moment_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 DAY = Grid(START, "1h", "2026-01-02T00:00:00Z")

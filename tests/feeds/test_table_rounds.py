@@ -25,9 +25,9 @@ from table_changes import (
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import tablefiles
-from retroact.feeds.grid import Grid
 from retroact.feeds.options import Options
 from retroact.feeds.tables import play_table
+from retroact.stream.grid import Grid
 
 # Rounds ---------------------------------------------------------------------------------------------------------------
 

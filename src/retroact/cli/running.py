@@ -19,11 +19,11 @@ from retroact.cli.report import Progress, Report
 from retroact.coins import Key
 from retroact.errors import InputError
 from retroact.feeds.events import Block
-from retroact.feeds.grid import Grid
 from retroact.feeds.options import Options
 from retroact.feeds.playing import Feed, is_table, open_feed
 from retroact.feeds.replay import Replay
 from retroact.stream import Durable, Stream
+from retroact.stream.grid import Grid
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError, RetroactError
 from retroact.feeds.events import Block, Event, Moment, located
-from retroact.feeds.grid import Grid, last_rows
 from retroact.feeds.options import Options
 from retroact.feeds.paths import cells_of
 from retroact.feeds.replay import Replay
 from retroact.feeds.rounds import changed
+from retroact.stream.grid import Grid, last_rows
 
 I64 = NDArray[np.int64]
 _NO_TIME = -1

@@ -17,13 +17,13 @@ from retroact.errors import InputError, Place, RetroactError
 from retroact.feeds.changes import ADD, CLOSE, NOTHING, UPDATE, Layout, operations
 from retroact.feeds.columns import Batch
 from retroact.feeds.events import located
-from retroact.feeds.grid import last_rows
 from retroact.feeds.handing import Hand, Origin, Rows, Versions
 from retroact.feeds.options import Options
 from retroact.feeds.paths import times_of
 from retroact.feeds.rounds import Publish, Rounds, Totals, changed
 from retroact.feeds.tablefiles import Table
 from retroact.stream import Stream
+from retroact.stream.grid import last_rows
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -10,7 +10,7 @@ from retroact.errors import InputError
 from retroact.schema.messages import show
 
 if TYPE_CHECKING:
-    from retroact.feeds.grid import Grid
+    from retroact.stream.grid import Grid
 
 CloseBy = Literal["lines", "progress", "grid", "end"]
 Late = Literal["stamp", "refuse"]

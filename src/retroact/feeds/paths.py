@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.feeds.grid import Grid
+from retroact.stream.grid import Grid
 from retroact.schema.messages import mismatch
 
 _UNITS: dict[str, Literal["ms", "us", "ns"]] = {"_ms": "ms", "_us": "us", "_ns": "ns"}

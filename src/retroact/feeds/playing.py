@@ -14,13 +14,13 @@ from retroact.feeds.clocked import Complete, Followed
 from retroact.feeds.csvfile import CsvFile
 from retroact.feeds.events import Block
 from retroact.feeds.files import Source, open_events
-from retroact.feeds.grid import Grid
 from retroact.feeds.jsonlines import JsonLines
 from retroact.feeds.options import CloseBy, Late, Options
 from retroact.feeds.replay import Replay
 from retroact.feeds.rounds import Publish, Totals, shorter
 from retroact.schema import Schema
 from retroact.stream import Stream
+from retroact.stream.grid import Grid
 
 TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import Place
-from retroact.feeds.moments import MILLION, microseconds_of, moment_of
+from retroact.stream.moments import MILLION, microseconds_of, moment_of
 from retroact.schema.exact import exact_text
 from retroact.schema.messages import At, mismatch
 from retroact.schema.numbers import exact_number
@@ -28,6 +28,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"us": 1, "ms": 1000, "s": MILLION, "m": 60 * MILLION, "h": 3600 * MILLION, "d": 86400 * MILLION}
 _UNITS["w"] = 7 * _UNITS["d"]
 _LENGTH = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(us|ms|s|m|h|d|w)", re.ASCII)
+_OFFSET = re.compile(r"([+-])([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
 _ISO_LENGTH = re.compile(
     r"P(?=.)(?:(\d{1,9})W)?(?:(\d{1,9})D)?"
     r"(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12}(?:\.\d{1,6})?)S)?)?",
@@ -38,8 +39,9 @@ _ISO_LENGTH = re.compile(
 class Grid:
     """Rounds of one length, one after the other from a start on; round 1 is the first.
 
-    Times are aware datetimes, RFC 3339 texts, dates (midnight in UTC), numpy datetime64 (UTC by definition) or whole
-    seconds since 1970; lengths are timedeltas, texts such as "15m", "1d" or "PT1H", or seconds.
+    Times are aware datetimes, RFC 3339 texts, dates (midnight in the time zone), numpy datetime64 (UTC by definition)
+    or whole seconds since 1970; lengths are timedeltas, texts such as "15m", "1d" or "PT1H", or seconds. The time zone
+    is UTC or a fixed offset from it.
 
     >>> grid = Grid("2026-01-01T00:00:00Z", "1h", end="2026-01-02T00:00:00Z")
     >>> grid, grid.rounds
@@ -48,6 +50,8 @@ class Grid:
     array([ 1,  2,  0, 25])
     >>> grid.closes(1).isoformat()
     '2026-01-01T01:00:00+00:00'
+    >>> Grid("2026-01-01", "1d", time_zone="+05:30").cells(["2026-01-01", "2026-01-01T18:29:59Z"])
+    array([1, 1])
     >>> Grid("2026-01-01", "2h", end="2026-01-01T05:00:00Z")
     Traceback (most recent call last):
     ...
@@ -55,9 +59,10 @@ class Grid:
 2026-01-01T04:00:00Z, got '2026-01-01T05:00:00Z' - at grid end
     """
 
-    def __init__(self, start: Any, length: Any, end: Any = None) -> None:
-        self._start = moment_of(start, "grid start")
-        self._length = _length_of(length)
+    def __init__(self, start: Any, length: Any, end: Any = None, *, time_zone: str = "UTC") -> None:
+        self.time_zone, self._offset = _zone_of(time_zone)
+        self._start = moment_of(start, "grid start", self._offset)
+        self._length = length_of(length)
         self._rounds = None if end is None else self._count(end)
 
     @property
@@ -70,7 +75,7 @@ class Grid:
 
         ``at`` says where a time stands, for the message when it is none.
         """
-        since = microseconds_of(times, at or _row) - self._start
+        since = microseconds_of(times, at or _row, self._offset) - self._start
         cells = since // self._length + 1
         return np.clip(cells, 0, None if self._rounds is None else self._rounds + 1).astype(np.int64, copy=False)
 
@@ -88,13 +93,13 @@ class Grid:
             raise mismatch("a round that ends before the year 10000", round, "round") from None
 
     def _count(self, end: Any) -> int:
-        span = moment_of(end, "grid end") - self._start
+        span = moment_of(end, "grid end", self._offset) - self._start
         count = Fraction(span, self._length)
         if count.denominator == 1 and count > 0:
             return count.numerator
         nearest = _text(self._start + max(1, round(count)) * self._length)
         raise mismatch(
-            f"an end that is a whole number of lengths ({_length_text(self._length)}) after the start, such as "
+            f"an end that is a whole number of lengths ({length_text(self._length)}) after the start, such as "
             f"{nearest}",
             end,
             "grid end",
@@ -106,12 +111,23 @@ class Grid:
     def __hash__(self) -> int:
         return hash(self._parts())
 
-    def _parts(self) -> tuple[int, int, int | None]:
-        return self._start, self._length, self._rounds
+    def _parts(self) -> tuple[int, int, int | None, int]:
+        return self._start, self._length, self._rounds, self._offset
+
+    def spec(self) -> dict[str, str]:
+        """As a file has it, the same for equal grids.
+
+        >>> Grid("2026-01-01", "24h", "2026-01-08", time_zone="+01:00").spec()
+        {'start': '2025-12-31T23:00:00Z', 'length': '1d', 'end': '2026-01-07T23:00:00Z', 'time_zone': '+01:00'}
+        """
+        parts = {"start": _text(self._start), "length": length_text(self._length)}
+        if self._rounds is not None:
+            parts["end"] = _text(self._start + self._rounds * self._length)
+        return parts | ({"time_zone": self.time_zone} if self._offset else {})
 
     def __repr__(self) -> str:
-        end = "" if self._rounds is None else f", end={_text(self._start + self._rounds * self._length)!r}"
-        return f"Grid({_text(self._start)!r}, {_length_text(self._length)!r}{end})"
+        start, length, *others = self.spec().items()
+        return f"Grid({start[1]!r}, {length[1]!r}{''.join(f', {name}={value!r}' for name, value in others)})"
 
 
 def last_rows(cells: I64, first: int, rounds: int) -> I64:
@@ -133,10 +149,27 @@ def last_rows(cells: I64, first: int, rounds: int) -> I64:
     return np.maximum.accumulate(last)
 
 
-def _length_of(length: Any) -> int:
+def _zone_of(zone: Any) -> tuple[str, int]:
+    """A time zone by its usual name, and by how many microseconds it is ahead of UTC.
+
+    >>> _zone_of("UTC"), _zone_of("-03:30")
+    (('UTC', 0), ('-03:30', -12600000000))
+    """
+    if zone in ("UTC", "Z", "+00:00", "-00:00"):
+        return "UTC", 0
+    found = _OFFSET.fullmatch(zone) if isinstance(zone, str) else None
+    if found is None:
+        raise mismatch(
+            "UTC or a fixed offset such as +01:00 (zones whose clocks change are not supported yet)", zone, "time_zone"
+        )
+    ahead = (int(found[2]) * 60 + int(found[3])) * 60 * MILLION
+    return zone, -ahead if found[1] == "-" else ahead
+
+
+def length_of(length: Any) -> int:
     """In microseconds.
 
-    >>> [_length_of(length) for length in ("15m", "P1DT12H", timedelta(hours=1), 0.5)]
+    >>> [length_of(length) for length in ("15m", "P1DT12H", timedelta(hours=1), 0.5)]
     [900000000, 129600000000, 3600000000, 500000]
     """
     if isinstance(length, timedelta):
@@ -164,9 +197,9 @@ def _length_of_text(text: str) -> Fraction:
     raise mismatch(f"a length such as 30s, 15m, 1h, 1d, 2w or PT1H{hint}", text, "grid length")
 
 
-def _length_text(length: int) -> str:
+def length_text(length: int) -> str:
     """
-    >>> _length_text(3_600_000_000), _length_text(129_600_000_000), _length_text(1_500_000)
+    >>> length_text(3_600_000_000), length_text(129_600_000_000), length_text(1_500_000)
     ('1h', '36h', '1.5s')
     """
     unit = next((unit for unit in "wdhm" if length % _UNITS[unit] == 0), "s")

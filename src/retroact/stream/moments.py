@@ -27,8 +27,8 @@ _PART = 1 << 16
 _ADVICE = "times as texts with an offset from UTC, as timestamps with a time zone, or as whole seconds since 1970"
 
 
-def moment_of(value: Any, place: str) -> int:
-    """One time that must be a whole number of microseconds.
+def moment_of(value: Any, place: str, offset: int = 0) -> int:
+    """One time that must be a whole number of microseconds. Days begin ``offset`` microseconds before midnight in UTC.
 
     >>> moment_of("1970-01-01T00:00:01.5Z", "start"), moment_of(1, "start"), moment_of("1970-01-02", "start")
     (1500000, 1000000, 86400000000)
@@ -36,16 +36,27 @@ def moment_of(value: Any, place: str) -> int:
     seconds, parts = _exact(value, place)
     if seconds * MILLION % parts:
         raise mismatch("a whole number of microseconds", value, place)
-    return seconds * MILLION // parts
+    return seconds * MILLION // parts - (offset if is_day(value) else 0)
 
 
-def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At) -> I64:
+def is_day(value: Any) -> bool:
+    """Whether a time is a day without a time of day."""
+    if isinstance(value, str):
+        return len(value) == 10
+    return isinstance(value, date) and not isinstance(value, datetime)
+
+
+def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At, offset: int = 0) -> I64:
     """All of a column: texts of one form, datetime64 and integers at once, others one by one.
+
+    Days begin ``offset`` microseconds before midnight in UTC; datetime64 is UTC by definition.
 
     >>> microseconds_of(["1970-01-01T00:00:01Z", "1970-01-01T01:00:00.5+01:00"], str)
     array([1000000,  500000])
     >>> microseconds_of(np.array(["1970-01-02"], "M8[D]"), str)
     array([86400000000])
+    >>> microseconds_of(["1970-01-02", "1970-01-02T00:00:00Z"], str, 3600 * MILLION)
+    array([82800000000, 86400000000])
     """
     array = times if isinstance(times, np.ndarray) else None
     if array is not None and array.dtype.kind == "M":
@@ -56,12 +67,11 @@ def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At) -> I64:
         raise mismatch(_ADVICE, array[0], at(0))
     values = list(times) if array is None else array.tolist()
     kinds = set(map(type, values))
-    if kinds == {str}:
-        return _of_texts(values, at)
     if kinds == {int}:
         with suppress(OverflowError):
             return _of_epochs(np.array(values, np.int64), at)
-    return _one_by_one(values, range(len(values)), at)
+    found = _of_texts(values, at) if kinds == {str} else _one_by_one(values, range(len(values)), at)
+    return found if not offset else found - offset * np.fromiter(map(is_day, values), np.int64, len(values))
 
 
 def _of_epochs(seconds: NDArray[Any], at: At) -> I64:

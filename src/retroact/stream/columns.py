@@ -1,0 +1,183 @@
+"""Which columns of a source are no fields: the id of a record, whom it belongs to, when it happened, and so on.
+
+Roles belong to the specification of a stream and to no coin name: a file of another format, or with other headings, gives
+the same bytes. Whether a stream has subjects is decided here, and never by what came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from typing import Any
+
+from ..errors import InputError
+from ..schema.messages import mismatch, show
+
+ROLES = ("id", "subject", "time", "op", "position", "stamp", "round")
+USUAL = ("id", "subject", "stamp", "round", "op")
+"""The roles of a stream that says nothing of columns: those of columns that are called so."""
+_KEYS = (*ROLES, "ignore")
+
+
+@dataclass(frozen=True)
+class Role:
+    """The column of a role. If it is optional, sources may lack it, and records may have no value in it."""
+
+    column: str
+    optional: bool = False
+
+    def spec(self) -> str | dict[str, Any]:
+        return {"column": self.column, "optional": True} if self.optional else self.column
+
+
+@dataclass(frozen=True)
+class Columns:
+    """
+    >>> columns = Columns.from_spec({"subject": "customer", "id": {"column": "order", "optional": True}})
+    >>> columns.subject, columns.id, columns.ignores("note")
+    (Role(column='customer', optional=False), Role(column='order', optional=True), False)
+    >>> Columns.from_spec({"subjekt": "customer"})
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected id, subject, time, op, position, stamp, round, ignore, got 'subjekt' (did you mean
+    'subject'?) - at columns.subjekt
+    """
+
+    id: Role | None = None
+    subject: Role | None = None
+    time: Role | None = None
+    op: Role | None = None
+    position: Role | None = None
+    stamp: Role | None = None
+    round: Role | None = None
+    ignore: bool | tuple[str, ...] = False
+    """Whether other columns are passed over, or which of them."""
+    given: bool = field(default=True, compare=False)
+    """False where nothing was said, and columns have the roles that they are called like."""
+
+    @classmethod
+    def usual(cls) -> Columns:
+        """Of a stream that says nothing of columns."""
+        return cls(**{role: Role(role, optional=True) for role in USUAL}, given=False)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_spec(cls, table: Any, place: str = "columns") -> Columns:
+        """From the table of a file, or from what stands for it in Python."""
+        if isinstance(table, Columns):
+            return table
+        if not isinstance(table, Mapping):
+            raise mismatch("a table such as { subject = 'customer' }", table, place)
+        for key in table:
+            if key not in _KEYS:
+                raise InputError(
+                    f"expected {', '.join(_KEYS)}, got {show(key)}{meant(key, _KEYS)}", place=f"{place}.{key}"
+                )
+        roles = {role: _role(table[role], f"{place}.{role}") for role in ROLES if role in table}
+        return cls(**roles, ignore=_ignored(table.get("ignore", False), f"{place}.ignore"))  # type: ignore[arg-type]
+
+    @property
+    def has_subjects(self) -> bool:
+        return self.subject is not None
+
+    @property
+    def marked(self) -> bool:
+        """Whether a column that only looks as if it said what is done with a row is taken for that. Where all other
+        columns are passed over, this one must not be: deletions would become additions."""
+        return self.op is None if self.ignore is True else not self.given
+
+    def items(self) -> list[tuple[str, Role]]:
+        """Roles that there are."""
+        return [(role, own) for role in ROLES if (own := getattr(self, role)) is not None]
+
+    def column(self, role: str) -> str | None:
+        own: Role | None = getattr(self, role)
+        return None if own is None else own.column
+
+    def ignores(self, column: str) -> bool:
+        return self.ignore if isinstance(self.ignore, bool) else column in self.ignore
+
+    def updated(self, table: Mapping[str, Any], place: str = "columns") -> Columns:
+        """With what a table says of some roles; an empty name takes a role away.
+
+        >>> Columns.from_spec({"id": "order", "subject": "customer"}).updated({"id": "nr", "subject": ""}).spec()
+        {'id': 'nr'}
+        """
+        other = Columns.from_spec(table, place)
+        return replace(self, **{key: getattr(other, key) for key in table})
+
+    def without(self, names: Collection[str]) -> Columns:
+        """Without the roles that nobody asked for, where a field has that name."""
+        if self.given:
+            return self
+        return replace(self, **{role: None for role, own in self.items() if own.column in names}, given=False)
+
+    def spec(self) -> dict[str, Any]:
+        """As a file has it."""
+        table: dict[str, Any] = {role: own.spec() for role, own in self.items()}
+        if self.ignore:
+            table["ignore"] = True if self.ignore is True else list(self.ignore)
+        return table
+
+
+def sources_from_spec(tables: Any, columns: Columns) -> dict[str, dict[str, Any]]:
+    """What single sources have of their own, by name: the tables [sources.NAME.columns]."""
+    if not isinstance(tables, Mapping):
+        raise mismatch("a table of sources", tables, "sources")
+    own: dict[str, dict[str, Any]] = {}
+    for name, table in tables.items():
+        place = f"sources.{name}"
+        if not isinstance(name, str) or not name:
+            raise mismatch("the name of a source", name, "sources")
+        if not isinstance(table, Mapping) or {*table} != {"columns"}:
+            raise mismatch("a table [columns]", table, place)
+        merged = columns.updated(table["columns"], f"{place}.columns")
+        if merged.has_subjects != columns.has_subjects:
+            raise InputError(
+                "expected a subject in [columns], too, or in neither: a stream has subjects or has none, whatever its "
+                "sources are",
+                place=f"{place}.columns.subject",
+            )
+        absent = {"ignore": False}
+        own[name] = {"columns": {key: merged.spec().get(key, absent.get(key, "")) for key in table["columns"]}}
+    return own
+
+
+def meant(name: object, known: Sequence[str]) -> str:
+    """
+    >>> meant("amonut", ["country", "amount"]), meant("x", ["country"])
+    (" (did you mean 'amount'?)", '')
+    """
+    found = get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    return f" (did you mean {show(found[0])}?)" if found else ""
+
+
+def _role(given: Any, place: str) -> Role | None:
+    if isinstance(given, Role):
+        return given
+    if isinstance(given, Mapping):
+        for key in given:
+            if key not in ("column", "optional"):
+                raise InputError(f"expected column, optional, got {show(key)}", place=place)
+        optional = given.get("optional", False)
+        if not isinstance(optional, bool):
+            raise mismatch("true or false", optional, f"{place}.optional")
+        return Role(_column(given.get("column"), f"{place}.column"), optional)
+    return None if given == "" else Role(_column(given, place))
+
+
+def _column(given: Any, place: str) -> str:
+    if not isinstance(given, str) or not given:
+        raise mismatch("the name of a column", given, place)
+    return given
+
+
+def _ignored(given: Any, place: str) -> bool | tuple[str, ...]:
+    if isinstance(given, bool):
+        return given
+    if not isinstance(given, list | tuple):
+        raise mismatch("true, or a list of columns", given, place)
+    return tuple(_column(name, place) for name in given)
+
+
+assert {each.name for each in fields(Columns)} == {*_KEYS, "given"}

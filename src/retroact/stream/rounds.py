@@ -1,0 +1,180 @@
+"""How rounds are cut: by number, or by a grid of time. Declared with the stream, never read off the data.
+
+The horizon follows from the end of a grid. Nothing here is part of a coin name; but what a round means must not change
+between two of them, so a stream that lasts keeps its rounds for good.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal, cast
+
+from ..errors import InputError
+from ..schema.messages import mismatch, show
+from .columns import meant
+from .grid import Grid, length_of, length_text
+
+CloseBy = Literal["lines", "progress", "grid", "end"]
+Late = Literal["stamp", "refuse"]
+CLOSE_BY: tuple[CloseBy, ...] = ("lines", "progress", "grid", "end")
+LATE: tuple[Late, ...] = ("stamp", "refuse")
+LARGEST_CONTRIBUTION = 10_000
+_GRID = ("start", "length", "end", "time_zone")
+_KEYS = (*_GRID, "close_by", "late_events", "contribution", "grace", "publish_after")
+_COUNTS = re.compile(r"(updates?|counts?|rows?|records?|events?|number|n|batch|size|\d+)\b.*", re.IGNORECASE)
+_TIMES = re.compile(
+    r"(event[-_ ]?)?(times?|timestamps?|clock|date|day|hour|minute|second|watermark)\b.*", re.IGNORECASE
+)
+_SHIFTS = "then one added or deleted record could shift every later round, which breaks both promises"
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """
+    >>> rounds = Rounds.from_spec({"start": "2026-01-01", "length": "1d", "end": "2026-01-08", "grace": "5m"})
+    >>> rounds.count, rounds.close_by, rounds.grace
+    (7, 'grid', datetime.timedelta(seconds=300))
+    >>> Rounds.from_spec(rounds.spec()) == rounds
+    True
+    >>> Rounds.from_spec({"start": "2026-01-01"})
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected start and length for a grid of rounds - at rounds.length
+    """
+
+    grid: Grid | None = None
+    """The rounds as spans of time; None where they are numbers."""
+    close_by: CloseBy = "lines"
+    """What ends a round."""
+    late_events: Late = "stamp"
+    """What becomes of an addition whose round on the grid is closed."""
+    contribution: int | None = None
+    """The most copies of a record that one event of aggregated input stands for."""
+    grace: timedelta = timedelta(0)
+    """How long a round that the clock closes stays open after its time is over."""
+    publish_after: timedelta | None = None
+    """How long after its time is over a round that the clock closes is published; at once when it closes, if absent."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "close_by", checked_close_by(self.close_by, grid=self.grid is not None))
+        if self.late_events not in LATE:
+            raise InputError(f"expected one of {', '.join(LATE)}, got {show(self.late_events)}", place="late_events")
+        whole = isinstance(self.contribution, int) and not isinstance(self.contribution, bool)
+        if self.contribution is not None and not (whole and 1 <= self.contribution <= LARGEST_CONTRIBUTION):
+            raise InputError(
+                f"expected a whole number from 1 to {LARGEST_CONTRIBUTION:,}, got {show(self.contribution)}",
+                place="contribution",
+            )
+        if self.grid is None:
+            for name in ("grace", "publish_after"):
+                if getattr(self, name):
+                    raise InputError("expected a grid (start, length): the clock closes no other rounds", place=name)
+        if self.publish_after is not None and self.publish_after < self.grace:
+            raise InputError(f"expected no less than the grace of {_shown(self.grace)}", place="publish_after")
+
+    @classmethod
+    def from_spec(cls, table: Any, place: str = "rounds") -> Rounds:
+        """From the table of a file, or from what stands for it in Python: such a table, or a grid alone."""
+        if isinstance(table, Rounds):
+            return table
+        if isinstance(table, Grid):
+            return cls(table)
+        if not isinstance(table, Mapping):
+            raise mismatch("a table such as { start = 2026-01-01, length = '1d' }", table, place)
+        for key in table:
+            if key not in _KEYS:
+                raise InputError(
+                    f"expected {', '.join(_KEYS)}, got {show(key)}{meant(key, _KEYS)}", place=f"{place}.{key}"
+                )
+        try:
+            others = {key: table[key] for key in ("close_by", "late_events", "contribution") if key in table}
+            waits = {key: _wait(table[key], key) for key in ("grace", "publish_after") if key in table}
+            return cls(_grid(table), **others, **waits)
+        except InputError as error:
+            inner = (error.place or "").removeprefix("grid ")
+            raise InputError(error.message, place=f"{place}.{inner}" if inner else place) from None
+
+    @property
+    def count(self) -> int | None:
+        """How many there are, where a grid has an end."""
+        return None if self.grid is None else self.grid.rounds
+
+    def check(self, horizon: int | None, *, before: int = 0) -> None:
+        """That all rounds of a grid can be published, of which the streams ``before`` published so many."""
+        if self.count is not None and horizon is not None and self.count > before + horizon:
+            raise InputError(
+                f"expected at most {before + horizon:,} rounds, as the horizon of {horizon:,} has it, got a grid of "
+                f"{self.count:,}: give a longer horizon, or none, which is then that of the grid",
+                place="horizon",
+            )
+
+    def spec(self) -> dict[str, Any]:
+        """As a file has it, the same for equal rounds."""
+        table: dict[str, Any] = {} if self.grid is None else dict(self.grid.spec())
+        usual = Rounds(self.grid)
+        for name in ("close_by", "late_events", "contribution"):
+            if getattr(self, name) != getattr(usual, name):
+                table[name] = getattr(self, name)
+        for name in ("grace", "publish_after"):
+            if getattr(self, name) is not None and (getattr(self, name) or name == "publish_after"):
+                table[name] = _shown(getattr(self, name))
+        return table
+
+
+def _grid(table: Mapping[str, Any]) -> Grid | None:
+    given = [key for key in _GRID if table.get(key) is not None]
+    if not given:
+        return None
+    for key in ("start", "length"):
+        if key not in given:
+            raise InputError("expected start and length for a grid of rounds", place=key)
+    return Grid(table["start"], table["length"], table.get("end"), time_zone=table.get("time_zone", "UTC"))
+
+
+def _wait(given: Any, place: str) -> timedelta:
+    if given in (0, "0", "0s", timedelta(0)) and not isinstance(given, bool):
+        return timedelta(0)
+    try:
+        return timedelta(microseconds=length_of(given))
+    except InputError as error:
+        raise InputError(error.message, place=place) from None
+
+
+def _shown(wait: timedelta) -> str:
+    return length_text(wait // timedelta(microseconds=1)) if wait else "0s"
+
+
+def checked_close_by(wanted: str, *, grid: bool) -> CloseBy:
+    """What ends a round; a count or the records' own times never do.
+
+    >>> checked_close_by("updates:1000", grid=False)
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: rounds never close by the number of updates: then one added or deleted record could
+    shift every later round, which breaks both promises. Close them by lines that say so, by progress messages or by a
+    grid of time - at close_by
+    """
+    if grid and wanted in ("lines", "grid"):
+        return "grid"
+    if wanted in CLOSE_BY:
+        if wanted == "grid":
+            raise InputError("expected a grid: --start and --length, and --end for a complete file", place="close_by")
+        if grid:
+            raise InputError(f"expected rounds by the grid or by {wanted}, got both", place="close_by")
+        return cast(CloseBy, wanted)
+    if isinstance(wanted, str) and _TIMES.fullmatch(wanted):
+        raise InputError(
+            f"rounds never close by the times that records happen to have: {_SHIFTS}. Name a public grid (--time "
+            "COLUMN --start T --length 1h --end T), where the round of a record depends on its own time alone",
+            place="close_by",
+        )
+    if isinstance(wanted, str) and _COUNTS.fullmatch(wanted):
+        raise InputError(
+            f"rounds never close by the number of updates: {_SHIFTS}. Close them by lines that say so, by progress "
+            "messages or by a grid of time",
+            place="close_by",
+        )
+    raise InputError(f"expected one of {', '.join(CLOSE_BY)}, got {show(wanted)}", place="close_by")
