@@ -1,7 +1,7 @@
 """Which columns of a source are no fields: the id of a record, whom it belongs to, when it happened, and so on.
 
-Roles belong to the specification of a stream and to no coin name: a file of another format, or with other headings, gives
-the same bytes. Whether a stream has subjects is decided here, and never by what came in.
+Roles belong to the specification of a stream and to no coin name: a file of another format, or with other headings,
+gives the same bytes. Whether a stream has subjects is decided here, and never by what came in.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Columns:
     >>> Columns.from_spec({"subjekt": "customer"})
     Traceback (most recent call last):
     ...
-    retroact.errors.InputError: expected id, subject, time, op, position, stamp, round, ignore, got 'subjekt' (did you mean
-    'subject'?) - at columns.subjekt
+    retroact.errors.InputError: expected id, subject, time, op, position, stamp, round, ignore, got 'subjekt' (did you
+    mean 'subject'?) - at columns.subjekt
     """
 
     id: Role | None = None
@@ -82,9 +82,10 @@ class Columns:
 
     @property
     def marked(self) -> bool:
-        """Whether a column that only looks as if it said what is done with a row is taken for that. Where all other
-        columns are passed over, this one must not be: deletions would become additions."""
-        return self.op is None if self.ignore is True else not self.given
+        """Whether a column that looks as if it said what is done with a row is taken for that, such as one called
+        `_change_type`: not where there can be another, or none. Where all other columns are passed over, this one must
+        not be, or deletions would become additions."""
+        return self.ignore is True if self.op is None else self.op.optional
 
     def items(self) -> list[tuple[str, Role]]:
         """Roles that there are."""
@@ -110,13 +111,14 @@ class Columns:
         """Without the roles that nobody asked for, where a field has that name."""
         if self.given:
             return self
-        return replace(self, **{role: None for role, own in self.items() if own.column in names}, given=False)
+        taken: dict[str, Any] = {role: None for role, own in self.items() if own.column in names}
+        return replace(self, **taken)
 
     def spec(self) -> dict[str, Any]:
         """As a file has it."""
         table: dict[str, Any] = {role: own.spec() for role, own in self.items()}
         if self.ignore:
-            table["ignore"] = True if self.ignore is True else list(self.ignore)
+            table["ignore"] = self.ignore if isinstance(self.ignore, bool) else list(self.ignore)
         return table
 
 

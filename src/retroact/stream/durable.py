@@ -201,7 +201,7 @@ class Durable(Kept):
         with self._lock:
             if where is None:
                 raise InputError("expected a place for the stream that follows", place="where")
-            spec = self.specification.replace(epsilon=epsilon, delta=delta, horizon=horizon)
+            spec = self.specification.following(self._round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
             own = written(self.specification)
             if own is None:
                 raise InputError(

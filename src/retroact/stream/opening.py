@@ -22,7 +22,7 @@ from ..store.store import FORMAT, Store
 from .durable import Durable
 from .erasure import Hashes
 from .specification import Specification
-from .written import described, differences, written
+from .written import columns_tables, columns_written, described, differences, written
 
 POSTGRES = ("postgresql://", "postgres://")
 
@@ -62,6 +62,8 @@ def open_stream(
         fresh = store.state("stream") is None
         if fresh and specification is None:
             raise InputError(f"{store.where}: expected a stream, got an empty store; give schema and statistics")
+        if fresh and specification is not None:
+            specification.check_rounds(before=0 if follows is None else follows.round)
         own, secret_file = _key(key, key_file, base, create=fresh)
         barrier = Fence(Path(fence) if fence is not None else _beside(secret_file or base))
         barrier.lock()
@@ -163,31 +165,62 @@ def _written_notes(spec: Specification) -> dict[str, str]:
     return {
         "specification": "" if tables is None else msgspec.json.encode(tables).decode(),
         "described": msgspec.json.encode(described(spec)).decode(),
+        **columns_note(spec),
     }
+
+
+def columns_note(spec: Specification) -> dict[str, str]:
+    """What a store keeps of the roles of columns."""
+    return {"columns": msgspec.json.encode(columns_written(spec)).decode()}
 
 
 def _specification(store: Store, given: Specification | None) -> Specification:
     """The stored one, which a given one must equal; before anything came in it may still change."""
-    tables = store.note("specification")
+    tables, columns = store.note("specification"), msgspec.json.decode(store.note("columns") or "{}")
     if given is None:
         if not tables:
             raise InputError(
                 f"{store.where}: this stream has statistics that files cannot describe: give schema, statistics and "
                 "budget as they were"
             )
-        return Specification.from_dict(msgspec.json.decode(tables), store.where)
+        return Specification.from_dict({**msgspec.json.decode(tables), **columns}, store.where)
     old: Mapping[str, Any] = msgspec.json.decode(store.note("described") or "{}")
     new = described(given)
     if old == new:
-        return given
-    origin = store.number("origin")
-    if store.sealed <= origin and store.committed <= origin and not store.note("silent") and not store.inbox():
+        return _with_columns(store, given, columns)
+    if untouched(store):
         store.write_notes(_written_notes(given))
         return given
     changed = list(differences(old, new)) or ["the noise that follows from it"]
     raise InputError(
         f"{store.where}: expected the specification that this stream runs under, got another one: "
         f"{'; '.join(changed)}. What was released rests on it: make a new stream, or a successor"
+    )
+
+
+def untouched(store: Store) -> bool:
+    """Whether nothing came in yet."""
+    origin = store.number("origin")
+    return store.sealed <= origin and store.committed <= origin and not store.note("silent") and not store.inbox()
+
+
+def _with_columns(store: Store, given: Specification, columns: Mapping[str, Any]) -> Specification:
+    """With the stored roles of columns. Where others are given, they must be the same: they change by a command."""
+    stored = given.replace(columns=columns.get("columns"), sources=columns.get("sources"))
+    stored.source = given.source
+    if not columns_written(given) or columns_written(given) == columns_written(stored):
+        return stored
+    if untouched(store):
+        store.write_notes(columns_note(given))
+        return given
+    parts = [
+        {f"{name}.{role}": column for name, table in columns_tables(spec).items() for role, column in table.items()}
+        for spec in (stored, given)
+    ]
+    raise InputError(
+        f"{store.where}: expected the columns that this stream has, got others: {'; '.join(differences(*parts))}. They "
+        "change by `retroact columns`",
+        place="columns",
     )
 
 

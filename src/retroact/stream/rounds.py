@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, Literal, cast
 
 from ..errors import InputError
+from ..noise.process import check_horizon
 from ..schema.messages import mismatch, show
 from .columns import meant
 from .grid import Grid, length_of, length_text
@@ -90,9 +91,9 @@ class Rounds:
                     f"expected {', '.join(_KEYS)}, got {show(key)}{meant(key, _KEYS)}", place=f"{place}.{key}"
                 )
         try:
-            others = {key: table[key] for key in ("close_by", "late_events", "contribution") if key in table}
-            waits = {key: _wait(table[key], key) for key in ("grace", "publish_after") if key in table}
-            return cls(_grid(table), **others, **waits)
+            others: dict[str, Any] = {key: table[key] for key in ("close_by", "late_events", "contribution") if key in table}
+            others |= {key: _wait(table[key], key) for key in ("grace", "publish_after") if key in table}
+            return cls(_grid(table), **others)
         except InputError as error:
             inner = (error.place or "").removeprefix("grid ")
             raise InputError(error.message, place=f"{place}.{inner}" if inner else place) from None
@@ -101,15 +102,6 @@ class Rounds:
     def count(self) -> int | None:
         """How many there are, where a grid has an end."""
         return None if self.grid is None else self.grid.rounds
-
-    def check(self, horizon: int | None, *, before: int = 0) -> None:
-        """That all rounds of a grid can be published, of which the streams ``before`` published so many."""
-        if self.count is not None and horizon is not None and self.count > before + horizon:
-            raise InputError(
-                f"expected at most {before + horizon:,} rounds, as the horizon of {horizon:,} has it, got a grid of "
-                f"{self.count:,}: give a longer horizon, or none, which is then that of the grid",
-                place="horizon",
-            )
 
     def spec(self) -> dict[str, Any]:
         """As a file has it, the same for equal rounds."""
@@ -122,6 +114,19 @@ class Rounds:
             if getattr(self, name) is not None and (getattr(self, name) or name == "publish_after"):
                 table[name] = _shown(getattr(self, name))
         return table
+
+
+def declared_rounds(given: Any) -> tuple[Rounds, int | None]:
+    """The rounds of a stream, and how many were declared: by the end of a grid, or as a number alone.
+
+    >>> declared_rounds(12)
+    (Rounds(grid=None, close_by='lines', late_events='stamp', contribution=None, grace=datetime.timedelta(0),
+    publish_after=None), 12)
+    """
+    if isinstance(given, int) and not isinstance(given, bool):
+        return Rounds(), check_horizon(given, "rounds")
+    rounds = Rounds() if given is None else Rounds.from_spec(given)
+    return rounds, rounds.count
 
 
 def _grid(table: Mapping[str, Any]) -> Grid | None:

@@ -19,6 +19,9 @@ from ..privacy.budget import check_weight
 from ..schema import Field, Schema
 from ..statistics import Setting, Statistic
 from ..statistics.statistic import reach_of
+from .columns import Columns, sources_from_spec
+from .grid import Grid
+from .rounds import Rounds, declared_rounds
 
 # Totals are 64-bit integers; a stream must have room for at least this many records.
 FEWEST = 1 << 24
@@ -34,9 +37,13 @@ KEYS = (
     "late",
     "deletions_every",
     "after_erasure",
+    "columns",
+    "rounds",
+    "sources",
     "schema",
     "statistics",
 )
+TABLES = ("schema", "statistics", "columns", "rounds", "sources")
 
 
 class Specification:
@@ -61,11 +68,19 @@ class Specification:
         late: bool = True,
         deletions_every: int | None = None,
         after_erasure: str = "accept",
+        columns: Columns | Mapping[str, Any] | None = None,
+        rounds: Rounds | Grid | Mapping[str, Any] | int | None = None,
+        sources: Mapping[str, Any] | None = None,
     ) -> None:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.epsilon, self.delta = epsilon, delta
         whole, failure = check_budget(epsilon, delta)
-        self.horizon = None if horizon is None else check_horizon(horizon)
+        self.columns = Columns.usual() if columns is None else Columns.from_spec(columns)
+        self.sources = sources_from_spec(sources or {}, self.columns)
+        self.rounds, declared = declared_rounds(rounds)
+        self.horizon = declared if horizon is None else check_horizon(horizon)
+        if isinstance(rounds, int):
+            self.check_rounds(rounds)
         self.window = None if window is None else check_horizon(window, "window")
         self.late = _flag(late, "late")
         self.deletions_every = None if deletions_every is None else check_horizon(deletions_every, "deletions_every")
@@ -98,8 +113,16 @@ class Specification:
             "late": self.late,
             "deletions_every": self.deletions_every,
             "after_erasure": self.after_erasure,
+            "columns": self.columns,
+            "rounds": self.rounds,
+            "sources": self.sources,
         }
         return Specification(**{**own, **changes})
+
+    def following(self, before: int, *, epsilon: float, delta: float, horizon: int | None) -> Specification:
+        """Of a stream that goes on after so many rounds: unless it has a horizon, what is left of the grid is one."""
+        left = (self.rounds.count or 0) - before
+        return self.replace(epsilon=epsilon, delta=delta, horizon=left if horizon is None and left > 0 else horizon)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Specification:
@@ -129,11 +152,34 @@ class Specification:
                 late=data.get("late", True),
                 deletions_every=data.get("deletions_every"),
                 after_erasure=data.get("after_erasure", "accept"),
+                columns=data.get("columns"),
+                rounds=data.get("rounds"),
+                sources=data.get("sources"),
             )
         except InputError as error:
             raise error.found_in(source) if source else error from None
         spec.source = data
         return spec
+
+    @property
+    def has_subjects(self) -> bool:
+        """Whether records belong to subjects, and can be erased by them: decided here, never by what came in."""
+        return self.columns.has_subjects
+
+    def columns_of(self, source: str | None) -> Columns:
+        """The roles of the columns of a source: its own where it has any, and those of the stream."""
+        own = self.sources.get(source) if source is not None else None
+        return self.columns if own is None else self.columns.updated(own["columns"])
+
+    def check_rounds(self, wanted: int | None = None, *, before: int = 0) -> None:
+        """That the horizon has room for so many rounds, or for those of the grid; some were published ``before``."""
+        count = self.rounds.count if wanted is None else wanted
+        if count is not None and self.horizon is not None and count > before + self.horizon:
+            raise InputError(
+                f"expected at most {before + self.horizon:,} rounds, as the horizon has it, got {count:,}: the noise "
+                "is calibrated to so many and no more. Give a longer horizon, or none: then it is that many",
+                place="horizon",
+            )
 
     def releases(self, name: str) -> int | None:
         """How many releases of a statistic the horizon allows."""

@@ -24,9 +24,12 @@ from ..privacy import Guarantee, Measure, compose
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..statistics.statistic import Totals
+from .columns import Columns
+from .grid import Grid
 from .intake import Intake
 from .plan import Plan, plan
 from .release import Applied, Release, Round
+from .rounds import Rounds
 from .running import Running
 from .specification import Specification
 
@@ -70,6 +73,8 @@ class Stream(Intake):
         weights: Mapping[str, float] | None = None,
         late: bool = True,
         deletions_every: int | None = None,
+        columns: Columns | Mapping[str, Any] | None = None,
+        rounds: Rounds | Grid | Mapping[str, Any] | int | None = None,
         key: Key | None = None,
     ) -> None:
         spec = Specification(
@@ -82,6 +87,8 @@ class Stream(Intake):
             weights=weights,
             late=late,
             deletions_every=deletions_every,
+            columns=columns,
+            rounds=rounds,
         )
         self._begin(spec, key, Ledger(spec.schema), 0, [])
 
@@ -158,6 +165,7 @@ class Stream(Intake):
                 "rejecting later records of erased subjects needs a stream that lasts: Stream.open",
                 place="after_erasure",
             )
+        spec.check_rounds(before=origin)
         self.specification = spec
         self._ledger = ledger
         self._origin = origin
@@ -245,7 +253,7 @@ class Stream(Intake):
         """
         with self._lock:
             old = self.specification
-            spec = old.replace(epsilon=epsilon, delta=delta, horizon=horizon)
+            spec = old.following(self._round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
             stream = Stream.__new__(Stream)
             ledger = Ledger.from_state(old.schema, self._ledger.state())
             stream._begin(spec, key, ledger, self._round - 1, [*self._before, old.guarantee])

@@ -10,21 +10,26 @@ import msgspec
 from ..errors import InputError
 from ..statistics import GroupBy, Restated, Statistic
 from ..statistics.specification import OPTIONS, SEVERAL, TYPES
-from .specification import KEYS, Specification
+from .specification import KEYS, TABLES, Specification
 
 
 def written(spec: Specification) -> dict[str, Any] | None:
-    """What `Specification.from_dict` makes the same of; None where a statistic is not one that files know."""
+    """What `Specification.from_dict` makes the same of, but for the columns, which are kept apart; None where a
+    statistic is not one that files know."""
     if spec.source is not None and _same(spec, spec.source):
-        return _plain(spec.source)
+        return _plain({key: part for key, part in spec.source.items() if key not in ("columns", "sources")})
     statistics = {name: _table(statistic) for name, statistic in spec.given.items()}
     for name, weight in spec.weights.items():
         if weight != 1:
             statistics[name]["weight"] = weight
-    limits = {key: getattr(spec, key) for key in KEYS if key not in ("schema", "statistics")}
-    limits = {key: value for key, value in limits.items() if value is not None}
-    data = {**limits, "schema": spec.schema.spec(), "statistics": statistics}
+    data = {**_limits(spec), "schema": spec.schema.spec(), "statistics": statistics}
+    data |= {"rounds": spec.rounds.spec()} if spec.rounds.spec() else {}
     return _plain(data) if _same(spec, data) else None
+
+
+def columns_tables(spec: Specification) -> dict[str, dict[str, Any]]:
+    """The tables of columns by name: that of the stream, and those of its sources."""
+    return {"columns": spec.columns.spec(), **{f"sources.{name}": own["columns"] for name, own in spec.sources.items()}}
 
 
 def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,13 +43,25 @@ def _same(spec: Specification, data: Mapping[str, Any]) -> bool:
         other = Specification.from_dict(_plain(data))
     except (InputError, TypeError, NotImplementedError):
         return False
-    return other.whole_digest == spec.whole_digest and other.shares == spec.shares
+    same = other.whole_digest == spec.whole_digest and other.shares == spec.shares
+    return same and other.rounds == spec.rounds
+
+
+def _limits(spec: Specification) -> dict[str, Any]:
+    limits = {key: getattr(spec, key) for key in KEYS if key not in TABLES}
+    return {key: value for key, value in limits.items() if value is not None}
+
+
+def columns_written(spec: Specification) -> dict[str, Any]:
+    """The roles of columns as a store keeps them: apart, since they may change; nothing where nothing was said."""
+    columns = {"columns": spec.columns.spec()} if spec.columns.given else {}
+    return columns | ({"sources": dict(spec.sources)} if spec.sources else {})
 
 
 def described(spec: Specification) -> dict[str, Any]:
     """Everything that may not change, by name; equal for equal specifications."""
-    budget = {key: getattr(spec, key) for key in KEYS if key not in ("schema", "statistics")}
-    parts = {key: value for key, value in budget.items() if value is not None}
+    parts = _limits(spec)
+    parts |= {f"rounds.{name}": value for name, value in spec.rounds.spec().items()}
     parts |= {f"schema.{name}": field for name, field in spec.schema.spec().items()}
     parts |= {"schema": list(spec.schema.fields), "statistics": list(spec.given)}
     parts |= {f"statistics.{name}": statistic.spec() for name, statistic in spec.given.items()}
