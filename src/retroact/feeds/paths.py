@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.stream.grid import Grid
 from retroact.schema.messages import mismatch
+from retroact.stream.grid import Grid
 
 _UNITS: dict[str, Literal["ms", "us", "ns"]] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 _PARTS = {"ms": 10**3, "us": 10**6, "ns": 10**9}

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import Place
-from retroact.stream.moments import MILLION, microseconds_of, moment_of
 from retroact.schema.exact import exact_text
 from retroact.schema.messages import At, mismatch
 from retroact.schema.numbers import exact_number
+from retroact.stream.moments import MILLION, microseconds_of, moment_of
 
 I64 = NDArray[np.int64]
 

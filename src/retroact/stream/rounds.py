@@ -24,7 +24,8 @@ CLOSE_BY: tuple[CloseBy, ...] = ("lines", "progress", "grid", "end")
 LATE: tuple[Late, ...] = ("stamp", "refuse")
 LARGEST_CONTRIBUTION = 10_000
 _GRID = ("start", "length", "end", "time_zone")
-_KEYS = (*_GRID, "close_by", "late_events", "contribution", "grace", "publish_after")
+_PLAIN = ("close_by", "late_events", "contribution")
+_KEYS = (*_GRID, *_PLAIN, "grace", "publish_after")
 _COUNTS = re.compile(r"(updates?|counts?|rows?|records?|events?|number|n|batch|size|\d+)\b.*", re.IGNORECASE)
 _TIMES = re.compile(
     r"(event[-_ ]?)?(times?|timestamps?|clock|date|day|hour|minute|second|watermark)\b.*", re.IGNORECASE
@@ -91,12 +92,13 @@ class Rounds:
                     f"expected {', '.join(_KEYS)}, got {show(key)}{meant(key, _KEYS)}", place=f"{place}.{key}"
                 )
         try:
-            others: dict[str, Any] = {key: table[key] for key in ("close_by", "late_events", "contribution") if key in table}
+            others: dict[str, Any] = {
+                key: table[key] for key in ("close_by", "late_events", "contribution") if key in table
+            }
             others |= {key: _wait(table[key], key) for key in ("grace", "publish_after") if key in table}
             return cls(_grid(table), **others)
         except InputError as error:
-            inner = (error.place or "").removeprefix("grid ")
-            raise InputError(error.message, place=f"{place}.{inner}" if inner else place) from None
+            raise error.moved((error.path or "").removeprefix("grid ")).under(place) from None
 
     @property
     def count(self) -> int | None:
@@ -107,7 +109,7 @@ class Rounds:
         """As a file has it, the same for equal rounds."""
         table: dict[str, Any] = {} if self.grid is None else dict(self.grid.spec())
         usual = Rounds(self.grid)
-        for name in ("close_by", "late_events", "contribution"):
+        for name in _PLAIN:
             if getattr(self, name) != getattr(usual, name):
                 table[name] = getattr(self, name)
         for name in ("grace", "publish_after"):
