@@ -1,6 +1,7 @@
 """The tables of the study behind the window costs, digit by digit; where we differ, the reason is told and checked."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,6 +92,32 @@ def test_table_without_amplification(releases, epsilon0, paper, two, whole, loos
     assert digits(rho + 2 * math.sqrt(rho * math.log(1 / DELTA)), loose)
     ours = window_cost("fresh", releases=releases, epsilon0=epsilon0, delta0=0, delta=DELTA, size=5, bounded_range=True)
     assert ours.epsilon <= ZeroConcentratedDP(rho).epsilon(DELTA) < 0.95 * float(loose)
+
+
+def test_fixed_sizes_cost_more_than_the_whole_window_until_it_holds_about_twice_as_many():
+    """The figures of docs/compilers.md: two records of the sample change, and at twice the size its rate is a half."""
+    text = " ".join((Path(__file__).parents[2] / "docs" / "compilers.md").read_text().split())
+
+    def cost(form, occupancy=None, epsilon0=0.1, releases=24, size=100):
+        given = {} if form == "whole" else {"size": size, "occupancy": occupancy}
+        return window_cost(form, releases=releases, epsilon0=epsilon0, delta0=0, delta=DELTA, **given).epsilon
+
+    counts = (100, 150, 200, 201, 300, 400)
+    row = [cost("fresh"), *(cost("fresh", n) for n in counts), cost("whole")]
+    shown = " | ".join(["none", *map(str, counts), "whole window"])
+    assert f"| {shown} |" in text
+    assert f"| ε | {' | '.join(f'{value:.3f}' for value in row)} |" in text
+    for form, epsilon0, releases, first in (
+        ("fresh", 0.1, 24, 201), ("fresh", 1.0, 24, 243), ("fresh", 1.0, 1, 371), ("ranks", 0.1, 24, 1284),
+    ):  # fmt: skip
+        whole = cost("whole", epsilon0=epsilon0, releases=releases)
+        assert cost(form, first, epsilon0, releases) <= whole < cost(form, first - 1, epsilon0, releases)
+        assert (f"{first:,} on" if first > 201 else "from about n = 2k on") in text
+    # At a rate nothing of this: a sample never costs more than the window.
+    for rate in (0.01, 0.5, 0.9, 0.999, 1.0):
+        for form in ("poisson", "coins"):
+            given = {"releases": 24, "epsilon0": 0.1, "delta0": 0, "delta": DELTA}
+            assert window_cost(form, rate=rate, **given).epsilon <= cost("whole")
 
 
 def test_table_of_needed_points():
