@@ -34,7 +34,6 @@ def gallery() -> dict[str, ra.Specification]:
         "count, one window": (ra.Count(window=5), {"horizon": 64}),
         "count, every third round": (ra.Count(every=3), {"horizon": 64}),
         "count, doubling": (ra.Count(noise="doubling"), {"horizon": None}),
-        "count, deletions wait": (ra.Count(), {"deletions_every": 4, "horizon": 64}),
         "sum": (ra.Sum("amount"), {}),
         "sum where": (ra.Sum("amount", where={"country": "DE"}), {"delta": 0.0}),
         "mean": (ra.Mean("amount"), {}),
@@ -48,10 +47,6 @@ def gallery() -> dict[str, ra.Specification]:
         "distinct in blocks": (
             ra.Distinct("age", form="blocks", additions=4),
             {"epsilon": 4.0, "horizon": 64, "late": False},
-        ),
-        "distinct, deletions wait": (
-            ra.Distinct("age", form="epochs"),
-            {"epsilon": 4.0, "horizon": 64, "late": False, "deletions_every": 4},
         ),
         "distinct with few flips": (ra.Distinct("age", form="flips", flips=4), {"epsilon": 4.0, "horizon": 64}),
         "restated": (ra.Restated(ra.Count(), lags=[0, 2]), {"horizon": 64}),

@@ -14,7 +14,7 @@ from retroact.experiments.drawing import Panel, box, digits, segment, text
 
 EPSILON, DELTA = 1.0, 1e-6
 BUDGET = "ε = 1, δ = 10⁻⁶"
-COLOURS = {"blocks": "#1d4e89", "releases": "#c2410c", "epochs": "#2a9d8f", "flips": "#8a5fb0"}
+COLOURS = {"blocks": "#1d4e89", "releases": "#c2410c", "flips": "#8a5fb0"}
 STYLE = (
     """
 text { font-family: system-ui, "Helvetica Neue", Arial, sans-serif; font-size: 13px; fill: #333 }
@@ -263,7 +263,6 @@ def forms(horizon):
     return {
         "releases": half_width(ra.Distinct("user", form="releases"), horizon),
         "blocks": half_width(ra.Distinct("user", form="blocks", additions=1), horizon, late=False),
-        "epochs": half_width(ra.Distinct("user", form="epochs"), horizon, deletions_every=horizon // 12),
         "flips more": half_width(ra.Distinct("user", form="flips", flips=16), horizon),
         "flips": half_width(ra.Distinct("user", form="flips", flips=2), horizon),
     }
@@ -272,7 +271,6 @@ def forms(horizon):
 NAMES = {
     "releases": ("releases", "counts on nothing"),
     "blocks": ("blocks", "no late data, 1 addition a round"),
-    "epochs": ("epochs", "deletions in 12 rounds only"),
     "flips more": ("flips=16", "promised: 16 changes a value"),
     "flips": ("flips=2", "promised: 2 changes a value"),
 }

@@ -105,9 +105,8 @@ def test_only_gaussian_noise_over_a_base_that_never_fails_is_judged_by_mu():
     assert not smoothed_by_gaussian(tracker(96).make(ra.Key.for_testing(1)))
 
 
-@pytest.mark.parametrize("every", [None, 2, 3])
-def test_all_that_came_is_gone_by_the_uniting_round(every):
-    shape = Shape(values=("a", "b"), rounds=12, deletions_every=every)
+def test_all_that_came_is_gone_by_the_uniting_round():
+    shape = Shape(values=("a", "b"), rounds=12)
     data = trajectory(_churned(shape, 12))
     assert not data[-1]
     assert sum(map(bool, data)) >= 5

@@ -34,7 +34,7 @@ FEW = (0.1, 4.0)
 
 
 def specification(epsilon=1.0, delta=1e-6, horizon=100, **options):
-    own = {key: options.pop(key) for key in ("late", "deletions_every") if key in options}
+    own = {key: options.pop(key) for key in ("late",) if key in options}
     return ra.Specification(TEXT, {"users": ra.Distinct("user", **options)}, epsilon=epsilon, delta=delta,
                             horizon=horizon, **own)  # fmt: skip
 
@@ -178,7 +178,6 @@ STREAMS = {
     "every other round": specification(every=2, horizon=200),
     "window": specification(window=70, horizon=None),
     "blocks": specification(form="blocks", block=2, additions=1, late=False, horizon=200),
-    "epochs": specification(form="epochs", deletions_every=2, horizon=200),
     "two fields": ra.Specification(
         {"kind": ra.Category(["a", "b"]), "age": ra.Integer(-3, 120)},
         {"users": ra.Distinct(["kind", "age"])},

@@ -44,7 +44,6 @@ def searched(statistic, *, pairs=5, **options):
             {"delta": 1e-6, "late": False, "horizon": 24},
             0.9,
         ),
-        (ra.Distinct("country", form="epochs"), {"delta": 1e-6, "deletions_every": 10, "horizon": 40}, 0.9),
         (ra.Restated(ra.Sum("age"), [0, 3]), {}, 1),
         (ra.Restated(ra.Count(), [0, 1], across="rectangle"), {"delta": 1e-6, "horizon": 30}, 0.97),
     ],

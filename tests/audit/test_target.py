@@ -51,7 +51,6 @@ class Wordy(Failing):
         (1, {"horizon": 5}, 5),
         (10, {"horizon": 100}, 22),
         (10, {"horizon": 12}, 12),
-        (1, {"horizon": 100, "deletions_every": 12}, 26),
         (200, {"horizon": 1000}, 256),
     ],
 )

@@ -18,7 +18,7 @@ from retroact.testing.histories import admitted
 CLAIM = Guarantee(PureDP(1.0), 1.0)
 SHAPES = {
     "everything": NASTY,
-    "on time, deletions every third round": Shape(values=("a", "b"), late=False, deletions_every=3),
+    "on time": Shape(values=("a", "b"), late=False),
     "tiny": Shape(values=("a",), rounds=2, ids=0, subjects=0),
 }
 SCHEMA = {"age": ra.Integer(0, 120), "note": ra.Text()}
@@ -169,15 +169,13 @@ def test_an_exception_is_an_answer():
 
 
 def test_rare_releases_are_compared_and_none_is_not_applicable():
-    spec = ra.Specification(
-        {"v": ra.Boolean()}, {"n": ra.Count(every=10)}, epsilon=1.0, horizon=100, deletions_every=10
-    )
+    spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count(every=10)}, epsilon=1.0, horizon=100)
     seen = {r.test: r for r in twin(Target.stream(spec), Seeds(1), pairs=60, keys=1)}
     judged = [r for r in seen.values() if r.verdict != "not applicable"]
     assert {r.test for r in judged} >= {"twin: erased lifecycles", "twin: flips", "twin: amnesia"}
     assert all(r.verdict == "passed" and r.control.caught for r in judged)
     assert all(int(r.measured["answers"]) <= 2 * int(r.measured["pairs"]) for r in judged)
-    silent = twin(Target.stream(spec.replace(deletions_every=None)).with_rounds(6), Seeds(1), pairs=20, keys=1)
+    silent = twin(Target.stream(spec).with_rounds(6), Seeds(1), pairs=20, keys=1)
     assert {r.verdict for r in silent} == {"not applicable"}
     assert any("Nothing is published" in r.found for r in silent)
 

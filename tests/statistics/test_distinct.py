@@ -15,15 +15,11 @@ import retroact as ra
 from retroact.ledger.model import Add, Delete, trajectory
 from retroact.noise import Bridge, Oblivious, Unbounded
 from retroact.statistics import View
-from retroact.statistics.distinct import FORMS, Epochs
+from retroact.statistics.distinct import FORMS
 from retroact.testing import (
     CheckFailedError,
     Shape,
     StreamAlgorithm,
-    check_algorithm,
-    check_noise_law,
-    check_oblivious,
-    check_sensitivity,
     check_statistic,
     check_twin,
     uniting_pairs,
@@ -37,7 +33,6 @@ DECLARED = {
     "releases": ({}, {}),
     "blocks": ({"additions": 3, "block": 4}, {"late": False}),
     "flips": ({"flips": 8}, {}),
-    "epochs": ({}, {"deletions_every": 3}),
 }
 EVERYTHING = View()
 EVERY_FORM = pytest.mark.parametrize("form", FORMS)
@@ -92,27 +87,13 @@ def test_every_form_passes_every_check(name, delta):
     assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state"} <= set(ran)
 
 
-@BOTH
-@pytest.mark.parametrize(("every", "epoch"), [(1, 1), (1, 3), (2, 4), (1, 20)])
-@pytest.mark.parametrize("late", [True, False])
-def test_epochs_pass_every_check(every, epoch, late, delta):
-    """Piece by piece, since a history that adds and deletes in every round is nothing for such a stream."""
-    spec = specification(distinct("epochs", every=every), delta=delta, late=late, deletions_every=epoch)
-    shape = Shape(values_of(spec.schema, Random(0)), rounds=8, late=late, deletions_every=epoch)
-    ran = check_algorithm(lambda key: StreamAlgorithm(spec, key), shape, pairs=6)
-    assert {"twin", "state round trip"} <= set(ran)
-    check_sensitivity(spec, Random(1), pairs=100)
-    check_oblivious(spec, Random(2))
-    check_noise_law(spec, draws=1000)
-
-
 # All neighbours, by brute force --------------------------------------------------------------------------------------
 
 
-def updates(round, late, epoch):
+def updates(round, late):
     """Every update of one value that a stream takes in a round: (whether it adds, its stamp)."""
     adds = [(True, stamp) for stamp in range(1 if late else round, round + 1)]
-    return adds + [(False, stamp) for stamp in range(1, round + 1) if epoch is None or round % epoch == 0]
+    return adds + [(False, stamp) for stamp in range(1, round + 1)]
 
 
 def applied(copies, changes):
@@ -124,14 +105,14 @@ def applied(copies, changes):
 
 
 @cache
-def reachable(rounds, view=EVERYTHING, late=False, epoch=None, flips=None):
+def reachable(rounds, view=EVERYTHING, late=False, flips=None):
     """Every pattern by which the count can differ, round by round, over all sequences with at most one update a round
     and all with one update more: of one value, since other values count alike in both. Sequences that agree in copies
     by stamp and in the pattern so far are followed once."""
     nothing = (0,) * rounds
     front = {((), nothing, nothing, False, 0, 0)}
     for round in range(1, rounds + 1):
-        allowed = updates(round, late, epoch)
+        allowed = updates(round, late)
         first, last = view.span(round)
         after = set()
         for pattern, one, other, inserted, *changed in front:
@@ -149,13 +130,11 @@ def reachable(rounds, view=EVERYTHING, late=False, epoch=None, flips=None):
     return {pattern for pattern, *_ in front}
 
 
-def modelled(rounds, values, view=EVERYTHING, late=False, epoch=None):
+def modelled(rounds, values, view=EVERYTHING, late=False):
     """The same from the definitions, one pair of sequences after the other."""
 
     def allowed(round, values):
-        return [
-            Add(v, stamp) if adds else Delete(v, stamp) for v in values for adds, stamp in updates(round, late, epoch)
-        ]
+        return [Add(v, stamp) if adds else Delete(v, stamp) for v in values for adds, stamp in updates(round, late)]
 
     bases = [()]
     for round in range(1, rounds + 1):
@@ -178,13 +157,12 @@ def counted(sequence, view):
 
 
 @pytest.mark.parametrize("late", [False, True])
-@pytest.mark.parametrize("epoch", [None, 2])
 @pytest.mark.parametrize("view", [EVERYTHING, View(window=2), View(block=2)], ids=str)
-def test_reachable_patterns_are_those_of_the_definitions(view, epoch, late):
-    expected = reachable(4, view, late, epoch)
-    assert set(modelled(4, "a", view, late, epoch)) == expected
+def test_reachable_patterns_are_those_of_the_definitions(view, late):
+    expected = reachable(4, view, late)
+    assert set(modelled(4, "a", view, late)) == expected
     if not late:
-        assert set(modelled(3, "ab", view, late, epoch)) == reachable(3, view, late, epoch)
+        assert set(modelled(3, "ab", view, late)) == reachable(3, view, late)
 
 
 def test_any_set_of_rounds_can_be_reached():
@@ -238,19 +216,6 @@ def test_blocks_hide_all_neighbours(block, every, delta):
 
 
 @BOTH
-@pytest.mark.parametrize(("epoch", "every"), [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (2, 2), (4, 2), (6, 3)])
-@pytest.mark.parametrize("late", [False, True])
-def test_epochs_hide_all_neighbours(epoch, every, late, delta):
-    """Also those of a stream that begins within an epoch."""
-    rounds = 8 if not late else 5 if epoch < 3 else 6
-    for origin in range(3):
-        spec = specification(
-            distinct("epochs", every=every), delta=delta, horizon=rounds - origin, late=late, deletions_every=epoch
-        )
-        assert 0.1 < largest_cost(spec, reachable(rounds, EVERYTHING, late, epoch), origin) <= 1
-
-
-@BOTH
 @pytest.mark.parametrize("flips", [1, 2, 3, 4, 7])
 @pytest.mark.parametrize("late", [False, True])
 def test_flips_hide_all_neighbours_that_keep_the_promise(flips, late, delta):
@@ -260,15 +225,6 @@ def test_flips_hide_all_neighbours_that_keep_the_promise(flips, late, delta):
     if flips == 1:
         with pytest.raises(ra.InputError, match="at most 3 changes"):
             largest_cost(spec, reachable(rounds, EVERYTHING, late))
-
-
-def test_an_epoch_off_by_one_would_be_found():
-    """Planted: epochs that begin in the round after the deletions."""
-    spec = specification(distinct("epochs"), horizon=8, deletions_every=4)
-    patterns = reachable(8, EVERYTHING, False, 4)
-    assert largest_cost(spec, patterns) <= 1
-    with pytest.raises(ra.InputError, match="interval"):
-        largest_cost(spec, {(0, 0, 0, *pattern[:5]) for pattern in patterns})
 
 
 def test_late_data_would_break_blocks():
@@ -306,46 +262,19 @@ def covariance_of(mechanism, rounds):
 # Where a release is in the noise -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("length", "releases"), [(1, 4), (2, 5), (3, 7), (4, 4), (5, 3), (8, 10)])
-def test_epochs_move_exactly_the_pattern(length, releases):
-    process = Epochs(length, releases)
-    terms = process.terms(np.arange(1, process.horizon + 1))
-    for start in range(releases):
-        for end in range(start, releases + 1):
-            # From ``start`` on, and in later epochs down again after ``end`` places.
-            pattern = [
-                int(r > start and ((r // length == (start + 1) // length and r <= end) or r % length < end % length))
-                for r in range(1, releases + 1)
-            ]
-            moved = process.hidden(pattern)
-            for row in range(process.horizon):
-                nodes = zip(terms.levels[row].tolist(), terms.indices[row].tolist(), terms.weights[row], strict=True)
-                total = sum(weight * moved.get((level, index), 0) for level, index, weight in nodes)
-                assert total == terms.denominator * (pattern[row] if row < releases else 0)
-            for p in (1, 2):
-                cost = sum((Fraction(abs(v) ** p) / process.spread(n[0], p) for n, v in moved.items()), Fraction(0))
-                assert cost <= 1 == process.l1 == process.l2_squared == process.kernel_squared
-    with pytest.raises(ra.InputError, match="expected rounds"):
-        process.terms(np.array([process.horizon + 1]))
-
-
-@pytest.mark.parametrize("form", ["blocks", "epochs"])
 @pytest.mark.parametrize(("length", "every"), [(1, 1), (4, 1), (5, 1), (4, 2), (6, 3), (6, 6)])
-def test_noise_begins_anew_where_blocks_and_epochs_do(form, length, every):
-    options = {"block": length} if form == "blocks" else {}
-    stream = {"late": False} if form == "blocks" else {"deletions_every": length}
+def test_noise_begins_anew_where_blocks_do(length, every):
     for horizon in (6, 20, 21):
-        spec = specification(distinct(form, every=every, **options), horizon=horizon, **stream)
+        spec = specification(distinct("blocks", every=every, block=length), horizon=horizon, late=False)
         design, process = spec.statistics["n"].design(spec.settings["n"]), spec.processes["n"]
         for origin in range(2 * length + 1):
             places = []
             for index in range(1, horizon // every + 1):
                 round = origin + index * every
                 place = design.place(index, round, every)
-                in_terms = place - 1 + (form == "epochs" and length > every)
-                places.append((in_terms // (length // every), (round - (form == "blocks")) // length))
+                places.append(((place - 1) // (length // every), (round - 1) // length))
                 assert 1 <= place <= process.horizon
-                assert in_terms % (length // every) == (round - (form == "blocks")) % length // every
+                assert (place - 1) % (length // every) == (round - 1) % length // every
             steps = np.diff(places, axis=0)
             assert (steps[:, 0] == steps[:, 1]).all(), "a block of noise for every block of rounds"
 
@@ -496,9 +425,6 @@ def test_the_form_with_the_smallest_error_is_taken():
     assert chosen(ra.Distinct("user", additions=1000), late=False, horizon=1000)[1].form == "releases"
     assert chosen(ra.Distinct("user", additions=1, flips=2), late=False, **long)[1].form == "flips"
     assert chosen(ra.Distinct("user", flips=300), horizon=365)[1].form == "releases"
-    assert chosen(ra.Distinct("user"), deletions_every=304, horizon=3650)[1].form == "epochs"
-    assert chosen(ra.Distinct("user"), deletions_every=2, horizon=365)[1].form == "releases"
-    assert chosen(ra.Distinct("user", every=7), deletions_every=304, horizon=3650)[1].form == "releases"
     assert chosen(ra.Distinct("user", additions=1, flips=2), late=False, horizon=None)[1].form == "releases"
     assert chosen(ra.Distinct("user", additions=1, flips=2, window=9), late=False, horizon=365)[1].form == "releases"
 
@@ -507,7 +433,7 @@ def test_the_form_with_the_smallest_error_is_taken():
 def test_no_other_form_or_block_would_be_much_better(delta):
     """The least half-width, over all forms and over blocks of other lengths."""
     for horizon in (20, 365, 5000):
-        stream = {"late": False, "deletions_every": 16, "horizon": horizon, "delta": delta}
+        stream = {"late": False, "horizon": horizon, "delta": delta}
         options = {"additions": 2, "flips": 6}
         least = chosen(ra.Distinct("user", **options), **stream)[1].reach
         forms = [chosen(ra.Distinct("user", form=form, **options), **stream)[1] for form in FORMS]
@@ -533,9 +459,7 @@ def notes(statistic, **stream):
 def test_notes_say_what_was_taken_and_what_else_there_is():
     first, *rest = notes(ra.Distinct("user"), horizon=4096)
     assert first == "form 'releases': ±269.9 at 95 % in the worst round, the smallest that this stream allows"
-    assert [note.split(": form")[0] for note in rest] == [
-        "with late=False and additions=1", "with flips=2", "with deletions_every=341",
-    ]  # fmt: skip
+    assert [note.split(": form")[0] for note in rest] == ["with late=False and additions=1", "with flips=2"]
     first, *rest = notes(ra.Distinct("user", additions=1), late=False, horizon=4096)
     assert first.startswith("form 'blocks' of 64 rounds: ±197.3 (32 of it for what is too new to count)")
     assert rest[0] == "instead: form 'releases': ±269.9"
@@ -555,8 +479,6 @@ def test_promises_are_those_of_the_form_that_was_taken():
     assert "user, country among the records that where= lets through" in chosen(limited)[0].guarantee.text
     assert chosen(ra.Distinct("user", flips=300, additions=2), late=False, horizon=365)[0].guarantee.promises == ()
     assert chosen(distinct("blocks"), late=False)[0].guarantee.promises == ()
-    (waiting,) = chosen(distinct("epochs"), late=False, deletions_every=4)[0].guarantee.promises
-    assert "retroactive from that round on" in waiting
     assert all(chosen(distinct(f), **DECLARED[f][1])[0].guarantee.adaptive for f in FORMS)
 
 
@@ -568,7 +490,7 @@ LAW = Oblivious(ra.noise.Mechanism, "own", epsilon=0.1)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"form": "guess"}, r"expected one of releases, blocks, flips, epochs, got 'guess' - at form"),
+        ({"form": "guess"}, r"expected one of releases, blocks, flips, got 'guess' - at form"),
         ({"by": []}, r"expected one or more different fields, got \[\] - at by"),
         ({"by": ["user", "user"]}, "different fields"),
         ({"form": "blocks"}, "expected a bound on the records that are added in a round, got none - at additions"),
@@ -601,10 +523,6 @@ def test_statistics_that_cannot_be(options, message):
         (distinct("flips"), {"window": 4}, "expected no window with form 'flips'.* - at statistics.n.form"),
         (distinct("flips", window=4), {}, "expected no window with form 'flips'"),
         (distinct("flips"), {"horizon": None}, "expected a horizon with form 'flips'"),
-        (distinct("epochs"), {}, "expected a stream with deletions_every"),
-        (distinct("epochs"), {"deletions_every": 4, "window": 4}, "expected no window with form 'epochs'"),
-        (distinct("epochs"), {"deletions_every": 4, "horizon": None}, "expected a horizon with form 'epochs'"),
-        (distinct("epochs", every=7), {"deletions_every": 30}, r"multiple of every \(7 rounds\) .*, got 30"),
         (distinct("releases", "name"), {}, "expected one of the fields user, .*, got 'name' - at statistics.n.by"),
     ],
 )
@@ -619,28 +537,21 @@ def test_the_door_keeps_what_the_forms_count_on():
     with pytest.raises(ra.InputError, match="takes no late data"):
         made.add(record("u"), stamp=1)
     made.add(record("u"), stamp=2)
-    waiting = ra.Stream(SCHEMA, {"n": distinct("epochs")}, epsilon=1.0, horizon=8, deletions_every=2)
-    waiting.add(record("u"), subject="s")
-    with pytest.raises(ra.InputError, match="multiples of 2"):
-        waiting.erase(subject="s")
-    with pytest.raises(ra.InputError, match="takes no ids"):
-        waiting.add(record("u"), id="i")
     with pytest.raises(ra.InputError, match="at most 4,096 bytes"):
-        waiting.add(record("u" * 5000))
+        made.add(record("u" * 5000))
 
 
 def test_a_refused_form_is_not_taken_by_itself():
     """A setting made by hand: what `form=None` leaves out is what an explicit form refuses."""
     statistic = ra.Distinct("user", additions=1, flips=2)
-    spec = specification(statistic, horizon=65_536, late=False, deletions_every=4096)
+    spec = specification(statistic, horizon=65_536, late=False)
     setting = spec.settings["n"]
     assert statistic.design(setting).form == "flips"
     for change in ({"horizon": None}, {"window": 100}):
         assert statistic.design(replace(setting, **change)).form == "releases"
     plain = ra.Distinct("user", additions=1)
-    assert plain.design(setting).form == "epochs"
-    assert plain.design(replace(setting, deletions_every=None)).form == "blocks"
-    assert plain.design(replace(setting, deletions_every=None, late=True)).form == "releases"
+    assert plain.design(setting).form == "blocks"
+    assert plain.design(replace(setting, late=True)).form == "releases"
 
 
 def test_specification_and_repr():
@@ -648,5 +559,5 @@ def test_specification_and_repr():
     full = ra.Distinct(["user", "country"], form="blocks", block=8, additions=2, every=4, where={"age": {"min": 18}})
     assert full.spec()["type"] == "distinct"
     assert repr(full).startswith("Distinct(by=['user', 'country'], form='blocks', block=8, additions=2, where=")
-    forms = [specification(distinct(f), late=False, deletions_every=3).digest("n") for f in FORMS]
-    assert len(set(forms)) == 4
+    forms = [specification(distinct(f), late=False).digest("n") for f in FORMS]
+    assert len(set(forms)) == 3

@@ -31,7 +31,7 @@ class Window:
 
     def updates(self, round: int, answers: Sequence[bytes]) -> Move:
         value = self.shape.values[0]
-        leaves = deletion_round(self.shape, self.shape.rounds // 2 + 1)
+        leaves = max(2, self.shape.rounds // 2 + 1)
         gone = [Delete(value, 1)] if round == leaves else []
         return gone, Add(value) if round == 1 else None
 
@@ -44,7 +44,7 @@ class Deletion:
 
     def updates(self, round: int, answers: Sequence[bytes]) -> Move:
         value = self.shape.values[0]
-        if round == deletion_round(self.shape, 2):
+        if round == 2:
             return [], Delete(value, 1)
         return [Add(value)] if round == 1 else [], None
 
@@ -60,15 +60,9 @@ class Toggler:
         value = self.shape.values[0]
         if round == 1:
             return [], Add(value)
-        move: list[Update] = []
-        there: int | None = None
-        for past in range(2, round + 1):
-            move = []
-            if there is None:
-                move, there = [Add(value)], past
-            elif deletable(self.shape, past):
-                move, there = [Delete(value, there)], None
-        return move, None
+        if round % 2 == 0:
+            return [Add(value)], None
+        return [Delete(value, round - 1)], None
 
 
 @dataclass(frozen=True)
@@ -107,8 +101,7 @@ class ThresholdPump:
         if round < min(shown or last, last):
             return [Add(value)] * self._copies(round), None
         if round == min(shown or last, last):
-            taken = round > 1 and deletable(self.shape, round)
-            return [Delete(value, round - 1)] if taken else [], Add(value)
+            return [Delete(value, round - 1)] if round > 1 else [], Add(value)
         return [], None
 
     def _copies(self, round: int) -> int:
@@ -129,7 +122,7 @@ class NoOpDeletion:
 
     def updates(self, round: int, answers: Sequence[bytes]) -> Move:
         value, other = self.shape.values[0], self.shape.values[-1]
-        if round == deletion_round(self.shape, 2):
+        if round == 2:
             # As many deletions as there were copies, so that the challenge is one too many.
             return [Delete(value, 1)], Delete(value, 1)
         return [Add(value), Add(other)] if round == 1 else [], None
@@ -146,8 +139,6 @@ class AdaptiveDeletion:
         own, *others = dict.fromkeys(self.shape.values)
         if round == 1:
             return [Add(value) for value in others], Add(own)
-        if not deletable(self.shape, round):
-            return [], None
         return [Delete(value, 1) for value in others if _comes_up(value, answers[-1])], None
 
 
@@ -162,7 +153,7 @@ class DeleteExhausted:
         value = self.shape.values[0]
         if round == 1:
             return [Add(value)] * self.copies, Add(value)
-        return [Delete(value, 1)] if deletable(self.shape, round) else [], None
+        return [Delete(value, 1)], None
 
 
 @dataclass(frozen=True)
@@ -180,20 +171,6 @@ def crowd(shape: Shape) -> tuple[Add, ...]:
     """Many records of the first value, some of every other."""
     first, *others = dict.fromkeys(shape.values)
     return (Add(first),) * CROWD + tuple(Add(value) for value in others) * FEW
-
-
-def deletable(shape: Shape, round: int) -> bool:
-    """Whether a round takes deletions."""
-    return shape.deletions_every is None or round % shape.deletions_every == 0
-
-
-def deletion_round(shape: Shape, first: int) -> int | None:
-    """The first round from ``first`` on that takes deletions, if there is one.
-
-    >>> deletion_round(Shape(("a",), rounds=8, deletions_every=3), 4)
-    6
-    """
-    return next((round for round in range(max(first, 2), shape.rounds + 1) if deletable(shape, round)), None)
 
 
 def _comes_up(value: Hashable, answer: bytes) -> bool:
@@ -272,14 +249,12 @@ def fixed_pairs(shape: Shape) -> list[tuple[str, History, History]]:
     crowded = _with(nothing, 1, *crowd(shape))
     out = [("one record, added in the first round", nothing, _with(nothing, 1, Add(values[0])))]
     out.append(("one record among many, added in the first round", crowded, _with(crowded, 1, Add(values[0]))))
-    first, middle = deletion_round(shape, 2), deletion_round(shape, shape.rounds // 2 + 1)
-    if first is not None:
+    if shape.rounds > 1:
         base = _with(nothing, 1, Add(values[0]))
-        out.append(("the deletion of a record", base, _with(base, first, Delete(values[0], 1))))
+        out.append(("the deletion of a record", base, _with(base, 2, Delete(values[0], 1))))
         many = _with(crowded, 1, Add(values[0]))
-        out.append(("the deletion of one record among many", many, _with(many, first, Delete(values[0], 1))))
-    if middle is not None:
-        base = _with(nothing, middle, Delete(values[0], 1))
+        out.append(("the deletion of one record among many", many, _with(many, 2, Delete(values[0], 1))))
+        base = _with(nothing, max(2, shape.rounds // 2 + 1), Delete(values[0], 1))
         words = "one record, added in the first round and deleted later; without it the deletion finds nothing"
         out.append((words, base, _with(base, 1, Add(values[0]))))
     return out

@@ -215,14 +215,13 @@ NAMES = ("every value came and went again and again", "one record came and went"
 
 def _churned(shape: Shape, unite: int) -> History:
     """All values come and go, as often as rounds allow it, and are gone by the uniting round."""
-    every = shape.deletions_every or 1
     rounds: list[list[Update]] = [[] for _ in range(unite)]
     came: int | None = None
     for round in range(1, unite + 1):
         if came is None and round < unite:
             rounds[round - 1] += [Add(value) for value in shape.values]
             came = round
-        elif came is not None and round % every == 0:
+        elif came is not None:
             rounds[round - 1] += [Delete(value, came) for value in shape.values]
             came = None
     return tuple(map(tuple, rounds))
@@ -235,8 +234,7 @@ def _once(shape: Shape, unite: int) -> History:
 
 def _pair(make: Callable[[Shape, int], History], shape: Shape, block: int) -> Pair:
     """Against nothing up to the uniting round; after it a record comes in every round, on both sides."""
-    every = shape.deletions_every or 1
-    unite = (shape.rounds - block + 1) // every * every
+    unite = shape.rounds - block + 1
     if block < 1 or unite < 2:
         raise InputError(
             f"expected histories with more than one round before a block of {block} answers, got {shape.rounds} rounds",

@@ -101,8 +101,6 @@ def model_of(target: Target) -> list[str]:
     spec = target.specification
     if spec is not None and spec.late:
         out.append("Records may come late, with the stamp of a past round.")
-    if spec is not None and spec.deletions_every is not None:
-        out.append(f"Deletions come only in rounds that are multiples of {spec.deletions_every:,}.")
     if spec is not None and spec.after_erasure == "reject":
         out.append("Streams were run in memory, where later records of erased subjects are not rejected.")
     if spec is not None and any(isinstance(s.noise, Oblivious) for s in spec.statistics.values()):

@@ -149,12 +149,9 @@ def judged(
 
 
 def shortened(target: Target) -> Target:
-    """Games of few rounds, so that there are many of them; more where releases or deletions are rare, so that there are
-    two releases, and one after a deletion."""
+    """Games of few rounds, so that there are many of them; more where releases are rare, so that there are two."""
     spec, rounds = target.specification, ROUNDS
     every = 1 if spec is None else max(statistic.every for statistic in spec.statistics.values())
-    if target.shape.deletions_every is not None:
-        rounds = max(rounds, target.shape.deletions_every + max(2, every))
     return target.with_rounds(min(max(rounds, 2 * every), target.shape.rounds))
 
 

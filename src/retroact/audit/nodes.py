@@ -25,7 +25,7 @@ from ..noise.crossed import Crossed
 from ..noise.process import Shift, Wrapping, combined, difference
 from ..privacy import Share
 from ..schema import Rows
-from ..statistics import Linear, Statistic
+from ..statistics import Linear
 from ..statistics.around import layers
 from ..statistics.restated import Lagged
 from ..statistics.statistic import View
@@ -104,7 +104,7 @@ def candidates(spec: Specification, name: str, random: Random, *, pairs: int = 6
     mechanism = spec.mechanism(name, Coins(bytes(32)))
     rounds = min(spec.horizon or ROUNDS, ROUNDS)
     values = values_of(spec.schema, random, VALUES)
-    shape = Shape(values[:6], rounds=rounds, late=spec.late, deletions_every=spec.deletions_every)
+    shape = Shape(values[:6], rounds=rounds, late=spec.late)
     nothing: Sequence = ((),) * rounds
     empty = coordinates(spec, name, mechanism, nothing)
     for one, other in (*single_pairs(shape), *neighbouring_pairs(shape, random, pairs)):
@@ -186,7 +186,7 @@ def _long(
     spec: Specification, name: str, mechanism: Mechanism, values: Iterable[object], random: Random
 ) -> Iterator[Candidate]:
     """One record that is counted over an interval of releases, against none."""
-    statistic, setting = spec.statistics[name], spec.settings[name]
+    setting = spec.settings[name]
     last = spec.releases(name) or LAST
     if setting.live is not None:
         last = min(last, WINDOWS * setting.live + 1)
@@ -197,8 +197,6 @@ def _long(
         return
     record, amounts = max(by_value, key=lambda pair: _size(mechanism, pair[1]))
     for start, end in _intervals(last, setting.live, random):
-        if end < last and end - start != setting.live and not _deletable(spec, statistic, end):
-            continue
         if (parts := _hiding(spec, name, mechanism, start, end)) is not None:
             moved = [
                 Moved(coordinate, noise, {node: amount * value for node, value in shift.items()})
@@ -257,12 +255,6 @@ def _intervals(last: int, live: int | None, random: Random) -> list[tuple[int, i
         return [(s, e) for s in ends for e in ends if s < e]
     lengths = sorted({1, max(1, live // 2), max(1, live - 1), live})
     return [(s, min(s + length, last)) for s in ends if s < last for length in lengths]
-
-
-def _deletable(spec: Specification, statistic: Statistic, end: int) -> bool:
-    """Whether a deletion can take effect between two releases."""
-    every = spec.deletions_every
-    return every is None or (end + 1) * statistic.every // every > end * statistic.every // every
 
 
 def _seen(view: View, every: int, start: int, end: int, stamp: int) -> tuple[int, int]:

@@ -83,16 +83,6 @@ def unite_live(one: Sequence, other: Sequence, window: int) -> int | None:
     return united
 
 
-def _deletable(shape: Shape, first: int) -> list[int]:
-    """The rounds from ``first`` on in which deletions are taken."""
-    every = shape.deletions_every or 1
-    return [round for round in range(first, shape.rounds + 1) if round % every == 0]
-
-
-def _with_ids(shape: Shape) -> bool:
-    return shape.ids > 0 and shape.deletions_every is None
-
-
 def _plain_subject(shape: Shape, random: Random) -> Hashable:
     return random.choice([None, "s0", "gone"]) if shape.subjects else None
 
@@ -100,12 +90,10 @@ def _plain_subject(shape: Shape, random: Random) -> Hashable:
 def _life(base: Sequence, shape: Shape, random: Random, name: str, *, within: int | None = None) -> Sequence:
     """A record that comes and goes: deleted by its value, by its id, or with all that is known of its subject."""
     first = random.randint(1, within or shape.rounds)
-    rounds = [round for round in _deletable(shape, first) if within is None or round <= within]
-    if not rounds:
-        return base
-    last = random.choice([rounds[0], *rounds])
+    rounds = range(first, (within or shape.rounds) + 1)
+    last = random.choice([first, *rounds])
     value = random.choice(shape.values)
-    ways = ["value", *(["id"] if _with_ids(shape) else []), *(["subject"] if shape.subjects else [])]
+    ways = ["value", *(["id"] if shape.ids else []), *(["subject"] if shape.subjects else [])]
     way = random.choice(ways)
     if way == "id":
         with_it = inserted(base, first, (Add(value, id=name),), random)
@@ -130,12 +118,12 @@ def _exhausted(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, 
     """Copies of one record, and as many deletions or one more; or some copies survive."""
     value, subject = random.choice(shape.values), _plain_subject(shape, random)
     first = random.randint(1, shape.rounds)
-    rounds = _deletable(shape, first)
     copies, stay = random.randint(1, 3), random.choice([0, 0, 1, 2])
     kept = inserted(base, first, (Add(value, subject=subject),) * stay, random) if stay else base
     other = inserted(base, first, (Add(value, subject=subject),) * (copies + stay), random)
-    for _ in range(copies + (0 if stay else random.randint(0, 1)) if rounds else 0):
-        other = inserted(other, random.choice(rounds), (Delete(value, first, subject),), random)
+    for _ in range(copies + (0 if stay else random.randint(0, 1))):
+        last = random.randint(first, shape.rounds)
+        other = inserted(other, last, (Delete(value, first, subject),), random)
     return kept, other
 
 
@@ -153,17 +141,15 @@ def _late(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Seque
     arrival = random.randint(stamp + 1, shape.rounds)
     value, subject = random.choice(shape.values), _plain_subject(shape, random)
     late = inserted(base, arrival, (Add(value, stamp, None, subject),), random)
-    rounds = _deletable(shape, arrival)
-    if rounds and random.random() < 0.5:
-        return base, inserted(late, random.choice(rounds), (Delete(value, stamp, subject),), random)
+    if random.random() < 0.5:
+        return base, inserted(late, random.randint(arrival, shape.rounds), (Delete(value, stamp, subject),), random)
     return inserted(base, stamp, (Add(value, subject=subject),), random), late
 
 
 def _flips(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
     """One value that comes and goes again and again up to some round."""
     value, subject = random.choice(shape.values), _plain_subject(shape, random)
-    rounds = _deletable(shape, 1)
-    rounds = rounds if len(rounds) < 2 or shape.deletions_every else rounds[1::2]
+    rounds = range(2, shape.rounds + 1, 2) if shape.rounds > 1 else range(1, 2)
     other = base
     for first, last in zip([0, *rounds], rounds[: random.randint(1, max(1, len(rounds)))], strict=False):
         start = random.randint(first + 1, last)
@@ -188,7 +174,7 @@ def _moved(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequ
 
 def _replaced(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
     """An id that held something else before, against one that did not; at times it is emptied in the end."""
-    if not _with_ids(shape):
+    if not shape.ids:
         return base, base
     id = "again"
     first, then = sorted((random.randint(1, shape.rounds), random.randint(1, shape.rounds)))
@@ -208,9 +194,8 @@ def _expired(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Se
     value, subject = random.choice(shape.values), _plain_subject(shape, random)
     first = random.randint(1, shape.rounds)
     other = inserted(base, first, (Add(value, subject=subject),), random)
-    rounds = _deletable(shape, first)
-    if rounds and random.random() < 0.5:
-        other = inserted(other, rounds[-1], (Delete(value, first, subject),), random)
+    if random.random() < 0.5:
+        other = inserted(other, shape.rounds, (Delete(value, first, subject),), random)
     return base, other
 
 

@@ -150,7 +150,7 @@ def plan_for(make: Make, specification: Specification, name: str, *, n: int = LA
     if design.form == "flips":
         return f"the promise of {name} that values rarely come and go rules such a history out"
     block = design.rounds if design.form == "blocks" else 0
-    unit, wait = math.lcm(statistic.every, specification.deletions_every or 1, block or 1), int(block > 0)
+    unit, wait = math.lcm(statistic.every, block or 1), int(block > 0)
     room = min(setting.horizon or math.inf, setting.window or math.inf)
     records = _records(specification, statistic.by, n)
     fits = [m for m in range(1, len(records) + 1) if rounds_of(QUERIES * m, unit, wait) <= room]

@@ -88,7 +88,6 @@ def audit_statistic(
     delta: float = 1e-6,
     horizon: int | None = 100,
     late: bool = True,
-    deletions_every: int | None = None,
     **settings: Any,
 ) -> Report:
     """A statistic, in a stream of its own."""
@@ -99,7 +98,6 @@ def audit_statistic(
         delta=delta,
         horizon=horizon,
         late=late,
-        deletions_every=deletions_every,
     )
     return audit_stream(spec, **{"name": statistic.kind, **settings})
 

@@ -143,15 +143,15 @@ class Target:
 
     @classmethod
     def stream(cls, specification: Specification, *, name: str = "stream", updates: int = 3) -> Target:
-        """Its histories have 8 rounds; where releases or deletions are rare as many as it takes for two of each, but no
-        more than 256; and never more than the horizon.
+        """Its histories have 8 rounds; where releases are rare as many as it takes for two of them, but no more
+        than 256; and never more than the horizon.
 
         >>> import retroact as ra
         >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=100)
-        >>> Target.stream(spec).shape.rounds, Target.stream(spec.replace(deletions_every=20)).shape.rounds
-        (8, 42)
+        >>> Target.stream(spec).shape.rounds
+        8
         """
-        rare = max(*(own.every for own in specification.statistics.values()), specification.deletions_every or 1)
+        rare = max(*(own.every for own in specification.statistics.values()), 1)
         rounds = min(max(ROUNDS, 2 * rare + 2), MOST_ROUNDS)
         rounds = min(rounds, specification.horizon or rounds)
         values = values_of(specification.schema, Random(0))
@@ -160,7 +160,6 @@ class Target:
             rounds=rounds,
             updates=updates,
             late=specification.late,
-            deletions_every=specification.deletions_every,
         )
         keyed = all(statistic.keyed for statistic in specification.statistics.values())
         return cls(name, MakeStream(specification), shape, specification.guarantee, specification, keyed)

@@ -249,9 +249,8 @@ def _control(target: Target, seeds: Seeds, family: str, pairs: list[Pair]) -> Co
 def _picture(target: Target, seeds: Seeds) -> dict[str, Curve]:
     """Two histories side by side: many records that are erased in the middle, and none of them."""
     long = target.with_rounds(LONGEST) if target.specification is not None else target
-    rounds, every = long.shape.rounds, long.shape.deletions_every or 1
-    unite = next((round for round in range(-(-2 * rounds // 3), rounds + 1) if round % every == 0), None)
-    if unite is None or unite < 2:
+    unite = -(-2 * long.shape.rounds // 3)
+    if unite < 2:
         return {}
     found: dict[str, Curve] = {}
     for extra in EXTRA:

@@ -21,7 +21,6 @@ RETROACTIVE = (
 )
 LATE = "Records may come late, with the stamp of a past round: they count from that stamp on in all later answers."
 NOT_LATE = "Records come in the round they are stamped with; late ones are refused."
-WAITS = "Deletions wait for the next round that is a multiple of {:,}; answers are retroactive from that round on."
 ERASURE = (
     "An erasure deletes every surviving record of a subject, those of the open round included. It takes effect in the "
     "release of the round it arrives in, and in all after it. Releases of earlier rounds are out and stay as they are; "
@@ -69,8 +68,7 @@ def sections(spec: Specification, subject_records: int) -> Iterator[Section]:
         ],
     )
     late = LATE if spec.late else NOT_LATE
-    waits = () if spec.deletions_every is None else (WAITS.format(spec.deletions_every),)
-    yield "What retroactive means", [RETROACTIVE, late, *waits]
+    yield "What retroactive means", [RETROACTIVE, late]
     yield "What an erasure does", [ERASURE, REJECTS if spec.after_erasure == "reject" else ACCEPTS]
     yield (
         "How the budget is split",

@@ -31,7 +31,6 @@ def plan_command(asked: Asked, *, records: int, errors: Sequence[str], as_json: 
             "horizon": spec.horizon,
             "window": spec.window,
             "late": spec.late,
-            "deletions_every": spec.deletions_every,
         }
         result = solve(spec.schema, spec.given, errors=wanted, records=records, **shape)  # type: ignore[arg-type]
     else:

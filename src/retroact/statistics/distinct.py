@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..coins.coins import I64
 from ..errors import InputError
-from ..noise import Blocks, Flips, Mechanism, Patterns, Process, Terms, best_block
-from ..noise.process import Shift, Wrapping, some_rounds
+from ..noise import Blocks, Flips, Mechanism, Patterns, Process, best_block
+from ..noise.process import some_rounds
 from ..privacy import Share
 from ..schema import Rows, Schema
 from .keyed import Keys
@@ -24,7 +24,7 @@ from .noisy import Answer, Published
 from .statistic import Layout, Setting, Statistic, Totals, View, count
 from .tally import Tally
 
-Form = Literal["releases", "blocks", "flips", "epochs"]
+Form = Literal["releases", "blocks", "flips"]
 FORMS: tuple[Form, ...] = get_args(Form)
 LEVEL = 0.95
 # A half-width at that level, in standard deviations of noise that is nearly normal.
@@ -50,8 +50,6 @@ class Distinct(Statistic):
       is of the noise alone. More additions than that make intervals too narrow; privacy does not rest on it.
     - ``"flips"``: a promise that no value comes and goes more than ``flips`` times (`noise.Flips`): with the two ends
       of the interval, flips + 2 changes. Nobody can check it: the surviving data shows nothing of the past.
-    - ``"epochs"``: a stream with ``deletions_every``. From one round of deletions to the next a value only comes, so
-      the change is one step down in every epoch, and an interval in the one where x came (`Epochs`).
 
     Without a form, the one with the smallest error is taken among those that the stream allows: the 95 % half-width in
     the worst round, bias and all.
@@ -205,7 +203,6 @@ class Distinct(Statistic):
             setting.every,
             setting.window,
             setting.late,
-            setting.deletions_every,
             self.block,
             self.additions,
             self.flips,
@@ -220,7 +217,6 @@ class Case(NamedTuple):
     every: int
     window: int | None
     late: bool
-    deletions_every: int | None
     block: int | None
     additions: int | None
     flips: int | None
@@ -236,22 +232,19 @@ class Design:
     form: Form
     process: Process
     rounds: int
-    """Of a block or an epoch; 1 where there are none."""
+    """Of a block; 1 where there are none."""
     bias: float
     """How far half of what is too new to count can be off."""
     reach: float
     """The 95 % half-width in the worst round with the bias; infinite without a horizon and a window."""
 
     def place(self, index: int, round: int, every: int) -> int:
-        """Where in the noise a release is. Blocks and epochs go by the rounds of the stream, and a stream that follows
-        another begins anywhere in one: it leaves out as many places of its first block as came before it."""
+        """Where in the noise a release is. Blocks go by the rounds of the stream, and a stream that follows another
+        begins anywhere in one: it leaves out as many places of its first block as came before it."""
         origin = round - index * every
         if self.form == "blocks":
             # Round r is in block (r - 1) // rounds and there in place (r - 1) % rounds // every, from 0.
             return index + -(-origin // every) % (self.rounds // every)
-        if self.form == "epochs":
-            # Round r is in epoch r // rounds and there in place r % rounds // every, from 0.
-            return index + origin // every % (self.rounds // every)
         return index
 
     def __str__(self) -> str:
@@ -277,13 +270,6 @@ def refusal(form: Form, case: Case) -> str | None:
         return "expected additions, a bound on the records that are added in a round, with form 'blocks'"
     if form == "flips" and case.flips is None:
         return "expected flips, a bound on how often a value comes and goes, with form 'flips'"
-    if form == "epochs" and case.deletions_every is None:
-        return "expected a stream with deletions_every: form 'epochs' hides values that only come in between"
-    if form == "epochs" and (case.deletions_every or 0) % case.every:
-        return (
-            f"expected deletions_every to be a multiple of every ({case.every:,} rounds) with form 'epochs', got "
-            f"{case.deletions_every:,}"
-        )
     return None
 
 
@@ -303,7 +289,7 @@ def designed(form: Form, case: Case) -> Design:
     elif form == "flips":
         # No more changes than there are boundaries.
         process = Flips(case.releases(horizon), min((case.flips or 0) + 2, max(2, case.releases(horizon) + 1)))
-    elif form == "blocks":
+    else:
         additions = case.additions or 0
         amount = float(case.share.amount)
         mu = amount if p == 1 else math.sqrt(amount)
@@ -312,9 +298,6 @@ def designed(form: Form, case: Case) -> Design:
         length = rounds // case.every
         # Room for a stream that begins within a block.
         process = Blocks(length, case.releases(horizon) + length - 1)
-    else:
-        rounds = case.deletions_every or 1
-        process = Epochs(rounds // case.every, case.releases(horizon))
     if horizon is None and case.window is None:
         return Design(form, process, rounds, bias, math.inf)
     return Design(form, process, rounds, bias, bias + _half_width(process, case, p))
@@ -335,52 +318,8 @@ def _possible(case: Case) -> list[tuple[str, Design]]:
     if case.window is not None or case.horizon is None:
         return []
     additions, flips = case.additions or 1, case.flips or 2
-    epoch = case.every * max(1, case.releases(case.horizon) // 12)
     wanted: list[tuple[Form, str, Case]] = [
         ("blocks", f"late=False and additions={additions}", case._replace(late=False, additions=additions)),
         ("flips", f"flips={flips}", case._replace(flips=flips)),
-        ("epochs", f"deletions_every={epoch}", case._replace(deletions_every=epoch)),
     ]
     return [(need, designed(form, other)) for form, need, other in wanted if refusal(form, case) is not None]
-
-
-class Epochs(Wrapping):
-    """`Blocks` from one round of deletions to the next: release r takes place r + 1.
-
-    With n releases to an epoch, the deletions of round k * n show in release k * n, which so is the first of its epoch:
-    epoch k is the releases k * n .. (k + 1) * n - 1, which take the places k * n + 1 .. (k + 1) * n, a block. The place
-    of release 0 stays empty, and n - 1 places are kept for a stream that begins within an epoch.
-
-    **Privacy.** A pattern over the releases is one over the places, 0 in those that stay empty. Values that only come
-    within an epoch give in each a step down (x came before: others hide it from some release on), and an interval in
-    the one where x came; x goes at the beginning of an epoch. Where places before the first release are empty, the step
-    down becomes an interval too, but then x came before the stream and no other epoch has one: `Blocks` hides all of
-    this. Places that are never released cost nothing (`Blocks`: what no round sees). Releases that are epochs of their
-    own need no place ahead. **Retroactivity.** As `Blocks`.
-
-    >>> Epochs(3, 6).hidden([0, 1, 1, 1, 0, 0]) == Blocks(3, 9).hidden([0, 0, 1, 1, 1, 0, 0])
-    True
-    """
-
-    def __init__(self, length: int, releases: int) -> None:
-        self._ahead = min(1, length - 1)
-        self.length = length
-        super().__init__(Blocks(length, releases + length - 1 + self._ahead))
-        self.horizon: int = releases + length - 1
-
-    def terms(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
-        return self.inner.terms(rounds + self._ahead)
-
-    def shift(self, boundary: int) -> Shift:
-        return self.inner.shift(boundary + self._ahead)
-
-    def hidden(self, pattern: Sequence[int]) -> Shift:
-        return self.inner.hidden([0] * self._ahead + list(pattern))
-
-    @property
-    def name(self) -> str:
-        return "epochs"
-
-    def __repr__(self) -> str:
-        return f"Epochs({self.length}, {self.horizon})"

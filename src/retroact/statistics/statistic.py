@@ -83,8 +83,6 @@ class Setting:
     window: int | None
     late: bool
     """Whether records may come with a past stamp."""
-    deletions_every: int | None
-    """Whether deletions come only in rounds that are multiples of this."""
     place: str
     budget: tuple[Fraction, Fraction]
     """Its part of epsilon and delta by weight: what the paper's own forms would be given."""

@@ -18,7 +18,6 @@ from ..statistics import Statistic
 from .names import (
     Names,
     Stamps,
-    deletions_open,
     digests_of,
     is_single,
     name_of,
@@ -91,7 +90,7 @@ class Intake:
             if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
                 record = self.schema.encode_record(data)
                 at = timely(stamp_of(stamp, now), now, self.specification.late)
-                one, owner = self._ids(name_of(id, "id")), name_of(subject, "subject")
+                one, owner = name_of(id, "id"), name_of(subject, "subject")
                 if record is None or self._bars(owner):
                     if one is not None and at <= now:
                         # An event on an id replaces what it held, also when there is nothing to put in its place.
@@ -133,8 +132,6 @@ class Intake:
                     f"expected one event that is not deleted for each of {count} records, got {int((~flags).sum())}",
                     place="deleted",
                 )
-            if flags.any():
-                deletions_open(self._round, self.specification.deletions_every)
             rows = self._admitted(rows, count, subject)
             self._upsert(rows, stamp, subject, self._all_named(id, len(flags)), flags)
 
@@ -153,7 +150,6 @@ class Intake:
         with self._entering():
             if (data is None) == (id is None):
                 raise InputError("expected either id=... or a record with its stamp")
-            deletions_open(self._round, self.specification.deletions_every)
             if id is not None:
                 if stamp is not None or subject is not None:
                     raise InputError("expected an id alone: it holds at most one record", place="id")
@@ -175,7 +171,6 @@ class Intake:
         Subjects may also be named by the SHA-256 of their text.
         """
         with self._entering():
-            deletions_open(self._round, self.specification.deletions_every)
             if (subject is None) == (sha256 is None):
                 raise InputError("expected a subject, or the SHA-256 of one", place="subject")
             if sha256 is None:
@@ -290,18 +285,9 @@ class Intake:
 
     def _all_named(self, given: Any, count: int) -> list[str]:
         everything = Rows({}, count)
-        ids = self._ids(names_of(given, count, "id", everything))
-        if None in ids:
+        ids = [name for name in names_of(given, count, "id", everything) or () if name is not None]
+        if len(ids) != count:
             raise InputError("expected an id for every record of the batch, or for none", place="id")
-        return list(ids)
-
-    def _ids(self, ids: Any) -> Any:
-        if ids is not None and self.specification.deletions_every is not None:
-            raise InputError(
-                "a stream whose deletions wait for certain rounds takes no ids: a new value under an id would delete "
-                "the old one at once",
-                place="id",
-            )
         return ids
 
     def _encode(self, data: Any) -> tuple[Rows, int]:

@@ -124,12 +124,3 @@ def timely(stamps: Any, now: int, late: bool) -> Any:
             place="stamp",
         )
     return stamps
-
-
-def deletions_open(now: int, every: int | None) -> None:
-    """Whether the open round is one that deletions wait for."""
-    if every is not None and now % every:
-        raise InputError(
-            f"this stream takes deletions in rounds that are multiples of {every:,} (deletions_every); round {now:,} "
-            f"is open: hold them back until round {-(-now // every) * every:,}"
-        )

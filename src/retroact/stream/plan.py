@@ -115,7 +115,6 @@ def solve(
     horizon: int | None = None,
     window: int | None = None,
     late: bool = True,
-    deletions_every: int | None = None,
     records: int = 10_000,
 ) -> Plan:
     """The smallest epsilon that reaches wanted errors: ± 95 % half-widths in the worst round, for every statistic.
@@ -144,7 +143,6 @@ def solve(
         window=window,
         weights=dict.fromkeys(statistics, 1.0),
         late=late,
-        deletions_every=deletions_every,
     )
     # Errors are inversely proportional to mu, or epsilon, up to the lattice: a few steps close the gap.
     for _ in range(8):

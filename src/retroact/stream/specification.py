@@ -35,7 +35,6 @@ KEYS = (
     "horizon",
     "window",
     "late",
-    "deletions_every",
     "after_erasure",
     "columns",
     "rounds",
@@ -66,7 +65,6 @@ class Specification:
         window: int | None = None,
         weights: Mapping[str, float] | None = None,
         late: bool = True,
-        deletions_every: int | None = None,
         after_erasure: str = "accept",
         columns: Columns | Mapping[str, Any] | None = None,
         rounds: Rounds | Grid | Mapping[str, Any] | int | None = None,
@@ -83,7 +81,6 @@ class Specification:
             self.check_rounds(rounds)
         self.window = None if window is None else check_horizon(window, "window")
         self.late = _flag(late, "late")
-        self.deletions_every = None if deletions_every is None else check_horizon(deletions_every, "deletions_every")
         if after_erasure not in ("accept", "reject"):
             raise InputError(f"expected accept or reject, got {after_erasure!r}", place="after_erasure")
         self.after_erasure = after_erasure
@@ -111,7 +108,6 @@ class Specification:
             "window": self.window,
             "weights": self.weights,
             "late": self.late,
-            "deletions_every": self.deletions_every,
             "after_erasure": self.after_erasure,
             "columns": self.columns,
             "rounds": self.rounds,
@@ -150,7 +146,6 @@ class Specification:
                 horizon=data.get("horizon"),
                 window=data.get("window"),
                 late=data.get("late", True),
-                deletions_every=data.get("deletions_every"),
                 after_erasure=data.get("after_erasure", "accept"),
                 columns=data.get("columns"),
                 rounds=data.get("rounds"),
@@ -204,7 +199,6 @@ class Specification:
         }
         # Only what departs from the default, so that older digests stand.
         content |= {"late": False} if not self.late else {}
-        content |= {"deletions_every": self.deletions_every} if self.deletions_every is not None else {}
         geometry = self.statistics[name].geometry(self.schema)
         content |= {"geometry": geometry} if geometry else {}
         content |= {"failure": str(self.failures[name])} if self.failures[name] else {}
@@ -236,20 +230,12 @@ class Specification:
 
     @property
     def guarantee(self) -> Guarantee:
-        promises = [*(PROMISES if self.late else ()), *self._deletions(), *self._rejections()]
+        promises = [*(PROMISES if self.late else ()), *self._rejections()]
         for name, statistic in self.statistics.items():
             promises += [p for p in statistic.promises(self.settings[name]) if p not in promises]
         adaptive = all(statistic.adaptive(self.settings[name]) for name, statistic in self.statistics.items())
         return Guarantee(
             self.measure, float(self.epsilon), float(self.delta), adaptive=adaptive, promises=tuple(promises)
-        )
-
-    def _deletions(self) -> tuple[str, ...]:
-        if self.deletions_every is None:
-            return ()
-        return (
-            f"deletions wait for the next round that is a multiple of {self.deletions_every:,}, and answers are "
-            "retroactive from that round on",
         )
 
     def _rejections(self) -> tuple[str, ...]:
@@ -271,7 +257,6 @@ class Specification:
             self.statistics[name].every,
             self.window_of(name),
             self.late,
-            self.deletions_every,
             f"statistics.{name}",
             (Fraction(self.epsilon) * part, Fraction(self.delta) * part),
         )

@@ -72,7 +72,6 @@ class Stream(Intake):
         window: int | None = None,
         weights: Mapping[str, float] | None = None,
         late: bool = True,
-        deletions_every: int | None = None,
         columns: Columns | Mapping[str, Any] | None = None,
         rounds: Rounds | Grid | Mapping[str, Any] | int | None = None,
         key: Key | None = None,
@@ -86,7 +85,6 @@ class Stream(Intake):
             window=window,
             weights=weights,
             late=late,
-            deletions_every=deletions_every,
             columns=columns,
             rounds=rounds,
         )

@@ -135,7 +135,6 @@ def check_statistic(
     seed: int = 0,
     updates: int = 3,
     late: bool = True,
-    deletions_every: int | None = None,
 ) -> list[str]:
     """All checks on one statistic: pure and approximate, with and without a horizon. Raises `CheckFailedError`.
 
@@ -152,7 +151,6 @@ def check_statistic(
                 delta=delta,
                 horizon=horizon,
                 late=late,
-                deletions_every=deletions_every,
             )
             ran = _check_specification(spec, pairs=pairs, draws=draws, seed=seed, updates=updates)
     return ran
@@ -161,7 +159,7 @@ def check_statistic(
 def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: int, updates: int) -> list[str]:
     random = Random(seed)
     values = values_of(spec.schema, random)
-    shape = Shape(values, rounds=8, updates=updates, late=spec.late, deletions_every=spec.deletions_every)
+    shape = Shape(values, rounds=8, updates=updates, late=spec.late)
 
     def make(key: Key) -> StreamAlgorithm:
         return StreamAlgorithm(spec, key)
@@ -197,8 +195,6 @@ def _churn(shape: Shape) -> Callable[[int], tuple[Update, ...]]:
     def churn(round: int) -> tuple[Update, ...]:
         value = shape.values[round % len(shape.values)]
         plain = (Add(value), Delete(value, round), Add(value, subject=f"s{round}"), Erase(f"s{round}"))
-        if shape.deletions_every is not None:
-            return () if round % shape.deletions_every else plain
         return (*plain, Add(value, id=f"i{round}"), DeleteId(f"i{round}"))
 
     return churn

@@ -24,8 +24,6 @@ class Shape:
     ids: int = 3
     subjects: int = 3
     late: bool = True
-    deletions_every: int | None = None
-    """Deletions come only in rounds that are multiples of this, and records have no ids."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,7 @@ def admitted(base: Sequence, shape: Shape) -> Sequence:
 
 
 def _admits(shape: Shape, round: int, update: Update) -> bool:
-    if isinstance(update, Add):
-        timely = shape.late or update.stamp is None or update.stamp >= round
-        return timely and (shape.deletions_every is None or update.id is None)
-    return shape.deletions_every is None or (round % shape.deletions_every == 0 and not isinstance(update, DeleteId))
+    return shape.late or not isinstance(update, Add) or update.stamp is None or update.stamp >= round
 
 
 def uniting_pairs(shape: Shape, random: Random, count: int) -> Iterator[Pair]:

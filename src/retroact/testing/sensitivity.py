@@ -60,7 +60,7 @@ def check_oblivious(spec: Specification, random: Random, *, pairs: int = 10) -> 
     """Under one key a release is the exact totals with the noise of its names on, whatever the history; where every
     coordinate is released, the noise is taken off and compared with that of the empty history."""
     horizon = min(spec.horizon or 8, 8)
-    shape = Shape(values_of(spec.schema, random), rounds=horizon, late=spec.late, deletions_every=spec.deletions_every)
+    shape = Shape(values_of(spec.schema, random), rounds=horizon, late=spec.late)
     nothing: Sequence = ((),) * horizon
     expected = published_noise(spec, nothing)
     for _ in range(pairs):
@@ -149,8 +149,7 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
         if isinstance(statistic.noise, Oblivious):
             continue  # its cost is declared, not computed
         horizon = min(spec.horizon or 8, 8)
-        late, every = spec.late, spec.deletions_every
-        shape = Shape(values_of(spec.schema, random), rounds=horizon, late=late, deletions_every=every)
+        shape = Shape(values_of(spec.schema, random), rounds=horizon, late=spec.late)
         singles = single_pairs(shape)
         mechanism = spec.mechanism(name, Coins(bytes(32)))
         if sample_in(statistic) is not None:
@@ -245,13 +244,12 @@ def coordinates(spec: Specification, name: str, mechanism: Mechanism, sequence: 
 
 def single_pairs(shape: Shape) -> list[tuple[Sequence, Sequence]]:
     """Nothing at all, against one record of any value over any interval of rounds."""
-    horizon, every = shape.rounds, shape.deletions_every
+    horizon = shape.rounds
     return [
         (((),) * horizon, _one(horizon, value, s, e))
         for value in shape.values
         for s in range(1, horizon + 1)
         for e in range(s + 1, horizon + 2)
-        if every is None or e % every == 0 or e == horizon + 1
     ]
 
 

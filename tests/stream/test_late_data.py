@@ -1,4 +1,4 @@
-"""What a stream declares about its updates: late data or not, deletions in certain rounds or in all."""
+"""What a stream declares about its updates: late data or not."""
 
 import pytest
 
@@ -43,44 +43,23 @@ def test_the_guarantee_of_a_life_needs_no_promise_without_late_data():
     assert guarantee.for_subject(1).epsilon == pytest.approx(1.0)
 
 
-def test_deletions_wait_for_their_rounds():
-    one = stream(deletions_every=3)
-    one.add({"v": [1, 2]}, subject="u")
-    before = len(one._updates)
-    for call in (lambda: one.delete({"v": 1}, stamp=1), lambda: one.erase(subject="u"), lambda: one.delete(id="a")):
-        with pytest.raises(ra.InputError, match=r"multiples of 3 .* hold them back until round 3"):
-            call()
-    with pytest.raises(ra.InputError, match="takes no ids"):
-        one.add({"v": 1}, id="a")
-    with pytest.raises(ra.InputError, match="takes no ids"):
-        one.add({"v": [1]}, id=["a"])
-    assert len(one._updates) == before
-    one.close_round()
-    one.close_round()
-    one.erase(subject="u")
-    assert one.close_round().applied.removed == 2
-    assert "multiple of 3" in one.guarantee.text
-
-
-@pytest.mark.parametrize("options", [{"late": False}, {"deletions_every": 2}, {"late": False, "deletions_every": 2}])
-def test_all_checks_on_such_streams(options):
-    ran = check_statistic(ra.Sum("v"), SCHEMA, pairs=8, draws=0, horizons=(8,), **options)
+def test_all_checks_without_late_data():
+    ran = check_statistic(ra.Sum("v"), SCHEMA, pairs=8, draws=0, horizons=(8,), late=False)
     assert "bounded state" in ran
 
 
 def test_they_are_part_of_the_specification():
     plain, other = stream().specification, stream(late=False).specification
     assert plain.whole_digest != other.whole_digest
-    assert other.whole_digest != stream(late=False, deletions_every=2).specification.whole_digest
     with pytest.raises(ra.InputError, match="expected the specification"):
         ra.Stream.from_state(other, stream().state(), key=ra.Key.for_testing(1))
     data = {
-        "epsilon": 1.0, "horizon": 12, "late": False, "deletions_every": 2,
+        "epsilon": 1.0, "horizon": 12, "late": False,
         "schema": {"v": {"type": "integer", "lower": 0, "upper": 9}}, "statistics": {"n": {"type": "count"}},
     }  # fmt: skip
     read = ra.Specification.from_dict(data)
-    assert (read.late, read.deletions_every) == (False, 2)
-    for key, value in (("late", "no"), ("late", 1), ("deletions_every", 0), ("deletions_every", 1.5)):
+    assert read.late is False
+    for key, value in (("late", "no"), ("late", 1)):
         with pytest.raises(ra.InputError) as caught:
             ra.Specification.from_dict({**data, key: value})
         assert caught.value.place == key
@@ -95,10 +74,10 @@ def test_a_successor_keeps_the_promises_of_what_came_before():
 
 
 def test_a_successor_keeps_them():
-    one = stream(late=False, deletions_every=2)
+    one = stream(late=False)
     one.close_round()
     following = one.successor(epsilon=1.0, horizon=4, key=ra.Key.for_testing(2)).specification
-    assert (following.late, following.deletions_every) == (False, 2)
+    assert following.late is False
 
 
 def test_solving_for_wanted_errors_takes_thresholds_and_bias_into_account():
