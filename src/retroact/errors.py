@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from retroact.escape import printable
+
 Unit = Literal["row", "line"]
 
 
@@ -37,7 +39,8 @@ class InputError(RetroactError, ValueError):
 
     Where it was found is kept in fields: ``source``, the name of a file or feed; ``row``, the number of a row or a line
     in it, from 1; ``path``, of the field, such as ``amount`` or ``statistics.n.window``. The argument ``place`` is the
-    path, or a `Place` that names a row too. The text is made of these fields, here and nowhere else.
+    path, or a `Place` that names a row too. The text is made of these fields, here and nowhere else, and can
+    be shown anywhere.
 
     >>> error = InputError("expected a number between 0 and 500, got 'x'", place="amount")
     >>> print(error)
@@ -95,7 +98,7 @@ class InputError(RetroactError, ValueError):
         if self.source is not None:
             number = "" if self.row is None else f":{self.row}" if self.unit == "line" else f": row {self.row}"
             before = f"{self.source}{number}: "
-        return f"{before}{self.message}" + (f" - at {self.place}" if self.place else "")
+        return printable(f"{before}{self.message}" + (f" - at {self.place}" if self.place else ""))
 
 
 class KeyReusedError(InputError):

@@ -198,11 +198,11 @@ def test_a_report_of_another_making_is_refused(audit: Audit, folder: Path) -> No
     path.write_bytes(b"\xff")
     assert_refused(audit("--reproduce", path), "UTF-8")
     path.write_bytes(sign(msgspec.structs.replace(report, specification=None), SECRET))
-    assert_refused(audit("--reproduce", path), "report.json, specification")
+    assert_refused(audit("--reproduce", path), "report.json: ", "- at specification")
     path.write_bytes(sign(msgspec.structs.replace(report, specification='{"epsilon":0}'), SECRET))
-    assert_refused(audit("--reproduce", path), "report.json, specification: schema")
+    assert_refused(audit("--reproduce", path), "report.json: ", "- at specification.schema")
     path.write_bytes(sign(msgspec.structs.replace(report, specification="[" * 5000), SECRET))
-    assert_refused(audit("--reproduce", path), "report.json, specification", "nested too deeply")
+    assert_refused(audit("--reproduce", path), "report.json: ", "- at specification", "nested too deeply")
     for name, value in {"effort": "huge", "only": "x", "confidence": "0.5"}.items():
         settings = msgspec.structs.replace(report.settings, **{name: value})
         path.write_bytes(sign(msgspec.structs.replace(report, settings=settings), SECRET))
@@ -255,7 +255,9 @@ def test_bad_input(program: Program, folder: Path, arguments: tuple[Any, ...], t
 def test_errors_in_a_specification_have_a_place(program: Program, folder: Path) -> None:
     path = folder / "shop.toml"
     path.write_text(path.read_text().replace('"sum"', '"som"'))
-    assert_refused(program("audit", "shop.toml", "--key-file", "audit.key"), "shop.toml: statistics.revenue", "som")
+    assert_refused(
+        program("audit", "shop.toml", "--key-file", "audit.key"), "shop.toml: ", "- at statistics.revenue", "som"
+    )
     path.write_text("epsilon =\n")
     assert_refused(program("audit", "shop.toml"), "shop.toml:1")
     assert not (folder / "audit.key").exists()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 
 import numpy as np
+
+from retroact.escape import markup
 
 from ..experiments.drawing import XY, Panel, rectangle, segment, text
 from .retraining import Averaged, Tables
@@ -171,7 +172,7 @@ def _swatch(x: float, y: float, kind: str, label: str) -> list[str]:
 
 def _document(height: int, title: str, description: str, body: Sequence[str]) -> str:
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"><title>{escape(title)}'
-        f'</title><desc>{escape(description)}</desc><style>{STYLE}</style><rect width="{WIDTH}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"><title>{markup(title)}'
+        f'</title><desc>{markup(description)}</desc><style>{STYLE}</style><rect width="{WIDTH}" height="{height}" '
         f'fill="#fff"/>{"".join(body)}</svg>\n'
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from itertools import chain
+
+from retroact.escape import markup
 
 from . import page_words as words
 from .page_style import STYLE
@@ -38,7 +39,7 @@ def page(report: Report, *, public_key: str | None = None) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>Retroact audit of {escape(report.target)}: {escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
+        f"<title>Retroact audit of {markup(report.target)}: {markup(title)}</title>\n<style>{STYLE}</style>\n</head>\n"
         "<body>\n<main>\n" + "\n".join(section for section in sections if section) + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -55,11 +56,11 @@ def _header(report: Report, title: str) -> str:
         ("", f"ε = {report.claim.epsilon}", delta),
     ]
     items = "".join(
-        f"<li{_kind(kind)}><b>{escape(number)}</b><span>{escape(text)}</span></li>" for kind, number, text in cards
+        f"<li{_kind(kind)}><b>{markup(number)}</b><span>{markup(text)}</span></li>" for kind, number, text in cards
     )
     return (
         '<header><p class="brand">Retroact<span class="badge">audit report</span></p>'
-        f'<h1>{escape(title)}</h1><p class="lead">{escape(words.LEADS[report.verdict])}</p></header>\n'
+        f'<h1>{markup(title)}</h1><p class="lead">{markup(words.LEADS[report.verdict])}</p></header>\n'
         f'<ul class="cards">{items}</ul>'
     )
 
@@ -91,7 +92,7 @@ def _model(report: Report) -> str:
 def _tried(report: Report) -> str:
     rows = [(r.test, r.question, r.tried, f"{r.runs:,}") for r in report.results]
     head = ("Test", "Question", "What was done", "Runs")
-    return f"<h2>What was tried</h2>\n<p>{escape(words.TRIED)}</p>{_table(head, rows, numbers=(3,))}"
+    return f"<h2>What was tried</h2>\n<p>{markup(words.TRIED)}</p>{_table(head, rows, numbers=(3,))}"
 
 
 def _detectable(report: Report) -> str:
@@ -100,7 +101,7 @@ def _detectable(report: Report) -> str:
     )
     head = ("Test", "Smallest effect that would have shown", "Bug planted on purpose", "Caught", "How")
     rows = [(r.test, r.detectable, *_control(r.control)) for r in report.judged]
-    return f"<h2>What could have been detected</h2>\n<p>{escape(text)}</p>{_table(head, rows, marks=(3,))}"
+    return f"<h2>What could have been detected</h2>\n<p>{markup(text)}</p>{_table(head, rows, marks=(3,))}"
 
 
 def _control(control: Control | None) -> tuple[str, str, str]:
@@ -115,9 +116,9 @@ def _found(report: Report) -> str:
             continue
         head = ("Test", "Verdict", "Runs", "Found", "Would have shown", "Planted bug caught")
         body = "".join(
-            f'<tr><th scope="row">{escape(r.test)}</th><td class="mark-cell {_verdict(r).replace(" ", "-")}">'
-            f'{escape(_verdict(r))}</td><td class="number">{r.runs:,}</td><td>{escape(r.found)}</td>'
-            f'<td>{escape(r.detectable)}</td><td class="mark-cell">{_control(r.control)[1]}</td></tr>'
+            f'<tr><th scope="row">{markup(r.test)}</th><td class="mark-cell {_verdict(r).replace(" ", "-")}">'
+            f'{markup(_verdict(r))}</td><td class="number">{r.runs:,}</td><td>{markup(r.found)}</td>'
+            f'<td>{markup(r.detectable)}</td><td class="mark-cell">{_control(r.control)[1]}</td></tr>'
             for r in results
         )
         out.append(f"<h3>{title}</h3>{_rows(head, body, numbers=(2,))}")
@@ -130,8 +131,8 @@ def _found(report: Report) -> str:
 
 
 def _counterexample(result: Result) -> str:
-    lines = escape("\n".join(result.counterexample))
-    return f"<p>Counterexample to “{escape(result.test)}”:</p>\n<pre><code>{lines}</code></pre>"
+    lines = "\n".join(map(markup, result.counterexample))
+    return f"<p>Counterexample to “{markup(result.test)}”:</p>\n<pre><code>{lines}</code></pre>"
 
 
 def _verdict(result: Result) -> str:
@@ -143,7 +144,7 @@ def _gallery(report: Report) -> str:
     for number, result in enumerate(report.results):
         for drawn in pictures(result, f"p{number}"):
             kind = next(kind for kind in words.CAPTIONS if f"-{kind}-title" in drawn)
-            caption = f"<b>{escape(result.test)}</b>{escape(words.CAPTIONS[kind])}"
+            caption = f"<b>{markup(result.test)}</b>{markup(words.CAPTIONS[kind])}"
             figures[kind].append(f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>")
     drawings = "".join(chain.from_iterable(figures.values()))
     return f'<h2>Pictures</h2>\n<div class="gallery">{drawings}</div>' if drawings else ""
@@ -156,13 +157,13 @@ def _not_shown() -> str:
 def _check(report: Report, public_key: str | None) -> str:
     signed = (
         "This page is a rendering of the file <code>report.json</code>, which is signed. "
-        + (f'Its public key: <code class="key">{escape(public_key)}</code>. ' if public_key else "")
+        + (f'Its public key: <code class="key">{markup(public_key)}</code>. ' if public_key else "")
         + "A signature shows who made the report only if the public key is known from elsewhere."
     )
     command = "retroact audit --reproduce report.json" + (f" --public-key {public_key}" if public_key else "")
     again = words.AGAIN if report.specification is not None else words.NOT_AGAIN
-    code = f"<pre><code>{escape(command)}</code></pre>\n" if report.specification is not None else ""
-    return f"<h2>How to check this report</h2>\n<p>{signed}</p>\n{code}<p>{escape(again)}</p>"
+    code = f"<pre><code>{markup(command)}</code></pre>\n" if report.specification is not None else ""
+    return f"<h2>How to check this report</h2>\n<p>{signed}</p>\n{code}<p>{markup(again)}</p>"
 
 
 def _glossary() -> str:
@@ -177,15 +178,15 @@ def _footer(report: Report) -> str:
         f"{settings.confidence} for each test; {where.seconds} seconds on {where.cores} cores, {where.platform}; "
         f"{versions}. This page loads nothing and sends nothing."
     )
-    return f"<footer>{escape(text)}</footer>"
+    return f"<footer>{markup(text)}</footer>"
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> str:
-    return f'<dl class="facts">{"".join(f"<dt>{escape(a)}</dt><dd>{escape(b)}</dd>" for a, b in facts)}</dl>'
+    return f'<dl class="facts">{"".join(f"<dt>{markup(a)}</dt><dd>{markup(b)}</dd>" for a, b in facts)}</dl>'
 
 
 def _list(texts: Iterable[str]) -> str:
-    return f'<ul class="plain">{"".join(f"<li>{escape(text)}</li>" for text in texts)}</ul>'
+    return f'<ul class="plain">{"".join(f"<li>{markup(text)}</li>" for text in texts)}</ul>'
 
 
 def _table(
@@ -193,8 +194,8 @@ def _table(
 ) -> str:
     kinds = {**dict.fromkeys(numbers, "number"), **dict.fromkeys(marks, "mark-cell")}
     body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
-        + "".join(f"<td{_kind(kinds.get(i, ''))}>{escape(cell)}</td>" for i, cell in enumerate(row[1:], 1))
+        f'<tr><th scope="row">{markup(row[0])}</th>'
+        + "".join(f"<td{_kind(kinds.get(i, ''))}>{markup(cell)}</td>" for i, cell in enumerate(row[1:], 1))
         + "</tr>"
         for row in rows
     )
@@ -203,7 +204,7 @@ def _table(
 
 def _rows(head: Sequence[str], body: str, *, numbers: Sequence[int] = ()) -> str:
     top = "".join(
-        f'<th scope="col"{_kind("number" if i in numbers else "")}>{escape(cell)}</th>' for i, cell in enumerate(head)
+        f'<th scope="col"{_kind("number" if i in numbers else "")}>{markup(cell)}</th>' for i, cell in enumerate(head)
     )
     return f'<div class="scroll"><table class="words"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 

@@ -18,6 +18,7 @@ from typing import Literal
 import msgspec
 
 from ..errors import InputError
+from ..escape import printable
 from ..store.signed import Signed, canonical
 from ..stream import Specification
 from ..stream.written import written
@@ -118,15 +119,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def specified(self, place: str = "report") -> Specification:
         """The specification, to run the audit again."""
-        place = f"{place}, specification"
-        if self.specification is None:
-            raise InputError("expected a specification, found none: its target was not made from one", place=place)
         try:
-            return Specification.from_dict(msgspec.json.decode(self.specification), place)
+            if self.specification is None:
+                raise InputError("expected a specification, found none: its target was not made from one")
+            return Specification.from_dict(msgspec.json.decode(self.specification))
+        except InputError as error:
+            wrong = error
         except msgspec.DecodeError as error:
-            raise InputError(f"expected JSON, found something else: {error}", place=place) from None
+            wrong = InputError(f"expected JSON, found something else: {error}")
         except RecursionError:
-            raise InputError("expected a specification, found JSON that is nested too deeply", place=place) from None
+            wrong = InputError("expected a specification, found JSON that is nested too deeply")
+        raise wrong.under("specification").found_in(place)
 
 
 _reports = Signed("report", Report, LIMIT)
@@ -227,15 +230,6 @@ def compare(old: Report, new: Report) -> list[str]:
 def same_programs(old: Report, new: Report) -> bool:
     """Whether two reports owe each other the same words: other versions may put the same findings differently."""
     return (old.program, old.environment.versions) == (new.program, new.environment.versions)
-
-
-def printable(text: str) -> str:
-    """A text of a report that is not one's own, for a terminal: one line, and no codes that move or hide others.
-
-    >>> printable("fine\\nreproduced: all\\x1b[1A ε")
-    'fine\\\\nreproduced: all\\\\x1b[1A ε'
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _by_name(results: Sequence[Result]) -> dict[str, Result]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from retroact.cli import options as o
+from retroact.cli.console import say
 from retroact.cli.places import opened, put, same_file
-from retroact.errors import InputError, RetroactError, VerificationError
+from retroact.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -104,7 +103,7 @@ def audit(
         finally:
             put(outputs, _contents(report, out, html, secret))
     if out is not None and not quiet:
-        typer.echo(told, err=True)
+        say(told, err=True)
     if html is not None and open_page:
         import webbrowser
 
@@ -180,58 +179,44 @@ def _check_installed() -> None:
 
 
 def _reproduce(path: Path, public_key: str | None, *, workers: int | None, quiet: bool) -> None:
-    from retroact.audit.report import LIMIT, compare, printable, same_programs, signer, verify
+    from retroact.audit.report import LIMIT, compare, same_programs, signer, verify
 
     try:
         with path.open("rb") as file:
             content = file.read(LIMIT + 1)
     except OSError as error:
         raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="--reproduce") from None
-    with _printable_errors():
-        old = verify(content, place=str(path), public_key=public_key)
-        settings = old.settings
-        new = _run(
-            old.specified(str(path)), name=old.target, seed=settings.seed, effort=settings.effort,
-            confidence=float(settings.confidence), workers=workers, quiet=quiet, only=settings.only,
-        )  # fmt: skip
+    old = verify(content, place=str(path), public_key=public_key)
+    settings = old.settings
+    new = _run(
+        old.specified(str(path)), name=old.target, seed=settings.seed, effort=settings.effort,
+        confidence=float(settings.confidence), workers=workers, quiet=quiet, only=settings.only,
+    )  # fmt: skip
     _tell(new)
     whose = "by the expected key" if public_key else f"by {signer(content, place=str(path))}, whoever that is"
-    typer.echo(f"{path}: the signature holds, {whose}")
+    say(f"{path}: the signature holds, {whose}")
     differences = compare(old, new)
     for line in differences:
-        typer.echo(f"differs: {line}")
+        say(f"differs: {line}")
     if not same_programs(old, new):
-        typer.echo("note: words were not compared, since other versions of the programs wrote them")
+        say("note: words were not compared, since other versions of the programs wrote them")
     if differences:
-        made = printable(old.program)
-        versions = "" if old.program == new.program else f" (made by retroact {made}, this is {new.program})"
+        made = old.program
+        versions = "" if made == new.program else f" (made by retroact {made}, this is {new.program})"
         raise VerificationError(f"expected the same results again, found {len(differences):,} that differ{versions}")
-    typer.echo(f"reproduced: all {old.tests:,} tests gave the same again; verdict: {new.verdict}")
-
-
-@contextmanager
-def _printable_errors() -> Iterator[None]:
-    """Messages may quote a report of anybody's."""
-    from retroact.audit.report import printable
-
-    try:
-        yield
-    except RetroactError as error:
-        error.args = (printable(str(error)),)
-        raise
+    say(f"reproduced: all {old.tests:,} tests gave the same again; verdict: {new.verdict}")
 
 
 def _tell(report: Report) -> None:
     """A row for each test, and the claim that they were held against."""
-    from retroact.audit.report import printable
     from retroact.cli.console import console_for, message
 
     console = console_for("stdout")
     console.print(_table(report))
     for result in report.violations:
-        message(console, printable(f"violation, {result.test}: {result.found}"), "red")
+        message(console, f"violation, {result.test}: {result.found}", "red")
     delta = f", δ = {report.claim.delta}" if report.claim.delta != "0" else ""
-    message(console, printable(f"claimed: ε = {report.claim.epsilon}{delta} for {report.claim.unit}"))
+    message(console, f"claimed: ε = {report.claim.epsilon}{delta} for {report.claim.unit}")
     caught = [result.control.caught for result in report.results if result.control is not None]
     message(
         console,
@@ -248,7 +233,6 @@ def _table(report: Report) -> Table:
     from rich import box
     from rich.table import Table
 
-    from retroact.audit.report import printable
     from retroact.cli.planning import plain
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -260,10 +244,10 @@ def _table(report: Report) -> Table:
     for result in report.results:
         control = "–" if result.control is None else "caught" if result.control.caught else "MISSED"
         table.add_row(
-            plain(printable(result.test)),
+            plain(result.test),
             result.verdict,
             f"{result.runs:,}",
-            plain(printable(_first_sentence(result.detectable))),
+            plain(_first_sentence(result.detectable)),
             plain(control),
         )
     return table
@@ -280,9 +264,8 @@ def _first_sentence(text: str) -> str:
 
 def _end(report: Report) -> None:
     """An audit that did not pass ends the program with exit code 4, after all is written."""
-    from retroact.audit.report import printable
 
-    names = printable(", ".join(result.test for result in report.violations or report.voids))
+    names = ", ".join(result.test for result in report.violations or report.voids)
     if report.verdict == "violation":
         raise VerificationError(f"expected every promise to hold, found a violation by: {names}")
     if report.voids:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+import typer
+
+from retroact.escape import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -21,5 +25,10 @@ def console_for(stream: Literal["stdout", "stderr"]) -> Console:
 
 
 def message(console: Console, text: str, style: str | None = None) -> None:
-    """A line as it is: no markup is read into it, and it is not wrapped."""
-    console.print(text, style=style, markup=False, emoji=False, soft_wrap=True)
+    """A line as it is: no markup is read into it, it is not wrapped, and no name in it can do anything."""
+    console.print(printable(text), style=style, markup=False, emoji=False, soft_wrap=True)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """The same, without a console."""
+    typer.echo(printable(text), err=err)

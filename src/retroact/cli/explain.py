@@ -49,8 +49,8 @@ def explain_command(asked: Asked, *, subject_records: int) -> None:
     for title, paragraphs in sections(asked.specification(), subject_records):
         console.print(title, style="bold", markup=False)
         for paragraph in paragraphs:
-            lines = wrap(paragraph, console.width, initial_indent="  • ", subsequent_indent="    ")
-            message(console, "\n".join(lines))
+            for line in wrap(paragraph, console.width, initial_indent="  • ", subsequent_indent="    "):
+                message(console, line)
         console.print()
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from retroact.cli.console import say
 from retroact.cli.output import OutputFormat
 from retroact.errors import InputError, VerificationError
 
@@ -100,7 +101,7 @@ def erase(
             for known in open_stream.requests():
                 line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
                 line += "" if known.round is None else f", applied in round {known.round}"
-                typer.echo(line if known.purged is None else f"{line}, purged {known.purged}")
+                say(line if known.purged is None else f"{line}, purged {known.purged}")
 
 
 def _tell(erasure: Erasure, open_round: int) -> None:
@@ -113,7 +114,7 @@ def _tell(erasure: Erasure, open_round: int) -> None:
         many = f"{outcome.surviving:,} surviving record{'s' * (outcome.surviving != 1)}"
         found = many if outcome.surviving else "no surviving record"
         waiting = f" and {outcome.waiting:,} in the open round" if outcome.waiting else ""
-        typer.echo(f"{outcome.identifier}: {found}{waiting}; {state} ({erasure.name})")
+        say(f"{outcome.identifier}: {found}{waiting}; {state} ({erasure.name})")
 
 
 @dataclass
@@ -216,17 +217,17 @@ def verify(
         where = open_stream.store.where
         result = check(open_stream, lambda done, total: progress.update(done, f"{done:,} of {total:,} rounds", total))
     for problem in result.problems[:20]:
-        typer.echo(f"differs: {problem}")
+        say(f"differs: {problem}")
     if not result.ok:
         raise VerificationError(f"{where}: {len(result.problems):,} differences")
     rounds = "no round since the last deletion"
     if result.last >= result.first:
         rounds = f"rounds {result.first:,} to {result.last:,}"
-    typer.echo(f"{where}: {result.compared:,} releases come out the same ({rounds}); data, fence and files agree")
+    say(f"{where}: {result.compared:,} releases come out the same ({rounds}); data, fence and files agree")
     if result.first > 1:
-        typer.echo("note: what was published before those rounds is as it was kept; it cannot be worked out again")
+        say("note: what was published before those rounds is as it was kept; it cannot be worked out again")
     for name in result.unkeyed:
-        typer.echo(f"note: {name} has randomness of its own and cannot be worked out again")
+        say(f"note: {name} has randomness of its own and cannot be worked out again")
 
 
 def _verify_receipt(
@@ -251,14 +252,14 @@ def _verify_receipt(
                 if hashes.request(request, subjects, []).content.hex() != receipt.request:
                     raise VerificationError(f"{path}: expected a receipt of this request, got one of another")
     signed = "signed by this stream" if stream is not None else "whole (give --stream to check who signed it)"
-    typer.echo(f"{path}: {signed}; {receipt.state}, received {receipt.received}")
+    say(f"{path}: {signed}; {receipt.state}, received {receipt.received}")
     if receipt.round is not None:
-        typer.echo(f"answers are as if never there from round {receipt.round} on (applied {receipt.applied})")
+        say(f"answers are as if never there from round {receipt.round} on (applied {receipt.applied})")
     for text in receipt.what:
-        typer.echo(f"purged {receipt.purged}: {text}")
+        say(f"purged {receipt.purged}: {text}")
     for text in receipt.remains:
-        typer.echo(f"may remain: {text}")
-    typer.echo(f"later records of the subject: {receipt.later}")
+        say(f"may remain: {text}")
+    say(f"later records of the subject: {receipt.later}")
 
 
 def export(

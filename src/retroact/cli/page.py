@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
+
+from retroact.escape import markup
 
 from ..experiments.page_style import STYLE
 from .page_countries import countries
@@ -17,7 +18,7 @@ def page(story: Story) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
-        f"<title>Retroact demo: {escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>Retroact demo: {markup(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(
             [
                 _header(story, title),
@@ -49,10 +50,10 @@ def _header(story: Story, title: str) -> str:
         ),
         ("", f"{len(story.plan.rows)} × {story.rounds:,}", "statistics × rounds published"),
     ]
-    items = "".join(f"<li{kind}><b>{escape(number)}</b><span>{text}</span></li>" for kind, number, text in cards)
+    items = "".join(f"<li{kind}><b>{markup(number)}</b><span>{text}</span></li>" for kind, number, text in cards)
     return (
         '<header><p class="brand">Retroact<span class="badge">demo · all data made up</span></p>'
-        f'<h1>{escape(title)}</h1></header>\n<ul class="cards">{items}</ul>'
+        f'<h1>{markup(title)}</h1></header>\n<ul class="cards">{items}</ul>'
     )
 
 
@@ -79,7 +80,7 @@ def explanation(story: Story) -> tuple[tuple[str, str], ...]:
 
 
 def _explanation(story: Story) -> str:
-    parts = "".join(f"<div><dt>{head}</dt><dd>{escape(body)}</dd></div>" for head, body in explanation(story))
+    parts = "".join(f"<div><dt>{head}</dt><dd>{markup(body)}</dd></div>" for head, body in explanation(story))
     return f'<dl class="explain">{parts}</dl>'
 
 
@@ -143,11 +144,11 @@ def _expected(story: Story) -> str:
 def _guarantee(story: Story) -> str:
     own, subject = story.guarantee, story.subject_guarantee
     cancelled = f" ({orders(story.erased)} erased, {story.cancelled:,} cancelled before)" if story.cancelled else ""
-    promises = "".join(f" Promised: {escape(promise)}." for promise in own.promises)
+    promises = "".join(f" Promised: {markup(promise)}." for promise in own.promises)
     streams = "also if later orders react to what was published" if own.adaptive else "if orders do not react to it"
     return (
         "<h2>The guarantee</h2>\n"
-        f'<div class="promise"><p><b>ε = {own.epsilon:g}, δ = {tiny(own.delta)}</b> for {escape(own.unit)}, over the '
+        f'<div class="promise"><p><b>ε = {own.epsilon:g}, δ = {tiny(own.delta)}</b> for {markup(own.unit)}, over the '
         f"whole published sequence, {streams}.{promises}</p>\n"
         f"<p><b>ε = {subject.epsilon:.3g}, δ = {tiny(subject.delta)}</b> for all {orders(story.placed)} of customer "
         f"{story.customer} together{cancelled}: little protection for a person with so many. To protect whole persons, "
@@ -160,14 +161,14 @@ def _guarantee(story: Story) -> str:
 def _footer(story: Story) -> str:
     return (
         "<footer>Made by <code>retroact demo</code>, version "
-        f"{escape(story.version)}. This page loads nothing and sends nothing.</footer>"
+        f"{markup(story.version)}. This page loads nothing and sends nothing.</footer>"
     )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    top = "".join(f'<th scope="col">{markup(cell)}</th>' for cell in head)
     body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) + "</tr>"
+        f'<tr><th scope="row">{markup(row[0])}</th>' + "".join(f"<td>{markup(cell)}</td>" for cell in row[1:]) + "</tr>"
         for row in rows
     )
     return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'

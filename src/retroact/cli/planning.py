@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from retroact.cli.console import console_for, message
 from retroact.cli.options import Asked
 from retroact.errors import InputError
+from retroact.escape import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -100,10 +101,10 @@ def number(value: float | None) -> str:
 
 
 def plain(text: str) -> Any:
-    """A text that rich takes as it is, square brackets included."""
+    """A text that rich takes as it is, square brackets included, with no name in it that can do anything."""
     from rich.text import Text
 
-    return Text(text)
+    return Text(printable(text))
 
 
 def _rounded_up(value: float) -> str:

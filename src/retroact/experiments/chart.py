@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
+
+from retroact.escape import markup
 
 Curves = Mapping[str, Sequence[tuple[int, float]]]
 
@@ -54,7 +55,7 @@ def chart(curves: Mapping[str, Curves], budget: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
         "<title>Error of private distinct counts against the number of rounds</title>"
-        f"<desc>At the last horizon: {escape(description)}</desc>{''.join(body)}</svg>"
+        f"<desc>At the last horizon: {markup(description)}</desc>{''.join(body)}</svg>"
     )
 
 
@@ -119,7 +120,7 @@ def _share(value: float, ends: tuple[float, float]) -> float:
 
 def _text(x: float, y: float, content: str, kind: str, anchor: str = "start") -> str:
     where = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{where}>{escape(content)}</text>'
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{where}>{markup(content)}</text>'
 
 
 def _segment(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
+
+from retroact.escape import markup
 
 XY = tuple[float, float]
 
@@ -102,7 +103,7 @@ def label(tick: float) -> str:
 
 def text(x: float, y: float, content: str, kind: str, anchor: str = "start") -> str:
     where = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text class="{kind}" x="{digits(x)}" y="{digits(y)}"{where}>{escape(content)}</text>'
+    return f'<text class="{kind}" x="{digits(x)}" y="{digits(y)}"{where}>{markup(content)}</text>'
 
 
 def segment(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
@@ -110,7 +111,7 @@ def segment(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
 
 
 def rectangle(x: float, y: float, width: float, height: float, kind: str, title: str = "") -> str:
-    inside = f"<title>{escape(title)}</title>" if title else ""
+    inside = f"<title>{markup(title)}</title>" if title else ""
     return (
         f'<rect class="{kind}" x="{digits(x)}" y="{digits(y)}" width="{digits(max(width, 0))}" '
         f'height="{digits(height)}" rx="2">{inside}</rect>'
@@ -128,8 +129,8 @@ def picture(name: str, width: float, height: float, title: str, description: str
     """A picture that a screen reader announces by its title and description."""
     return (
         f'<svg class="{name.rsplit("-", 1)[-1]}" viewBox="0 0 {digits(width)} {digits(height)}" role="img" '
-        f'aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{escape(title)}</title>'
-        f'<desc id="{name}-text">{escape(description)}</desc>{body}</svg>'
+        f'aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{markup(title)}</title>'
+        f'<desc id="{name}-text">{markup(description)}</desc>{body}</svg>'
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from retroact.errors import InputError, RetroactError, Unit
+from retroact.schema.messages import show
 
 Op = Literal["add", "delete", "erase", "close"]
 OPS: tuple[Op, ...] = ("add", "delete", "erase", "close")
@@ -110,7 +111,7 @@ class Records:
         self._readers = dict(readers or {})
         self.attributes = {name: f"f{position}" for position, name in enumerate(self.names)}
         required = [
-            (attribute, Any, msgspec.field(name=name))
+            (attribute, Any, msgspec.field(name=key_of(name)))
             for name, attribute in self.attributes.items()
             if name != EVERY_RECORD
         ]
@@ -120,7 +121,7 @@ class Records:
             if name == EVERY_RECORD
         ]
         others = [
-            (f"beside{position}", Any, msgspec.field(name=name, default=None))
+            (f"beside{position}", Any, msgspec.field(name=key_of(name), default=None))
             for position, name in enumerate(beside)
             if strict and name not in self.attributes
         ]
@@ -142,6 +143,22 @@ class Records:
 
     def as_dict(self, row: Any) -> dict[str, Any]:
         return {name: column[0] for name, column in self.columns([row]).items()}
+
+
+def key_of(name: str) -> str:
+    """A name of a field or column as decoders of lines take it.
+
+    >>> key_of('so called "x"')
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected names without quotes, backslashes and control characters in JSON lines and
+    CSV, got 'so called "x"'
+    """
+    if any(c in '"\\' or c < " " for c in name):
+        raise InputError(
+            f"expected names without quotes, backslashes and control characters in JSON lines and CSV, got {show(name)}"
+        )
+    return name
 
 
 def located(

@@ -30,7 +30,7 @@ from retroact.feeds.envelopes import (
     recognise,
     row_in,
 )
-from retroact.feeds.events import OPS, ROLES, Block, Event, Records, Roles
+from retroact.feeds.events import OPS, ROLES, Block, Event, Records, Roles, key_of
 from retroact.feeds.files import Source, not_utf8
 from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.feeds.options import Options
@@ -71,7 +71,7 @@ class JsonLines:
         """Columns, where they are no paths, that are data whatever they are called."""
         beside = [path.split(".")[0] for path in (options.time, options.position) if path]
         self.records = Records(list(schema.fields), strict=strict, beside=[*dict.fromkeys(beside)])
-        others = [name for name in dict.fromkeys(beside) if name not in KEYS]
+        others = [key_of(name) for name in dict.fromkeys(beside) if name not in KEYS]
         columns: list[Any] = [("record", self.records.row | None, None)]
         columns += [(f"beside{n}", Any, msgspec.field(name=name, default=None)) for n, name in enumerate(others)]
         event: Any = msgspec.defstruct("NativeEvent", columns, bases=(Event,), forbid_unknown_fields=True, gc=False)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
+from retroact.feeds.events import key_of
 from retroact.schema.messages import mismatch
 from retroact.stream.grid import Grid
 
@@ -48,7 +49,7 @@ def picker(places: Sequence[tuple[str, ...]]) -> Callable[[bytes], Any]:
 def _nested(place: tuple[str, ...]) -> Any:
     kind: Any = Any
     for name in reversed(place):
-        kind = msgspec.defstruct("At", [("at", kind, msgspec.field(name=name, default=None))], gc=False) | None
+        kind = msgspec.defstruct("At", [("at", kind, msgspec.field(name=key_of(name), default=None))], gc=False) | None
     return kind
 
 

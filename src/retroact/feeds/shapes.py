@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from retroact.errors import InputError
-from retroact.feeds.events import EVERY_RECORD, ROLES, Event, Moment, Name, Records, Roles
+from retroact.feeds.events import EVERY_RECORD, ROLES, Event, Moment, Name, Records, Roles, key_of
 from retroact.feeds.operations import deletion
 from retroact.schema.messages import mismatch, show
 
@@ -39,10 +39,10 @@ class Shape:
                 where[column] = f"{role}_"
                 kind = Name | None if role in ("id", "subject") else int | None
                 default = msgspec.NODEFAULT if getattr(named, role) else None
-                self._columns.append((f"{role}_", kind, msgspec.field(name=column, default=default)))
+                self._columns.append((f"{role}_", kind, msgspec.field(name=key_of(column), default=default)))
         if time is not None and time not in where:
             where[time] = "time_"
-            self._columns.append(("time_", Any, msgspec.field(name=time, default=None)))
+            self._columns.append(("time_", Any, msgspec.field(name=key_of(time), default=None)))
         self._where = where
         self._at = tuple(where.get(getattr(known, role) or "", "_absent") for role in ROLES)
         self._time_at = where.get(time or "", "_absent")
@@ -60,7 +60,7 @@ class Shape:
             return self.whole(beside)
         if not self.by_id:
             return self._either(beside)
-        column = msgspec.field(name=self.named.id)
+        column = msgspec.field(name=key_of(self.named.id or ""))
         return msgspec.defstruct("BriefRow", [(self._at[0], Name, column), *beside], kw_only=True, gc=False)
 
     def _either(self, beside: Sequence[Column]) -> Any:
@@ -74,7 +74,7 @@ class Shape:
             elif role == "time" or (role in ROLES and not getattr(self.named, role)):
                 default = None
             columns.append(
-                (attribute, Name | None if role == "id" else Any, msgspec.field(name=column, default=default))
+                (attribute, Name | None if role == "id" else Any, msgspec.field(name=key_of(column), default=default))
             )
         return msgspec.defstruct("EitherRow", [*columns, *beside], kw_only=True, gc=False)
 

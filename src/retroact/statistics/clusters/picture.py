@@ -6,9 +6,10 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
+
+from retroact.escape import markup
 
 from ...errors import InputError
 from .centres import F64, Centres
@@ -77,7 +78,7 @@ def drawn(found: Centres, points: F64 | None, axes: Sequence[int]) -> str:
         for part in (part for line in lines for part in textwrap.wrap(line, 100)):
             body.append(text(LEFT, height, part, look))
             height += 18
-    told = escape("; ".join(_told(found, view, i) for i in range(len(found))))
+    told = markup("; ".join(_told(found, view, i) for i in range(len(found))))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="centres" viewBox="0 0 {WIDTH} {_px(height)}" role="img">'
         f"<title>{title}</title><desc>{told}</desc><style>{STYLE}</style>"
@@ -178,7 +179,7 @@ def _discs(found: Centres, view: View, unit: float, colours: Sequence[str]) -> s
     taken, discs, labels = np.hstack([places - radii[:, None], places + radii[:, None]]), [], []
     for i in np.argsort(-radii, kind="stable").tolist():
         (x, y), r, colour = places[i].tolist(), float(radii[i]), colours[i % len(colours)]
-        at, words = f'cx="{_px(x)}" cy="{_px(y)}"', f"<title>{escape(_told(found, view, i))}</title>"
+        at, words = f'cx="{_px(x)}" cy="{_px(y)}"', f"<title>{markup(_told(found, view, i))}</title>"
         discs.append(f'<circle class="disc" {at} r="{_px(r)}" fill="{colour}">{words}</circle>')
         number = text(x, y + 4, str(i + 1), "dark" if colour in LIGHT else "bright", "middle") if r >= INSIDE else ""
         label = ("" if number else f"{i + 1}: ") + f"{found.weights[i]:,.0f}".replace("-", "−")
@@ -243,7 +244,7 @@ def _number(value: float, error: float | None = None) -> str:
 
 
 def text(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{_px(x)}" y="{_px(y)}" text-anchor="{anchor}">{escape(content)}</text>'
+    return f'<text class="{kind}" x="{_px(x)}" y="{_px(y)}" text-anchor="{anchor}">{markup(content)}</text>'
 
 
 def _px(value: float) -> str:
