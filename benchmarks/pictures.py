@@ -75,7 +75,7 @@ def windowed(with_subject):
         heavy[now] = 25 if with_subject and HEAVY[0] <= now <= HEAVY[1] else 0
         stream.add([{"paid": True}] * added[now])
         if heavy[now]:
-            stream.add([{"paid": True}] * heavy[now], subject="u17")
+            stream.add([{"paid": True}] * heavy[now], subject=["u17"] * heavy[now])
         if now == ERASED:
             stream.erase(subject="u17")
             heavy = dict.fromkeys(heavy, 0)
@@ -190,7 +190,7 @@ def restated():
         for subject in (None, "u17"):
             stamps = [stamp for stamp, owner in records if owner == subject]
             if stamps:
-                stream.add([{"paid": True}] * len(stamps), stamp=stamps, subject=subject)
+                stream.add([{"paid": True}] * len(stamps), stamp=stamps, subject=[subject] * len(stamps))
         held += records
         if now == FORGOTTEN:
             stream.erase(subject="u17")

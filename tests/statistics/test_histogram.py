@@ -465,7 +465,7 @@ stream = ra.Stream(
 digest = hashlib.sha256()
 for round in range(1, 9):
     for page in {f"page {i * i % 97}" for i in range(round, round + 60)}:
-        stream.add([{"page": page, "digest": page.encode(), "age": len(page)}] * 2, subject=page)
+        stream.add([{"page": page, "digest": page.encode(), "age": len(page)}] * 2, subject=[page, page])
     stream.erase(subject=f"page {round * round % 97}")
     for release in stream.close_round().values():
         assert len(release.value) > 20

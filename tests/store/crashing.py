@@ -42,7 +42,7 @@ def batch(stream, round: int, number: int) -> None:
         id=[f"o-{round}-{number}-{k}" for k in range(12)],
         subject=[f"u{k}" for k in random.integers(0, 9, 12)],
     )
-    stream.add({"country": ["DE"] * 3, "amount": [7, 7, round]}, subject=f"u{number}")
+    stream.add({"country": ["DE"] * 3, "amount": [7, 7, round]}, subject=[f"u{number}"] * 3)
     if round > 1:
         stream.delete(id=[f"o-{round - 1}-{number}-{k}" for k in (1, 5, 99)])
         stream.delete({"country": "DE", "amount": 7}, stamp=round - 1, subject=f"u{number}")

@@ -1,5 +1,6 @@
 """Roles of columns and the cut of rounds: part of the specification, stored, enforced, and in no coin name."""
 
+import pyarrow as pa
 import pytest
 
 import retroact as ra
@@ -214,3 +215,120 @@ def test_the_columns_of_a_stream_that_lasts_are_kept(tmp_path):
         assert stream.specification.columns.spec() == {"subject": "customer"}
     with pytest.raises(InputError, match=r"columns.subject: customer in the store, buyer given.*retroact columns"):
         opened(columns={"subject": "buyer"})
+
+
+# What is added --------------------------------------------------------------------------------------------------------
+
+FRAME = {"country": ["DE", "FR"], "amount": [1, 2], "customer": ["u1", "u2"]}
+ONE = {"country": "DE", "amount": 1}
+
+
+@pytest.mark.parametrize("role", ["id", "subject"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        pa.table({"country": ["DE", "FR"], "amount": [1, 2]}),
+        pa.table({"country": ["DE"], "amount": [1]}),
+        {"country": ["DE"], "amount": [1]},
+        [ONE],
+        [ONE, ONE],
+        [],
+    ],
+    ids=["frame", "frame of one row", "columns of one row", "list of one", "list", "empty list"],
+)
+def test_one_text_for_anything_but_a_single_dict_is_refused(data, role):
+    stream = made(horizon=5)
+    with pytest.raises(InputError, match=rf"such as {role}=frame\['tailnum'\].*columns={{'{role}': 'tailnum'}}"):
+        stream.add(data, **{role: "tailnum"})
+    with pytest.raises(InputError, match="one for each record"):
+        stream.delete([ONE], stamp=1, subject="tailnum")
+    stream.add(ONE, **{role: "tailnum"})
+    assert stream.close_round().applied.added == 1
+
+
+def test_a_frame_is_added_by_its_roles():
+    by_role = made(horizon=5, columns={"subject": "customer", "id": {"column": "order", "optional": True}})
+    by_role.add(pa.table({**FRAME, "order": ["a", "b"]}))
+    by_role.add({**FRAME, "order": ["c", "d"]})
+    by_role.add([{**ONE, "customer": "u3"}, {**ONE, "customer": "u1"}])
+    by_role.add({**ONE, "customer": "u1"})
+    by_hand = made(horizon=5)
+    by_hand.add({"country": ["DE", "FR"] * 2, "amount": [1, 2] * 2}, id=list("abcd"), subject=["u1", "u2"] * 2)
+    by_hand.add([ONE] * 3, subject=["u3", "u1", "u1"])
+    for stream in (by_role, by_hand):
+        stream.close_round()
+    assert by_role.state() == by_hand.state()
+    by_role.erase(subject="u1")
+    assert by_role.close_round().applied.removed == 4
+
+
+def test_the_same_role_is_not_given_twice():
+    stream = made(horizon=5, columns={"subject": "customer"})
+    with pytest.raises(InputError, match="expected subject= or the column 'customer', got both"):
+        stream.add(FRAME, subject=["x", "y"])
+
+
+def test_a_column_that_is_a_field_may_also_have_a_role():
+    stream = made(horizon=5, columns={"subject": "country"})
+    stream.add([ONE, {**ONE, "country": "FR"}])
+    stream.close_round()
+    stream.erase(subject="FR")
+    assert stream.close_round().applied.removed == 1
+
+
+def test_add_leaves_events_to_play():
+    stream = made(horizon=5)
+    for column in ("op", "round"):
+        with pytest.raises(InputError, match=r"play\(stream, data\)"):
+            stream.add({"country": ["DE"], "amount": [1], column: ["delete"]})
+
+
+@pytest.mark.parametrize(("ignore", "taken"), [(False, False), (["note"], True), (["other"], False), (True, True)])
+def test_other_columns_are_refused_unless_they_are_ignored(ignore, taken):
+    stream = made(horizon=5, columns={"ignore": ignore})
+    for data in (
+        pa.table({"country": ["DE"], "amount": [1], "note": ["x"]}),
+        [{**ONE, "note": "x"}],
+        {**ONE, "note": "x"},
+    ):
+        if taken:
+            stream.add(data)
+        else:
+            with pytest.raises(InputError, match="expected the fields country, amount, got an unknown field 'note'"):
+                stream.add(data)
+    with pytest.raises(InputError, match="no 'amount'"):
+        stream.add([{"country": "DE", "amonut": 1}])
+
+
+def test_an_unknown_field_is_told_with_what_may_be_meant():
+    with pytest.raises(InputError, match=r"got no 'amount' and an unknown field 'amonut' \(did you mean 'amount'\?\)"):
+        made(horizon=5).add({"country": "DE", "amonut": 1})
+
+
+def test_a_record_without_a_subject_is_refused_unless_the_role_is_optional():
+    stream = made(horizon=5, columns={"subject": "customer"})
+    for data, given in (
+        (ONE, None),
+        ([ONE], None),
+        ([ONE, ONE], ["u1", None]),
+        ({**FRAME, "customer": ["u1", None]}, None),
+    ):
+        with pytest.raises(InputError, match="expected whom the record belongs to, got none"):
+            stream.add(data, subject=given)
+    with pytest.raises(InputError, match="got none"):
+        stream.upsert([ONE], id=["a"], deleted=[False])
+    stream.upsert(None, id=["a"], deleted=[True])
+    stream.delete(id="a")
+    assert stream.close_round().applied.added == 0
+    optional = made(horizon=5, columns={"subject": {"column": "customer", "optional": True}})
+    optional.add({**FRAME, "customer": ["u1", None]})
+    optional.add(ONE)
+    assert optional.close_round().applied.added == 3
+
+
+def test_a_stream_without_subjects_takes_none():
+    stream = made(horizon=5, columns={"id": "order"})
+    for call in (lambda: stream.add(ONE, subject="u1"), lambda: stream.add([ONE, ONE], subject=[None, "u1"])):
+        with pytest.raises(InputError, match="this stream has no subjects"):
+            call()
+    stream.add([ONE, ONE], subject=[None, None])

@@ -251,7 +251,8 @@ class Replay:
             stream.erase(subject=[event.subject])
         else:
             data = None if record is None else [record]
-            stream.delete(data, stamp=event.stamp, id=event.id, subject=event.subject)
+            subject: Any = event.subject if data is None or event.subject is None else [event.subject]
+            stream.delete(data, stamp=event.stamp, id=event.id, subject=subject)
 
     def _advance(self, position: int, target: int) -> None:
         self._flush(position)

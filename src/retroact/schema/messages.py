@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -31,6 +32,15 @@ def show(value: object) -> str:
         return _brief.repr(value)
     except ValueError:
         return f"a {type(value).__name__} too long to show"
+
+
+def meant(name: object, known: Iterable[str]) -> str:
+    """
+    >>> meant("amonut", ["country", "amount"]), meant("x", ["country"])
+    (" (did you mean 'amount'?)", '')
+    """
+    found = get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    return f" (did you mean {show(found[0])}?)" if found else ""
 
 
 def mismatch(expected: str, value: object, place: str | None) -> InputError:

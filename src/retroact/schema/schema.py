@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from retroact.errors import InputError, Place
 from retroact.schema.field import Encoded, Field
 from retroact.schema.frames import columns_of
-from retroact.schema.messages import mismatch, show
+from retroact.schema.messages import meant, mismatch, show
 from retroact.schema.rows import Rows
 from retroact.schema.specification import from_spec
 from retroact.schema.vector import Vector, is_sequence
@@ -132,7 +132,8 @@ class Schema:
 
     def _refuse_names(self, given: Mapping[Any, Any], place: str | None) -> NoReturn:
         missing = [f"no {show(name)}" for name in self.fields if name not in given]
-        unknown = [f"an unknown field {show(name)}" for name in given if name not in self.fields]
+        free = [name for name in self.fields if name not in given]
+        unknown = [f"an unknown field {show(name)}{meant(name, free)}" for name in given if name not in self.fields]
         got = " and ".join(missing + unknown)
         raise InputError(f"expected the fields {', '.join(self.fields)}, got {got}", place=place)
 

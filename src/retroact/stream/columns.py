@@ -6,13 +6,12 @@ gives the same bytes. Whether a stream has subjects is decided here, and never b
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
 from typing import Any
 
 from ..errors import InputError
-from ..schema.messages import mismatch, show
+from ..schema.messages import meant, mismatch, show
 
 ROLES = ("id", "subject", "time", "op", "position", "stamp", "round")
 USUAL = ("id", "subject", "stamp", "round", "op")
@@ -134,6 +133,8 @@ def sources_from_spec(tables: Any, columns: Columns) -> dict[str, dict[str, Any]
         if not isinstance(table, Mapping) or {*table} != {"columns"}:
             raise mismatch("a table [columns]", table, place)
         merged = columns.updated(table["columns"], f"{place}.columns")
+        if merged.subject and columns.subject and merged.subject.optional and not columns.subject.optional:
+            raise InputError("expected the role to be optional in [columns], too", place=f"{place}.columns.subject")
         if merged.has_subjects != columns.has_subjects:
             raise InputError(
                 "expected a subject in [columns], too, or in neither: a stream has subjects or has none, whatever its "
@@ -143,15 +144,6 @@ def sources_from_spec(tables: Any, columns: Columns) -> dict[str, dict[str, Any]
         absent = {"ignore": False}
         own[name] = {"columns": {key: merged.spec().get(key, absent.get(key, "")) for key in table["columns"]}}
     return own
-
-
-def meant(name: object, known: Sequence[str]) -> str:
-    """
-    >>> meant("amonut", ["country", "amount"]), meant("x", ["country"])
-    (" (did you mean 'amount'?)", '')
-    """
-    found = get_close_matches(name, known, n=1) if isinstance(name, str) else []
-    return f" (did you mean {show(found[0])}?)" if found else ""
 
 
 def _role(given: Any, place: str) -> Role | None:

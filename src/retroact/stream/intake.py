@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, Place
 from ..ledger import Ledger, Updates
 from ..ledger.keys import Integers, Mask
 from ..schema import Rows, Schema
+from ..schema.messages import show
 from ..statistics import Statistic
+from .apart import Apart
 from .names import (
     Names,
     Stamps,
+    as_list,
     digests_of,
     is_single,
     name_of,
@@ -54,6 +57,7 @@ class Intake:
     _receiving = False
 
     specification: Specification
+    _apart: Apart
     _ledger: Ledger
     _updates: Updates
     _round: int
@@ -81,13 +85,19 @@ class Intake:
     ) -> int | None:
         """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
 
+        Ids, subjects and stamps are given beside it, one for each record, or stand in columns that the stream knows
+        (`Specification.columns`).
+
         Returns the stamp; None when it lies in the future, which makes the addition a no-op, and for a batch with a
         stamp for each record. With an id, what that id held is replaced. All or nothing: an error leaves the stream as
         it was.
         """
         with self._entering():
             now = self._round
+            data, beside = self._apart.of(data, {"id": id, "subject": subject, "stamp": stamp})
+            id, subject, stamp = beside.get("id"), beside.get("subject"), beside.get("stamp")
             if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
+                self._owned(None if subject is None else [subject], 1)
                 record = self.schema.encode_record(data)
                 at = timely(stamp_of(stamp, now), now, self.specification.late)
                 one, owner = name_of(id, "id"), name_of(subject, "subject")
@@ -100,7 +110,9 @@ class Intake:
                 self._room(1)
                 self._updates.add_one(record, at, one, owner)
                 return at if at <= now else None
+            self._one_each(data, id=id, subject=subject)
             rows, count = self._encode(data)
+            self._owned(subject, count)
             rows = self._admitted(rows, count, subject)
             if id is not None:
                 stamps = self._upsert(rows, stamp, subject, self._all_named(id, count), np.zeros(count, dtype=np.bool_))
@@ -132,6 +144,8 @@ class Intake:
                     f"expected one event that is not deleted for each of {count} records, got {int((~flags).sum())}",
                     place="deleted",
                 )
+            self._one_each(data, id=id, subject=subject)
+            self._owned(subject, count)
             rows = self._admitted(rows, count, subject)
             self._upsert(rows, stamp, subject, self._all_named(id, len(flags)), flags)
 
@@ -161,6 +175,7 @@ class Intake:
                     "'the oldest copy' would let one operation change every later round",
                     place="stamp",
                 )
+            self._one_each(data, subject=subject)
             rows, count = self._encode(data)
             stamps = stamps_of(stamp, count, self._round, rows)
             self._updates.delete(rows, stamps, names_of(subject, count, "subject", rows))
@@ -242,6 +257,36 @@ class Intake:
     def _entering(self) -> AbstractContextManager[Any]:
         """Around all that changes the open round."""
         return self._lock
+
+    def _one_each(self, data: Any, **given: Names) -> None:
+        """One text is for one record: for a batch it may as well be meant as the name of a column."""
+        for place, name in given.items():
+            if name is not None and is_single(name) and not (isinstance(data, Mapping) and self.schema.is_record(data)):
+                raise InputError(
+                    f"expected one for each record, got {show(name)} alone. Give them all, such as "
+                    f"{place}=frame[{name!r}]; or name their column when the stream is made: "
+                    f"columns={{{place!r}: {name!r}}}",
+                    place=place,
+                )
+
+    def _owned(self, subject: Names, count: int) -> None:
+        """Whether a stream has subjects, and whether every record has one, its specification says."""
+        role = self.specification.columns.subject
+        if role is None:
+            if subject is not None and any(name is not None for name in as_list(subject, "subject")):
+                raise InputError(
+                    'this stream has no subjects: its specification names no column of them (subject = "..." in '
+                    "[columns])",
+                    place="subject",
+                )
+        elif not role.optional and count:
+            names = [None] * count if subject is None else as_list(subject, "subject")
+            if None in names:
+                raise InputError(
+                    "expected whom the record belongs to, got none (the role may be optional: "
+                    f'subject = {{ column = "{role.column}", optional = true }} in [columns])',
+                    place=Place("subject", names.index(None) + 1) if count > 1 else "subject",
+                )
 
     def _barred(self, subjects: Sequence[str | None]) -> set[str]:
         """Those of the subjects whose records are not taken any more."""

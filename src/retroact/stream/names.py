@@ -44,7 +44,7 @@ def _are_plain(values: list[Any]) -> bool:
     return {*map(type, values)} <= {str} and "" not in values and "".join(values).isascii()
 
 
-def _listed(given: Any, place: str) -> list[Any]:
+def as_list(given: Any, place: str) -> list[Any]:
     """Any usual column of names or stamps, as a list of Python values."""
     for method in ("to_pylist", "tolist", "to_list"):
         if hasattr(given, method):
@@ -59,10 +59,8 @@ def names_of(given: Any, count: int, place: str, rows: Rows) -> list[str | None]
     if given is None:
         return None
     if is_single(given):
-        if place == "id" and count != 1:
-            raise InputError(f"expected {count} ids, one for each record, got one", place=place)
         return [name_of(given, place)] * rows.count
-    listed = _listed(given, place)
+    listed = as_list(given, place)
     if len(listed) != count:
         raise InputError(f"expected {count}, one for each record, got {len(listed)}", place=place)
     if _are_plain(listed):
@@ -89,7 +87,7 @@ def digests_of(given: Any) -> list[bytes]:
 def required(given: Any, place: str) -> list[str]:
     """One name or several, none of them missing."""
     names = []
-    for value in [given] if is_single(given) else _listed(given, place):
+    for value in [given] if is_single(given) else as_list(given, place):
         name = name_of(value, place)
         if name is None:
             raise InputError("expected a text or a whole number, got None", place=place)
@@ -108,7 +106,7 @@ def stamp_of(stamp: Any, now: int) -> int:
 def stamps_of(stamp: Any, count: int, now: int, rows: Rows) -> I64 | int:
     if stamp is None or isinstance(stamp, int | np.integer | bool):
         return stamp_of(stamp, now)
-    listed = _listed(stamp, "stamp")
+    listed = as_list(stamp, "stamp")
     if len(listed) != count:
         raise InputError(f"expected {count} stamps, one for each record, got {len(listed)}", place="stamp")
     stamps = np.array([stamp_of(each, now) for each in listed], dtype=np.int64)

@@ -14,8 +14,7 @@ from typing import Any, Literal, cast
 
 from ..errors import InputError
 from ..noise.process import check_horizon
-from ..schema.messages import mismatch, show
-from .columns import meant
+from ..schema.messages import meant, mismatch, show
 from .grid import Grid, length_of, length_text
 
 CloseBy = Literal["lines", "progress", "grid", "end"]

@@ -24,6 +24,7 @@ from ..privacy import Guarantee, Measure, compose
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..statistics.statistic import Totals
+from .apart import Apart
 from .columns import Columns
 from .grid import Grid
 from .intake import Intake
@@ -165,6 +166,7 @@ class Stream(Intake):
             )
         spec.check_rounds(before=origin)
         self.specification = spec
+        self._apart = Apart(spec.schema, spec.columns)
         self._ledger = ledger
         self._origin = origin
         self._round = origin + 1 if round is None else round
