@@ -17,6 +17,7 @@ from ..noise.process import check_horizon
 from ..privacy import ApproximateDP, Guarantee, Kind, Measure, PureDP, Share, check_budget, compose, split
 from ..privacy.budget import check_weight
 from ..schema import Field, Schema
+from ..schema.messages import meant
 from ..statistics import Setting, Statistic
 from ..statistics.statistic import reach_of
 from .columns import Columns, sources_from_spec
@@ -128,7 +129,7 @@ class Specification:
                 raise InputError(f"expected a table, got {type(data).__name__}")
             for key in data:
                 if key not in KEYS:
-                    raise InputError(f"expected only {', '.join(KEYS)}, got {key!r}", place=key)
+                    raise InputError(f"expected only {', '.join(KEYS)}, got {key!r}{meant(key, KEYS)}", place=key)
             for key in ("schema", "statistics", "epsilon"):
                 if key not in data:
                     raise InputError(f"expected {key}, which is missing", place=key)
