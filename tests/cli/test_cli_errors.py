@@ -188,7 +188,7 @@ SPECS: dict[str, tuple[bytes, str]] = {
     "cut off": (b'epsilon = 1\n[schema]\na = { type = "integer"', "spec.toml:3: expected TOML: "),
     "not UTF-8": (b"# \xff\n", "spec.toml:1: expected UTF-8 text, got the byte 0xff"),
     "no schema": (b"epsilon = 1\n", "spec.toml: expected schema, which is missing - at schema"),
-    "unknown key": (b"epsilon = 1\ncolour = 3\n", "got 'colour' - at colour"),
+    "unknown key": (b"epsilon = 1\nhue = 3\n", "got 'hue' - at hue"),
     "field": (
         b'epsilon = 1\n[schema]\na = { type = "integer", lower = 3, upper = 1 }\n' + COUNT,
         "spec.toml: expected lower to be at most upper, got 3 and 1 - at schema.a",
