@@ -268,7 +268,7 @@ def draw_smoothing():
     rows = audit_blocks(BLOCKS, alpha=ALPHA, beta=BETA_ONE, runs=RUNS)
     assert all(row.audited <= row.exact <= row.paper for row in rows)
     smoothed = smooth(
-        Grudge(Fraction(1)), error=Fraction(1), alpha=ALPHA, beta=BETA_ONE, calibration="paper", key=Key.for_testing(1)
+        Grudge(Fraction(1)), error=1, failure=0, alpha=ALPHA, beta=BETA_ONE, calibration="paper", key=Key.for_testing(1)
     )
     theorem = PaperRetroactivity(1.0, ALPHA, BETA_ONE)
     lengths = sorted({round(2 ** (i / 8)) for i in range(8 * 8 + 1)})

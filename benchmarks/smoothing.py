@@ -38,6 +38,9 @@ class Watched(Stateful):
     def guarantee(self):
         return self.base.guarantee
 
+    def error(self, beta):
+        return self.base.error(beta)
+
     def close(self, updates):
         self.answer = self.base.close(updates)
         return self.answer
@@ -77,8 +80,8 @@ def medians(rounds, additions, epsilon, alpha):
     gone = np.where(rng.random(count) < 0.7, added + rng.integers(6, 15, count), rounds + 1)
     key = ra.Key.for_testing
     tracker = MedianTracker(0, UPPER, rounds, epsilon=epsilon, delta=DELTA, records=count, failure=FAILURE, key=key(1))
-    base, error = Watched(tracker), tracker.error(FAILURE)
-    smoothed = smooth(base, error=error, failure=FAILURE, alpha=alpha, map=RankMap(0, UPPER), key=key(2))
+    base = Watched(tracker)
+    smoothed = smooth(base, failure=FAILURE, alpha=alpha, map=RankMap(0, UPPER), key=key(2))
     stream = ra.Stream(
         {"v": ra.Integer(0, UPPER)}, {"q": ra.Quantiles("v", [0.5])},
         epsilon=epsilon, delta=DELTA, horizon=rounds, key=key(3),
@@ -98,7 +101,7 @@ def medians(rounds, additions, epsilon, alpha):
             ordered = np.sort(values[(added <= round) & (round < gone)])
             for own, answer in zip(errors, answers, strict=True):
                 own.append(rank_error(ordered, answer))
-    return errors, error, smoothed.accuracy(rounds, 1e-3).error, len(ordered)
+    return errors, float(smoothed.error), smoothed.accuracy(rounds, 1e-3).error, len(ordered)
 
 
 def show_medians(rounds, additions):

@@ -13,7 +13,7 @@ from retroact.audit.approximate import Encode, _churned, approximate, judged, sm
 from retroact.compilers.maps import GaussianMap
 from retroact.compilers.smooth import smooth
 from retroact.experiments.smoothing import Grudge
-from retroact.ledger.model import trajectory
+from retroact.ledger.model import Add, Delete, trajectory
 from retroact.privacy import Guarantee, PureDP, epsilon_of
 from retroact.stateful import FlippancyTracker, design
 from retroact.testing import Shape
@@ -26,7 +26,9 @@ def grudge(times, claim=BLOCK):
     """Errs by so many times what it is smoothed for."""
 
     def make(key, own):
-        return smooth(Grudge(Fraction(times)), error=1, alpha=claim.alpha, beta=claim.beta, block=claim.block, key=own)
+        return smooth(
+            Grudge(Fraction(times)), error=1, failure=0, alpha=claim.alpha, beta=claim.beta, block=claim.block, key=own
+        )
 
     return Target("grudge", Encode(make), Shape(values=("x",), rounds=claim.block + 2), CLAIM, retroactivity=claim)
 
@@ -77,6 +79,30 @@ def test_the_tracker_remembers_and_wide_noise_hides_it():
     hidden = approximate(tracker(8 * 12), Seeds(4), runs=32, confidence=0.95)
     assert hidden.verdict == "passed"
     assert float(hidden.measured["alpha shown"]) < 0.3
+
+
+@pytest.mark.usefixtures("quick_trackers")
+def test_an_error_that_the_base_does_not_have_is_refuted():
+    """20,000 values come in one round and go in the next. A tracker that freezes them goes on counting them, 65 times
+    as far from the truth as the E that it was smoothed for."""
+
+    def make(key, own):
+        base = FlippancyTracker(1000, epsilon=1.0, delta=1e-6, flips=1, key=key)
+        return smooth(base, error=300, failure=1e-4, key=own)
+
+    crowd = tuple(range(20_000))
+    came = ([Add(value) for value in crowd], [Delete(value, 1) for value in crowd], [])
+    third = []
+    for history in (came, ([], [], [])):
+        made = make(ra.Key.for_testing(1), ra.Key.for_testing(2))
+        third.append([float(made.close(updates).value) for updates in history][-1])
+    assert third[0] - third[1] == pytest.approx(20_000)
+    claimed = Approximate(1.0, 1.01e-4)
+    assert made.retroactivity.alpha(claimed.beta) <= claimed.alpha
+    target = Target("tracker", Encode(make), Shape(crowd, rounds=3), CLAIM, retroactivity=claimed)
+    result = approximate(target, Seeds(1), runs=24, confidence=0.95)
+    assert result.verdict == "violation"
+    assert float(result.measured["alpha shown"]) > claimed.alpha
 
 
 @pytest.mark.slow

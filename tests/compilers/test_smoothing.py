@@ -1,10 +1,14 @@
 """The smoothing compiler: its numbers, its lemma, its maps, and an attack on what it publishes."""
 
+import doctest
+import importlib
 import itertools
 import math
+import re
 from collections import Counter
 from decimal import Context, Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +25,7 @@ from retroact.ledger.model import Add, Delete
 from retroact.oneshot import BlockCDF, InteriorPoint, Median, Quantile, QuantilePoints, TreeLog
 from retroact.oneshot.exponential import step_law
 from retroact.privacy import GaussianDP, Guarantee, Measure, PureDP, ZeroConcentratedDP, largest_mu
-from retroact.stateful import Cumulative, FlippancyTracker, Stateful
+from retroact.stateful import Cumulative, FlippancyTracker, MedianTracker, Stateful
 from retroact.testing.bounds import binomial_lower
 
 INSTANCES = 20_000
@@ -373,7 +377,7 @@ def test_one_shot_algorithms_are_no_maps(oneshot):
         lambda: as_map(oneshot),
         lambda: as_map(type(oneshot)),
         lambda: RankMap(oneshot, 9),
-        lambda: smooth(Grudge(Fraction(1)), error=1, map=oneshot),
+        lambda: smooth(Grudge(Fraction(1)), error=1, failure=0, map=oneshot),
     ):
         with pytest.raises(InputError, match=r"not cumulatively private: .* interval counts of all points may move"):
             attempt()
@@ -404,7 +408,7 @@ def tracker(seed=1):
 def test_same_key_same_bytes():
     runs = []
     for base, own in ((1, 2), (1, 2), (1, 3), (4, 2)):
-        made = smooth(tracker(base), error=50, key=Key.for_testing(own))
+        made = smooth(tracker(base), error=50, failure=0, key=Key.for_testing(own))
         runs.append([made.close(updates).encode() for updates in HISTORY])
     assert runs[0] == runs[1]
     assert all(a != b for a, b in zip(runs[0], runs[2], strict=True))
@@ -413,7 +417,7 @@ def test_same_key_same_bytes():
 
 def test_the_noise_is_fresh_in_every_round_and_has_its_law():
     """The answers of the base are 0 less E, so what is left is the noise."""
-    made = smooth(Grudge(Fraction(1)), error=1, key=Key.for_testing(1))
+    made = smooth(Grudge(Fraction(1)), error=1, failure=0, key=Key.for_testing(1))
     draws = [made.close(()) for _ in range(2000)]
     noise = np.array([float(answer.value + 1) for answer in draws]) / made.map.sigma
     assert [answer.round for answer in draws] == list(range(1, 2001))
@@ -429,13 +433,13 @@ def test_vectors():
         def close(self, updates):
             return (len(updates), Fraction(1, 3))
 
-    made = smooth(Pair(), error=1, dimension=2, key=Key.for_testing(1))
+    made = smooth(Pair(), error=1, failure=0, dimension=2, key=Key.for_testing(1))
     answer = made.close(HISTORY[0])
     assert len(answer.value) == 2
     assert answer.encode() == repr((1, str(answer.value[0]), str(answer.value[1]))).encode()
     assert made.guarantee.unit == "one operation (private, marginally approximately retroactive)"
     with pytest.raises(InputError, match="expected 1 numbers, got 2"):
-        smooth(Pair(), error=1, key=Key.for_testing(1)).close(())
+        smooth(Pair(), error=1, failure=0, key=Key.for_testing(1)).close(())
 
 
 def test_guarantee_retroactivity_and_accuracy():
@@ -458,13 +462,93 @@ def test_guarantee_retroactivity_and_accuracy():
     assert made.retroactivity.alpha(1e-3 + 1e-6) == pytest.approx(1.0, rel=1e-3)
     again = smooth(tracker(), error=50, failure=1e-3, key=Key.for_testing(3))
     assert again.retroactivity == made.retroactivity
-    assert smooth(tracker(), error=51, key=Key.for_testing(3)).retroactivity != made.retroactivity
+    assert smooth(tracker(), error=51, failure=0, key=Key.for_testing(3)).retroactivity != made.retroactivity
+
+
+# Whose error it is --------------------------------------------------------------------------------------------------
+
+
+def median_tracker(**options):
+    given = {"epsilon": 8.0, "delta": 1e-6, "records": 100_000, "key": Key.for_testing(1), **options}
+    return MedianTracker(0, 2**16 - 1, 15, **given)
+
+
+def test_a_base_that_knows_its_error_decides():
+    base = median_tracker()
+    own = base.error(1e-4)
+    options = {"failure": 1e-4, "map": RankMap(0, 2**16 - 1), "key": Key.for_testing(2)}
+    assert own > 1000
+    for smaller in (1, own - 1, math.nextafter(own, 0)):
+        with pytest.raises(InputError, match=r"at least 8790\.29, the error of MedianTracker .* at error"):
+            smooth(base, error=smaller, **options)
+    left_out, given, larger = (smooth(base, error=error, **options) for error in (None, own, 2 * own))
+    assert left_out.error == given.error == Fraction(own)
+    assert larger.error == 2 * Fraction(own)
+    assert "what MedianTracker states of its own error" in left_out.retroactivity.text
+    assert "promise of the caller" not in left_out.retroactivity.text
+
+
+def test_no_error_is_taken_where_the_base_promises_none():
+    """Blocks are made for a chance of failure: nothing is proven for a much smaller one."""
+    for failure in (0, 1e-9):
+        for error in (None, 10**9):
+            with pytest.raises(InputError, match="promises nothing there - at failure"):
+                smooth(median_tracker(), error=error, failure=failure, map=RankMap(0, 2**16 - 1))
+
+
+def test_a_base_that_does_not_know_its_error_must_be_told_one():
+    assert tracker().error(1e-4) is None
+    with pytest.raises(InputError, match="which FlippancyTracker does not know of itself, got none - at error"):
+        smooth(tracker(), failure=1e-4, key=Key.for_testing(2))
+    assert "promise of the caller" in smooth(tracker(), error=50, failure=1e-4).retroactivity.text
+
+
+PAGES = sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
+
+
+def test_documented_examples_rest_on_an_error_that_holds(monkeypatch):
+    """The base states it itself, or it is the worst base of the audit, whose error is exactly E."""
+    bases, plain = [], Smoothed.__init__
+
+    def watched(self, base, *rest):
+        bases.append(type(base).__name__)
+        plain(self, base, *rest)
+
+    monkeypatch.setattr(Smoothed, "__init__", watched)
+    for page in PAGES:
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+            if "smooth(" in block:
+                exec(compile(block, page.name, "exec"), {"ra": ra})
+    documented = len(bases)
+    for module in ("compilers.smooth", "compilers.maps", "compilers.retroactivity", "audit.approximate"):
+        flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+        doctest.testmod(importlib.import_module(f"retroact.{module}"), optionflags=flags)
+    assert documented >= 1
+    assert set(bases) == {"MedianTracker", "Grudge"}
+
+
+def test_the_chance_of_failure_is_not_left_out():
+    with pytest.raises(TypeError, match="failure"):
+        smooth(tracker(), error=50, key=Key.for_testing(2))
+
+
+def test_ranks_err_by_a_finite_number_in_domains_beyond_floats():
+    beta = 2.0**-20
+    small, large = (ranks(0, 2**bits - 1, error=10) for bits in (1000, 4000))
+    # Linear in the number of bits: one more costs ln 2 over the rate.
+    assert large.error(beta) - small.error(beta) == pytest.approx(3000 * math.log(2) / float(small.rate))
+    for bits in (1022, 1023, 1024, 1100):
+        found = ranks(0, 2**bits - 1, error=10).error(1e-3)
+        assert found == pytest.approx((bits * math.log(2) + math.log(1e3)) * 40, rel=1e-3)
+    base = MedianTracker(0, 2**1100 - 1, 3, epsilon=60, delta=1e-6, records=1000, key=Key.for_testing(1))
+    made = smooth(base, failure=1e-4, map=RankMap(0, 2**1100 - 1), key=Key.for_testing(2))
+    assert float(made.error) < made.accuracy(3).error < math.inf
 
 
 @pytest.mark.parametrize("block", [1, 16, 1000])
 @pytest.mark.parametrize("calibration", ["exact", "paper"])
 def test_blocks_are_calibrated(block, calibration):
-    made = smooth(tracker(), error=50, block=block, calibration=calibration, key=Key.for_testing(2))
+    made = smooth(tracker(), error=50, failure=0, block=block, calibration=calibration, key=Key.for_testing(2))
     found = made.retroactivity.alpha(1e-6, block)
     assert found <= 1 + 1e-9
     assert found > (0.999 if calibration == "exact" else 0.7)
@@ -474,9 +558,9 @@ def test_blocks_are_calibrated(block, calibration):
 
 def test_a_map_of_ones_own_is_held_to_the_promise():
     wide, narrow = (GaussianMap(sigma=sigma) for sigma in (850, 800))
-    assert smooth(tracker(), error=100, map=wide, key=Key.for_testing(1)).map is wide
+    assert smooth(tracker(), error=100, failure=0, map=wide, key=Key.for_testing(1)).map is wide
     with pytest.raises(InputError, match=r"hides 2E = 200 .* with alpha = 1\.0[67].* at beta = 1e-06, more than 1"):
-        smooth(tracker(), error=100, map=narrow, key=Key.for_testing(1))
+        smooth(tracker(), error=100, failure=0, map=narrow, key=Key.for_testing(1))
 
     class Coin(Map):
         """Forgets the answer."""
@@ -490,7 +574,7 @@ def test_a_map_of_ones_own_is_held_to_the_promise():
         def apply(self, answer, coins):
             return 7
 
-    assert smooth(tracker(), error=1, map=Coin(), key=Key.for_testing(1)).close(()).value == 7
+    assert smooth(tracker(), error=1, failure=0, map=Coin(), key=Key.for_testing(1)).close(()).value == 7
 
 
 class Failing(Stateful):
@@ -511,7 +595,7 @@ class Failing(Stateful):
 
 
 def test_where_the_base_raises_nothing_advances():
-    made, undisturbed = (smooth(Failing(), error=1, key=Key.for_testing(1)) for _ in range(2))
+    made, undisturbed = (smooth(Failing(), error=1, failure=0, key=Key.for_testing(1)) for _ in range(2))
     first = made.close(())
     with pytest.raises(InputError, match="no - at updates"):
         made.close((Add("x"),))
@@ -535,28 +619,28 @@ def test_where_the_base_raises_nothing_advances():
 )  # fmt: skip
 def test_what_is_refused(change, place):
     key = Key.generate()
-    options = {"error": 10, "key": key, **change}
+    options = {"error": 10, "failure": 0, "key": key, **change}
     with pytest.raises(InputError) as caught:
         smooth(tracker(), **options)
     assert caught.value.place == place
-    smooth(tracker(), error=10, key=key)  # still free
+    smooth(tracker(), error=10, failure=0, key=key)  # still free
 
 
 def test_a_key_drives_one():
     key = Key.generate()
-    smooth(tracker(), error=10, key=key)
+    smooth(tracker(), error=10, failure=0, key=key)
     with pytest.raises(KeyReusedError):
-        smooth(tracker(), error=10, key=key)
-    assert isinstance(smooth(tracker(), error=10), Smoothed)
+        smooth(tracker(), error=10, failure=0, key=key)
+    assert isinstance(smooth(tracker(), error=10, failure=0), Smoothed)
 
 
 def test_what_is_retroactive_is_not_smoothed():
     stream = ra.Stream({"v": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=4, key=Key.for_testing(1))
     with pytest.raises(InputError, match="exactly retroactive already, smoothing is not needed"):
-        smooth(stream, error=10)
-    for wrong in (FlippancyTracker, 3, None, smooth(tracker(), error=10)):
+        smooth(stream, error=10, failure=0)
+    for wrong in (FlippancyTracker, 3, None, smooth(tracker(), error=10, failure=0)):
         with pytest.raises(InputError, match="expected a stateful algorithm, got") as caught:
-            smooth(wrong, error=10)
+            smooth(wrong, error=10, failure=0)
         assert caught.value.place == "stateful"
 
 

@@ -4,6 +4,8 @@ import itertools
 import math
 from bisect import bisect_right
 from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -215,6 +217,23 @@ def test_the_error_sums_up_the_nodes():
     assert math.isinf(design.error(1e-9))
     assert tracker(6, records=10**6).error(1e-4) > design.error(1e-4)
     assert tracker(63).error(1e-4) > 3 * design.error(1e-4)
+
+
+def test_the_error_grows_with_the_logarithm_of_the_domain_as_documented():
+    """Not with its iterated logarithm; and what is picked by rank errs by as much again for each bit."""
+    bits = (16, 64, 256)
+    designs = [MedianDesign(2**b, 15, Fraction(8), Fraction(1, 10**6), 100_000, 1e-4) for b in bits]
+    found = [design.error(1e-4) for design in designs]
+    text = " ".join((Path(__file__).parents[2] / "docs" / "compilers.md").read_text().split())
+    assert "{:,.0f} for 2¹⁶ values, {:,.0f} for 2⁶⁴, {:,.0f} for 2²⁵⁶".format(*found) in text
+    # From 64 to 256 bits by as much for each bit as from 16 to 64, or more; and far from doubling with the bits.
+    slopes = [(b - a) / (d - c) for (a, b), (c, d) in zip(pairwise(found), pairwise(bits), strict=True)]
+    assert 1 < slopes[1] / slopes[0] < 2
+    assert found[2] < 2 * found[0]
+    for design, b in zip(designs, bits, strict=True):
+        error = Fraction(design.error(1e-4))
+        picked = RankMap(0, 2**b - 1).at(error, Fraction(1), Fraction(1, 10**6), 1)
+        assert picked.error(1e-3) == pytest.approx(4 * float(error) * (b * math.log(2) + math.log(1e3)), rel=1e-3)
 
 
 def test_no_design_for_too_small_a_chance():

@@ -1,5 +1,6 @@
 """The flippancy tracker: its sensitivity by brute force, its noise, its budget, and that it is not retroactive."""
 
+import importlib
 import itertools
 import math
 from collections import Counter
@@ -313,6 +314,43 @@ def test_error_on_insertion_only_histories(flips):
         worst = max([worst, *(abs(float(a.value) - r) / deviation for r, a in enumerate(answers, start=1))])
     # 3,000 correlated normal answers: 4.5 deviations are passed with a probability of 1 in 50 at most.
     assert 1 < worst < 4.5
+
+
+def swings(size, updates):
+    """A crowd that comes and goes, over and over, with so many updates in a round; and the truth by round."""
+    rounds, counts, each = [], [], size // updates
+    for turn in range(14):
+        for part in range(each):
+            values = range(part * updates, (part + 1) * updates)
+            stamp = (turn - 1) * each + part + 1
+            rounds.append([Delete(value, stamp) for value in values] if turn % 2 else [Add(value) for value in values])
+            counts.append(size - (part + 1) * updates if turn % 2 else (part + 1) * updates)
+    return rounds, counts
+
+
+def test_its_error_holds_for_one_update_a_round_and_not_for_many():
+    """A lazy answer is repeated: off by the few rounds since where each brings one update, by everybody where one round
+    brings all. So there is no error that holds on every history, and it claims none."""
+    largest = {}
+    for size, updates in ((60, 1), (4000, 4000)):
+        rounds, counts = swings(size, updates)
+        assert [sum(data.values()) for data in trajectory(rounds)] == counts
+        answers = close_all(tracker(1000, epsilon=32.0), rounds)
+        assert answers[-1].limit is None
+        largest[updates] = max(abs(answer.value - truth) for answer, truth in zip(answers, counts, strict=True))
+    assert largest[1] < 50
+    assert largest[4000] > 3900
+    for text in (importlib.import_module("retroact.stateful.tracker").__doc__, FlippancyTracker.__doc__):
+        assert "one update a round" in text
+        assert "on every history," not in text
+    assert tracker(100).error(1e-4) is None
+
+
+def test_a_given_number_of_flips_errs_by_every_value_that_flips_more():
+    rounds = [[Add(value) for value in range(500)], [Delete(value, 1) for value in range(500)], []]
+    once, twice = (close_all(tracker(8, epsilon=32.0, flips=flips), rounds)[-1].value for flips in (1, 2))
+    assert abs(once - 500) < 60
+    assert abs(twice) < 60
 
 
 @pytest.mark.parametrize(("epsilon", "flips"), [(1.0, None), (5.0, None), (30.0, None), (1.0, 2), (30.0, 1)])

@@ -63,11 +63,12 @@ class Encoded:
 class Encode:
     """Makes an `Encoded` algorithm of a function that makes one under a key and a second key for smoothing it.
 
-    >>> from retroact.stateful import FlippancyTracker
-    >>> def tracker(key, own):
-    ...     base = FlippancyTracker(10, epsilon=1.0, delta=1e-6, key=key)
-    ...     return smooth(base, error=500, key=own)
-    >>> Encode(tracker)(Key.for_testing(1)).close([Add("x")])[:4]
+    >>> from retroact.compilers.maps import RankMap
+    >>> from retroact.stateful import MedianTracker
+    >>> def median(key, own):
+    ...     base = MedianTracker(0, 9, 3, epsilon=60, delta=1e-6, records=100, key=key)
+    ...     return smooth(base, failure=1e-4, map=RankMap(0, 9), key=own)
+    >>> Encode(median)(Key.for_testing(1)).close([Add(5)])[:4]
     b'(1, '
     """
 
@@ -95,7 +96,7 @@ def approximate(
     >>> from retroact.privacy import Guarantee, PureDP
     >>> claim = Guarantee(PureDP(math.inf), math.inf)
     >>> def grudge(key, own):
-    ...     return smooth(Grudge(Fraction(1)), error=1, alpha=1.0, beta=1e-3, key=own)
+    ...     return smooth(Grudge(Fraction(1)), error=1, failure=0, alpha=1.0, beta=1e-3, key=own)
     >>> shape = Shape(values=("x",), rounds=4)
     >>> target = Target("grudge", Encode(grudge), shape, claim, retroactivity=Approximate(1.0, 1e-3))
     >>> result = approximate(target, Seeds(1), runs=200)
@@ -283,7 +284,7 @@ def _grudges(alpha: float, beta: float, block: int, factor: int, seeds: Seeds, r
     worlds: list[World] = []
     for side, history in enumerate(reversed(united(block))):
         base = Grudge(Fraction(factor))
-        map = smooth(base, error=1, alpha=alpha, beta=beta, block=block, key=seeds.key()).map
+        map = smooth(base, error=1, failure=0, alpha=alpha, beta=beta, block=block, key=seeds.key()).map
         assert isinstance(map, GaussianMap)
         exact = [base.close(updates) for updates in history][2:]
         steps = np.array([round(answer / map.spacing) for answer in exact], dtype=np.int64)

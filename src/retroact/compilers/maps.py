@@ -210,7 +210,9 @@ class RankMap(Map):
     one record is not one: between two estimates of the same data the counts of *all* points may differ at once. Such
     algorithms are refused.
     **Error.** Beside the middle in C, the answer is at most ln(|X| / beta) / rate + h ranks off, with probability
-    1 - beta: the best score is at least N/2, and the values below so much less have a probability of at most beta.
+    1 - beta: the best score is at least N/2, and the values below so much less have a probability of at most beta. That
+    grows with ln |X|, times E / alpha: about 4E (ln |X| + ln(1/beta)) / alpha. The map that the paper cites grows with
+    2^(log* |X|), and is not here.
 
     >>> K = RankMap(0, 2**16 - 1).at(Fraction(10), Fraction(1), Fraction(1, 10**6), block=1)
     >>> round(K.error(1e-3), 2), K.closeness(Fraction(20)).epsilon()
@@ -275,7 +277,9 @@ class RankMap(Map):
         # `Weights` is flat beyond a share of 2^-64, and its rate is smaller by 2^-40.
         if beta < 2**-63:
             return math.inf
-        return math.log(self.size / beta) / float(self.rate) * (1 + 1e-9) + float(self.spacing)
+        # The logarithm of the ratio, whose terms are no floats for a domain of more than 1,022 bits.
+        ratio = math.log(self.size) - math.log(beta)
+        return ratio / float(self.rate) * (1 + 1e-9) + float(self.spacing)
 
     def check(self, answer: Any) -> Cumulative:
         if not isinstance(answer, Cumulative):

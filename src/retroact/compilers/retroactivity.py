@@ -91,6 +91,8 @@ class ApproximateRetroactivity:
     failure: float = 0.0
     made_for: tuple[float, int] = (1e-6, 1)
     """beta and the block."""
+    stated_by: str = ""
+    """The base that states its error itself; nothing where the caller promises it."""
 
     @classmethod
     def gaussian(
@@ -118,11 +120,16 @@ class ApproximateRetroactivity:
             f"{n:,} consecutive answers together {pair}" for n, pair in zip(more, shown[1:], strict=True)
         )
         likely = f"1 - {self.failure:.3g} (in every round of a block at once)" if self.failure else "1"
+        rests = (
+            f"what {self.stated_by} states of its own error, where it is promised what it asks for"
+            if self.stated_by
+            else "a promise of the caller, which no program checks"
+        )
         return (
             f"marginally approximately retroactive: once two histories have united, one answer is {shown[0]}-close for "
-            f"both (P ≤ e^α Q + β), {blocks}. This rests on a promise of the caller, which no program checks: the base "
-            f"is within E = {float(self.error):.6g} of the truth with probability {likely}. Where it is wrong, the "
-            "answers are as private as before and not retroactive, and nothing will show it"
+            f"both (P ≤ e^α Q + β), {blocks}. This rests on {rests}: the base is within E = {float(self.error):.6g} of "
+            f"the truth with probability {likely}. Where it is wrong, the answers are as private as before and not "
+            "retroactive, and nothing will show it"
         )
 
     def __str__(self) -> str:

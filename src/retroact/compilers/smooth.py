@@ -5,8 +5,11 @@ at most 2E apart. A randomised map with fresh coins in every round, so wide that
 single answers, and blocks of them less and less (theorem "compiler", corollary "marginal").
 
 **Privacy.** That of the base: the answers published are a function of its answers and of coins that are independent of
-them. E plays no part in it. **Retroactivity.** Approximate, and as good as the promise that the base is within E with
-probability 1 - beta_0: see `ApproximateRetroactivity`, and `maps` for what a map must have.
+them. E plays no part in it. **Retroactivity.** Approximate, and as good as the statement that the base is within E with
+probability 1 - beta_0, on every history: see `ApproximateRetroactivity`, and `maps` for what a map must have. A base
+that knows its error (`Stateful.error`) is taken at its word, and no smaller one is taken from anybody else. One that
+does not has an error that somebody else must have proved. `FlippancyTracker` has none for streams in general: it is
+accurate where a round brings one update, and can be off by any number where rounds bring many.
 
 For statistics that a stream can publish this is not needed and far worse: a linear statistic is exactly retroactive
 with less noise than its base alone.
@@ -14,6 +17,7 @@ with less noise than its base alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -103,10 +107,10 @@ class Smoothed:
 def smooth(
     stateful: Stateful,
     *,
-    error: float | Fraction,
+    failure: float | Fraction,
+    error: float | Fraction | None = None,
     alpha: float | Fraction = 1.0,
     beta: float | Fraction = 1e-6,
-    failure: float | Fraction = 0.0,
     map: Map | None = None,
     key: Key | None = None,
     block: int = 1,
@@ -116,34 +120,39 @@ def smooth(
     """``stateful``, made marginally approximately retroactive: after two histories have united, any ``block``
     consecutive answers are (alpha, beta + failure)-close.
 
-    ``error`` is E, a promise: with probability 1 - ``failure`` every answer of the base is within E of the truth, on
-    every history, in the metric of the map. Nothing checks it. Where it is too small, privacy holds and retroactivity
-    does not, and nothing will show it.
+    ``error`` is E: with probability 1 - ``failure`` every answer of the base is within E of the truth, on every
+    history, in the metric of the map. It is left out where the base knows it (``stateful.error(failure)``); a larger
+    one may be given, a smaller one is refused. Where the base does not know it, E is a promise that nothing checks:
+    where it is too small, privacy holds and retroactivity does not, and nothing will show it.
 
     ``map`` is `GaussianMap(dimension)` where none is given; the coins come from ``key``, which must not be that of the
     base (a fresh one where none is given).
 
+    >>> from retroact.compilers.maps import RankMap
     >>> from retroact.ledger.model import Add
-    >>> from retroact.stateful import FlippancyTracker
-    >>> base = FlippancyTracker(1000, epsilon=1.0, delta=1e-6, flips=1, key=Key.for_testing(1))
-    >>> smoothed = smooth(base, error=300, failure=1e-4, key=Key.for_testing(2))
-    >>> answer = smoothed.close([Add("customer")])
-    >>> answer.round, round(smoothed.map.sigma)
-    (1, 2535)
-    >>> smoothed.retroactivity.alpha(1.01e-4) <= 1 < smoothed.retroactivity.alpha(1.01e-4, block=4)
+    >>> from retroact.stateful import MedianTracker
+    >>> base = MedianTracker(0, 999, 3, epsilon=60, delta=1e-6, records=30_000, key=Key.for_testing(1))
+    >>> smoothed = smooth(base, failure=1e-4, alpha=4.0, map=RankMap(0, 999), key=Key.for_testing(2))
+    >>> smoothed.error == base.error(1e-4), round(base.error(1e-4))
+    (True, 406)
+    >>> answer = smoothed.close([Add(value % 1000) for value in range(30_000)])
+    >>> answer.round, abs(answer.value - 500) < 200
+    (1, True)
+    >>> smoothed.retroactivity.alpha(1e-4) <= 4 < smoothed.retroactivity.alpha(1e-4, block=2)
     True
-    >>> [round(x, 4) for x in smoothed.accuracy(1000, 1e-6)]
-    [12699.3664, 0.0011]
+    >>> [round(x, 4) for x in smoothed.accuracy(3, 1e-6)]
+    [8815.1827, 0.0001]
     >>> smoothed.guarantee.unit
-    'one value with all its additions and deletions (private, marginally approximately retroactive)'
+    'one operation: one addition or one deletion of a record (private, marginally approximately retroactive)'
     """
     if not isinstance(stateful, Stateful):
         raise InputError(_not_stateful(stateful), place="stateful")
-    exact_error, exact_alpha = check_positive(error, "error"), check_positive(alpha, "alpha")
+    exact_alpha = check_positive(alpha, "alpha")
     if exact_alpha > LARGEST_ALPHA:
         raise InputError(f"expected a number above 0 and up to {LARGEST_ALPHA:,}, got {alpha!r}", place="alpha")
     exact_beta = check_probability(beta, "beta")
     exact_failure = check_probability(failure, "failure", zero=True)
+    exact_error, stated = _error(stateful, error, exact_failure)
     length = check_block(block)
     open_map = GaussianMap(dimension, calibration=calibration) if map is None else as_map(map)
     if map is not None and (dimension != 1 or calibration != "exact"):
@@ -159,10 +168,31 @@ def smooth(
     if key is not None and not isinstance(key, Key):
         raise InputError(f"expected a key, got {type(key).__name__}", place="key")
     drawn = Key.generate() if key is None else key
-    made_for = float(exact_beta), length
-    return Smoothed(
-        stateful, settled, ApproximateRetroactivity(exact_error, settled, float(exact_failure), made_for), drawn
-    )
+    promise = ApproximateRetroactivity(exact_error, settled, float(exact_failure), (float(exact_beta), length), stated)
+    return Smoothed(stateful, settled, promise, drawn)
+
+
+def _error(stateful: Stateful, error: float | Fraction | None, failure: Fraction) -> tuple[Fraction, str]:
+    """E, and who states it: the base, or nobody but the caller."""
+    name, known = type(stateful).__name__, stateful.error(float(failure))
+    if known is None:
+        if error is None:
+            raise InputError(f"expected E, which {name} does not know of itself, got none", place="error")
+        return check_positive(error, "error"), ""
+    if not known < math.inf:
+        raise InputError(
+            f"expected a probability at which {name} is accurate, got {float(failure):g}: it promises nothing there",
+            place="failure",
+        )
+    own = check_positive(known, "error")
+    given = own if error is None else check_positive(error, "error")
+    if given < own:
+        raise InputError(
+            f"expected at least {float(own):.6g}, the error of {name} with probability 1 - {float(failure):g}, got "
+            f"{error!r}",
+            place="error",
+        )
+    return given, name
 
 
 def _not_stateful(found: Any) -> str:

@@ -48,7 +48,8 @@ CHUNK = 1 << 12
 
 class Grudge(Stateful):
     """Counts additions less deletions, plus E if a deletion ever came and minus E otherwise. It promises nothing about
-    privacy; it is within E of the truth on histories whose deletions all find a record.
+    privacy; it is within E of the truth on histories whose deletions all find a record. It does not say so itself, so
+    that it can be smoothed for less.
 
     >>> grudge = Grudge(Fraction(5))
     >>> grudge.close([Add("x")]), grudge.close([Delete("x", 1)])
@@ -56,7 +57,7 @@ class Grudge(Stateful):
     """
 
     def __init__(self, error: Fraction) -> None:
-        self.error = error
+        self._off = error
         self._count, self._forgave = 0, True
 
     @property
@@ -67,7 +68,7 @@ class Grudge(Stateful):
         for update in updates:
             self._count += 1 if isinstance(update, Add) else -1
             self._forgave &= isinstance(update, Add)
-        return self._count + (-self.error if self._forgave else self.error)
+        return self._count + (-self._off if self._forgave else self._off)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def audit_blocks(
     answers, maps, promises = [], [], []
     for history in united(wanted[-1]):
         base = Grudge(understated * error)
-        smoothed = smooth(base, error=error, alpha=alpha, beta=beta, calibration=calibration, key=key)
+        smoothed = smooth(base, error=error, failure=0, alpha=alpha, beta=beta, calibration=calibration, key=key)
         answers.append([base.close(updates) for updates in history][2:])
         maps.append(smoothed.map)
         promises.append(smoothed.retroactivity)

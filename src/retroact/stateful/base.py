@@ -32,6 +32,11 @@ class Stateful(ABC):
     def guarantee(self) -> Guarantee:
         """What is promised; its unit ends with "private, not retroactive"."""
 
+    def error(self, beta: float) -> float | None:
+        """E, where it is proven: with probability 1 - beta every answer is within that of the truth, on every history
+        that keeps what the algorithm was promised. None where no bound is; `smooth` goes by it."""
+        return None
+
     @abstractmethod
     def close(self, updates: Sequence[Update]) -> Any:
         """Takes the updates of the next round, gives its answer."""

@@ -3,8 +3,14 @@ algorithm that section 6 of the paper holds against retroactivity.
 
 A value flips when it appears or disappears. The tracker counts present values, freezes a value after w flips, and adds
 noise whose size grows with sqrt(w); it begins with w = 1 and doubles w when the number of frozen values passes a noisy
-threshold. So few flips mean little noise: an error of about (sqrt(w(S)) log T + log^3 T) / epsilon on every history,
-with no bound on w(S) known before (paper, section 6, equation for the tracker).
+threshold. So few flips mean little noise: an error of about (sqrt(w(S)) log T + log^3 T) / epsilon, with no bound on
+w(S) known before (paper, section 6, equation for the tracker).
+
+That error is for histories with *one update a round*, as in the published model, and no bound holds for all others:
+where a round may bring many, a lazy answer, which is repeated, is off by all that has come since, and a noisy threshold
+is looked at only once for all of it. With ``flips`` given it is for histories in which no value flips more often: a
+value that does is counted for ever as it was. So `error` is None, and `smooth` has to be told an E that holds for the
+histories at hand; for streams in general there is none.
 
 **Privacy.** Item level, which is stronger than the level of one operation that streams have: any of the additions and
 deletions of *one value* may be left out. Noise: `Continual`, with its sensitivity in `sensitivity`; doubling:
@@ -50,7 +56,9 @@ class Estimate:
 class FlippancyTracker(Stateful):
     """The number of distinct values among surviving records, in every one of ``horizon`` rounds.
 
-    With ``flips`` it freezes every value after that many; without, it finds the number.
+    With ``flips`` it freezes every value after that many; without, it finds the number. Its answers are private on
+    every history. They are accurate on those with one update a round or, with ``flips``, on those in which no value
+    flips more often; on others they may be off by any number.
 
     >>> from retroact.ledger.model import Add, Delete
     >>> tracker = FlippancyTracker(1000, epsilon=1.0, delta=1e-6, key=Key.for_testing(1))
