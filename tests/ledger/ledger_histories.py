@@ -42,6 +42,26 @@ WORLDS: dict[str, tuple[Schema, tuple[tuple, ...]]] = {
         Schema({"p": Vector(3, radius=2**30, step=1), "q": Vector(1, radius=5, step=1)}),
         (((1, 2, -3), (0,)), ((1, 2, -2), (0,)), ((-1, 2, -3), (5,)), ((1, 2, -3), (-5,))),
     ),
+    # the values that are written where one is missing are among them: neither may be taken for the other
+    "missing": (
+        Schema(
+            {
+                "t": Text(missing="skip"),
+                "m": Integer(0, 1),
+                "n": Integer(-1, 3, missing="skip"),
+                "p": Vector(2, radius=5, step=1, missing="skip"),
+            }
+        ),
+        (
+            ("", 0, -1, (0, 0)),
+            (None, 0, -1, (0, 0)),
+            ("", 0, None, (0, 0)),
+            ("", 0, -1, None),
+            (None, 0, None, None),
+            ("a", 0, None, (1, 0)),
+            (None, 1, 3, (0, 0)),
+        ),
+    ),
 }
 
 
@@ -89,9 +109,11 @@ def play(ledger: Ledger, round: int, updates: tuple[Update, ...], chance: random
 
 
 def values_of(rows: Rows) -> list[tuple]:
-    columns = [
-        list(map(tuple, column.tolist())) if column.ndim == 2 else column.tolist() for column in rows.columns.values()
-    ]
+    columns = []
+    for name, column in rows.columns.items():
+        values = list(map(tuple, column.tolist())) if column.ndim == 2 else column.tolist()
+        gone = rows.missing.get(name, np.zeros(rows.count, bool)).tolist()
+        columns.append([None if missing else value for value, missing in zip(values, gone, strict=True)])
     return list(zip(*columns, strict=True))
 
 
@@ -107,8 +129,9 @@ def contents(surviving: Surviving) -> Counter[Point]:
     return Counter(dict(zip(found, surviving.counts.tolist(), strict=True)))
 
 
-def canonical_key(point: Point) -> tuple:
-    texts = tuple(v.encode() if isinstance(v, str) else v for v in point.value)
+def canonical_key(point: Point, schema: Schema) -> tuple:
+    whole = [field.blank if v is None else v for v, field in zip(point.value, schema.fields.values(), strict=True)]
+    texts = tuple(v.encode() if isinstance(v, str) else v for v in whole), [v is None for v in point.value]
     owner = (point.id is not None, (point.id or "").encode(), point.subject is not None, (point.subject or "").encode())
     return point.stamp, texts, owner
 

@@ -46,7 +46,7 @@ def test_equal_data_after_every_round(world: str, data: st.DataObject) -> None:
         change = play(ledger, round, updates, chance)
         surviving = ledger.data()
         assert contents(surviving) == expected
-        assert points(surviving) == sorted(expected, key=canonical_key)
+        assert points(surviving) == sorted(expected, key=lambda point: canonical_key(point, schema))
         assert len(ledger) == expected.total()
         check_internals(ledger)
 

@@ -137,7 +137,7 @@ def test_bytes_there_and_back_in_order() -> None:
     ledger.apply(1, updates)
     check_internals(ledger)
     found = points(ledger.data())
-    assert found == sorted(found, key=canonical_key)
+    assert found == sorted(found, key=lambda point: canonical_key(point, schema))
     assert [field.decode(p.value[0]) for p in found] == [b for b in sorted(BLOBS) for _ in range(2)]
     again = Ledger.from_state(schema, ledger.state())
     check_internals(again)

@@ -174,17 +174,17 @@ def test_clip() -> None:
     assert Date("2020-01-01", "2020-12-31", clip=True).encode("1999-01-01", "x") == DAY.lower
 
 
-def test_missing_values_are_skipped_on_request_only() -> None:
+def test_values_may_be_missing_on_request_only() -> None:
     amount = Number(0, 500, step=0.01, missing="skip")
     for column in (
         [1.5, None, math.nan, 2],
         np.array([1.5, math.nan, math.nan, 2]),
         np.array([1.5, None, np.nan, 2], object),
     ):
-        encoded, keep = amount.encode_column(column, "x")
-        assert encoded.tolist() == [150, 200]
-        assert keep is not None
-        assert keep.tolist() == [True, False, False, True]
+        encoded, missing = amount.encode_column(column, "x")
+        assert encoded.tolist() == [150, 0, 0, 200]
+        assert missing is not None
+        assert missing.tolist() == [False, True, True, False]
         with pytest.raises(InputError, match="row 2"):
             AMOUNT.encode_column(column, "x")
     assert amount.encode_column([1.5], "x")[1] is None
@@ -193,10 +193,11 @@ def test_missing_values_are_skipped_on_request_only() -> None:
     with pytest.raises(InputError, match="got inf - at x, row 3"):
         amount.encode_column([None, 1.5, math.inf], "x")
     masked = np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False])
-    assert amount.encode_column(masked, "x")[0].tolist() == [100, 300]
+    assert amount.encode_column(masked, "x")[0].tolist() == [100, 0, 300]
     moment = Timestamp("2020-01-01T00:00:00Z", "2029-12-31T00:00:00Z", missing="skip")
-    encoded, keep = moment.encode_column(np.array(["NaT", "2020-01-01"], "M8[ns]"), "x")
-    assert encoded.tolist() == [MOMENT.lower]
+    encoded, missing = moment.encode_column(np.array(["NaT", "2020-01-02"], "M8[ns]"), "x")
+    assert missing is not None
+    assert (encoded.tolist(), missing.tolist()) == ([MOMENT.lower, MOMENT.lower + 86400], [True, False])
     # no number at all is still refused where none is missing
     with pytest.raises(InputError):
         amount.encode(None, "x")

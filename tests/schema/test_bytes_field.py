@@ -136,12 +136,13 @@ def test_length() -> None:
 def test_missing() -> None:
     field = Bytes(missing="skip")
     for column in ([b"a", None, math.nan], np.array([b"a", None, np.nan], object)):
-        encoded, keep = field.encode_column(column, "x")
-        assert encoded.tolist() == ["a"]
-        assert keep is not None
-        assert keep.tolist() == [True, False, False]
+        encoded, missing = field.encode_column(column, "x")
+        assert encoded.tolist() == ["a", "", ""]
+        assert missing is not None
+        assert missing.tolist() == [False, True, True]
     # no bytes at all are a value
     assert field.encode_column([b"", ""], "x")[0].tolist() == ["", ""]
+    assert field.encode_column([b"", ""], "x")[1] is None
     with pytest.raises(InputError, match="x, row 2"):
         field.encode_column([None, 7], "x")
 

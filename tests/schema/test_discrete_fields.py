@@ -105,10 +105,13 @@ def test_text_column_is_not_shared_with_the_caller() -> None:
 )
 def test_missing(field: Field) -> None:
     good: object = "a" if isinstance(field, Text) else 1
-    encoded, keep = field.encode_column([good, None, math.nan], "x")
-    assert encoded.tolist() == [field.encode(good, "x")]
-    assert keep is not None
-    assert keep.tolist() == [True, False, False]
+    encoded, missing = field.encode_column([good, None, math.nan], "x")
+    assert encoded.tolist() == [field.encode(good, "x"), field.blank, field.blank]
+    assert missing is not None
+    assert missing.tolist() == [False, True, True]
+    encoded, missing = field.encode_column([None], "x")
+    assert encoded.tolist() == [field.blank]
+    assert encoded.dtype == (object if isinstance(field, Text) else np.int64)
     with pytest.raises(InputError, match="x, row 2"):
         field.encode_column([None, b"no"], "x")
 

@@ -107,9 +107,13 @@ def test_numbers_without_nulls_become_arrays(kind: pa.DataType) -> None:
 
 
 def encode(field: Field, array: Any) -> list[Any]:
+    """The values that are not missing; under a missing one lies the blank of the field."""
     rows, single = Schema({"x": field}).encode(pa.table({"x": array}))
     assert not single
-    result: list[Any] = rows.columns["x"].tolist()
+    assert rows.count == len(array)
+    missing = rows.missing.get("x", np.zeros(rows.count, bool))
+    assert not missing.any() or (rows.columns["x"][missing] == np.array(field.blank)).all()
+    result: list[Any] = rows.columns["x"][~missing].tolist()
     return result
 
 

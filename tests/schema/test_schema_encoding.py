@@ -1,4 +1,4 @@
-"""The door: records, columns, lists of records; names, lengths, skipped rows."""
+"""The door: records, columns, lists of records; names, lengths, missing values."""
 
 import math
 import random
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from retroact.errors import InputError
 from retroact.schema import Boolean, Category, Date, Integer, Number, Rows, Schema, Text, Vector
+from retroact.schema.coded import Coded
 
 ORDERS = Schema({"country": Text(), "amount": Number(0, 500, step=0.01), "age": Integer(0, 120)})
 ORDER = {"country": "DE", "amount": 12.5, "age": 31}
@@ -48,7 +49,7 @@ def test_one_record() -> None:
 def test_columns_and_lists_of_records(data: object) -> None:
     rows, single = ORDERS.encode(data)
     assert not single
-    assert (rows.count, rows.kept, rows.skipped) == (2, None, 0)
+    assert (rows.count, rows.kept, rows.missing) == (2, None, {})
     assert as_lists(rows) == {"country": ["DE", "FR"], "amount": [1250, 100], "age": [31, 4]}
 
 
@@ -110,29 +111,58 @@ def test_records_are_refused_with_their_place() -> None:
         ORDERS.encode_record({**ORDER, "amount": "x"})
 
 
-def test_skipped_rows() -> None:
+def as_missing(rows: Rows) -> dict[str, list[bool]]:
+    return {name: mask.tolist() for name, mask in rows.missing.items()}
+
+
+def test_a_missing_value_is_a_mask_over_a_fixed_one() -> None:
     schema = Schema({"a": Integer(0, 9, missing="skip"), "b": Text(missing="skip"), "c": Number(0, 1)})
     data = {"a": [1, None, 3, 4, None], "b": ["p", "q", None, "s", None], "c": [0, 0.1, 0.2, 0.3, 0.4]}
     rows, _ = schema.encode(data)
-    assert as_lists(rows) == {"a": [1, 4], "b": ["p", "s"], "c": [0, 3000]}
-    assert rows.kept is not None
-    assert rows.kept.tolist() == [0, 3]
-    assert (rows.count, rows.skipped) == (2, 3)
+    assert as_lists(rows) == {"a": [1, 0, 3, 4, 0], "b": ["p", "q", "", "s", ""], "c": [0, 1000, 2000, 3000, 4000]}
+    gone = {"a": [False, True, False, False, True], "b": [False, False, True, False, True]}
+    assert (rows.count, as_missing(rows)) == (5, gone)
+    assert as_missing(rows.take([3, 2])) == {"a": [False, False], "b": [False, True]}
     records = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
     again, _ = schema.encode(records)
-    assert as_lists(again) == as_lists(rows)
-    assert [schema.encode_record(record) for record in records] == [(1, "p", 0), None, None, (4, "s", 3000), None]
+    assert (as_lists(again), as_missing(again)) == (as_lists(rows), gone)
+    tuples = [schema.encode_record(record) for record in records]
+    assert tuples == [(1, "p", 0), (None, "q", 1000), (3, None, 2000), (4, "s", 3000), (None, None, 4000)]
+    again = Rows.concatenate([Rows.from_tuples(schema, tuples[:1]), Rows.from_tuples(schema, tuples[1:])])
+    assert (as_lists(again), as_missing(again)) == (as_lists(rows), gone)
     rows, single = schema.encode(records[1])
     assert single
-    assert (rows.count, rows.skipped) == (0, 1)
-    assert rows.kept is not None
-    assert rows.kept.tolist() == []
-    assert as_lists(rows) == {"a": [], "b": [], "c": []}
-    everything, _ = schema.encode({"a": [None], "b": ["x"], "c": [0]})
-    assert (everything.count, everything.skipped) == (0, 1)
+    assert (as_lists(rows), as_missing(rows)) == ({"a": [0], "b": ["q"], "c": [1000]}, {"a": [True]})
 
 
-def test_a_skipped_record_is_still_checked() -> None:
+def test_a_record_may_leave_out_a_field_that_may_be_missing() -> None:
+    schema = Schema({"a": Integer(0, 9, missing="skip"), "b": Text(missing="skip"), "c": Number(0, 1)})
+    for record in ({"c": 0.1, "b": "q"}, {"c": 0.1, "b": "q", "a": None}):
+        assert schema.encode_record(record) == (None, "q", 1000)
+        for data in (record, [record]):
+            assert as_missing(schema.encode(data)[0]) == {"a": [True]}
+    with pytest.raises(InputError, match=r"expected the fields a, b, c, got no 'c'"):
+        schema.encode_record({"a": 1, "b": "x"})
+    with pytest.raises(InputError, match=r"got no 'a' and an unknown field 'A' - at row 2"):
+        schema.encode([{"a": 1, "b": "x", "c": 0}, {"A": 1, "b": "x", "c": 0}])
+    # a whole column that is not there is rather a mistake
+    with pytest.raises(InputError, match=r"got no 'a'$"):
+        schema.encode({"b": ["x", "y"], "c": [0, 1]})
+    nothing = Schema({"a": Integer(0, 9, missing="skip"), "p": Vector(2, radius=1, step=0.1, missing="skip")})
+    rows, single = nothing.encode({})
+    assert single
+    assert as_missing(rows) == {"a": [True], "p": [True]}
+
+
+def test_columns_of_few_words_may_have_missing_ones() -> None:
+    schema = Schema({"t": Text(missing="skip"), "n": Number(0, 9, step=1, missing="skip")})
+    words = Coded(["p", None, "q"], np.array([0, 1, 1, 2])), Coded([math.nan, 3.0], np.array([1, 0, 1, 0]))
+    rows, _ = schema.encode(dict(zip("tn", words, strict=True)))
+    assert as_lists(rows) == {"t": ["p", "", "", "q"], "n": [3, 0, 3, 0]}
+    assert as_missing(rows) == {"t": [False, True, True, False], "n": [False, True, False, True]}
+
+
+def test_a_record_with_a_missing_value_is_still_checked() -> None:
     schema = Schema({"a": Integer(0, 9, missing="skip"), "b": Text()})
     for data in ({"a": None, "b": 7}, {"a": [None], "b": [7]}, [{"a": None, "b": 7}]):
         with pytest.raises(InputError, match="expected text, got 7 - at b"):
@@ -169,8 +199,9 @@ def test_vectors_among_other_fields() -> None:
         ({"p": []}, False, 0),
         ({"p": np.empty(0)}, False, 0),
         ({"p": np.array([0.1, "0.2"], object)}, True, 1),
-        ({"p": None}, True, 0),
-        ({"p": [None, [0.1, 0.2]]}, False, 1),
+        ({"p": None}, True, 1),
+        ({}, True, 1),
+        ({"p": [None, [0.1, 0.2]]}, False, 2),
         ([{"p": [0.1, 0.2]}], False, 1),
     ],
 )
@@ -261,17 +292,18 @@ BAD = {
 @given(st.lists(GOOD, max_size=6))
 def test_all_ways_in_agree(records: list[dict[str, object]]) -> None:
     tuples = [MIXED.encode_record(record) for record in records]
-    expected = Rows.from_tuples(MIXED, [values for values in tuples if values is not None])
+    expected = Rows.from_tuples(MIXED, tuples)
     by_record, _ = MIXED.encode(records)
     by_column, _ = MIXED.encode({name: [record[name] for record in records] for name in MIXED.fields})
     one_by_one = Rows.concatenate([Rows.empty(MIXED), *(MIXED.encode(record)[0] for record in records)])
     for rows in (by_record, by_column, one_by_one):
         assert rows.count == expected.count
         assert as_lists(rows) == as_lists(expected)
+        assert as_missing(rows) == as_missing(expected)
         assert [column.dtype for column in rows.columns.values()] == [
             column.dtype for column in expected.columns.values()
         ]
-    assert by_record.skipped == tuples.count(None)
+    assert as_missing(by_record).get("n", []).count(True) == sum(values[0] is None for values in tuples)
 
 
 @given(

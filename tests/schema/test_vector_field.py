@@ -164,12 +164,13 @@ def test_bad_declarations(arguments: dict[str, object]) -> None:
 def test_missing() -> None:
     field = Vector(2, radius=1, step=0.1, missing="skip")
     rows = [[0.1, 0.2], None, [0.1, None], [math.nan, 0.1], [0.3, 0.4]]
-    encoded, keep = field.encode_column(rows, "x")
-    assert encoded.tolist() == [[1, 2], [3, 4]]
-    assert keep is not None
-    assert keep.tolist() == [True, False, False, False, True]
-    encoded, keep = field.encode_column(np.array([[0.1, np.nan], [0.3, 0.4]]), "x")
-    assert encoded.tolist() == [[3, 4]]
+    encoded, missing = field.encode_column(rows, "x")
+    assert encoded.tolist() == [[1, 2], [0, 0], [0, 0], [0, 0], [3, 4]]
+    assert missing is not None
+    assert missing.tolist() == [False, True, True, True, False]
+    encoded, missing = field.encode_column(np.array([[0.1, np.nan], [0.3, 0.4]]), "x")
+    assert encoded.tolist() == [[0, 0], [3, 4]]
+    assert field.encode_column([None, None], "x")[0].tolist() == [[0, 0], [0, 0]]
     with pytest.raises(InputError) as caught:
         field.encode_column([None, [0.1, 0.2], [0.1, "y"]], "x")
     assert caught.value.place == "x, coordinate 2, row 3"

@@ -128,9 +128,11 @@ def test_mixed_columns(values: list) -> None:
     check(CLIPPED, values, values)
     present = [value for value in values if not WIDE.is_missing(value)]
     if None not in alone(CLIPPED, present):
-        encoded, keep = Integer(LOW, HIGH, clip=True, missing="skip").encode_column(values, "x")
-        assert encoded.tolist() == alone(CLIPPED, present)
-        assert (keep is None) == (len(present) == len(values))
+        encoded, missing = Integer(LOW, HIGH, clip=True, missing="skip").encode_column(values, "x")
+        assert (missing is None) == (len(present) == len(values))
+        gone = np.zeros(len(values), bool) if missing is None else missing
+        assert encoded[~gone].tolist() == alone(CLIPPED, present)
+        assert set(encoded[gone].tolist()) <= {LOW}
 
 
 def test_floats_of_more_than_64_bits() -> None:

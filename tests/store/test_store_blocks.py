@@ -13,11 +13,17 @@ from retroact.store import blocks
 from retroact.store.packed import Records, pack, unpack
 from retroact.store.texts import Texts
 
-SCHEMA = Schema({"name": ra.Text(), "amount": ra.Integer(0, 9), "place": ra.Vector(2, radius=5, step=1)})
+SCHEMA = Schema(
+    {
+        "name": ra.Text(missing="skip"),
+        "amount": ra.Integer(0, 9, missing="skip"),
+        "place": ra.Vector(2, radius=5, step=1),
+    }
+)
 MARKS = blocks.Marks(b"k" * 32)
 
 names = st.sampled_from(["", "a", "b\0", "Zürich", "x" * 8, "y" * 63, "z" * 64, "w" * 65, "é" * 40, "long " * 50])
-records = st.tuples(names, st.integers(0, 2), st.tuples(st.integers(0, 1), st.integers(0, 1)))
+records = st.tuples(names | st.none(), st.integers(0, 2) | st.none(), st.tuples(st.integers(0, 1), st.integers(0, 1)))
 subjects = st.sampled_from([None, "u", "v" * 70])
 ids = st.sampled_from([None, "i", "j\0", "k" * 66])
 events = st.one_of(
@@ -61,7 +67,7 @@ def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
             edits = []
 
             def edit(change, edits=edits, stored=stored):
-                records = Records.of(change.named())
+                records = Records.of(change.named(), SCHEMA)
                 edits.append(blocks.edit(SCHEMA, MARKS, sorted(stored), records, lambda at: [stored[p] for p in at]))
 
             ledger.apply(round, updates, before=edit)
@@ -69,7 +75,7 @@ def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
                 del stored[place]
             assert not stored.keys() & dict(edits[0].new).keys()
             stored.update(edits[0].new)
-            assert sorted(stored.items()) == blocks.canonical(MARKS, Records.of(ledger.data()))
+            assert sorted(stored.items()) == blocks.canonical(MARKS, Records.of(ledger.data(), SCHEMA))
         again = unpack(SCHEMA, [stored[place] for place in sorted(stored)]).ledger(SCHEMA)
         assert again.state() == ledger.state()
     finally:
@@ -91,8 +97,8 @@ def test_texts_come_back(texts, others):
 @given(rows=st.lists(st.tuples(records, ids, subjects), min_size=1, max_size=6))
 def test_the_mark_of_a_record_is_its_own(rows):
     """Not a matter of who comes with it: neither of their number nor of how long their texts are."""
-    whole = Records.of(surviving(rows))
-    each = [int(MARKS(Records.of(surviving([row], first=k)))[0]) for k, row in enumerate(rows)]
+    whole = Records.of(surviving(rows), SCHEMA)
+    each = [int(MARKS(Records.of(surviving([row], first=k), SCHEMA))[0]) for k, row in enumerate(rows)]
     assert MARKS(whole).tolist() == each
 
 
@@ -109,7 +115,7 @@ def test_blocks_are_of_the_size_that_is_said_and_keyed():
     ledger, updates = Ledger(SCHEMA), Updates(SCHEMA)
     updates.add(rows, 1, [f"u{k}" for k in range(20_000)])
     ledger.apply(1, updates)
-    whole = Records.of(ledger.data())
+    whole = Records.of(ledger.data(), SCHEMA)
     found = blocks.canonical(MARKS, whole)
     assert 20_000 / blocks.SIZE / 2 < len(found) < 20_000 / blocks.SIZE * 2
     other = blocks.canonical(blocks.Marks(b"l" * 32), whole)
@@ -123,7 +129,9 @@ def test_what_is_no_block_is_refused(broken):
 
 
 def test_a_block_that_lost_bytes_is_refused():
-    (block,) = pack(Records.of(surviving([(("a", 1, (0, 0)), None, "u"), (("b", 2, (0, 1)), "i", None)])), [0, 2])
+    (block,) = pack(
+        Records.of(surviving([(("a", 1, (0, 0)), None, "u"), (("b", 2, (0, 1)), "i", None)]), SCHEMA), [0, 2]
+    )
     refused = 0
     for place in range(len(block)):
         try:

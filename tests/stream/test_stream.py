@@ -296,36 +296,6 @@ def test_batches_delete_by_value_and_id():
     assert (applied.removed, applied.ignored_deletions) == (4, 1)
 
 
-def test_skipped_records_take_their_ids_and_stamps_with_them():
-    schema = {"age": ra.Integer(0, 120, missing="skip")}
-    s = stream(schema=schema, orders=ra.Count(), ages=ra.Sum("age"))
-    s.add({"age": [1, None, 3]}, id=["a", "b", "c"], subject=["x", "y", "z"], stamp=[1, 1, 1])
-    s.close_round()
-    s.delete(id="c")
-    s.close_round()
-    assert totals(s, "ages") == [1]
-    assert s.add({"age": None}) == 3
-    s.close_round()
-    assert totals(s) == [1]
-
-
-def test_a_skipped_record_empties_its_id():
-    """Every event on an id replaces what it held, also one with nothing to put in its place."""
-    schema = {"age": ra.Integer(0, 120, missing="skip")}
-    s = stream(schema=schema, ages=ra.Sum("age"))
-    s.add({"age": [1, 2, 4, 8]}, id=["a", "b", "c", "d"])
-    s.close_round()
-    s.add({"age": None}, id="a")
-    s.add({"age": [None, 16, None]}, id=["b", "c", "c"])
-    s.add({"age": [None, 32]}, id=["d", "d"])
-    s.close_round()
-    assert totals(s, "ages") == [32]
-    assert s.add({"age": None}, id="d", stamp=9) is None
-    s.add({"age": [None, None]}, id=["d", "zz"], stamp=[9, 1])
-    assert s.close_round().applied.ignored_deletions == 1
-    assert totals(s, "ages") == [32], "an event with a stamp in the future is none"
-
-
 BAD_RECORDS = [
     ({"country": "DE", "amount": 12.5}, "no 'age'"),
     ({**ORDER, "extra": 1}, "unknown field 'extra'"),

@@ -54,7 +54,9 @@ ClipOption = Annotated[
 SkipOption = Annotated[
     bool,
     typer.Option(
-        "--skip-missing", help="Records without a value are left out, instead of an error.", rich_help_panel=_STATISTICS
+        "--skip-missing",
+        help="Leave a record that lacks a value out of the statistics that need it, instead of an error.",
+        rich_help_panel=_STATISTICS,
     ),
 ]
 EpsilonOption = Annotated[

@@ -140,6 +140,9 @@ class Report:
             self.line(f"note: absorbed {totals.absorbed:,} events that came before (first: {totals.first_absorbed})")
         if totals.late:
             self.line(f"note: left out {totals.late:,} late additions (--late refuse; first: {totals.first_late})")
+        for name, count in stream.left_out().items():
+            if count:
+                self.line(f"note: {name} leaves out {count:,} surviving record{'s' * (count != 1)} for want of a value")
         if contribution is not None:
             self.line(_aggregated(stream.guarantee, contribution))
         done = [f"{totals.rounds:,} round{'s' * (totals.rounds != 1)}"]

@@ -9,6 +9,8 @@ changes nothing else: one operation is one interval, also with late records. In 
 - *ranks* (persistent), the k copies of smallest rank: one record in the place of another; and in all releases together
   nothing at all, unless the one rank that differs is among the k smallest once (Appendix C);
 - *coins* (persistent), every copy whose coin, tossed once, says so: the same with one record more or less.
+A record that lacks a field which the algorithm reads is no live record here: it is left out before anything is drawn or
+counted, so that samples, ranks and gates are those of a stream in which it never was.
 `privacy.window_cost` composes them exactly; where a bound rests on n, n is promised or guarded by a gate. Ranks and
 coins belong to (stamp, value, copy), which must not come back once it is gone: they need streams without late records.
 The rate and the size are public, and never depend on how many records are live.
@@ -297,6 +299,9 @@ class WindowSample(Statistic):
             one = Fraction(1)
             return Mechanism(process, Share("pure", one), units=(1,), norm1=one, norm2_squared=one, coins=coins)
         return Gated(self._gate, process, coins, setting.releases, setting.place)
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return self.of.reads(schema)
 
     def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Live:
         rows, weights = self.chosen(rows, weights, schema)

@@ -211,6 +211,8 @@ class CsvFile:
         names = {role: header.index(column) for role, column in self.roles.items()}
         id_at, subject_at, stamp_at, round_at = (names.get(role) for role in ROLES)
         make = self.records.row
+        # where every field may be missing, empty cells are a record too
+        bare = bool(places) and {*self.records.columns_read} <= {*self.schema.optional}
         self._time_at = header.index(self.options.time) if self.options.time else None
         self._position_at = header.index(self.options.position) if self.options.position else None
         self._beside = self._time_at is not None or self._position_at is not None
@@ -219,9 +221,10 @@ class CsvFile:
             if len(row) != width:
                 raise InputError(f"expected {width} cells, as in the header, got {len(row)}")
             cells = [row[place] for place in places]
+            by_value = bare and kind == "delete" and (id_at is None or not row[id_at])
             return Event(
                 "add" if kind == "update" else kind,
-                make(*cells) if kind == "add" or kind == "update" or any(cells) else None,
+                make(*cells) if kind == "add" or kind == "update" or any(cells) or by_value else None,
                 None if id_at is None else row[id_at] or None,
                 None if subject_at is None else row[subject_at] or None,
                 None if stamp_at is None else _whole(row[stamp_at], header[stamp_at]),

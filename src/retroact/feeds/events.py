@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import attrgetter
@@ -90,7 +90,8 @@ ROLES = ("id", "subject", "stamp", "round")
 class Records:
     """The type of the records: structs with an attribute for every field, which are read and taken apart quickly.
 
-    Fields beyond the declared ones and those ``beside`` are refused when ``strict``, and skipped otherwise.
+    Fields beyond the declared ones and those ``beside`` are refused when ``strict``, and skipped otherwise. Fields that
+    are ``optional`` are None where they are left out.
 
     >>> records = Records(["country", "amount"], strict=True)
     >>> row = msgspec.json.decode('{"country": "DE", "amount": 3}', type=records.row)
@@ -105,20 +106,22 @@ class Records:
         strict: bool,
         readers: Mapping[str, ColumnReader] | None = None,
         beside: Sequence[str] = (),
+        optional: Collection[str] = (),
     ) -> None:
         self.names = tuple(names)
+        self.optional = optional
         self.strict = strict
         self._readers = dict(readers or {})
         self.attributes = {name: f"f{position}" for position, name in enumerate(self.names)}
         required = [
             (attribute, Any, msgspec.field(name=key_of(name)))
             for name, attribute in self.attributes.items()
-            if name != EVERY_RECORD
+            if name != EVERY_RECORD and name not in optional
         ]
         constant = [
-            (attribute, Any, msgspec.field(name=name, default=0))
+            (attribute, Any, msgspec.field(name=name, default=None if name in optional else 0))
             for name, attribute in self.attributes.items()
-            if name == EVERY_RECORD
+            if name == EVERY_RECORD or name in optional
         ]
         others = [
             (f"beside{position}", Any, msgspec.field(name=key_of(name), default=None))

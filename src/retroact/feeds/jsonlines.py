@@ -70,7 +70,9 @@ class JsonLines:
         self._beside = {path for path in (options.time, options.position) if path}
         """Columns, where they are no paths, that are data whatever they are called."""
         beside = [path.split(".")[0] for path in (options.time, options.position) if path]
-        self.records = Records(list(schema.fields), strict=strict, beside=[*dict.fromkeys(beside)])
+        self.records = Records(
+            list(schema.fields), strict=strict, beside=[*dict.fromkeys(beside)], optional=schema.optional
+        )
         others = [key_of(name) for name in dict.fromkeys(beside) if name not in KEYS]
         columns: list[Any] = [("record", self.records.row | None, None)]
         columns += [(f"beside{n}", Any, msgspec.field(name=name, default=None)) for n, name in enumerate(others)]
@@ -206,7 +208,7 @@ class JsonLines:
             )
         row = row_in(label, value)
         if label != NATIVE:
-            self.records = Records(self.records.names, strict=False)
+            self.records = Records(self.records.names, strict=False, optional=self.schema.optional)
             self.roles = Roles(**{role: column for role, column in self._known.items() if column in row})
         if label == PLAIN:
             data = {*self._columns(), *self._beside}

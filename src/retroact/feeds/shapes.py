@@ -71,7 +71,7 @@ class Shape:
             default: Any = msgspec.UNSET
             if column == EVERY_RECORD:
                 default = 0
-            elif role == "time" or (role in ROLES and not getattr(self.named, role)):
+            elif column in self.records.optional or role == "time" or (role in ROLES and not getattr(self.named, role)):
                 default = None
             columns.append(
                 (attribute, Name | None if role == "id" else Any, msgspec.field(name=key_of(column), default=default))

@@ -141,8 +141,8 @@ class Ledger:
     def of(cls, schema: Schema, stored: Surviving) -> Ledger:
         """The ledger that holds these records, in whatever order they come."""
         ledger = cls(schema)
-        values, owners = ledger._coded(stored.rows, stored.subjects, Interner.intern)
-        ledger._fill(stored.stamps, values, owners, stored.ids, stored.counts)
+        coded = ledger._coded(stored.rows, stored.stamps, stored.subjects, Interner.intern)
+        ledger._fill(coded, stored.ids, stored.counts)
         return ledger
 
     @classmethod
@@ -152,6 +152,7 @@ class Ledger:
         stamps: Integers,
         counts: Integers,
         columns: Mapping[str, Integers | Coded],
+        missing: Mapping[str, Mask],
         ids: list[str | None],
         subjects: Coded,
     ) -> Ledger:
@@ -162,17 +163,16 @@ class Ledger:
             for name, column in columns.items()
         }
         owners = ledger._subjects.intern(subjects.words)[subjects.codes]
-        ledger._fill(stamps, values, owners, ids, counts)
+        ledger._fill((stamps, values, owners, missing), ids, counts)
         return ledger
 
-    def _fill(
-        self, stamps: Integers, values: dict[str, Integers], owners: Integers, ids: list[str | None], counts: Integers
-    ) -> None:
+    def _fill(self, coded: _Coded, ids: list[str | None], counts: Integers) -> None:
         """Into an empty ledger."""
+        stamps = coded[0]
         if len(stamps) and min(int(stamps.min()), int(counts.min())) < 1:
             raise InputError("expected stamps and counts from 1")
         self._widen(int(stamps.max(initial=1)))
-        words = self._packing.pack(stamps, values, owners)
+        words = self._pack(coded)
         present = [id for id in ids if id is not None]
         named = np.array([id is not None for id in ids], dtype=np.bool_)
         plain, counts = keys.take(words, ~named), counts[~named]
@@ -231,12 +231,11 @@ class Ledger:
         late = len(stamps) - int(timely.sum())
         if late:
             rows, stamps, subjects = rows.take(timely), stamps[timely], _chosen(subjects, timely)
-        values, owners = self._coded(rows, subjects, Interner.intern)
-        return (stamps, values, owners), timely, late
+        return self._coded(rows, stamps, subjects, Interner.intern), timely, late
 
     def _named(self, rows: Rows, stamps: Integers, subjects: Subjects) -> tuple[Words, int]:
         """The keys that deletions name, and how many deletions name nothing that could have a key."""
-        values, owners = self._coded(rows, subjects, Interner.lookup)
+        _, values, owners, missing = self._coded(rows, stamps, subjects, Interner.lookup)
         possible = (stamps >= 1) & (stamps <= (1 << self._packing.widths.stamp) - 1) & (owners >= 0)
         for name in self._texts:
             possible &= values[name] >= 0
@@ -244,19 +243,23 @@ class Ledger:
         if unknown:
             stamps, owners = stamps[possible], owners[possible]
             values = {name: column[possible] for name, column in values.items()}
-        return self._pack((stamps, values, owners)), unknown
+            missing = {name: mask[possible] for name, mask in missing.items()}
+        return self._pack((stamps, values, owners, missing)), unknown
 
     def _coded(
-        self, rows: Rows, subjects: Subjects, code: Callable[[Interner, list[str | None]], Integers]
-    ) -> tuple[dict[str, Integers], Integers]:
-        """Rows and subjects with codes for text."""
+        self,
+        rows: Rows,
+        stamps: Integers,
+        subjects: Subjects,
+        code: Callable[[Interner, list[str | None]], Integers],
+    ) -> _Coded:
         values = {
             name: code(self._texts[name], column.tolist()) if name in self._texts else column
             for name, column in rows.columns.items()
         }
         if subjects is None or isinstance(subjects, str):
-            return values, np.broadcast_to(code(self._subjects, [subjects]), rows.count)
-        return values, code(self._subjects, list(subjects))
+            return stamps, values, np.broadcast_to(code(self._subjects, [subjects]), rows.count), rows.missing
+        return stamps, values, code(self._subjects, list(subjects)), rows.missing
 
     def _pack(self, coded: _Coded) -> Words:
         return self._packing.pack(*coded)
@@ -327,7 +330,8 @@ class Ledger:
         for name in self.schema.fields:
             column = self._packing.field(name, *parts)
             columns[name] = self._texts[name].texts(column) if name in self._texts else column
-        return Rows(columns, sum(len(part[0]) for part in parts), stamps=self._packing.stamps(*parts))
+        count, stamps = sum(len(part[0]) for part in parts), self._packing.stamps(*parts)
+        return Rows(columns, count, stamps=stamps, missing=self._packing.missing(*parts))
 
     def _surviving(self, first: int, last: int | None) -> Surviving:
         where, slots = self._between(first, last)
@@ -359,8 +363,8 @@ class Ledger:
         return order
 
 
-_Coded = tuple[Integers, dict[str, Integers], Integers]
-"""Stamps, values and subjects of records, with codes for text."""
+_Coded = tuple[Integers, Mapping[str, Integers], Integers, Mapping[str, Mask]]
+"""Stamps, values and subjects of records, with codes for text, and which values are missing."""
 
 
 def _no_keys(packing: Packing) -> Words:

@@ -1,19 +1,20 @@
 """Records as keys: every column in its own bits of one or more 64-bit words, so that keys sort as records do.
 
-From the most significant bits of the first word down: the stamp, the field columns in declared order, the subject.
-Text and subjects enter as codes. A column may straddle two words.
+From the most significant bits of the first word down: the stamp, the field columns in declared order, a bit for each
+field that may be missing, the subject. Text and subjects enter as codes. A column may straddle two words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.ledger.keys import Integers, Words, take
+from retroact.ledger.keys import Integers, Mask, Words, take
 from retroact.schema import Schema, Vector
 
 _WORD = 64
@@ -86,12 +87,23 @@ class Packing:
                 columns.append(_Column(name, 0, (1 << widths.texts[name]) - 1))
             else:
                 columns += [_Column(name, field.lower, field.upper - field.lower)] * field.width
+        self._flags = {name: len(columns) + place for place, name in enumerate(schema.optional)}
+        columns += [_Column(name, 0, 1) for name in schema.optional]
         columns.append(_Column("subject", 0, (1 << widths.subject) - 1))
         self._columns = _placed(columns)
         self.words = -(-sum(column.bits for column in columns) // _WORD)
 
-    def pack(self, stamps: Integers, values: Mapping[str, Integers], subjects: Integers) -> Words:
-        """The key of each record; `values` holds lattice numbers, and codes for text."""
+    def pack(
+        self,
+        stamps: Integers,
+        values: Mapping[str, Integers],
+        subjects: Integers,
+        missing: Mapping[str, Mask] = MappingProxyType({}),
+    ) -> Words:
+        """The key of each record; `values` holds lattice numbers, and codes for text; `missing` as in `Rows`."""
+        unexpected = [name for name in missing if name not in self._flags]
+        if unexpected:
+            raise InputError("expected a value in every record, got some without", place=unexpected[0])
         columns = [stamps]
         for name in self._first:
             column, expected = values[name], (len(stamps), *self._shapes[name])
@@ -99,6 +111,8 @@ class Packing:
                 found = f"{column.dtype} of shape {column.shape}"
                 raise InputError(f"expected int64 of shape {expected}, got {found}", place=name)
             columns += [column] if column.ndim == 1 else list(column.T)
+        nowhere = np.zeros(len(stamps), dtype=np.int64)
+        columns += [missing[name].astype(np.int64) if name in missing else nowhere for name in self._flags]
         columns.append(subjects)
         return self._assembled(len(stamps), lambda index, block: _raw(self._columns[index], columns[index][block]))
 
@@ -114,6 +128,11 @@ class Packing:
         if not self._shapes[name]:
             return self._values(parts, first)
         return np.stack([self._values(parts, first + j) for j in range(*self._shapes[name])], axis=1)
+
+    def missing(self, *parts: Words) -> dict[str, Mask]:
+        """The records in which a field is missing, for each field that is in some."""
+        masks = {name: self._values(parts, index).astype(np.bool_) for name, index in self._flags.items()}
+        return {name: mask for name, mask in masks.items() if mask.any()}
 
     def stamp_range(self, first: int, last: int) -> tuple[np.uint64, np.uint64] | None:
         """The smallest and the largest first word of keys with these stamps; None if there are none."""

@@ -1,7 +1,8 @@
 """Surviving records in canonical order: what is asked of a ledger, and what is stored of it.
 
-The order is by stamp, then by the fields as declared (text by its UTF-8 bytes), then id, then subject, None first. It
-depends on the surviving data alone: not on arrival order, batches, codes or hash seeds.
+The order is by stamp, then by the fields as declared (text by its UTF-8 bytes, a missing value as the field's `blank`),
+then by which of them are missing, then id, then subject, None first. It depends on the surviving data alone: not on
+arrival order, batches, codes or hash seeds.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Surviving:
         return int(self.counts.sum())
 
 
-class _State(msgspec.Struct, forbid_unknown_fields=True):
+class _State(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Integers are 64 bits, little-endian; text and subjects are indices into sorted lists of the distinct ones."""
 
     format: str
@@ -54,6 +55,8 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str]
     identified: bytes
     """The positions of the records with an id."""
+    missing: list[bytes] = []
+    """For each field that may be missing, in declared order: 1 where it is."""
 
 
 class _Header(msgspec.Struct):
@@ -88,6 +91,7 @@ def to_bytes(schema: Schema, surviving: Surviving) -> bytes:
             owners=_bytes(np.array([owner[subject] for subject in surviving.subjects], dtype=np.int64)),
             ids=[id for id in surviving.ids if id is not None],
             identified=_bytes(np.array(identified, dtype=np.int64)),
+            missing=[_bytes(_flags(surviving.rows, name)) for name in schema.optional],
         )
     )
 
@@ -106,6 +110,8 @@ def from_bytes(schema: Schema, state: bytes) -> Surviving:
     interned = sum(field.interned for field in schema.fields.values())
     if (len(stored.columns), len(stored.texts)) != (len(stored.fields), interned):
         raise InputError("expected a column for each field, and a list for each text field", place="columns")
+    if len(stored.missing) != len(schema.optional):
+        raise InputError("expected a column for each field that may be missing", place="missing")
     count = len(stored.stamps) // 8
     texts = iter(stored.texts)
     columns: dict[str, NDArray[np.int64] | NDArray[np.object_]] = {}
@@ -116,6 +122,13 @@ def from_bytes(schema: Schema, state: bytes) -> Surviving:
         else:
             shape = (count, field.width) if isinstance(field, Vector) else (count,)
             columns[name] = _numbers(column, shape, name)
+    missing = {}
+    for name, flags in zip(schema.optional, stored.missing, strict=True):
+        mask = _numbers(flags, (count,), f"missing {name}", below=2).astype(np.bool_)
+        if (columns[name][mask] != np.array(schema.fields[name].blank, dtype=columns[name].dtype)).any():
+            raise InputError("expected nothing where a value is missing", place=name)
+        if mask.any():
+            missing[name] = mask
     stamps = _numbers(stored.stamps, (count,), "stamps")
     counts = _numbers(stored.counts, (count,), "counts")
     owners = _numbers(stored.owners, (count,), "owners", below=len(stored.subjects) + 1)
@@ -132,7 +145,12 @@ def from_bytes(schema: Schema, state: bytes) -> Surviving:
     for position, id in zip(identified.tolist(), stored.ids, strict=True):
         ids[position] = id
     subjects: list[str | None] = [None, *stored.subjects]
-    return Surviving(Rows(columns, count), stamps, ids, [subjects[owner] for owner in owners.tolist()], counts)
+    rows = Rows(columns, count, missing=missing)
+    return Surviving(rows, stamps, ids, [subjects[owner] for owner in owners.tolist()], counts)
+
+
+def _flags(rows: Rows, name: str) -> NDArray[np.int64]:
+    return rows.missing.get(name, np.zeros(rows.count, np.bool_)).astype(np.int64)
 
 
 def _bytes(numbers: NDArray[np.int64]) -> bytes:

@@ -11,7 +11,7 @@ import numpy as np
 from retroact.errors import InputError
 from retroact.ledger.keys import Integers
 from retroact.schema import Rows, Schema
-from retroact.schema.field import Encoded
+from retroact.schema.field import Record
 
 Subjects = Sequence[str | None] | str | None
 
@@ -21,7 +21,7 @@ class Arrivals:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self.singles: list[tuple[tuple[Encoded, ...], int, str | None]] = []
+        self.singles: list[tuple[Record, int, str | None]] = []
         self._batches: list[tuple[Rows, Integers, Subjects]] = []
 
     def __len__(self) -> int:
@@ -124,9 +124,7 @@ class Updates:
         self.placements.extend(rows, each, subjects)
         self.event_ids.extend(ids)
 
-    def add_one(
-        self, record: tuple[Encoded, ...], stamp: int, id: str | None = None, subject: str | None = None
-    ) -> None:
+    def add_one(self, record: Record, stamp: int, id: str | None = None, subject: str | None = None) -> None:
         if stamp < 1:
             raise InputError(f"expected a round number from 1, got {stamp}", place="stamp")
         if id is None:
@@ -141,7 +139,7 @@ class Updates:
         _require_length("subject", subjects, rows.count)
         self.deletions.extend(rows, each, subjects)
 
-    def delete_one(self, record: tuple[Encoded, ...], stamp: int, subject: str | None = None) -> None:
+    def delete_one(self, record: Record, stamp: int, subject: str | None = None) -> None:
         self.deletions.singles.append((record, stamp, subject))
 
     def delete_ids(self, ids: Sequence[str]) -> None:

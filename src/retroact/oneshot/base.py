@@ -103,7 +103,8 @@ class OneShot(ABC):
         """Raises where the schema does not fit."""
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
-        """The fields it looks at: two records that agree in them are the same to it."""
+        """The fields it looks at: two records that agree in them are the same to it, and one that lacks any of them is
+        not there for it."""
         return tuple(schema.fields)
 
     @abstractmethod

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from ..coins import Coins
 from ..errors import InputError
-from ..schema import Rows, Schema
+from ..schema import Rows, Schema, field_names
 from .base import ADD_REMOVE, Contract, OneShot, Relation, exact_epsilon, settled
-from .columns import Column, columns_of
+from .columns import Column, columns_of, known_field
 
 Function = Callable[[dict[str, Column], Coins], Any]
 
@@ -45,7 +45,8 @@ class Own(Declared):
 
     **Privacy.** What you declare: epsilon and delta for one record more or less (or for ``relation``). Nothing here can
     check it. What it declares is for multisets: the order that it sees is by value, so that one record in the place of
-    another can move all of them by one. ``name`` stands for the function in the specification.
+    another can move all of them by one. ``name`` stands for the function in the specification. ``fields`` are those
+    that it reads, and is given; without them it reads all, and a record that lacks any is left out.
 
     >>> from retroact.coins import DiscreteLaplace
     >>> from retroact.schema import Integer
@@ -66,13 +67,14 @@ class Own(Declared):
         name: str | None = None,
         bounded_range: bool = False,
         relation: Relation = ADD_REMOVE,
+        fields: Sequence[str] | None = None,
     ) -> None:
         if not callable(function):
             raise InputError(f"expected a function of columns and coins, got {function!r}", place="function")
         found = name if name is not None else getattr(function, "__name__", "")
         if not isinstance(found, str) or not found or found == "<lambda>":
             raise InputError("expected a name for a function that has none of its own, got none", place="name")
-        self.function = function
+        self.function, self.fields = function, None if fields is None else field_names(fields)
         if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction):
             raise InputError(f"expected a number from 0 to below 1, got {delta!r}", place="delta")
         spent = settled(exact_epsilon(epsilon))
@@ -84,11 +86,17 @@ class Own(Declared):
             "delta": str(promised.delta) if promised.delta else None,
             "bounded_range": promised.bounded_range or None,
             "relation": promised.relation if promised.relation != ADD_REMOVE else None,
+            "fields": None if self.fields is None else list(self.fields),
         }
         return {"name": self.name, **{key: value for key, value in rest.items() if value is not None}}
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(schema.fields) if self.fields is None else self.fields
+
     def check(self, schema: Schema, place: str) -> None:
-        none = columns_of(Rows.empty(schema), schema)
+        for name in self.fields or ():
+            known_field(schema, name, f"{place}.fields")
+        none = columns_of(Rows.empty(schema), schema, self.reads(schema))
         try:
             self.function(none, Coins(bytes(32)))
         except Exception as error:
@@ -98,7 +106,7 @@ class Own(Declared):
             ) from error
 
     def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
-        columns = columns_of(rows, schema)
+        columns = columns_of(rows, schema, self.reads(schema))
         return guarded(self.name, lambda: self.function(columns, coins))
 
 

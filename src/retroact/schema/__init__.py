@@ -6,7 +6,7 @@ sums of floats remember what was added and deleted again.
 
 from retroact.schema.binary import Bytes
 from retroact.schema.discrete import Boolean, Category, Text
-from retroact.schema.field import Field
+from retroact.schema.field import Field, field_names
 from retroact.schema.frames import columns_of
 from retroact.schema.lattice import column_to_lattice, to_lattice
 from retroact.schema.numbers import Integer, Number
@@ -31,6 +31,7 @@ __all__ = [
     "Vector",
     "column_to_lattice",
     "columns_of",
+    "field_names",
     "from_spec",
     "to_lattice",
 ]

@@ -21,6 +21,8 @@ from retroact.schema.coded import Coded
 from retroact.schema.messages import At, mismatch
 
 Encoded = int | str | tuple[int, ...]
+Record = tuple[Encoded | None, ...]
+"""One record, value by value in the order of the fields; None where one is missing."""
 Missing = Literal["error", "skip"]
 
 
@@ -32,7 +34,7 @@ class Field(ABC):
     >>> amount.encode("12.50", "amount"), amount.decode(1250)
     (1250, 12.5)
     >>> amount.encode_column([1.5, None, 2], "amount")
-    (array([150, 200]), array([ True, False,  True]))
+    (array([150,   0, 200]), array([False,  True, False]))
     """
 
     kind: ClassVar[str]
@@ -52,6 +54,12 @@ class Field(ABC):
             raise mismatch('missing to be "error" or "skip"', missing, None)
         self.clip = clip
         self.missing: Missing = missing
+
+    @property
+    def blank(self) -> Encoded:
+        """What is written where a value is missing: the same for all of them, so that whatever lay there in the input
+        is gone at the door. It stands for nothing; that the value is missing is told beside it (`Rows.missing`)."""
+        return "" if self.interned else self.lower
 
     @abstractmethod
     def encode(self, value: object, place: str) -> Encoded:
@@ -74,37 +82,38 @@ class Field(ABC):
         """The arguments in `repr`, without `clip` and `missing`."""
 
     def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-        """The encoded form of the values that are kept, and which ones are (None when all are)."""
+        """The encoded form of all values, `blank` for those that are missing; and which ones are (None: none is)."""
         if isinstance(values, Coded):
             quick = self._encode_coded(values)
             if quick is not None:
                 return quick
             values = values.values()
         cells = self._one_cell_a_row(as_cells(values, place), place)
-        keep = None
-        if self.missing == "skip":
-            absent = self._absent(cells)
-            if absent.any():
-                keep = ~absent
-                # what is left may all be of one type
-                cells = as_cells(cells[keep], place)
-        rows = None if keep is None else np.flatnonzero(keep)
+        missing = self._absent(cells) if self.missing == "skip" else None
+        if missing is None or not missing.any():
+            return self._encode_cells(cells, lambda index: Place(place, index + 1)), None
+        rows = np.flatnonzero(~missing)
 
         def at(index: int) -> str:
-            return Place(place, (index if rows is None else int(rows[index])) + 1)
+            return Place(place, int(rows[index]) + 1)
 
-        return self._encode_cells(cells, at), keep
+        # what is left may all be of one type
+        present = self._encode_cells(as_cells(cells[rows], place), at)
+        encoded: NDArray[Any] = np.empty((len(missing), *present.shape[1:]), object if self.interned else np.int64)
+        encoded[:] = self.blank
+        encoded[rows] = present
+        return encoded, missing
 
-    def _encode_coded(self, column: Coded) -> tuple[NDArray[Any], None] | None:
-        """By its words; None where one of them is refused or skipped, so that each row is looked at."""
+    def _encode_coded(self, column: Coded) -> tuple[NDArray[Any], NDArray[np.bool_] | None] | None:
+        """By its words; None where one of them is refused, so that each row is looked at."""
         if not len(column):
             return None
         column = column.used()
         try:
-            encoded, kept = self.encode_column(list(column.words), "")
+            encoded, missing = self.encode_column(list(column.words), "")
         except InputError:
             return None
-        return (encoded[column.codes], None) if kept is None else None
+        return encoded[column.codes], None if missing is None else missing[column.codes]
 
     def _one_cell_a_row(self, cells: NDArray[Any], place: str) -> NDArray[Any]:
         if cells.ndim > 1 and len(cells):
@@ -143,6 +152,18 @@ class Field(ABC):
         if self.missing != "error":
             arguments.append(f"missing={self.missing!r}")
         return f"{type(self).__name__}({', '.join(arguments)})"
+
+
+def field_names(given: str | Sequence[str], place: str = "fields") -> tuple[str, ...]:
+    """One or more different fields, by name.
+
+    >>> field_names("age"), field_names(["age", "country"])
+    (('age',), ('age', 'country'))
+    """
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Sequence) else ()
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise mismatch("the names of one or more different fields", given, place)
+    return names
 
 
 def as_cells(values: object, place: str) -> NDArray[Any]:

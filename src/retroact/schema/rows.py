@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from dataclasses import field as default
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from retroact.errors import InputError
 
 if TYPE_CHECKING:
-    from retroact.schema.field import Encoded, Field
+    from retroact.schema.field import Field, Record
     from retroact.schema.schema import Schema
 
 
@@ -20,31 +21,43 @@ if TYPE_CHECKING:
 class Rows:
     """Encoded records: for each field an array of shape (count,), or (count, d) for a vector.
 
-    `kept` and `skipped` speak of the input that the rows were encoded from; rows made from other rows forget them, and
-    keep their stamps.
+    Where a value is missing the array holds the field's `blank`, which says nothing, and `missing` is true.
+
+    `kept` speaks of the input that the rows were encoded from; rows made from other rows forget it, and keep their
+    stamps.
 
     >>> from retroact.schema import Integer, Schema, Text
     >>> schema = Schema({"country": Text(), "age": Integer(0, 120)})
     >>> rows = Rows.from_tuples(schema, [("DE", 31), ("FR", 44)])
     >>> rows.take([1, 1]).columns["age"]
     array([44, 44])
+    >>> schema = Schema({"age": Integer(18, 120, missing="skip")})
+    >>> rows = Rows.from_tuples(schema, [(31,), (None,)])
+    >>> rows.columns["age"], rows.missing["age"]
+    (array([31, 18]), array([False,  True]))
     """
 
     columns: dict[str, NDArray[Any]]
     count: int
     kept: NDArray[np.int64] | None = None
-    """Which input rows are here, when some were skipped for want of a value."""
-    skipped: int = 0
+    """Which input rows are here, when some were not taken."""
     stamps: NDArray[np.int64] | None = None
     """The round that each record counts from, where the rows come out of a ledger."""
+    missing: dict[str, NDArray[np.bool_]] = default(default_factory=dict)
+    """For each field of which some value is missing: the rows in which it is."""
 
     @classmethod
-    def from_tuples(cls, schema: Schema, tuples: Sequence[tuple[Encoded, ...]]) -> Rows:
+    def from_tuples(cls, schema: Schema, tuples: Sequence[Record]) -> Rows:
         """Rows of what `Schema.encode_record` returned."""
         if not tuples:
             return cls.empty(schema)
-        by_field = zip(schema.fields, schema.fields.values(), zip(*tuples, strict=True), strict=True)
-        return cls({name: _array(field, values) for name, field, values in by_field}, len(tuples))
+        columns, missing = {}, {}
+        for (name, field), values in zip(schema.fields.items(), zip(*tuples, strict=True), strict=True):
+            if field.missing == "skip" and any(value is None for value in values):
+                missing[name] = np.array([value is None for value in values], np.bool_)
+                values = tuple(field.blank if value is None else value for value in values)
+            columns[name] = _array(field, values)
+        return cls(columns, len(tuples), missing=missing)
 
     @classmethod
     def empty(cls, schema: Schema) -> Rows:
@@ -57,7 +70,12 @@ class Rows:
             raise InputError("expected at least one batch of rows, got none")
         names = parts[0].columns
         columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in names}
-        return cls(columns, sum(part.count for part in parts))
+        missing = {
+            name: np.concatenate([part.missing.get(name, np.zeros(part.count, np.bool_)) for part in parts])
+            for name in names
+            if any(name in part.missing for part in parts)
+        }
+        return cls(columns, sum(part.count for part in parts), missing=missing)
 
     def take(self, indices: Any) -> Rows:
         """The rows at these positions (or where a mask is true), in this order."""
@@ -66,7 +84,16 @@ class Rows:
             chosen = chosen.astype(np.int64)
         columns = {name: column[chosen] for name, column in self.columns.items()}
         count = int(np.count_nonzero(chosen)) if chosen.dtype == np.bool_ else len(chosen)
-        return Rows(columns, count, stamps=None if self.stamps is None else self.stamps[chosen])
+        missing = {name: mask[chosen] for name, mask in self.missing.items()}
+        return Rows(columns, count, None, None if self.stamps is None else self.stamps[chosen], missing)
+
+    def lacking(self, names: Iterable[str]) -> NDArray[np.bool_] | None:
+        """The rows in which one of these fields is missing; None if there are none."""
+        masks = [self.missing[name] for name in names if name in self.missing]
+        if not masks:
+            return None
+        lacking = np.logical_or.reduce(masks)
+        return lacking if lacking.any() else None
 
 
 def _array(field: Field, values: Sequence[Any]) -> NDArray[Any]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retroact.errors import InputError, Place
-from retroact.schema.field import Encoded, Field
+from retroact.schema.field import Encoded, Field, Record
 from retroact.schema.frames import columns_of
 from retroact.schema.messages import meant, mismatch, show
 from retroact.schema.rows import Rows
@@ -47,6 +46,8 @@ class Schema:
         self.fields: dict[str, Field] = dict(fields)
         self._plain = tuple(name for name, field in fields.items() if not isinstance(field, Vector))
         self._plan = tuple((name, field, field.encode, field.missing == "skip") for name, field in fields.items())
+        self.optional = tuple(name for name, field in fields.items() if field.missing == "skip")
+        """The fields that a record may lack."""
 
     @classmethod
     def from_spec(cls, mapping: Mapping[str, Any], *, place: str = "schema") -> Schema:
@@ -74,12 +75,9 @@ class Schema:
         All of it is checked before any of it is returned.
         """
         if type(data) is dict or isinstance(data, Mapping):
-            if data.keys() != self.fields.keys():
-                self._refuse_names(data, None)
-            if not self._is_record(data):
+            if not self.is_record(data):
                 return self._encode_columns(data), False
-            record = self.encode_record(data)
-            return (_nothing_kept(self) if record is None else Rows.from_tuples(self, [record])), True
+            return Rows.from_tuples(self, [self.encode_record(data)]), True
         if hasattr(data, "__arrow_c_stream__"):
             columns = columns_of(data)
             if columns.keys() != self.fields.keys():
@@ -89,22 +87,17 @@ class Schema:
             return self._encode_columns(self._transpose(data)), False
         raise mismatch("a record, a mapping of columns, a list of records or an Arrow table", data, None)
 
-    def encode_record(self, record: Mapping[str, Any]) -> tuple[Encoded, ...] | None:
-        """The encoded values of one record in the order of the fields, or None when the record is to be skipped."""
+    def encode_record(self, record: Mapping[str, Any]) -> Record:
+        """The encoded values of one record in the order of the fields, None for those that are missing."""
         if type(record) is not dict and not isinstance(record, Mapping):
             raise mismatch("a record", record, None)
         if record.keys() != self.fields.keys():
-            self._refuse_names(record, None)
-        values: list[Encoded] = []
-        skip = False
-        for name, field, encode, may_skip in self._plan:
+            record = self._completed(record, None)
+        values: list[Encoded | None] = []
+        for name, field, encode, may_lack in self._plan:
             value = record[name]
-            if may_skip and field.is_missing(value):
-                # go on: the other values are refused all the same when they are wrong
-                skip = True
-            else:
-                values.append(encode(value, name))
-        return None if skip else tuple(values)
+            values.append(None if may_lack and field.is_missing(value) else encode(value, name))
+        return tuple(values)
 
     def _encode_columns(self, columns: Mapping[str, Any]) -> Rows:
         lengths = {name: _length(columns[name], name) for name in self.fields}
@@ -113,22 +106,26 @@ class Schema:
             raise InputError(f"expected columns of equal length, got {counts}")
         count = next(iter(lengths.values()))
         encoded = {name: field.encode_column(columns[name], name) for name, field in self.fields.items()}
-        masks = [mask for _, mask in encoded.values() if mask is not None]
-        if not masks:
-            return Rows({name: column for name, (column, _) in encoded.items()}, count)
-        keep: NDArray[np.bool_] = np.logical_and.reduce(masks)
-        kept = np.flatnonzero(keep).astype(np.int64)
-        # a column has already lost its own missing values, but not those of its neighbours
-        rows = {name: column[keep if mask is None else keep[mask]] for name, (column, mask) in encoded.items()}
-        return Rows(rows, len(kept), kept, count - len(kept))
+        missing = {name: mask for name, (_, mask) in encoded.items() if mask is not None}
+        return Rows({name: column for name, (column, _) in encoded.items()}, count, missing=missing)
 
     def _transpose(self, records: list[Any] | tuple[Any, ...]) -> dict[str, list[Any]]:
         for row, record in enumerate(records):
             if type(record) is not dict and not isinstance(record, Mapping):
                 raise mismatch("a record", record, Place("", row + 1))
             if record.keys() != self.fields.keys():
-                self._refuse_names(record, Place("", row + 1))
-        return {name: [record[name] for record in records] for name in self.fields}
+                self._completed(record, Place("", row + 1))
+        return {
+            name: [record.get(name) for record in records] if may_lack else [record[name] for record in records]
+            for name, _, _, may_lack in self._plan
+        }
+
+    def _completed(self, record: Mapping[str, Any], place: str | None) -> Mapping[str, Any]:
+        """With None for the fields that it lacks, where it may."""
+        whole = {**dict.fromkeys(self.optional), **record}
+        if whole.keys() != self.fields.keys():
+            self._refuse_names(record, place)
+        return whole
 
     def _refuse_names(self, given: Mapping[Any, Any], place: str | None) -> NoReturn:
         missing = [f"no {show(name)}" for name in self.fields if name not in given]
@@ -139,16 +136,22 @@ class Schema:
 
     def is_record(self, data: Mapping[str, Any]) -> bool:
         """Whether a mapping is one record rather than columns; the names of its fields are checked on the way."""
-        if data.keys() != self.fields.keys():
+        whole = data.keys() == self.fields.keys()
+        if not whole:
+            self._completed(data, None)
+        one = self._is_record(data)
+        if not one and not whole:
+            # a record may lack a field; a column that is not there is rather a name that was mistyped
             self._refuse_names(data, None)
-        return self._is_record(data)
+        return one
 
     def _is_record(self, data: Mapping[str, Any]) -> bool:
-        if not self._plain:
-            return not any(_is_table(data[name]) for name in self.fields)
-        single = [name for name in self._plain if not _is_many(data[name])]
-        if 0 < len(single) < len(self._plain):
-            several = next(name for name in self._plain if name not in single)
+        plain = [name for name in self._plain if name in data]
+        if not plain:
+            return not any(_is_table(value) for value in data.values())
+        single = [name for name in plain if not _is_many(data[name])]
+        if 0 < len(single) < len(plain):
+            several = next(name for name in plain if name not in single)
             raise InputError(
                 "expected one record (a single value for every field) or columns (several for every field), "
                 f"got several for {several} and one for {single[0]}"
@@ -178,10 +181,6 @@ def _length(column: object, place: str) -> int:
     if (isinstance(column, np.ndarray) and column.ndim == 0) or not hasattr(column, "__len__"):
         raise mismatch("a column", column, place)
     return len(column)
-
-
-def _nothing_kept(schema: Schema) -> Rows:
-    return Rows(Rows.empty(schema).columns, 0, np.empty(0, np.int64), 1)
 
 
 def _is_utf8(text: str) -> bool:

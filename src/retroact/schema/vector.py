@@ -60,6 +60,10 @@ class Vector(Field):
         self.lower = -self.upper
         self._scale = shortcut_scale(self.step)
 
+    @property
+    def blank(self) -> tuple[int, ...]:
+        return (0,) * self.width
+
     def encode(self, value: object, place: str) -> tuple[int, ...]:
         if not is_sequence(value) or (isinstance(value, np.ndarray) and value.ndim != 1):
             raise mismatch(f"a vector of {self.width} coordinates", value, place)

@@ -40,6 +40,9 @@ class Around(Statistic):
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         return self.of.error(deviations, schema, records)
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return self.of.reads(schema)
+
     def validate(self, rows: Rows, schema: Schema) -> None:
         self.of.validate(rows, schema)
 

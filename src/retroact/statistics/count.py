@@ -25,6 +25,9 @@ class Count(Linear):
     def layout(self, schema: Schema) -> Layout:
         return Layout((1,), Fraction(1), Fraction(1), 1)
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return ()
+
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
         return one_each(rows, np.ones(rows.count, dtype=np.int64))
 

@@ -117,6 +117,9 @@ class Distinct(Statistic):
         Keys(self.by, schema, "by")
         return Layout((1,), Fraction(1), Fraction(1), 1)
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return self.by
+
     def validate(self, rows: Rows, schema: Schema) -> None:
         Keys(self.by, schema).validate(rows, schema)
 

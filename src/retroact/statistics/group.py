@@ -57,6 +57,9 @@ class GroupBy(Linear):
         inner = self.of.layout(schema)
         return Layout(inner.units * len(self._groups(schema)), inner.norm1, inner.norm2_squared, inner.largest)
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return (*self.by, *self.of.reads(schema))
+
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
         group = np.zeros(rows.count, dtype=np.int64)
         for name in self.by:

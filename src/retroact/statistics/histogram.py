@@ -113,6 +113,9 @@ class Histogram(Statistic):
             return ()
         return (f"at most {self.most_bins:,} bins of {', '.join(self.by)} ever hold a record",)
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return self.by if self.sum is None else (*self.by, self.sum)
+
     def validate(self, rows: Rows, schema: Schema) -> None:
         Keys(self.by, schema).validate(rows, schema)
 

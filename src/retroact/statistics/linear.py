@@ -18,7 +18,6 @@ import numpy as np
 from ..coins import Coins
 from ..noise import Mechanism
 from ..schema import Rows, Schema
-from . import where as conditions
 from .noisy import Answer, Noisy, Published
 from .statistic import I64, Layout, Setting, Statistic, Totals, field_of
 
@@ -39,16 +38,16 @@ class Linear(Statistic):
 
     @abstractmethod
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        """What each record adds, before ``where``."""
+        """What each record adds; all of them count (`counted`)."""
 
     @abstractmethod
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         """Memoryless post-processing of the noisy totals."""
 
     def contributions(self, rows: Rows, schema: Schema) -> Contributions:
-        if not self.where:
+        chosen = self.counted(rows, schema)
+        if chosen is None:
             return self.contribute(rows, schema)
-        chosen = np.flatnonzero(conditions.select(self.where, rows, schema))
         inner = self.contribute(rows.take(chosen), schema)
         return Contributions(chosen[inner.row], inner.coordinate, inner.amount)
 
@@ -82,6 +81,9 @@ class OfField(Linear):
 
     def arguments(self) -> dict[str, Any]:
         return {"field": self.field}
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return (self.field,)
 
 
 def one_each(rows: Rows, amount: I64, coordinate: int = 0) -> Contributions:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..schema import Rows, Schema
+from ..schema import Rows, Schema, field_names
 from .linear import Contributions, Layout, Linear
 from .noisy import Answer, Noisy
 
@@ -27,7 +27,8 @@ class LinearQuery(Linear):
     ``function`` takes the encoded columns of a batch (lattice integers, texts as they are) and returns an integer array
     of shape (records, ``size``), or `Contributions`. It must depend on each record alone. ``norm2`` bounds the second
     norm of a record's column, ``norm1`` the first (one is derived from the other where it is left out). ``name`` stands
-    for the function in the specification: change it when the function changes.
+    for the function in the specification: change it when the function changes. ``fields`` are those that it reads, and
+    is given; without them it reads all, and a record that lacks any is left out.
 
     >>> import numpy as np
     >>> query = LinearQuery(lambda c: np.stack([c["age"] < 18, c["age"] >= 65], 1).astype(int),
@@ -47,6 +48,7 @@ class LinearQuery(Linear):
         norm1: int | None = None,
         norm2: int | None = None,
         labels: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -60,6 +62,7 @@ class LinearQuery(Linear):
         if labels is not None and len(labels) != size:
             raise InputError(f"expected {size} labels, got {len(labels)}", place="labels")
         self.function, self.size, self.name, self.labels = function, size, name, labels
+        self.fields = None if fields is None else field_names(fields)
         if max(norm1 or 0, norm2 or 0) > LARGEST_NORM:
             raise InputError(f"expected norms of at most 2^31, got {max(norm1 or 0, norm2 or 0)}", place="norm2")
         # ||v||_2 <= ||v||_1 <= sqrt(size) ||v||_2
@@ -67,14 +70,23 @@ class LinearQuery(Linear):
         self.norm1 = norm1 if norm1 is not None else isqrt(size * self.norm2_squared)
 
     def arguments(self) -> dict[str, Any]:
-        return {"name": self.name, "size": self.size, "norm1": self.norm1, "norm2_squared": self.norm2_squared}
+        own = {"name": self.name, "size": self.size, "norm1": self.norm1, "norm2_squared": self.norm2_squared}
+        return own if self.fields is None else own | {"fields": list(self.fields)}
+
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return tuple(schema.fields) if self.fields is None else self.fields
 
     def layout(self, schema: Schema) -> Layout:
+        for name in self.fields or ():
+            if name not in schema.fields:
+                raise InputError(
+                    f"expected some of the fields {', '.join(schema.fields)}, got {name!r}", place="fields"
+                )
         largest = min(self.norm1, isqrt(self.norm2_squared))
         return Layout((1,) * self.size, Fraction(self.norm1), Fraction(self.norm2_squared), largest)
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        columns = {name: column.view() for name, column in rows.columns.items()}
+        columns = {name: rows.columns[name].view() for name in self.reads(schema)}
         for column in columns.values():
             column.flags.writeable = False  # other statistics see the same arrays
         out = self.function(columns)

@@ -82,6 +82,9 @@ class Quantiles(Statistic):
         """The values that are ordered."""
         return field_of(schema, self.field, Number, Integer, Date, Timestamp)
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return (self.field,)
+
     def offsets(self, rows: Rows, schema: Schema) -> npt.NDArray[np.uint64]:
         """The value of each record, counted from the lowest."""
         return offsets(rows.columns[self.field], schema.fields[self.field].lower)

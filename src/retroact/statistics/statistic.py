@@ -2,6 +2,12 @@
 
 A statistic turns records into totals, an Abelian group with an exact zero, and totals with noise into an answer. It
 never sees an earlier answer: `release` gets the totals of one round (Lemma "closure").
+
+Missing values. A record that lacks a field which a statistic `reads`, or has a condition on, is left out of that
+statistic and of no other. **Privacy.** Whether a record lacks a field is part of the record, as its values are. So what
+a record contributes is still a data-independent function of it, which gives the old contribution or none: every bound
+on what one record can contribute holds as before. A sample is drawn from the records that are left, of which one
+operation still adds or takes away one at most. **Retroactivity.** Who is left out is a function of the record.
 """
 
 from __future__ import annotations
@@ -237,15 +243,38 @@ class Statistic(ABC):
         """What is particular to this statistic, for its specification."""
         return {}
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        """The fields that it looks at, besides those it has conditions on; all of them, unless it knows better. Two
+        records that agree in these contribute the same."""
+        return tuple(schema.fields)
+
     def validate(self, rows: Rows, schema: Schema) -> None:  # noqa: B027 (an empty default, not an abstract method)
         """Refuse records at the door. Most statistics have nothing to refuse that the schema let in."""
 
     def chosen(self, rows: Rows, weights: I64, schema: Schema) -> tuple[Rows, I64]:
-        """The records for which the conditions hold."""
-        if not self.where or not rows.count:
-            return rows, weights
-        where = np.flatnonzero(conditions.select(self.where, rows, schema))
-        return rows.take(where), weights[where]
+        """The records that count: those that have every field it reads, and for which the conditions hold. What is
+        gathered, and what is validated by its values, is these."""
+        where = self.counted(rows, schema)
+        return (rows, weights) if where is None else (rows.take(where), weights[where])
+
+    def counted(self, rows: Rows, schema: Schema) -> I64 | None:
+        """Where the records are that count; None if all of them do."""
+        lacking = rows.lacking(self.reads(schema)) if rows.missing else None
+        if not rows.count or (not self.where and lacking is None):
+            return None
+        holds = conditions.select(self.where, rows, schema)
+        return np.flatnonzero(holds if lacking is None else holds & ~lacking)
+
+    def left_out(self, rows: Rows, weights: I64, schema: Schema) -> int:
+        """How many of these records do not count for want of a value: as far as is known, their conditions hold."""
+        lacking = rows.lacking((*self.reads(schema), *self.where))
+        if lacking is None:
+            return 0
+        rows, weights = rows.take(lacking), weights[lacking]
+        known = np.ones(rows.count, dtype=np.bool_)
+        for name, condition in self.where.items():
+            known &= conditions.select({name: condition}, rows, schema) | rows.missing.get(name, np.False_)
+        return int(weights[known].sum())
 
     def check(self, schema: Schema, place: str) -> None:
         """Everything that can be wrong with it in this schema, before a stream is made."""

@@ -1,7 +1,7 @@
 """``where=``: a data-independent predicate on the record, written as data so that it has a digest.
 
 A condition on a field is a value, a list of values, or bounds {"min": .., "max": ..} (either may be left out). All
-conditions must hold.
+conditions must hold, and none holds where the value is missing.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def select(where: Where, rows: Rows, schema: Schema) -> npt.NDArray[np.bool_]:
             # Each as an array of the column's own type: any other array of texts would lose their trailing NULs.
             same = [column == np.array(value, dtype=column.dtype) for value in encoded]
             chosen &= np.logical_or.reduce(same, initial=False)
+        if name in rows.missing:
+            chosen &= ~rows.missing[name]
     return chosen
 
 

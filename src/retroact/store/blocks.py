@@ -42,7 +42,7 @@ class Marks:
         mark = np.full(len(records), self._seed, dtype=np.uint64)
         if not len(mark):
             return mark.astype(np.int64)
-        for column in (*records.columns.values(), records.ids, records.subjects):
+        for column in records.content:
             if isinstance(column, Texts):
                 mark = self._with_texts(mark, column)
             else:
@@ -130,8 +130,8 @@ def _merged(records: Records, mark: Integers) -> tuple[Records, Integers]:
 
 
 def _labels(records: Records) -> list[Any]:
-    columns = (*records.columns.values(), records.ids, records.subjects)
-    each = (column.labels() if isinstance(column, Texts) else map(_plain, column.tolist()) for column in columns)
+    content = records.content
+    each = (column.labels() if isinstance(column, Texts) else map(_plain, column.tolist()) for column in content)
     return list(zip(*each, strict=True))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from ..ledger import Updates
 from ..ledger.keys import Integers
 from ..ledger.updates import Subjects
 from ..schema import Rows, Schema
-from ..schema.field import Encoded
+from ..schema.field import Record
 
 
 class Entry(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
@@ -39,9 +39,7 @@ class Recorded(Updates):
         super().add(rows, stamps, subjects, ids)
         self._keep("add", rows, stamps, subjects, None if ids is None else list(ids))
 
-    def add_one(
-        self, record: tuple[Encoded, ...], stamp: int, id: str | None = None, subject: str | None = None
-    ) -> None:
+    def add_one(self, record: Record, stamp: int, id: str | None = None, subject: str | None = None) -> None:
         super().add_one(record, stamp, id, subject)
         self._keep("add", Rows.from_tuples(self.schema, [record]), stamp, subject, None if id is None else [id])
 
@@ -55,7 +53,7 @@ class Recorded(Updates):
         super().delete(rows, stamps, subjects)
         self._keep("delete", rows, stamps, subjects)
 
-    def delete_one(self, record: tuple[Encoded, ...], stamp: int, subject: str | None = None) -> None:
+    def delete_one(self, record: Record, stamp: int, subject: str | None = None) -> None:
         super().delete_one(record, stamp, subject)
         self._keep("delete", Rows.from_tuples(self.schema, [record]), stamp, subject)
 
@@ -76,9 +74,10 @@ class Recorded(Updates):
             column.tolist() if column.dtype == object else column.astype("<i8").tobytes()
             for column in rows.columns.values()
         ]
+        missing = {name: mask.tobytes() for name, mask in rows.missing.items()}
         each = stamps if isinstance(stamps, int) else np.asarray(stamps).astype("<i8").tobytes()
         owners = subjects if subjects is None or isinstance(subjects, str) else list(subjects)
-        self.unsaved.append([kind, rows.count, columns, each, owners, *more])
+        self.unsaved.append([kind, rows.count, columns, missing, each, owners, *more])
 
 
 def write(entry: Entry) -> bytes:
@@ -102,8 +101,8 @@ def replay(updates: Updates, operations: Sequence[Sequence[Any]]) -> None:
         elif kind == "digests":
             updates.erase_digests(parts[0])
         else:
-            count, columns, stamps, subjects, *more = parts
-            rows = _rows(updates.schema, count, columns)
+            count, columns, missing, stamps, subjects, *more = parts
+            rows = _rows(updates.schema, count, columns, missing)
             each = stamps if isinstance(stamps, int) else np.frombuffer(stamps, dtype="<i8").astype(np.int64)
             if kind == "add":
                 updates.add(rows, each, subjects, more[0])
@@ -114,7 +113,7 @@ def replay(updates: Updates, operations: Sequence[Sequence[Any]]) -> None:
                 updates.delete(rows, each, subjects)
 
 
-def _rows(schema: Schema, count: int, columns: Sequence[Any]) -> Rows:
+def _rows(schema: Schema, count: int, columns: Sequence[Any], missing: Mapping[str, bytes]) -> Rows:
     decoded = {}
     for (name, empty), column in zip(Rows.empty(schema).columns.items(), columns, strict=True):
         if isinstance(column, bytes):
@@ -123,4 +122,5 @@ def _rows(schema: Schema, count: int, columns: Sequence[Any]) -> Rows:
             texts = np.empty(count, dtype=object)
             texts[:] = column
             decoded[name] = texts
-    return Rows(decoded, count)
+    masks = {name: np.frombuffer(mask, dtype=np.bool_) for name, mask in missing.items()}
+    return Rows(decoded, count, missing=masks)

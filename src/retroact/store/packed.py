@@ -1,7 +1,8 @@
 """Records as bytes: many at a time are packed in columns and cut into blocks, and many blocks are read as one.
 
-A block is a list: stamps, copies, the fields as declared, ids, subjects. Numbers are 64 bits, little-endian, and one
-number stands for many equal ones; texts are their lengths and their UTF-8 bytes, one after another, or None for none.
+A block is a list: stamps, copies, the fields as declared, for each field that may be missing 1 where it is, ids,
+subjects. Numbers are 64 bits, little-endian, and one number stands for many equal ones; texts are their lengths and
+their UTF-8 bytes, one after another, or None for none.
 """
 
 from __future__ import annotations
@@ -30,27 +31,40 @@ class Records:
     """Records in columns; copies may be below zero in a change."""
 
     columns: dict[str, Column]
+    missing: dict[str, Integers]
+    """For each field that may be missing: 1 where it is, 0 elsewhere."""
     stamps: Integers
     ids: Texts
     subjects: Texts
     counts: Integers
 
     @classmethod
-    def of(cls, surviving: Surviving) -> Records:
+    def of(cls, surviving: Surviving, schema: Schema) -> Records:
         columns: dict[str, Column] = {
             name: Texts.of(column.tolist()) if column.dtype == object else column
             for name, column in surviving.rows.columns.items()
         }
+        rows = surviving.rows
+        missing = {
+            name: rows.missing[name].astype(np.int64) if name in rows.missing else np.zeros(rows.count, dtype=np.int64)
+            for name in schema.optional
+        }
         ids, subjects = Texts.of(surviving.ids), Texts.of(surviving.subjects)
-        return cls(columns, surviving.stamps, ids, subjects, surviving.counts)
+        return cls(columns, missing, surviving.stamps, ids, subjects, surviving.counts)
+
+    @property
+    def content(self) -> tuple[Column, ...]:
+        """All that tells two records of one stamp apart."""
+        return (*self.columns.values(), *self.missing.values(), self.ids, self.subjects)
 
     def ledger(self, schema: Schema) -> Ledger:
         """The ledger that holds them."""
         columns = {
             name: column.distinct() if isinstance(column, Texts) else column for name, column in self.columns.items()
         }
+        missing = {name: flags.astype(np.bool_) for name, flags in self.missing.items()}
         return Ledger.of_distinct(
-            schema, self.stamps, self.counts, columns, self.ids.strings(), self.subjects.distinct()
+            schema, self.stamps, self.counts, columns, missing, self.ids.strings(), self.subjects.distinct()
         )
 
     def __len__(self) -> int:
@@ -61,11 +75,15 @@ class Records:
             name: column.take(where) if isinstance(column, Texts) else column[where]
             for name, column in self.columns.items()
         }
-        return Records(columns, self.stamps[where], self.ids.take(where), self.subjects.take(where), self.counts[where])
+        missing = {name: flags[where] for name, flags in self.missing.items()}
+        return Records(
+            columns, missing, self.stamps[where], self.ids.take(where), self.subjects.take(where), self.counts[where]
+        )
 
     def followed_by(self, other: Records) -> Records:
         return Records(
             {name: _joined(column, other.columns[name]) for name, column in self.columns.items()},
+            {name: np.concatenate([flags, other.missing[name]]) for name, flags in self.missing.items()},
             np.concatenate([self.stamps, other.stamps]),
             self.ids.followed_by(other.ids),
             self.subjects.followed_by(other.subjects),
@@ -83,11 +101,10 @@ def _joined(one: Column, other: Column) -> Column:
 
 def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
     """A block for the records between any two neighbouring cuts."""
-    columns = [*records.columns.values(), records.ids, records.subjects]
     parts = [
         records.stamps,
         records.counts,
-        *(_TextParts(each) if isinstance(each, Texts) else each for each in columns),
+        *(_TextParts(each) if isinstance(each, Texts) else each for each in records.content),
     ]
     return [_encode([end - begin, *(_part(each, begin, end) for each in parts)]) for begin, end in pairwise(cuts)]
 
@@ -96,7 +113,7 @@ def unpack(schema: Schema, blocks: Sequence[bytes]) -> Records:
     """The records of all blocks."""
     try:
         parts = [_decode(block) for block in blocks]
-        width = len(schema.fields) + 5
+        width = len(schema.fields) + len(schema.optional) + 5
         if any(len(part) != width for part in parts):
             raise ValueError(f"expected {width} parts")
         sizes = [part[0] for part in parts]
@@ -104,11 +121,15 @@ def unpack(schema: Schema, blocks: Sequence[bytes]) -> Records:
         for position, (name, field) in enumerate(schema.fields.items(), start=3):
             own = [part[position] for part in parts]
             columns[name] = _texts(own, sizes) if field.interned else _numbers(own, sizes, _shape(field))
+        missing = {
+            name: _numbers([part[position] for part in parts], sizes, ())
+            for position, name in enumerate(schema.optional, start=3 + len(schema.fields))
+        }
         stamps, counts = (_numbers([part[place] for part in parts], sizes, ()) for place in (1, 2))
         ids, subjects = (_texts([part[place] for part in parts], sizes) for place in (-2, -1))
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise VerificationError(f"expected blocks of records in the store, got something else ({error})") from None
-    return Records(columns, stamps, ids, subjects, counts)
+    return Records(columns, missing, stamps, ids, subjects, counts)
 
 
 def _part(column: Integers | _TextParts, begin: int, end: int) -> Any:

@@ -232,7 +232,9 @@ class Durable(Kept):
 
     def _keep(self, change: Change, releases: Mapping[str, Release]) -> None:
         store, round = self.store, self._round
-        edit = blocks.edit(self.schema, self._marks, self._places, Records.of(change.named()), store.read_blocks)
+        edit = blocks.edit(
+            self.schema, self._marks, self._places, Records.of(change.named(), self.schema), store.read_blocks
+        )
         revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
         # unless everything that came in is there, and nothing that was there is gone
         scrub = change.removed > 0 or change.added != len(self._updates) or self._unscrubbed

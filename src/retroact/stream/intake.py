@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from itertools import compress
 from typing import Any
 
@@ -101,7 +102,7 @@ class Intake:
                 record = self.schema.encode_record(data)
                 at = timely(stamp_of(stamp, now), now, self.specification.late)
                 one, owner = name_of(id, "id"), name_of(subject, "subject")
-                if record is None or self._bars(owner):
+                if self._bars(owner):
                     if one is not None and at <= now:
                         # An event on an id replaces what it held, also when there is nothing to put in its place.
                         self._updates.delete_ids([one])
@@ -298,30 +299,29 @@ class Intake:
         return barred
 
     def _admitted(self, rows: Rows, count: int, subject: Names) -> Rows:
-        """Without the records of barred subjects, as if these had been skipped."""
+        """Without the records of barred subjects."""
         subjects = names_of(subject, count, "subject", rows)
         barred = self._barred(subjects) if subjects is not None else set()
         if subjects is None or not barred:
             return rows
         left = np.array([name not in barred for name in subjects], dtype=np.bool_)
-        kept = (np.arange(count) if rows.kept is None else rows.kept)[left]
-        self._rejected += rows.count - len(kept)
-        return Rows(rows.take(left).columns, len(kept), kept, count - len(kept))
+        self._rejected += int((~left).sum())
+        return replace(rows.take(left), kept=np.flatnonzero(left))
 
     def _upsert(self, rows: Rows, stamp: Stamps, subject: Names, ids: list[str], deleted: Mask) -> Integers | int:
-        """Events on ids; one whose record was skipped for want of a value empties its id."""
+        """Events on ids; one whose record is not taken empties its id."""
         now, places = self._round, np.flatnonzero(~deleted)
         stamps: Integers | int = timely(stamps_of(stamp, len(places), now, rows), now, self.specification.late)
         subjects = names_of(subject, len(places), "subject", rows)
         if rows.kept is not None:
             given = np.broadcast_to(stamps_of(stamp, len(places), now, Rows({}, len(places))), len(places))
-            skipped = np.ones(len(places), dtype=np.bool_)
-            skipped[rows.kept] = False
+            barred = np.ones(len(places), dtype=np.bool_)
+            barred[rows.kept] = False
             deleted = deleted.copy()
-            deleted[places[skipped]] = True
+            deleted[places[barred]] = True
             # a stamp in the future is no event
             happens = np.ones(len(deleted), dtype=np.bool_)
-            happens[places[skipped & (given > now)]] = False
+            happens[places[barred & (given > now)]] = False
             ids, deleted = list(compress(ids, happens.tolist())), deleted[happens]
         self._validate(lambda: rows)
         self._room(rows.count)
@@ -337,7 +337,7 @@ class Intake:
 
     def _encode(self, data: Any) -> tuple[Rows, int]:
         rows, _ = self.schema.encode(data)
-        return rows, rows.count + rows.skipped
+        return rows, rows.count
 
     def _validate(self, rows: Any) -> None:
         for statistic in self.specification.statistics.values():

@@ -152,7 +152,7 @@ def _begin(
         notes = {"origin": str(follows.round), "before": msgspec.json.encode(follows.before).decode()}
         store.write_notes({**notes, "hashes": follows.secret(key).hex()})
         marks = blocks.Marks(key.derive("order of blocks"))
-        records = blocks.canonical(marks, Records.of(follows.ledger.data()))
+        records = blocks.canonical(marks, Records.of(follows.ledger.data(), spec.schema))
         store.seal(follows.round, blocks.Edit(store.places(), records))
         store.prepare(follows.round, follows.sources, erased=follows.erased)
         for number, entry in enumerate(follows.inbox, start=1):

@@ -210,6 +210,26 @@ class Stream(Intake):
         """Surviving records at the last close. Exact, so not for publication."""
         return len(self._ledger)
 
+    def left_out(self) -> dict[str, int]:
+        """For each statistic, how many of the records that survived at the last close it leaves out for want of a value
+        (whatever its window). Worked out anew whenever it is asked for. Exact, so not for publication.
+
+        >>> import retroact as ra
+        >>> schema = {"delay": ra.Integer(-60, 600, missing="skip")}
+        >>> flights = ra.Stream(schema, {"flights": ra.Count(), "delay": ra.Mean("delay")}, epsilon=1.0, horizon=10)
+        >>> flights.add({"delay": [5, None, 12]})
+        1
+        >>> published = flights.close_round()
+        >>> flights.left_out()
+        {'flights': 0, 'delay': 1}
+        """
+        with self._lock:
+            schema, statistics = self.schema, self.specification.statistics
+            if not schema.optional:
+                return dict.fromkeys(statistics, 0)
+            rows, copies = self._ledger.rows_between(1, self._round)
+            return {name: statistic.left_out(rows, copies, schema) for name, statistic in statistics.items()}
+
     def __repr__(self) -> str:
         names = ", ".join(self.specification.statistics)
         return f"Stream({names}; round {self._round} of {self.specification.horizon or 'any'})"

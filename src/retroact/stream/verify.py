@@ -84,7 +84,7 @@ def _verify(stream: Durable, progress: Callable[[int, int], None] | None) -> Ver
 
 def _data(stream: Durable) -> Iterator[str]:
     """The stored blocks must be those that the surviving data have."""
-    expected = blocks.canonical(stream._marks, Records.of(stream._ledger.data()))
+    expected = blocks.canonical(stream._marks, Records.of(stream._ledger.data(), stream.schema))
     if expected != stream.store.blocks():
         yield "data: the stored blocks are not those of the surviving data"
     if stream.store.sealed != stream.round - 1 and stream.round - 1 > stream._origin:

@@ -57,6 +57,9 @@ class Distances(Quantiles):
         radius = self.ball.space(schema).radius
         return Number(0, exact_text(radius), step=exact_text(radius / RADIUS))
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return self.ball.columns
+
     def offsets(self, rows: Rows, schema: Schema) -> npt.NDArray[np.uint64]:
         points = self.ball.space(schema).points(rows)
         squares = np.einsum("ij,ij->i", points, points)

@@ -162,6 +162,9 @@ class KMeans(Statistic):
             raise InputError("a law of your own is for statistics with a list of coordinates", place="noise")
         return self._regions(schema)[1].layout
 
+    def reads(self, schema: Schema) -> tuple[str, ...]:
+        return self.ball.columns
+
     def validate(self, rows: Rows, schema: Schema) -> None:
         """Points outside the ball are refused, unless they are clipped."""
         if self.clip:
