@@ -39,12 +39,17 @@ STATISTICS = {
     "average": ra.Mean("age", every=3),
     "countries": ra.Histogram("country"),
     "ages": ra.Quantiles("age", [0.25, 0.5, 0.75]),
-    "spread": ra.WindowSample(ra.oneshot.Own(spread, epsilon=0.2), window=2, size=3),
+    "spread": ra.WindowSample(ra.oneshot.Own(spread, epsilon=0.2, fields=["age"]), window=2, size=3),
 }
 SPEC = ra.Specification(
-    {"country": ra.Text(), "age": ra.Integer(0, 120)}, STATISTICS, epsilon=60.0, delta=1e-3, horizon=12
+    {"country": ra.Text(missing="skip"), "age": ra.Integer(0, 120, missing="skip")},
+    STATISTICS,
+    epsilon=60.0,
+    delta=1e-3,
+    horizon=12,
 )
-SHAPE = Shape(values_of(SPEC.schema, Random(4), 5), rounds=5, updates=5)
+SHAPE = Shape(values_of(SPEC.schema, Random(7), 6), rounds=5, updates=5)
+"""Some values are missing; of one record all are, and another has the values that lie under these."""
 CROWD = tuple(Add((country, age), subject="crowd") for country in ("DE", "FR") for age in range(20, 52, 4))
 """In every history: bins that are there, and blocks that nobody touches."""
 

@@ -34,6 +34,7 @@ from retroact.testing import (
     check_algorithm,
     check_bounded_state,
     check_key,
+    check_missing,
     check_no_op_deletions,
     check_noise_law,
     check_oblivious,
@@ -43,6 +44,7 @@ from retroact.testing import (
     check_statistic,
     check_twin,
     history,
+    may_lack,
     neighbouring_pairs,
     shuffled,
     strategies,
@@ -244,7 +246,44 @@ def test_every_statistic_passes_every_check(name, crossed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ra.HorizonWarning)
             ran = check_statistic(STATISTICS[name], SCHEMA, pairs=6, draws=2000, deltas=(delta,), horizons=(horizon,))
-        assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state"} <= set(ran)
+        assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state", "missing values"} <= set(ran)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_every_statistic_passes_every_check_with_missing_values(name):
+    """Histories in which three values of ten are missing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ra.HorizonWarning)
+        check_statistic(STATISTICS[name], may_lack(ra.Schema(SCHEMA)), pairs=6, draws=0, deltas=(1e-6,), horizons=(8,))
+
+
+def test_a_statistic_that_counts_what_is_missing_is_caught():
+    class Blind(ra.Mean):
+        def contributions(self, rows, schema):
+            return self.contribute(rows, schema)
+
+    with pytest.raises(ra.VerificationError, match="counts a record that lacks what it reads"):
+        check_missing(spec(n=Blind("age")), Random(11))
+
+
+def test_a_statistic_that_reads_more_than_it_says_is_caught():
+    class Secretive(ra.Sum):
+        def reads(self, schema):
+            return ()
+
+    with pytest.raises(ra.VerificationError, match="reads more than it says"):
+        check_missing(spec(n=Secretive("age")), Random(12))
+
+
+def test_a_statistic_that_leaves_out_too_many_is_caught():
+    """The whole record, in place of the one value that is missing."""
+
+    class Strict(ra.Count):
+        def counted(self, rows, schema):
+            return np.flatnonzero(~np.logical_or.reduce(list(rows.missing.values()))) if rows.missing else None
+
+    with pytest.raises(ra.VerificationError, match="leaves out a record it reads"):
+        check_missing(spec(n=Strict()), Random(13))
 
 
 @pytest.mark.parametrize("noise", ["paper", "doubling", "own"])

@@ -269,7 +269,7 @@ def _amounts(spec: Specification, name: str, mechanism: Mechanism, value: object
     """How far one record moves each coordinate; those of different keys stand apart."""
     statistic = spec.statistics[name]
     record = spec.schema.encode_record(dict(zip(spec.schema.fields, value, strict=True)))  # type: ignore[call-overload]
-    rows = Rows.from_tuples(spec.schema, [] if record is None else [record])
+    rows = Rows.from_tuples(spec.schema, [record])
     rows = replace(rows, stamps=np.ones(rows.count, dtype=np.int64))
     totals = statistic.gather(rows, np.ones(rows.count, dtype=np.int64), spec.schema, mechanism.coins)
     return [(coordinate_of(key), amount) for key, amount in statistic.coordinates(totals, spec.schema).items()]

@@ -16,6 +16,7 @@ from .conformance import Conformance, check_noise_law, conformance
 from .game import AdaptGame, Adversary, View
 from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, uniting_pairs, values_of
 from .law import check_law
+from .missing import check_missing, may_lack
 from .sensitivity import check_oblivious, check_sensitivity, true_totals
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "check_bounded_state",
     "check_key",
     "check_law",
+    "check_missing",
     "check_no_op_deletions",
     "check_noise_law",
     "check_oblivious",
@@ -45,6 +47,7 @@ __all__ = [
     "conformance",
     "history",
     "in_memory",
+    "may_lack",
     "neighbouring_pairs",
     "run",
     "shuffled",

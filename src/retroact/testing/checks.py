@@ -20,6 +20,7 @@ from .algorithm import CheckFailedError, Make, Persistent, StreamAlgorithm, run
 from .conformance import check_noise_law
 from .histories import Pair, Shape, crowded, history, shuffled, uniting_pairs, values_of, without_effect
 from .law import check_law
+from .missing import check_missing
 from .sensitivity import check_oblivious, check_sensitivity
 
 KEYS = (1, 2)
@@ -167,7 +168,8 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
     if not all(statistic.keyed for statistic in spec.statistics.values()):
         check_law(make, uniting_pairs(shape, random, max(1, pairs // 10)))
         check_sensitivity(spec, random)
-        return ["law", "sensitivity"]
+        check_missing(spec, random)
+        return ["law", "sensitivity", "missing values"]
     ran = check_algorithm(make, shape, pairs=pairs, seed=seed)
     for chunk in (1, 2, 1000):
         for sequence in (history(shape, random) for _ in range(5)):
@@ -179,6 +181,7 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
     check_bounded_state(lambda key: StreamAlgorithm(longer, key), _churn(shape))
     check_sensitivity(spec, random)
     check_oblivious(spec, random)
+    check_missing(spec, random)
     if draws:
         check_noise_law(spec, draws=draws)
     return [
@@ -187,6 +190,7 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
         "bounded state",
         "sensitivity",
         "oblivious noise",
+        "missing values",
         *(["noise law"] if draws else []),
     ]
 

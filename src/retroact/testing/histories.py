@@ -13,6 +13,9 @@ from random import Random
 from ..ledger.model import Add, Delete, DeleteId, Erase, Point, Sequence, Update, trajectory, unite_at
 from ..schema import Boolean, Category, Field, Schema, Vector
 
+# Where a value may be missing, so often it is.
+ABSENT = 0.3
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -36,7 +39,7 @@ class Pair:
 
 
 def values_of(schema: Schema, random: Random, count: int = 6) -> tuple[Hashable, ...]:
-    """Records of a schema, as tuples: the corners of the bounds among them."""
+    """Records of a schema, as tuples: the corners of the bounds among them, and None for what is missing."""
     return tuple(tuple(_value(field, random) for field in schema.fields.values()) for _ in range(count))
 
 
@@ -216,6 +219,8 @@ def _update(shape: Shape, round: int, known: list[Add], random: Random) -> Updat
 
 
 def _value(field: Field, random: Random) -> Hashable:
+    if field.missing == "skip" and random.random() < ABSENT:
+        return None
     if isinstance(field, Category):
         return random.choice(field.values)
     if isinstance(field, Boolean):

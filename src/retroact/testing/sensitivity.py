@@ -36,7 +36,7 @@ def true_totals(spec: Specification, name: str, sequence: Sequence, coins: Coins
     """The exact totals of every release and view, from the definitions alone. The coins name the keys."""
     statistic = spec.statistics[name]
     shown = statistic.views(spec.settings[name])
-    encoded: dict[Point, tuple[Any, ...] | None] = {}
+    encoded: dict[Point, tuple[Any, ...]] = {}
     out = []
     for round, data in enumerate(trajectory(sequence), 1):
         if round % statistic.every:
@@ -48,8 +48,7 @@ def true_totals(spec: Specification, name: str, sequence: Sequence, coins: Coins
             for point in seen.keys() - encoded.keys():
                 record = dict(zip(spec.schema.fields, point.value, strict=True))  # type: ignore[call-overload]
                 encoded[point] = spec.schema.encode_record(record)
-            records = [encoded[point] for point in seen]
-            bare = Rows.from_tuples(spec.schema, [r for r in records if r is not None])
+            bare = Rows.from_tuples(spec.schema, [encoded[point] for point in seen])
             rows = replace(bare, stamps=np.array([p.stamp for p in seen], dtype=np.int64))
             views.append(statistic.gather(rows, np.array(list(seen.values()), dtype=np.int64), spec.schema, coins))
         out.append(views)

@@ -1,0 +1,68 @@
+"""Missing values: a record counts in a statistic exactly where it has what the statistic reads."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, combinations
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from ..coins import Coins
+from ..errors import VerificationError
+from ..schema import Rows, Schema, from_spec
+from ..statistics import Statistic
+from ..stream import Specification
+from .histories import values_of
+from .sensitivity import check_sensitivity
+
+# Of a schema with more fields, only some sets of them are taken to be missing.
+FEW = 4
+
+
+def may_lack(schema: Schema) -> Schema:
+    """The same fields, each of which may be missing.
+
+    >>> from retroact.schema import Integer
+    >>> may_lack(Schema({"age": Integer(0, 120)}))
+    Schema({'age': Integer(0, 120, missing='skip')})
+    """
+    return Schema({name: from_spec(field.spec() | {"missing": "skip"}, name) for name, field in schema.fields.items()})
+
+
+def check_missing(spec: Specification, random: Random, *, records: int = 4, pairs: int = 10) -> None:
+    """What a record contributes, brute-forced over its missing fields: nothing where the statistic reads one of them or
+    has a condition on it; otherwise what it would contribute with any values there. And one operation costs no more
+    than it did (`check_sensitivity`, on histories with missing values)."""
+    spec = spec.replace(schema=may_lack(spec.schema))
+    whole = Schema({name: from_spec(f.spec() | {"missing": "error"}, name) for name, f in spec.schema.fields.items()})
+    values: list[Any] = list(values_of(whole, random, records))
+    fields = list(spec.schema.fields)
+    for name, statistic in spec.statistics.items():
+        reads = {*statistic.reads(spec.schema), *statistic.where}
+        for value, other in zip(values, values[1:] + values[:1], strict=True):
+            full = _contributed(statistic, value, spec.schema)
+            mixed = tuple(a if field in reads else b for field, a, b in zip(fields, value, other, strict=True))
+            if _contributed(statistic, mixed, spec.schema) != full:
+                raise VerificationError(f"missing values: {name} reads more than it says\n  {value}\n  {mixed}")
+            for lost in _sets(fields):
+                partial = tuple(None if field in lost else part for field, part in zip(fields, value, strict=True))
+                told = "counts a record that lacks what it reads" if reads & lost else "leaves out a record it reads"
+                if _contributed(statistic, partial, spec.schema) != ({} if reads & lost else full):
+                    raise VerificationError(f"missing values: {name} {told}\n  {partial}")
+    check_sensitivity(spec, random, pairs=pairs)
+
+
+def _contributed(statistic: Statistic, value: Sequence[Any], schema: Schema) -> dict[Hashable, int]:
+    record = schema.encode_record(dict(zip(schema.fields, value, strict=True)))
+    rows = replace(Rows.from_tuples(schema, [record]), stamps=np.ones(1, dtype=np.int64))
+    totals = statistic.gather(rows, np.ones(1, dtype=np.int64), schema, Coins(bytes(32)))
+    return statistic.coordinates(totals, schema)
+
+
+def _sets(fields: list[str]) -> Iterator[set[str]]:
+    """Every set of fields that are not none; of many fields those of one, of two and of all."""
+    sizes = range(1, len(fields) + 1) if len(fields) <= FEW else (1, 2, len(fields))
+    return map(set, chain.from_iterable(combinations(fields, size) for size in sizes))
