@@ -251,7 +251,7 @@ def test_every_statistic_passes_every_check(name, crossed):
 
 @pytest.mark.parametrize("name", STATISTICS)
 def test_every_statistic_passes_every_check_with_missing_values(name):
-    """Histories in which three values of ten are missing."""
+    """Histories in which a quarter of all values is missing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ra.HorizonWarning)
         check_statistic(STATISTICS[name], may_lack(ra.Schema(SCHEMA)), pairs=6, draws=0, deltas=(1e-6,), horizons=(8,))

@@ -267,7 +267,7 @@ def _plan(target: Target, n: int) -> tuple[Plan, str]:
 def _records(specification: Specification, by: tuple[str, ...], n: int) -> tuple[Hashable, ...]:
     """Records that differ in one field that is counted by: the one with the most values."""
     fields = specification.schema.fields
-    usual = dict(zip(fields, values_of(specification.schema, Random(0), 1)[0], strict=True))  # type: ignore[call-overload]
+    usual = dict(zip(fields, values_of(specification.schema, Random(0), 1, whole=True)[0], strict=True))  # type: ignore[call-overload]
     name = max(by, key=lambda name: len(_values(fields[name], n)))
     return tuple(tuple({**usual, name: value}.values()) for value in _values(fields[name], n))
 

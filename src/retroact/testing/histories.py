@@ -14,7 +14,7 @@ from ..ledger.model import Add, Delete, DeleteId, Erase, Point, Sequence, Update
 from ..schema import Boolean, Category, Field, Schema, Vector
 
 # Where a value may be missing, so often it is.
-ABSENT = 0.3
+ABSENT = 0.5
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,13 @@ class Pair:
     unite: int
 
 
-def values_of(schema: Schema, random: Random, count: int = 6) -> tuple[Hashable, ...]:
-    """Records of a schema, as tuples: the corners of the bounds among them, and None for what is missing."""
-    return tuple(tuple(_value(field, random) for field in schema.fields.values()) for _ in range(count))
+def values_of(schema: Schema, random: Random, count: int = 6, *, whole: bool = False) -> tuple[Hashable, ...]:
+    """Records of a schema, as tuples: the corners of the bounds among them. Every other one is whole, or all are; the
+    rest may lack what a record of this schema may lack, and have None there."""
+    return tuple(
+        tuple(_value(field, random, may_lack=number % 2 > 0 and not whole) for field in schema.fields.values())
+        for number in range(count)
+    )
 
 
 def history(shape: Shape, random: Random) -> Sequence:
@@ -218,8 +222,8 @@ def _update(shape: Shape, round: int, known: list[Add], random: Random) -> Updat
     return Erase(f"s{random.randrange(shape.subjects)}")
 
 
-def _value(field: Field, random: Random) -> Hashable:
-    if field.missing == "skip" and random.random() < ABSENT:
+def _value(field: Field, random: Random, *, may_lack: bool) -> Hashable:
+    if may_lack and field.missing == "skip" and random.random() < ABSENT:
         return None
     if isinstance(field, Category):
         return random.choice(field.values)

@@ -37,8 +37,7 @@ def check_missing(spec: Specification, random: Random, *, records: int = 4, pair
     has a condition on it; otherwise what it would contribute with any values there. And one operation costs no more
     than it did (`check_sensitivity`, on histories with missing values)."""
     spec = spec.replace(schema=may_lack(spec.schema))
-    whole = Schema({name: from_spec(f.spec() | {"missing": "error"}, name) for name, f in spec.schema.fields.items()})
-    values: list[Any] = list(values_of(whole, random, records))
+    values: list[Any] = list(values_of(spec.schema, random, records, whole=True))
     fields = list(spec.schema.fields)
     for name, statistic in spec.statistics.items():
         reads = {*statistic.reads(spec.schema), *statistic.where}
