@@ -12,6 +12,7 @@ import pytest
 import retroact as ra
 from retroact.coins import Key
 from retroact.compilers import Gate, WindowSample
+from retroact.compilers.drawing import threshold
 from retroact.compilers.gate import Gated
 from retroact.compilers.live import Live
 from retroact.errors import InputError, VerificationError
@@ -230,8 +231,8 @@ def test_poisson_samples_have_their_rate_and_independent_copies():
 
 
 def test_a_rate_is_never_rounded_up():
-    sample = WindowSample(Values(), window=9, rate=Fraction(1, 3))
-    assert Fraction(sample._bound(32), 1 << 32) <= Fraction(1, 3) < Fraction(sample._bound(32) + 1, 1 << 32)
+    bound = threshold(Fraction(1, 3), 32)
+    assert Fraction(bound, 1 << 32) <= Fraction(1, 3) < Fraction(bound + 1, 1 << 32)
     assert WindowSample(Values(), window=9, rate=1).sample(_live([5, 6]), COINS, 1).count == 2
 
 

@@ -30,21 +30,21 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..coins import COIN_BITS, Coins, distinct, tossed
+from ..coins import Coins
 from ..errors import InputError
 from ..noise import Fresh, Mechanism, Process
 from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema
-from ..schema.numbers import exact_number
 from ..statistics.around import layers
 from ..statistics.noisy import Answer, Published
 from ..statistics.statistic import I64, Layout, Setting, Statistic, Totals, count
+from .drawing import drawn, exact_rate
 from .gate import PARTS, Calibrated, Gate, Gated, gate_of
 from .live import Live, Make, Plain
 from .outlook import outlook, rank_error
 from .paper import paper_cost, paper_epsilon0
-from .ranks import Ranked, below, smallest
+from .ranks import Ranked
 
 # A window is kept in about so many blocks.
 BLOCKS = 32
@@ -103,7 +103,7 @@ class WindowSample(Statistic):
             )
         self.of = of
         self.size = None if size is None else count(size, "size")
-        self.rate = None if rate is None else _rate(rate)
+        self.rate = None if rate is None else exact_rate(rate)
         self.persistent, self.accounting = persistent, accounting
         self.occupancy = None if occupancy is None else count(occupancy, "occupancy")
         self.gate = gate_of(gate)
@@ -329,25 +329,7 @@ class WindowSample(Statistic):
 
     def sample(self, live: Live, coins: Coins, round: int) -> Rows:
         """What the algorithm sees of the live records."""
-        match self.form:
-            case "fresh":
-                assert self.size is not None
-                size = min(self.size, live.count)
-                return live.rows(distinct(coins.branch("sample", round), live.count, size))
-            case "poisson":
-                return live.rows(tossed(coins.branch("sample", round), live.count, self._bound(COIN_BITS)))
-            case "ranks":
-                assert self.size is not None
-                return smallest(live, self.size)
-            case "coins":
-                return below(live, self._bound(64))
-            case _:
-                return live.all()
-
-    def _bound(self, bits: int) -> int:
-        """The rate in units of 2^-bits, rounded down: a smaller rate is covered by the bounds for a larger one."""
-        assert self.rate is not None
-        return int(self.rate * (1 << bits))
+        return drawn(self.form, live, coins, round, size=self.size, rate=self.rate)
 
     # What people are told ---------------------------------------------------------------------------------------------
 
@@ -385,15 +367,6 @@ def sample_in(statistic: Statistic) -> WindowSample | None:
     """The sample that a statistic is, or is made of; None for all others."""
     inner = layers(statistic)[-1]
     return inner if isinstance(inner, WindowSample) else None
-
-
-def _rate(rate: float | Fraction) -> Fraction:
-    exact = Fraction(rate) if isinstance(rate, Fraction) else exact_number(rate, "rate")
-    if not 0 < exact <= 1:
-        raise InputError(f"expected a rate above 0 and up to 1, got {rate!r}", place="rate")
-    if exact * (1 << COIN_BITS) < 1:
-        raise InputError(f"expected a rate of at least 2^-{COIN_BITS}, got {rate!r}", place="rate")
-    return exact
 
 
 def _reach(reach: int | None, place: str) -> int:
