@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Process
-from .around import Around
+from .around import Around, layers
 from .noisy import Answer, Published
 from .statistic import Setting, Statistic, Totals, View
 
@@ -16,6 +16,7 @@ from .statistic import Setting, Statistic, Totals, View
 class Mapped(Around):
     """**Privacy.** Post-processing of the inner answer. **Retroactivity.** The function sees the current answer, coins
     that are shared by all rounds and coins that are fresh in each, all by name; earlier answers are out of its reach.
+    No other map sees these coins, however maps are nested, and every lag of a restated series has its own.
     The map's own error is unknown, so there is no standard error and no interval.
 
     >>> from retroact.statistics import Count
@@ -43,10 +44,19 @@ class Mapped(Around):
         self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
     ) -> Published:
         inner = self.of.release(totals, noise, index, round, setting)
-        branch = noise.coins.branch("map")
-        coins = (branch.branch("shared"), branch.branch("fresh", round)) if self.with_coins else ()
+        coins: tuple[Coins, ...] = ()
+        if self.with_coins:
+            branch = noise.coins.branch(*self._name(setting))
+            coins = branch.branch("shared"), branch.branch("fresh", round)
         out = self.function(inner.answer.value, *coins)
         return Published(Answer(out, None, lambda level: None), inner.numerators, inner.denominator)
+
+    def _name(self, setting: Setting) -> tuple[str | int, ...]:
+        """Of the coins: by how many maps with coins there are up to this one, and by the lag."""
+        depth = sum(isinstance(one, Mapped) and one.with_coins for one in layers(self))
+        nested: tuple[int, ...] = (depth,) if depth > 1 else ()
+        lagged: tuple[str | int, ...] = () if setting.lag is None else ("lag", setting.lag)
+        return ("map", *nested, *lagged)
 
     def views(self, setting: Setting) -> tuple[View, ...]:
         return self.of.views(setting)

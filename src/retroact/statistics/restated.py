@@ -124,7 +124,7 @@ class Restated(Around):
         assert isinstance(noise, Lagged)
         # Rounds before the stream's own first one have no noise in it.
         answers = {
-            round - lag: self.of.release([total], part, index, round, noise.setting)
+            round - lag: self.of.release([total], part, index, round, replace(noise.setting, lag=lag))
             for lag, total, part in zip(self.lags, totals, noise.parts, strict=True)
             if index * setting.every - lag >= 1
         }

@@ -92,6 +92,8 @@ class Setting:
     place: str
     budget: tuple[Fraction, Fraction]
     """Its part of epsilon and delta by weight: what the paper's own forms would be given."""
+    lag: int | None = None
+    """Which series of a restated statistic is being released; None outside of one."""
 
     @property
     def releases(self) -> int | None:
@@ -288,7 +290,8 @@ class Statistic(ABC):
         """The statistic with ``function`` applied to every answer: f(value), or f(value, shared, fresh) with coins.
 
         Lemma "closure": the function is memoryless, ``shared`` coins are the same in all rounds, ``fresh`` ones are
-        new in each. ``name`` stands for the function in the specification; its own name is the default.
+        new in each. Maps around maps, and the lags of a restated statistic, have coins of their own. ``name`` stands
+        for the function in the specification; its own name is the default.
         """
         from .mapped import Mapped
 
