@@ -145,6 +145,9 @@ class Words:
 
     def _block(self, stream: int, nodes: U64, cells: U64) -> tuple[U64, U64]:
         tagged = nodes.copy()
+        # Levels and streams share a word: a level that reached into the other half would take another name.
+        if int(nodes[:, 1].max(initial=0)) >> 32:
+            raise ValueError(f"expected levels below 2^32, got {int(nodes[:, 1].max())}")
         tagged[:, 1] |= np.uint64(stream << 32)
         keys = self._inner(tagged)
         mixed = (keys[:, None, :] ^ cells[None, :, :]).reshape(-1, 2)

@@ -42,6 +42,9 @@ def order(words: Words) -> Integers:
         if len(where):
             members = ascending[where]
             ranks, rank_bits = _ranks(rest[0][members])
+            # Runs have two keys at least and ranks are below the number of keys: 2^32 of them fit.
+            if int(run[-1]).bit_length() + rank_bits > _WORD:
+                raise OverflowError(f"expected at most 2^32 keys, got {len(ascending):,}")
             refined = (run.view(np.uint64) << np.uint64(rank_bits)) | ranks
             ascending[where] = members[order((refined, *take(rest[1:], members)))]
     return ascending

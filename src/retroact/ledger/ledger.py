@@ -171,6 +171,8 @@ class Ledger:
         stamps = coded[0]
         if len(stamps) and min(int(stamps.min()), int(counts.min())) < 1:
             raise InputError("expected stamps and counts from 1")
+        if len(counts) and int(counts.max()) * len(counts) >= 1 << 63:
+            raise InputError("expected counts whose sum fits 64 bits", place="counts")
         self._widen(int(stamps.max(initial=1)))
         words = self._pack(coded)
         present = [id for id in ids if id is not None]

@@ -24,6 +24,9 @@ from ..coins.coins import I64
 from ..errors import InputError
 from .process import Process, Shift, Terms, check_horizon
 
+# Weights are at most the length, indices below it: both far inside 64 bits.
+LONGEST = 1 << 42
+
 
 class Bridge(Process):
     """
@@ -36,6 +39,8 @@ class Bridge(Process):
         self.radices = default_radices(horizon) if radices is None else tuple(radices)
         if any(k < 2 or k & (k - 1) for k in self.radices):
             raise InputError(f"expected powers of two from 2 on, got {self.radices}", place="radices")
+        if self.length > LONGEST:
+            raise InputError(f"expected a product of at most 2^42, got {self.radices}", place="radices")
         if self.length < horizon + 1 or self.length // self.radices[-1] > horizon:
             raise InputError(
                 f"expected radices whose product reaches horizon + 1 = {horizon + 1} and needs the last of them, "

@@ -245,6 +245,9 @@ class Mechanism:
         used = terms.weights != 0
         # Levels are numbered anew: theirs may be too large to share a word with an index.
         numbered, number = np.unique(terms.levels, return_inverse=True)
+        # Two nodes must never share a name. No horizon is above 2^40, and a rectangle packs two indices below 2^24.
+        if int(terms.indices.max(initial=0)) >> INDEX_BITS or len(numbered) >> (63 - INDEX_BITS):
+            raise InputError(f"expected nodes with indices below 2^{INDEX_BITS}, got rounds {first:,} to {last:,}")
         nodes, where = np.unique((number.reshape(used.shape) << INDEX_BITS) + terms.indices, return_inverse=True)
         levels, indices = numbered[nodes >> INDEX_BITS], nodes & ((1 << INDEX_BITS) - 1)
         where = where.reshape(used.shape)

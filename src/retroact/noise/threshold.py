@@ -36,12 +36,15 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import InputError
 from ..privacy.normal import upper_tail_float
 from .process import ENUMERATED
 from .tree import Tree
 
 # Thresholds are rounded up to this grid, far coarser than the last digits of floats.
 GRID = 64
+# The smallest chance of failure in one release of one bin: from here on floats have all their digits.
+SMALLEST = Fraction(1, 10**250)
 
 Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 
@@ -66,6 +69,7 @@ class Threshold:
     ) -> None:
         self._variances, self._half_spacing = variances, spacing / 2
         self._failure, self._releases = failure / bins, releases if live is None else live
+        _check_failure(failure, bins, self._releases)
         self._one = None
         if live is None and releases is not None and releases <= ENUMERATED:
             self._one = self._common(releases)
@@ -109,6 +113,7 @@ class PaperThreshold(Threshold):
     """
 
     def __init__(self, nodes: int, scale: Fraction, failure: Fraction, releases: int, bins: int = 1) -> None:
+        _check_failure(failure, bins, releases)
         reach = nodes * float(scale) * math.log(2 * nodes * releases * bins / float(failure))
         self._one = Fraction(math.ceil((1 + reach) * GRID), GRID)
 
@@ -117,6 +122,15 @@ class PaperThreshold(Threshold):
         """As the theorem has it."""
         height = Tree(releases).height
         return cls(height, 2 * height / Fraction(epsilon), Fraction(delta), releases, bins)
+
+
+def _check_failure(failure: Fraction, bins: int, releases: int | None) -> None:
+    """A chance that is 0 as a float would pass for any smaller one, and the threshold would come out too low."""
+    if failure / bins / (releases or 1 << 80) < SMALLEST:
+        raise InputError(
+            f"expected a part of delta that leaves at least {float(SMALLEST):g} for each bin and release, got less: "
+            "take fewer bins, a larger delta or a larger weight"
+        )
 
 
 @lru_cache(maxsize=1024)

@@ -6,6 +6,7 @@ time zone and two or none when clocks change. numpy's datetime64 is UTC by defin
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -18,7 +19,7 @@ from retroact.errors import InputError
 from retroact.schema.bounded import Bounded
 from retroact.schema.exact import exact_text, half_even
 from retroact.schema.field import Missing
-from retroact.schema.lattice import column_to_lattice
+from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice
 from retroact.schema.messages import At, mismatch
 from retroact.schema.numbers import exact_number
 
@@ -72,8 +73,9 @@ class Date(Bounded):
     def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
         if cells.dtype.kind != "M":
             return super()._nearest_cells(cells, at)
-        days = cells.astype("datetime64[D]")
-        odd = np.isnat(cells) | (days != cells)
+        near = near_calendar(cells)
+        days = near.astype("datetime64[D]")
+        odd = np.isnat(cells) | (days != near)
         if odd.any():
             first = int(np.argmax(odd))
             expected = "a date" if np.isnat(cells[first]) else "a date without a time of day"
@@ -192,10 +194,35 @@ def _ticks(cells: NDArray[Any], at: At) -> tuple[NDArray[np.int64], Fraction]:
         first = int(np.argmax(absent))
         raise mismatch("a timestamp", cells[first], at(first))
     if np.datetime_data(cells.dtype)[0] in ("Y", "M", "generic"):
-        cells = cells.astype("datetime64[D]")
+        cells = near_calendar(cells).astype("datetime64[D]")
     unit, count = np.datetime_data(cells.dtype)
-    seconds = Fraction(_SECONDS[unit]) if unit in _SECONDS else Fraction(1, 10 ** _FRACTIONS[unit])
-    return cells.astype(np.int64), seconds * count
+    return cells.astype(np.int64), _tick(unit, count)
+
+
+def near_calendar(cells: NDArray[Any]) -> NDArray[Any]:
+    """Moments beyond the years 1 to 9999 as one just beyond them: numpy converts units in 64 bits, and what does not
+    fit wraps around and may come out as any day at all. NaT stays.
+
+    >>> near_calendar(np.array([50, 2**62], dtype="datetime64[Y]")).astype(np.int64).tolist()
+    [50, 8030]
+    """
+    unit, count = np.datetime_data(cells.dtype)
+    if unit == "generic":
+        return cells
+    if unit in ("Y", "M"):
+        months = Fraction(count if unit == "M" else 12 * count)
+        before, after = (date.min.year - 1 - 1970) * 12 / months, (date.max.year + 1 - 1970) * 12 / months
+    else:
+        tick = _tick(unit, count)
+        before, after = (_FIRST_SECOND - _DAY) / tick, _LAST_SECOND / tick
+    # Never the smallest integer, which stands for NaT.
+    low, high = max(math.floor(before), INT64_MIN + 1), min(math.ceil(after), INT64_MAX)
+    return np.where(np.isnat(cells), cells, np.clip(cells.astype(np.int64), low, high).view(cells.dtype))
+
+
+def _tick(unit: str, count: int) -> Fraction:
+    """In seconds."""
+    return count * (Fraction(_SECONDS[unit]) if unit in _SECONDS else Fraction(1, 10 ** _FRACTIONS[unit]))
 
 
 def _naive(value: object, place: str) -> InputError:

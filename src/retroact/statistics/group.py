@@ -61,6 +61,7 @@ class GroupBy(Linear):
         return (*self.by, *self.of.reads(schema))
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
+        # Numbers of groups and coordinates are below the size of the layout, which lists them all.
         group = np.zeros(rows.count, dtype=np.int64)
         for name in self.by:
             group = group * (schema.fields[name].upper + 1) + rows.columns[name]

@@ -87,7 +87,9 @@ class Keys:
         for name in self.names:
             distinct, where = _distinct(rows.columns[name])
             parts.append((distinct, where))
-            # Numbered anew after every field, so that the product of sizes never leaves 64 bits.
+            # Numbered anew after every field: below the square of the number of records, in 64 bits for 2^31 of them.
+            if rows.count >> 31:
+                raise InputError(f"expected fewer than 2^31 records at once, got {rows.count:,}")
             combined = np.unique(combined * len(distinct) + where, return_inverse=True)[1].reshape(-1)
         _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
         totals = np.zeros((len(first), amounts.shape[1]), dtype=np.int64)

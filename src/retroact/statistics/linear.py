@@ -52,7 +52,8 @@ class Linear(Statistic):
         return Contributions(chosen[inner.row], inner.coordinate, inner.amount)
 
     def totals(self, rows: Rows, weights: I64, schema: Schema) -> I64:
-        """Sum of weight * contribution: what a set of changes adds to the totals."""
+        """Sum of weight * contribution: what a set of changes adds to the totals. Modulo 2^64, which is exact: a stream
+        takes no more records than leave the totals within 2^62."""
         out = np.zeros(self.layout(schema).size, dtype=np.int64)
         if rows.count:
             parts = self.contributions(rows, schema)

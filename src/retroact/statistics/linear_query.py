@@ -16,13 +16,15 @@ from .linear import Contributions, Layout, Linear
 from .noisy import Answer, Noisy
 
 Columns = Mapping[str, npt.NDArray[Any]]
-# Squares of amounts stay in 64 bits.
+# No sum that the norms of a record are checked by may reach this.
+LIMIT = 1 << 63
 LARGEST_NORM = 1 << 31
 
 
 class LinearQuery(Linear):
     """**Privacy.** The declared norms bound the column F_x of every record; each record is checked against them when it
-    comes in, and refused beyond them. **Retroactivity.** Theorem "linear" for the query matrix F.
+    comes in, and refused beyond them. The check is exact: norms that it could not be done for in 64 bits are refused in
+    the first place. **Retroactivity.** Theorem "linear" for the query matrix F.
 
     ``function`` takes the encoded columns of a batch (lattice integers, texts as they are) and returns an integer array
     of shape (records, ``size``), or `Contributions`. It must depend on each record alone. ``norm2`` bounds the second
@@ -68,6 +70,16 @@ class LinearQuery(Linear):
         # ||v||_2 <= ||v||_1 <= sqrt(size) ||v||_2
         self.norm2_squared = norm2**2 if norm2 is not None else norm1**2  # type: ignore[operator]
         self.norm1 = norm1 if norm1 is not None else isqrt(size * self.norm2_squared)
+        # What `validate` adds up: the first norm of any column with amounts in bounds is at most size * largest, and
+        # where it is at most norm1, the squares are at most norm1 * largest.
+        self._largest = min(self.norm1, isqrt(self.norm2_squared))
+        if max(size, self.norm1) * self._largest >= LIMIT:
+            raise InputError(
+                "expected norms that can be checked in 64 bits, norm1 and size times min(norm1, norm2) below 2^63, got "
+                f"norm1 = {self.norm1}, norm2^2 = {self.norm2_squared}, size = {size}: take a coarser unit, or declare "
+                "a smaller norm1",
+                place="norm2" if norm2 is not None else "norm1",
+            )
 
     def arguments(self) -> dict[str, Any]:
         own = {"name": self.name, "size": self.size, "norm1": self.norm1, "norm2_squared": self.norm2_squared}
@@ -82,8 +94,7 @@ class LinearQuery(Linear):
                 raise InputError(
                     f"expected some of the fields {', '.join(schema.fields)}, got {name!r}", place="fields"
                 )
-        largest = min(self.norm1, isqrt(self.norm2_squared))
-        return Layout((1,) * self.size, Fraction(self.norm1), Fraction(self.norm2_squared), largest)
+        return Layout((1,) * self.size, Fraction(self.norm1), Fraction(self.norm2_squared), self._largest)
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
         columns = {name: rows.columns[name].view() for name in self.reads(schema)}
@@ -104,7 +115,8 @@ class LinearQuery(Linear):
     def validate(self, rows: Rows, schema: Schema) -> None:
         parts = self.contributions(rows, schema)
         sizes, squares = np.zeros(rows.count, dtype=np.int64), np.zeros(rows.count, dtype=np.int64)
-        # No amount is beyond the norms and no coordinate comes twice, so these sums stay in 64 bits.
+        # No amount is beyond `_largest` and no coordinate comes twice: the first sum is at most size * largest < 2^63.
+        # The second is at most largest * (the first): where it could wrap around, the first is beyond norm1 already.
         np.add.at(sizes, parts.row, np.abs(parts.amount))
         np.add.at(squares, parts.row, parts.amount * parts.amount)
         bad = np.flatnonzero((sizes > self.norm1) | (squares > self.norm2_squared))
@@ -125,15 +137,19 @@ class LinearQuery(Linear):
                 f"expected coordinates below {self.size}, got {coordinate.min()} to {coordinate.max()}", place=self.name
             )
         amount = self._bounded(amount, row)
-        place, where = np.unique(row.astype(np.int64) * self.size + coordinate, return_inverse=True)
+        if max(count * self.size, len(amount) * self._largest) >= LIMIT:
+            raise InputError(
+                f"expected fewer records at once, got {count:,} with {len(amount):,} contributions", place=self.name
+            )
+        # Below count * size, and sums of at most len(amount) * largest: in 64 bits, by what was just checked.
+        place, where = np.unique(row.astype(np.int64) * self.size + coordinate.astype(np.int64), return_inverse=True)
         total = np.zeros(len(place), dtype=np.int64)
         np.add.at(total, where, amount)
         return Contributions(place // self.size, place % self.size, self._bounded(total, place // self.size))
 
     def _bounded(self, amount: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """64-bit integers that are each within the norms; compared before anything can wrap around."""
-        largest = min(self.norm1, isqrt(self.norm2_squared))
-        bad = np.flatnonzero((amount > largest) | (amount < -largest))
+        bad = np.flatnonzero((amount > self._largest) | (amount < -self._largest))
         if bad.size:
             raise self._beyond(int(row[bad[0]]))
         return amount.astype(np.int64)

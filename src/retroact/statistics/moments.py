@@ -29,7 +29,8 @@ def span(field: Field) -> int:
 
 def powers(rows: Rows, name: str, field: Field, highest: int) -> Contributions:
     """Every record adds 1, c, c^2, ... of its centred value c to coordinates 0, 1, 2, ..."""
-    # From the lower bound on, so that nothing on the way is larger than the span.
+    # From the lower bound on, so that nothing on the way is larger than twice the span, which is at most 2^54. Powers
+    # are at most the largest amount of the layout, and a stream refuses layouts beyond 2^38.
     centred = 2 * (rows.columns[name] - field.lower) - (field.upper - field.lower)
     amounts = [np.ones_like(centred)]
     for _ in range(highest):

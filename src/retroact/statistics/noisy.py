@@ -59,7 +59,8 @@ class Noisy:
 
 
 def with_noise(totals: npt.NDArray[np.int64], noise: Integers, denominator: int) -> Integers:
-    """totals * denominator + noise, in integers that are large enough."""
+    """totals * denominator + noise, in integers that are large enough: totals are within 2^62, and so is noise that is
+    not made of Python integers (`Mechanism`), so that in 64 bits the sum is below 2^61 + 2^62."""
     if noise.dtype == object or (totals.size and int(np.abs(totals).max()) >= (1 << 61) // denominator):
         exact: Integers = totals.astype(object) * denominator + noise
         return exact

@@ -23,6 +23,7 @@ Labels = tuple[npt.NDArray[Any], ...]
 
 class Tally:
     """Keys of one or more 64-bit words in order, integer amounts (keys by coordinates), and labels for each key.
+    Amounts are added modulo 2^64; a stream takes no more records than leave every total within 2^62.
 
     >>> one = Tally.of((np.array([7, 3, 7], dtype=np.uint64),), np.array([[1], [1], [1]]))
     >>> one.words[0].tolist(), one.amounts.tolist(), len(one - one)

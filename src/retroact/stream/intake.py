@@ -345,6 +345,8 @@ class Intake:
                 statistic.validate(rows(), self.schema)
 
     def _room(self, count: int) -> None:
+        """So many records at most, each adding at most ``Layout.largest`` to a total: 2^62 in all. Sums on the way may
+        wrap around, since all that is done to totals is addition modulo 2^64; the totals themselves do not."""
         if len(self._ledger) + len(self._updates) + count > self.specification.capacity:
             raise InputError(
                 f"expected at most {self.specification.capacity:,} records, the most that 64-bit totals hold for these "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError
 from retroact.schema.messages import At, mismatch
-from retroact.schema.times import exact_seconds
+from retroact.schema.times import exact_seconds, near_calendar
 
 I64 = NDArray[np.int64]
 MILLION = 10**6
@@ -87,9 +87,9 @@ def _of_moments(moments: NDArray[Any], at: At) -> I64:
     if absent.any():
         first = int(np.argmax(absent))
         raise mismatch("a time", None, at(first))
-    if np.datetime_data(moments.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms"):
-        # coarse units reach beyond what 64 bits of microseconds hold
-        seconds = moments.astype("M8[s]").astype(np.int64)
+    if np.datetime_data(moments.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us"):
+        # coarse units reach beyond what 64 bits of microseconds hold, and what does not fit would wrap around
+        seconds = near_calendar(moments).astype("M8[s]").astype(np.int64)
         odd = (seconds < _FIRST) | (seconds >= _LAST)
         if odd.any():
             first = int(np.argmax(odd))

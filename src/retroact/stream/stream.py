@@ -174,6 +174,7 @@ class Stream(Intake):
         self._updates = self._empty_round()
         self._positions, self._taken, self._reading, self._rejected = {}, {}, {}, 0
         self._lock = threading.RLock()
+        self._room(0)
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
         coins = key.coins("stream", *([origin] if origin else []), *([salt] if salt else []))
         self._running = {name: Running(spec, name, coins, ledger, self._round - 1) for name in spec.statistics}

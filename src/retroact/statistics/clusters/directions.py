@@ -1,7 +1,9 @@
 """Random directions from coins, in whole numbers: which side of a hyperplane a point lies on is decided exactly.
 
-Dot products of such directions with points of the ball are sums of integers below 2^53 in all, so a product of float
-matrices computes them exactly, in whatever order it adds.
+Dot products of such directions with points of the ball are sums of integers, and the absolute values of all their terms
+add up to at most ||u|| ||x|| <= (2 * 2^20 + 2^7) * 2^16 < 2^38 (by Cauchy and Schwarz; isqrt and floors lengthen a
+direction of at most 2^14 coordinates by less than that). So a product of float matrices computes them exactly, in
+whatever order it adds.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from ...coins import Coins, DiscreteGaussian, integer_cells
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 
-# The length of a direction. With points of length 2^16, dot products stay below 2^37.
+# The length of a direction.
 LENGTH = 1 << 20
 COARSE = Fraction(1 << 24)
 

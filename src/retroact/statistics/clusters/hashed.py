@@ -118,7 +118,8 @@ class Hashed(Family):
 
     def _finder(self, points: F64, weights: I64, coins: Coins) -> I64:
         signs = np.sign(points @ independent(seed_of(coins, "finder"), self.finders, self.dimension))
-        # Sums of integers below 2^53: exact in floats.
+        # Exact in floats, in whatever order: at most 2^30 records come and as many go, with coordinates up to 2^16, so
+        # that all partial sums are integers up to 2^47.
         return ((signs * weights[:, None]).T @ points).astype(np.int64)
 
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:

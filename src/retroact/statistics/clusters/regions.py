@@ -167,7 +167,8 @@ class Family(ABC):
 
     @property
     def layout(self) -> Layout:
-        # The largest single amount is a squared length.
+        # The largest single amount is a squared length. So a stream holds at most 2^62 / 2^32 = 2^30 records, and no
+        # sum over them, of points or of squares, leaves 64 bits.
         return layout(self.kinds, RADIUS * RADIUS)
 
     @abstractmethod

@@ -172,7 +172,7 @@ class Theorem(Family):
         """Expected squared lengths are those of the points."""
         if self.width == self.dimension:
             return points
-        # Sums of integers below 2^53, exact in floats; then products below 2^56.
+        # Sums of integers below 2^38 (`directions`), exact in floats; times a scale of at most 2^19, below 2^57.
         along = (points.astype(np.float64) @ independent(seed, self.width, self.dimension)).astype(np.int64)
         scale = math.isqrt((self.dimension << 2 * SCALE_BITS) // self.width)
         return np.clip(along * scale // (LENGTH << SCALE_BITS), -self.reach, self.reach - 1)

@@ -1,0 +1,46 @@
+"""What a stream does with one record, for tests that compare it with exact arithmetic."""
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import assume
+
+import retroact as ra
+from retroact.coins import Coins
+from retroact.schema import Rows, Schema
+
+COINS = Coins(bytes(32))
+ONE = np.ones(1, dtype=np.int64)
+
+
+def taken(schema, statistic, record):
+    """Whether a stream takes a record; a refused one must leave nothing behind."""
+    try:
+        stream = ra.Stream(schema, {"s": statistic}, epsilon=1.0, delta=1e-6, horizon=7)
+    except ra.InputError as error:
+        # Totals or noise that 64 bits do not hold: there is no record to look at.
+        if "64-bit integers" not in str(error) and "2^55" not in str(error):
+            raise
+        assume(False)
+    before = stream.state()
+    try:
+        stream.add(record)
+    except ra.InputError:
+        assert stream.state() == before
+        return False
+    stream.close_round()
+    return True
+
+
+def moved(statistic, schema, record):
+    """What one record moves, in Python integers."""
+    schema = Schema(schema)
+    rows = schema.encode([record])[0]
+    rows = Rows(rows.columns, rows.count, stamps=np.ones(rows.count, dtype=np.int64))
+    return statistic.coordinates(statistic.gather(rows, ONE, schema, COINS), schema)
+
+
+def within(column, units, norm1, norm2_squared):
+    """The two norms of a column, exactly."""
+    parts = [abs(Fraction(amount, unit)) for amount, unit in zip(column, units, strict=True)]
+    return sum(parts) <= norm1 and sum(part * part for part in parts) <= norm2_squared
