@@ -111,8 +111,8 @@ class Packing:
                 found = f"{column.dtype} of shape {column.shape}"
                 raise InputError(f"expected int64 of shape {expected}, got {found}", place=name)
             columns += [column] if column.ndim == 1 else list(column.T)
-        nowhere = np.zeros(len(stamps), dtype=np.int64)
-        columns += [missing[name].astype(np.int64) if name in missing else nowhere for name in self._flags]
+        for name in self._flags:
+            columns.append(missing[name].astype(np.int64) if name in missing else np.zeros(len(stamps), dtype=np.int64))
         columns.append(subjects)
         return self._assembled(len(stamps), lambda index, block: _raw(self._columns[index], columns[index][block]))
 
