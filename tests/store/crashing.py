@@ -14,7 +14,7 @@ from retroact.store import fence as fences
 from retroact.store.fence import Fence
 from retroact.store.store import Store
 
-SCHEMA = {"country": ra.Text(), "amount": ra.Number(0, 500, step=1)}
+SCHEMA = {"country": ra.Text(missing="skip"), "amount": ra.Number(0, 500, step=1, missing="skip")}
 STATISTICS = {
     "orders": ra.Count(),
     "revenue": ra.Sum("amount", window=3),
@@ -34,7 +34,8 @@ def opened(where, folder: Path, **more):
 
 
 def batch(stream, round: int, number: int) -> None:
-    """The same every time: additions with and without id, updates, deletions of all kinds, an erasure."""
+    """The same every time: additions with and without id, updates, deletions of all kinds, an erasure; values that are
+    missing among them."""
     random = np.random.default_rng([round, number])
     countries = [["DE", "FR"][k] for k in random.integers(0, 2, 12)]
     stream.add(
@@ -42,10 +43,11 @@ def batch(stream, round: int, number: int) -> None:
         id=[f"o-{round}-{number}-{k}" for k in range(12)],
         subject=[f"u{k}" for k in random.integers(0, 9, 12)],
     )
-    stream.add({"country": ["DE"] * 3, "amount": [7, 7, round]}, subject=[f"u{number}"] * 3)
+    stream.add({"country": ["DE", "DE", "DE", None], "amount": [7, 7, round, None]}, subject=[f"u{number}"] * 4)
     if round > 1:
         stream.delete(id=[f"o-{round - 1}-{number}-{k}" for k in (1, 5, 99)])
         stream.delete({"country": "DE", "amount": 7}, stamp=round - 1, subject=f"u{number}")
+        stream.delete({"country": None, "amount": None}, stamp=round - 1, subject=f"u{number}")
     if round == 3 and number == 2:
         stream.erase(subject="u1", request="ticket 1")
 

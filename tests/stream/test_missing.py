@@ -167,15 +167,22 @@ def test_what_lies_under_a_null_never_gets_in():
     delays, distances, carriers = [5, None, 7, None], [1.5, None, None, 2.0], ["LH", None, "LH", None]
     kinds, days = ["jet", "jet", "prop", None], [1, 2, 3, 4]
     places = [[1.0, 2.0]] * 3 + [None]
-    rest = {"kind": kinds, "place": places, "day": days}
-    inputs = [{**rest, "delay": delays, "distance": distances, "carrier": carriers}]
-    for delay, distance, carrier in ((5, 1.5, "LH"), (2**62, math.inf, "x" * 50), (-60, math.nan, "\0")):
+    inputs = [
+        {"kind": kinds, "place": places, "day": days, "delay": delays, "distance": distances, "carrier": carriers}
+    ]
+    for delay, distance, carrier, code in ((5, 1.5, "LH", 0), (2**62, math.inf, "x" * 50, 99), (-60, math.nan, "", -7)):
+        codes = garbage([0, 0, 1, None], pa.int8(), code)
+        pairs = pa.array([1.0, 2.0] * 3 + [distance, math.nan])
+        there = pa.array([1, 1, 1, None]).buffers()[0]
         frame = {
             "delay": garbage(delays, pa.int64(), delay),
             "distance": garbage(distances, pa.float64(), distance),
             "carrier": garbage(carriers, pa.string(), carrier),
+            "kind": pa.DictionaryArray.from_arrays(codes, pa.array(["jet", "prop"]), safe=False),
+            "place": pa.Array.from_buffers(pa.list_(pa.float64(), 2), 4, [there], 1, children=[pairs]),
+            "day": pa.array(days),
         }
-        inputs.append(pa.table({**{name: pa.array(column) for name, column in rest.items()}, **frame}))
+        inputs.append(pa.table(frame))
         masked = np.ma.masked_array([5, delay, 7, delay], [False, True, False, True])
         inputs.append(inputs[0] | {"delay": masked, "distance": np.array([1.5, math.nan, -math.nan, 2.0])})
     written = set()
