@@ -87,13 +87,17 @@ def _of_moments(moments: NDArray[Any], at: At) -> I64:
     if absent.any():
         first = int(np.argmax(absent))
         raise mismatch("a time", None, at(first))
-    if np.datetime_data(moments.dtype)[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us"):
+    unit, odd = np.datetime_data(moments.dtype), np.zeros(len(moments), np.bool_)
+    if unit == ("us", 1):
+        since = moments.astype(np.int64)
+        odd = (since < _FIRST * MILLION) | (since >= _LAST * MILLION)
+    elif unit[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us"):
         # coarse units reach beyond what 64 bits of microseconds hold, and what does not fit would wrap around
         seconds = near_calendar(moments).astype("M8[s]").astype(np.int64)
         odd = (seconds < _FIRST) | (seconds >= _LAST)
-        if odd.any():
-            first = int(np.argmax(odd))
-            raise mismatch("a time in the years 1 to 9999", moments[first], at(first))
+    if odd.any():
+        first = int(np.argmax(odd))
+        raise mismatch("a time in the years 1 to 9999", moments[first], at(first))
     # numpy goes down to the unit below, also before 1970
     return moments.astype("M8[us]").astype(np.int64)
 
