@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from feed_shop import CLOSE, Played, row, shop, written
 
@@ -144,3 +146,20 @@ def test_an_error_late_in_a_block_hands_over_what_is_good_once(tmp_path: Path) -
     assert stream.round == 2
     assert stream.position(str(tmp_path / "e.jsonl")) == (2,)
     assert stream.discard() == 0
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_nothing_of_a_batch_with_a_bad_value_is_taken(suffix: str, tmp_path: Path) -> None:
+    path, stream = tmp_path / f"e{suffix}", shop()
+    amounts = [1.0, 2.0, 501.0, 4.0]
+    if suffix == ".jsonl":
+        path.write_text("".join(json.dumps({"country": "DE", "amount": amount}) + "\n" for amount in amounts))
+    elif suffix == ".csv":
+        path.write_text("country,amount\n" + "".join(f"DE,{amount}\n" for amount in amounts))
+    else:
+        pq.write_table(pa.table({"country": ["DE"] * 4, "amount": amounts}), path)
+    with pytest.raises(InputError, match="501") as caught:
+        Played(path, stream)
+    assert caught.value.row == (4 if suffix == ".csv" else 3)
+    assert stream.discard() == 0
+    assert stream.position(str(path)) is None

@@ -262,7 +262,7 @@ def test_tables_that_are_none() -> None:
         schema.encode(pa.table({}))
     offsets = pa.py_buffer(np.array([0, 1], "i4"))
     broken = pa.table({"x": [1], "y": pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff")])})
-    with pytest.raises(InputError, match=r"text in UTF-8, got b'\\xff' - at y"):
+    with pytest.raises(InputError, match=r"Invalid UTF8 sequence.* - at y"):
         schema.encode(broken)
 
 

@@ -125,6 +125,10 @@ def run(
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on as the file grows, until interrupted.", rich_help_panel=_ROUNDS)
     ] = False,
+    complete: Annotated[
+        bool,
+        typer.Option("--complete", help="With --store, take a last line that nothing ends.", rich_help_panel=_ROUNDS),
+    ] = False,
     grace: Annotated[
         str | None,
         typer.Option("--grace", metavar="LENGTH", help="With --follow, how long rounds wait.", rich_help_panel=_ROUNDS),
@@ -216,7 +220,7 @@ def run(
     options = feed_options(
         {"id": id, "subject": subject, "stamp": stamp, "round": round, "time": time, "position": position,
          "close_by": close_by, "late": late, "source_name": source, "contribution": contribution, "rounds": rounds,
-         "follow": follow},
+         "follow": follow, "complete": complete},
         start, length, end, grace,
     )  # fmt: skip
     run_events(asked, options, Run(events, out, format, key_file, testing_key, quiet, store, fence, restored, after))

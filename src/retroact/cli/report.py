@@ -42,6 +42,10 @@ class Report:
             style = "yellow" if text.startswith("warning:") else "dim" if text.startswith("note:") else None
             message(self.console, text, style)
 
+    def warn(self, text: str) -> None:
+        """What is left undone, which is told in any case."""
+        message(self.console, f"warning: {text}", "yellow")
+
     def recognised(self, feed: Feed, spec: Specification, first: Block) -> None:
         """What the feed is taken for, and its first event as it was understood."""
         if self.quiet:

@@ -151,7 +151,8 @@ class _Target:
 
 
 def _run_lines(target: _Target, options: Options, order: Run, report: Report) -> None:
-    with open_feed(order.events, target.spec.schema, options, strict=target.strict) as feed:
+    lasting = order.store is not None
+    with open_feed(order.events, target.spec.schema, options, strict=target.strict, lasting=lasting) as feed:
         feed.look()
         stream, origin = target.open()
         with open_output(
@@ -173,6 +174,11 @@ def _run_lines(target: _Target, options: Options, order: Run, report: Report) ->
 
                 feed.play(stream, output.write, recognised=recognised, after=after)
     report.summary(stream, feed)
+    waiting = None if feed.replay is None else feed.replay.totals.waiting
+    if waiting is not None:
+        if not waiting.adds:
+            raise InputError(waiting.message, source=waiting.source, row=waiting.line, unit="line")
+        report.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
 
 
 def _run_table(target: _Target, options: Options, order: Run, report: Report) -> None:

@@ -60,6 +60,9 @@ class CsvFile:
         self._time_at: int | None = None
         self._position_at: int | None = None
         self._beside = False
+        self._open_quote = False
+        self._adds: Callable[[list[str]], bool] | None = None
+        """Whether a row that begins with these cells can only be an addition; None before the header."""
 
     def __iter__(self) -> Iterator[Block]:
         self.skipped.clear()
@@ -88,6 +91,18 @@ class CsvFile:
             raise self._located(error) from None
         if block.events:
             yield block
+
+    def unfinished(self) -> tuple[int, bool] | None:
+        """The number of the line that begins a last row which nothing ends, and whether it can only become an
+        addition."""
+        rest = self.source.rest.decode(errors="replace")
+        if self._open_quote:
+            return self._line, self._adds is not None and self._adds([])
+        if not rest.strip():
+            return None
+        # what stands before the last comma, and is not quoted, cannot change any more
+        cells = rest.split(",")[:-1] if '"' not in rest else []
+        return self._line, self._adds is not None and self._adds(cells)
 
     def times(self) -> Iterator[tuple[list[int], list[Any]]]:
         """The lines that have a time, many at once, with their times."""
@@ -118,7 +133,7 @@ class CsvFile:
 
     def _rows(self) -> Iterator[tuple[int, list[str] | None]]:
         """Rows with the line that each begins on; None after all that a followed source has so far."""
-        self._line = 1
+        self._line, self._open_quote, self._adds = 1, False, None
         if self.source.follow:
             return self._followed()
         return self._parsed(line for text in self._texts() for line in StringIO(text, newline=""))
@@ -131,7 +146,7 @@ class CsvFile:
             try:
                 rows = list(self._parsed(StringIO(pending, newline="")))
             except csv.Error as error:
-                if "unexpected end" not in str(error) or len(pending) > LONGEST_LINE:
+                if not _is_open(error) or len(pending) > LONGEST_LINE:
                     raise
                 # inside a cell of several lines, whose end is to come
                 self._line = start
@@ -141,14 +156,22 @@ class CsvFile:
                     yield self._line, row
                 self._line, pending = end, ""
             yield self._line, None
+        self._open_quote = bool(pending)
+        if pending and not self.source.holds and not self.source.stop.is_set():
+            raise csv.Error("unexpected end of data")
 
     def _parsed(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
         start = self._line
         rows = csv.reader(lines, strict=True)
-        for row in rows:
-            if row:
-                yield self._line, row
-            self._line = start + rows.line_num
+        try:
+            for row in rows:
+                if row:
+                    yield self._line, row
+                self._line = start + rows.line_num
+        except csv.Error as error:
+            if not self.source.holds or self.source.follow or not _is_open(error):
+                raise
+            self._open_quote = True
 
     def _texts(self) -> Iterator[str]:
         first = 1
@@ -231,6 +254,10 @@ class CsvFile:
                 None if round_at is None else _whole(row[round_at], header[round_at]),
             )
 
+        at = None if mark is None else header.index(mark)
+        self._adds = lambda cells: (
+            at is None or (at < len(cells) and _is_addition(cells[at], mark in OPERATION_COLUMNS))
+        )
         if mark is None:
             return parse
         if mark in OPERATION_COLUMNS:
@@ -272,6 +299,11 @@ class CsvFile:
         return found
 
 
+def _is_open(error: csv.Error) -> bool:
+    """Whether the end came inside a quoted cell."""
+    return "unexpected end" in str(error)
+
+
 @lru_cache(maxsize=1024)
 def _whole(cell: str, place: str) -> int | None:
     if not cell:
@@ -279,6 +311,17 @@ def _whole(cell: str, place: str) -> int | None:
     if not (cell.isascii() and cell.isdigit() and len(cell) < 20):
         raise mismatch("a whole number", cell, place)
     return int(cell)
+
+
+def _is_addition(cell: str, worded: bool) -> bool:
+    """What the cell that says what to do with a row says."""
+    if not worded:
+        weight = _number(cell)
+        return isinstance(weight, int) and weight > 0
+    try:
+        return kind_of(cell, "") == "add"
+    except InputError:
+        return False
 
 
 def _number(cell: str) -> int | str:

@@ -7,6 +7,7 @@ import os
 import select
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -45,6 +46,10 @@ class Source:
     path: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     """Set by whoever wants a followed source to end."""
+    holds: bool = False
+    """Whether a last line without an end is left unread: more of it may be on its way."""
+    rest: bytes = b""
+    """What was left."""
 
     def blocks(self) -> Iterator[bytes]:
         """Whole lines; as they come, when they come slowly.
@@ -52,6 +57,8 @@ class Source:
         >>> import io
         >>> list(Source("", "JSON lines", io.BytesIO(b"1\\n2\\n3")).blocks())
         [b'1\\n2\\n', b'3']
+        >>> list(Source("", "JSON lines", io.BytesIO(b"1\\n2\\n3"), holds=True).blocks())
+        [b'1\\n2\\n']
         """
         rest, line = b"", 1
         for piece in self._pieces():
@@ -72,8 +79,13 @@ class Source:
             if len(rest) > LONGEST_LINE:
                 longest = f"expected a line of at most {LONGEST_LINE >> 20} MB, got a longer one"
                 raise self.refused(InputError(longest), line)
+        self.rest = b""
         # what a followed source has of a line when it is told to end may be half a line
-        if rest and not self.stop.is_set():
+        if self.stop.is_set() or self.holds:
+            # the reader of CSV takes either for the end of a line
+            cut = rest.rfind(b"\r") + 1 if self.format == "CSV" else 0
+            rest, self.rest = rest[:cut], rest[cut:]
+        if rest:
             yield rest
 
     def again(self) -> None:
@@ -94,7 +106,7 @@ class Source:
         3
         """
         self.again()
-        lines = 0
+        lines, holds, self.holds = 0, self.holds, False
         for block in self.blocks():
             if not block or (enough is not None and lines >= enough):
                 break
@@ -103,8 +115,17 @@ class Source:
                 # such as the reader takes for ends of lines
                 ends += block.count(b"\r") - block.count(b"\r\n")
             lines += ends + (not block.endswith((b"\n", b"\r") if self.format == "CSV" else b"\n"))
+        self.holds = holds
         self.again()
         return lines
+
+    @property
+    def unended(self) -> bool:
+        """Whether something stands after the last end of a line; and back to the beginning."""
+        self.again()
+        deque(self.blocks(), 0)
+        self.again()
+        return bool(self.rest.strip())
 
     def refused(self, error: InputError, line: int) -> InputError:
         return error.found_in(self.name, row=line, unit="line")
@@ -179,14 +200,17 @@ class _Unbuffered:
 
 
 @contextmanager
-def open_events(path: str, *, follow: bool = False) -> Iterator[Source]:
+def open_events(path: str, *, follow: bool = False, holds: bool = False) -> Iterator[Source]:
+    """A file, which holds back half a line if it is told to, or standard input, whose end is an end."""
     if path == STDIN:
         yield Source("stdin", "JSON lines", cast(BufferedIOBase, sys.stdin.buffer), follow=follow)
         return
     with _open(path) as file:
         start = file.peek(BLOCK).removeprefix(codecs.BOM_UTF8)
         size = os.fstat(file.fileno()).st_size or None
-        yield Source(path, format_of(path, start), file, None if follow else size, follow=follow, path=path)
+        yield Source(
+            path, format_of(path, start), file, None if follow else size, follow=follow, path=path, holds=holds
+        )
 
 
 def format_of(name: str, start: bytes) -> Format:

@@ -45,6 +45,8 @@ _REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BYTE = re.compile(r"^(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?(?: - at `.*`)?$")
 # No value is of this type, so a line that has one for such a key does not take the quick way.
 _NOTHING = Literal["\0"]
+# Of these, more cannot make anything but an addition, since no key comes twice.
+_ADDS = re.compile(rb'\s*\{\s*"op"\s*:\s*"add"\s*[,}]')
 _decode_any = msgspec.json.Decoder().decode
 
 
@@ -79,6 +81,7 @@ class JsonLines:
         event: Any = msgspec.defstruct("NativeEvent", columns, bases=(Event,), forbid_unknown_fields=True, gc=False)
         self._native: Parse = msgspec.json.Decoder(event).decode
         self._envelope: Envelope | None = None
+        self._line = 1
 
     @property
     def named(self) -> bool:
@@ -88,7 +91,7 @@ class JsonLines:
     def __iter__(self) -> Iterator[Block]:
         self.label = self._envelope = None
         self.skipped.clear()
-        line = 1
+        line = self._line = 1
         parse: Parse = self._native
         time, position = self._picker("time"), self._picker("position")
         several = time is not None or position is not None
@@ -100,6 +103,7 @@ class JsonLines:
                 time, position = self._picker("time"), self._picker("position")
                 several = self.label not in (NATIVE, PLAIN) or several
             start, line = line, line + len(lines)
+            self._line = line
             if start <= self.begin_after:
                 if line <= self.begin_after + 1:
                     continue
@@ -125,6 +129,26 @@ class JsonLines:
                 raise
             if block.events or self.source.follow:
                 yield block
+
+    def unfinished(self) -> tuple[int, bool] | None:
+        """The number of a last line that nothing ends, and whether it can only become an addition."""
+        rest = self.source.rest
+        if not rest.strip():
+            return None
+        if self.label in (None, NATIVE) and _ADDS.match(rest):
+            return self._line, True
+        skipped = self.skipped.copy()
+        try:
+            if self.label is None:
+                self._recognise([rest])
+            # an object that is whole cannot become another one
+            found = self._by_hand(rest, self._line) if rest.rstrip().endswith(b"}") else Event("close")
+        except InputError:
+            return self._line, False
+        finally:
+            self.skipped = skipped
+        events = found if isinstance(found, list) else [found]
+        return self._line, all(event.op == "add" for event in events)
 
     def times(self) -> Iterator[tuple[list[int], list[Any]]]:
         """The lines that have a time, block by block, with their times as they stand."""

@@ -58,6 +58,8 @@ class Options:
     """How many rounds are published."""
     follow: bool = False
     """Whether to wait for more at the end of the input."""
+    complete: bool = False
+    """Whether the last line is a whole one, though nothing ends it; without that a durable stream leaves it unread."""
     grace: int = 0
     """How many microseconds a followed round on the grid stays open after its time."""
 

@@ -17,9 +17,9 @@ from retroact.feeds.files import Source, open_events
 from retroact.feeds.jsonlines import JsonLines
 from retroact.feeds.options import CloseBy, Late, Options
 from retroact.feeds.replay import Replay
-from retroact.feeds.rounds import Publish, Totals, shorter
+from retroact.feeds.rounds import Publish, Totals, Waiting, shorter
 from retroact.schema import Schema
-from retroact.stream import Stream
+from retroact.stream import Durable, Stream
 from retroact.stream.grid import Grid
 
 TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
@@ -43,6 +43,7 @@ def play(
     publish: Publish | None = None,
     rounds: int | None = None,
     follow: bool = False,
+    complete: bool = False,
 ) -> Totals:
     """Play a file (JSON lines, CSV, Parquet, Arrow), standard input ("-") or an Arrow-capable frame into a stream.
 
@@ -59,13 +60,14 @@ def play(
     (1, 2)
     """
     options = Options(
-        id, subject, stamp, round, time, grid, close_by, late, position, source_name, contribution, rounds, follow
-    )
+        id, subject, stamp, round, time, grid, close_by, late, position, source_name, contribution, rounds, follow,
+        complete,
+    )  # fmt: skip
     if is_table(source):
         from retroact.feeds.tables import play_table
 
         return play_table(stream, source, options, publish)
-    with open_feed(source, stream.schema, options, strict=False) as feed:
+    with open_feed(source, stream.schema, options, strict=False, lasting=isinstance(stream, Durable)) as feed:
         return feed.play(stream, publish)
 
 
@@ -98,7 +100,7 @@ class Feed:
         if not self.source.follow and (first is None or not first.events):
             # an empty block comes only before an error, which is raised here
             next(self._blocks, None)
-            if not self._rounds_are_public:
+            if not self._rounds_are_public and self._waiting() is None:
                 raise self.source.nothing()
         self._blocks = chain([] if first is None else [first], self._blocks)
         if self._again:
@@ -131,13 +133,23 @@ class Feed:
                 after(replay)
             if isinstance(played, Followed) and played.ended:
                 break
+        replay.totals.waiting = self._waiting()
         if not (seen or self.source.follow or self._rounds_are_public) and stream.position(replay.source) is None:
-            raise self.source.nothing()
+            if replay.totals.waiting is None:
+                raise self.source.nothing()
+            return replay.totals
         replay.totals.skipped.update(self.reader.skipped)
         if isinstance(played, Complete | Followed) or not self.source.follow:
             played.finish()
         replay.totals.left_open = replay.rounds.open
         return replay.totals
+
+    def _waiting(self) -> Waiting | None:
+        """The last line, where nothing ends it and it was not taken before."""
+        found = self.reader.unfinished() if self.source.holds else None
+        if found is None or found[0] <= self.reader.begin_after:
+            return None
+        return Waiting(self.source.name, *found)
 
     @property
     def _rounds_are_public(self) -> bool:
@@ -157,6 +169,9 @@ class Feed:
                 "a grid on standard input needs --follow: rounds then close by the clock", place="--follow"
             )
         played = Complete(replay, self.options, self.source.name, self.source.count())
+        if self.source.holds and self.source.unended:
+            wrong = "the last line has no end, so it may be half of one: end it, or say --complete, before rounds close"
+            raise self.source.refused(InputError(wrong), self.source.count())
         played.read_times(self.reader.times())
         self.source.again()
         return played
@@ -185,7 +200,11 @@ class Feed:
 
 
 @contextmanager
-def open_feed(path: Any, schema: Schema, options: Options, *, strict: bool) -> Iterator[Feed]:
-    """A file or standard input; fields of native records beyond the declared ones are refused when ``strict``."""
-    with open_events(os.fspath(path), follow=options.follow) as source:
+def open_feed(path: Any, schema: Schema, options: Options, *, strict: bool, lasting: bool = False) -> Iterator[Feed]:
+    """A file or standard input; fields of native records beyond the declared ones are refused when ``strict``.
+
+    For a stream that is ``lasting`` half a line is not taken for a whole one: later runs would begin after it.
+    """
+    holds = lasting and not options.complete
+    with open_events(os.fspath(path), follow=options.follow, holds=holds) as source:
         yield Feed(source, schema, options, strict=strict)

@@ -14,6 +14,21 @@ Publish = Callable[[Round], None]
 LONGEST_LEAP = 1_000_000
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """A last line without an end, of which more may be on its way."""
+
+    source: str
+    line: int
+    adds: bool
+    """Whether it can only become an addition."""
+
+    @property
+    def message(self) -> str:
+        what = "" if self.adds else ", and so does whatever it deletes or ends"
+        return f"the last line has no end and may be half of one: it waits for the rest, or for --complete{what}"
+
+
 @dataclass
 class Totals:
     """What was done, over all rounds: exact, and so for the operator alone."""
@@ -36,6 +51,8 @@ class Totals:
     """Which source was read before, and how far."""
     left_open: bool = False
     """Whether some of the input waits for a round to close."""
+    waiting: Waiting | None = None
+    """The last line, where it was left unread because nothing ends it."""
 
     def absorb(self, place: str) -> None:
         self.absorbed += 1

@@ -1,12 +1,15 @@
 """Columnar sources: Parquet and Arrow files by pyarrow, and any frame that exports an Arrow stream.
 
-Files are read in batches, only the columns that are asked for, and never whole.
+Files are read in batches, only the columns that are asked for, and never whole. Nothing in them is trusted: offsets,
+lengths, codes of dictionaries and UTF-8 are checked in every batch before a value of it is read, and what the Arrow
+library cannot read is an input error that names the row group or the record batch.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ ROWS = 1 << 16
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
 # more distinct words than this share of the rows, and a dictionary is no gain
 _FEW = 0.25
+LONGEST_REASON = 300
 _FILE_MAGIC, _OLD_MAGIC = b"ARROW1", b"FEA1"
 
 
@@ -80,17 +84,23 @@ def _pyarrow() -> Any:
 
 
 @contextmanager
-def _reading(name: str, expected: str) -> Iterator[None]:
-    """What goes wrong inside is told with the name of the source."""
+def _reading(name: str, expected: str, where: Callable[[], str | None] | None = None) -> Iterator[None]:
+    """What goes wrong inside is told with the name of the source, and ``where`` in it."""
     import pyarrow as pa
 
     try:
         yield
-    except pa.ArrowException as error:
-        reason = str(error).split("\n")[0].rstrip(".")
-        raise InputError(f"expected {expected}, got one that cannot be read ({reason})", source=name) from None
-    except OSError as error:
-        raise InputError((error.strerror or str(error)).lower(), source=name) from None
+    except InputError:
+        raise
+    # beside its own exceptions, the library raises those of Python for what it makes of broken metadata
+    except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError, TypeError) as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise InputError(error.strerror.lower(), source=name) from None
+        reason = (str(error) or type(error).__name__).split("\n")[0].rstrip(".")[:LONGEST_REASON]
+        place = None if where is None else where()
+        raise InputError(
+            f"expected {expected}, got one that cannot be read ({reason})", place=place, source=name
+        ) from None
 
 
 class _Parquet(Table):
@@ -103,14 +113,18 @@ class _Parquet(Table):
             self._groups = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             kinds = zip(self.names, file.schema_arrow.types, strict=True)
             self._texts = {name for name, kind in kinds if str(kind) in ("string", "large_string")}
+            self._require_rows(file.metadata.num_rows, sum(self._groups))
         self.rows = sum(self._groups)
 
     @contextmanager
     def _file(self, words: Collection[str] = ()) -> Iterator[Any]:
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-        with _reading(self.name, "a Parquet file"), pq.ParquetFile(self.name, read_dictionary=list(words)) as file:
-            yield file
+        with _reading(self.name, "a Parquet file"):
+            # where a file has checksums, they must be right
+            options: dict[str, Any] = {"read_dictionary": list(words), "page_checksum_verification": True}
+            with pq.ParquetFile(self.name, **options) as file:
+                yield file
 
     def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
         first, row = 0, 0
@@ -119,12 +133,38 @@ class _Parquet(Table):
             first += 1
         groups = range(first, len(self._groups))
         wanted = [name for name in self.names if name in names]
-        if not wanted:
-            yield from _rows_alone(self.rows or 0, skip)
-            return
+        # how many rows there are is seen in a column: what the metadata say of it may be anything
+        read = wanted or self.names[:1]
+        if not read:
+            raise InputError("expected a Parquet file with columns, got none", source=self.name)
         with self._file([name for name in words if name in self._texts]) as file:
-            found = file.iter_batches(batch_size=ROWS, row_groups=groups, columns=wanted)
-            yield from _batches(found, wanted, row, skip, words, self.name)
+
+            def found(groups: Sequence[int]) -> Iterator[Any]:
+                return _checked(file.iter_batches(batch_size=ROWS, row_groups=groups, columns=read))
+
+            def where() -> str | None:
+                """The first group that cannot be read."""
+                for group in groups:
+                    try:
+                        deque(found([group]), 0)
+                    except Exception:
+                        return self._group(group)
+                return None
+
+            with _reading(self.name, "a Parquet file", where):
+                last = max(row, skip)
+                for batch in _batches(found(groups), wanted, row, skip, words, self.name):
+                    last = int(batch.numbers[-1])
+                    yield batch
+            self._require_rows(last, max(skip, sum(self._groups)))
+
+    def _require_rows(self, got: int, rows: int) -> None:
+        if got != rows or min(self._groups, default=0) < 0:
+            wrong = f"expected {rows:,} rows, as its row groups say, got {got:,}"
+            raise InputError(f"expected a Parquet file, got one that cannot be read ({wrong})", source=self.name)
+
+    def _group(self, group: int) -> str:
+        return f"row group {group + 1} of {len(self._groups)}"
 
 
 class _ArrowFile(Table):
@@ -152,8 +192,20 @@ class _ArrowFile(Table):
         return (reader.get_batch(place) for place in range(reader.num_record_batches))
 
     def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
-        with self._reader(names) as reader:
-            yield from _batches(self._chunks(reader), [n for n in self.names if n in names], 0, skip, words, self.name)
+        begun = 0
+
+        def chunks(reader: Any) -> Iterator[Any]:
+            nonlocal begun
+            rest = _checked(self._chunks(reader))
+            while True:
+                begun += 1
+                chunk = next(rest, None)
+                if chunk is None:
+                    return
+                yield chunk
+
+        with self._reader(names) as reader, _reading(self.name, "an Arrow file", lambda: f"record batch {begun}"):
+            yield from _batches(chunks(reader), [n for n in self.names if n in names], 0, skip, words, self.name)
 
 
 class _ArrowStream(_ArrowFile):
@@ -177,22 +229,33 @@ class _Frame(Table):
         self.name = "the frame"
         self._frame = frame
         self._opened: Any = self._open()
-        self.names = names_distinct(self._opened.names if _pyarrow() is None else self._opened.schema.names)
+        if _pyarrow() is None:
+            self.names = names_distinct(self._opened.names)
+        else:
+            with _reading(self.name, "an Arrow table"):
+                self.names = names_distinct(self._opened.schema.names)
         self.rows = frame.num_rows if isinstance(getattr(frame, "num_rows", None), int) else None
 
     def _open(self) -> Any:
         pa = _pyarrow()
         if pa is None:
             return ArrowBatches(self._frame)
+        frame = self._frame
         with _reading(self.name, "an Arrow table"):
-            return pa.RecordBatchReader.from_stream(self._frame)
+            # by the C interface buffers lose their sizes, without which they cannot be checked
+            if isinstance(frame, pa.RecordBatch):
+                frame = pa.Table.from_batches([frame])
+            if isinstance(frame, pa.Table):
+                return frame.to_reader()
+            return frame if isinstance(frame, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(frame)
 
     def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
         reader, self._opened = self._opened or self._open(), None
         wanted = [name for name in self.names if name in names]
         if _pyarrow() is not None:
             with _reading(self.name, "an Arrow table"):
-                yield from _batches(iter(reader), wanted, 0, skip, words, self.name)
+                chunks = (chunk.select(wanted) for chunk in reader)
+                yield from _batches(_checked(chunks), wanted, 0, skip, words, self.name)
             return
         row = 0
         for columns in reader.read(None):
@@ -204,9 +267,11 @@ class _Frame(Table):
             row += count
 
 
-def _rows_alone(rows: int, skip: int) -> Iterator[Batch]:
-    for start in range(skip, rows, ROWS):
-        yield Batch(np.arange(start + 1, min(start + ROWS, rows) + 1), {})
+def _checked(found: Iterator[Any]) -> Iterator[Any]:
+    """Record batches whose offsets, lengths, codes and texts hold: before that, their buffers are anybody's bytes."""
+    for chunk in found:
+        chunk.validate(full=True)
+        yield chunk
 
 
 def _batches(

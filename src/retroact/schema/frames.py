@@ -2,11 +2,17 @@
 
 The buffers are read here, by the format letters of the Arrow C data interface, and nanoarrow only holds them: its own
 conversions (0.9) lose the sign of decimals, widen float32 and corrupt memory when an array of text views is copied.
+
+Nothing in a buffer is trusted: offsets must grow and stay inside, codes must be those of words, texts must be UTF-8.
+The interface gives no sizes of buffers, though, so that what is said of an array as a whole (its length, its last
+offset) has to be believed; a table of pyarrow, which knows them, is checked by pyarrow before it is handed over.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -50,12 +56,13 @@ class ArrowBatches:
     def __init__(self, frame: Any) -> None:
         import nanoarrow  # type: ignore[import-untyped]
 
-        self._stream = nanoarrow.c_array_stream(frame)
-        schema = self._stream.get_schema()
+        with _refusing():
+            self._stream = nanoarrow.c_array_stream(_validated(frame))
+            schema = self._stream.get_schema()
+            self._fields = list(schema.children) if schema.format == "+s" else []
+            self.names: list[str] = [field.name for field in self._fields]
         if schema.format != "+s":
             raise mismatch("an Arrow table", frame, None)
-        self._fields = list(schema.children)
-        self.names: list[str] = [field.name for field in self._fields]
         if len(set(self.names)) != len(self.names):
             raise InputError(f"expected distinct column names, got {', '.join(self.names)}")
 
@@ -63,11 +70,16 @@ class ArrowBatches:
         """Columns as in `columns_of`; arrays that are not copied belong to the producer, until the next batch."""
         wanted = [index for index, name in enumerate(self.names) if names is None or name in names]
         with self._stream as stream:
-            for chunk in stream:
-                table = chunk.view()
-                if table.null_count > 0:
-                    raise InputError("expected rows that are present, got null rows in the Arrow table")
-                columns = {self.names[index]: self._column(table, index) for index in wanted}
+            chunks = iter(stream)
+            while True:
+                with _refusing():
+                    chunk = next(chunks, None)
+                    if chunk is None:
+                        return
+                    table = chunk.view()
+                    if table.null_count > 0:
+                        raise InputError("expected rows that are present, got null rows in the Arrow table")
+                    columns = {self.names[index]: self._column(table, index) for index in wanted}
                 yield {name: _join([column]) for name, column in columns.items()} if copied else columns
 
     def _column(self, table: Any, index: int) -> Column:
@@ -75,6 +87,50 @@ class ArrowBatches:
             return _read(table.child(index), self._fields[index], table.offset, table.length)
         except UnicodeDecodeError as error:
             raise mismatch("text in UTF-8", error.object, self.names[index]) from None
+        except _BrokenError as error:
+            raise _unreadable(error).moved(self.names[index]) from None
+
+
+class _BrokenError(Exception):
+    """A buffer that contradicts itself."""
+
+
+def _unreadable(error: Exception) -> InputError:
+    reason = str(error).split("\n")[0].rstrip(".")
+    return InputError(f"expected an Arrow table, got one that cannot be read ({reason})")
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What the producer or nanoarrow cannot read is bad input."""
+    try:
+        yield
+    except (RuntimeError, UnicodeDecodeError) as error:
+        # what nanoarrow raises is one, of a class without a public name
+        raise _unreadable(error) from None
+
+
+def _validated(frame: Any) -> Any:
+    """A table of pyarrow, checked while the sizes of its buffers are known."""
+    pyarrow = sys.modules.get("pyarrow")
+    if pyarrow is None:
+        return frame
+    name: str | None = None
+    try:
+        if isinstance(frame, pyarrow.RecordBatchReader):
+            frame = frame.read_all()
+        if isinstance(frame, pyarrow.Table | pyarrow.RecordBatch):
+            frame.validate()
+            for name, column in zip(frame.schema.names, frame.columns, strict=True):  # noqa: B007
+                column.validate(full=True)
+    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
+        raise _unreadable(error).moved(name) from None
+    return frame
+
+
+def _require(holds: Any, wrong: str) -> None:
+    if not holds:
+        raise _BrokenError(wrong)
 
 
 def _join(chunks: list[Column]) -> Column:
@@ -89,6 +145,7 @@ def _join(chunks: list[Column]) -> Column:
 def _read(view: Any, schema: Any, start: int, length: int) -> Column:
     """Elements start to start + length of an array (before its own offset is added)."""
     letters: str = schema.format
+    _require(start >= 0 and length >= 0 and start + length <= view.length, "an array shorter than what refers to it")
     start += view.offset
     if letters == "n":
         return [None] * length
@@ -96,14 +153,16 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
     values: Column
     if schema.dictionary is not None:
         words = list(_read(view.dictionary, schema.dictionary, 0, view.dictionary.length))
-        codes = _buffer(view, 1, _NUMBERS[letters])[start : start + length]
+        codes = _fixed(view, _NUMBERS[letters], start, length)
+        used = codes[present]
+        _require(not len(used) or (used.min() >= 0 and used.max() < len(words)), "a code that is none of a word")
         return [words[code] if known else None for code, known in zip(codes.tolist(), present.tolist(), strict=True)]
     if letters in _NUMBERS:
-        values = _buffer(view, 1, _NUMBERS[letters])[start : start + length]
+        values = _fixed(view, _NUMBERS[letters], start, length)
     elif letters == "b":
         values = _bits(view, 1, start, length)
     elif letters in ("u", "U"):
-        values = _texts(view, _offsets(view, "i4" if letters == "u" else "i8", start, length), present.tolist())
+        values = _texts(view, _offsets(view, "i4" if letters == "u" else "i8", start, length), present)
     elif letters in ("z", "Z"):
         values = _spans(view, _offsets(view, "i4" if letters == "z" else "i8", start, length))
     elif letters in ("vu", "vz"):
@@ -113,10 +172,10 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
         values = _pieces(view, int(letters[2:]), start, length)
     elif letters in ("tdD", "tdm"):
         wide, unit = ("i4", "D") if letters == "tdD" else ("i8", "ms")
-        days = _buffer(view, 1, wide)[start : start + length].astype(f"M8[{unit}]")
+        days = _fixed(view, wide, start, length).astype(f"M8[{unit}]")
         values = days.astype("M8[D]").tolist()
     elif letters.startswith("ts"):
-        moments = _buffer(view, 1, "i8")[start : start + length].view(f"M8[{_UNITS[letters[2]]}]")
+        moments = _fixed(view, "i8", start, length).view(f"M8[{_UNITS[letters[2]]}]")
         # without a time zone these are local times; as datetime objects they are seen to be, and refused
         values = moments if letters[4:] else moments.astype("M8[us]").tolist()
     elif letters.startswith("d:"):
@@ -137,8 +196,17 @@ def _buffer(view: Any, index: int, dtype: str) -> NDArray[Any]:
     return np.frombuffer(memoryview(view.buffer(index)).cast("B"), np.uint8).view(dtype)
 
 
+def _fixed(view: Any, dtype: str, start: int, length: int) -> NDArray[Any]:
+    """So many values of one width."""
+    values = _buffer(view, 1, dtype)[start : start + length]
+    _require(len(values) == length, "a buffer shorter than its array")
+    return values
+
+
 def _bits(view: Any, index: int, start: int, length: int) -> NDArray[np.bool_]:
-    bits = np.unpackbits(_buffer(view, index, "u1"), bitorder="little", count=start + length)
+    packed = _buffer(view, index, "u1")
+    _require(8 * len(packed) >= start + length, "a buffer shorter than its array")
+    bits = np.unpackbits(packed, bitorder="little", count=start + length)
     return bits[start:].astype(np.bool_)
 
 
@@ -150,21 +218,32 @@ def _present(view: Any, start: int, length: int) -> NDArray[np.bool_]:
 
 def _offsets(view: Any, dtype: str, start: int, length: int) -> list[int]:
     # an array of no elements may come without any offsets
-    return _buffer(view, 1, dtype)[start : start + length + 1].tolist() if length else [0]
+    if not length:
+        return [0]
+    offsets = _buffer(view, 1, dtype)[start : start + length + 1]
+    _require(len(offsets) == length + 1, "a buffer shorter than its array")
+    _require(offsets[0] >= 0 and (offsets[1:] >= offsets[:-1]).all(), "offsets that do not grow")
+    return offsets.tolist()  # type: ignore[no-any-return]
+
+
+def _data(view: Any, offsets: list[int]) -> bytes:
+    """What lies between the first offset and the last."""
+    data = _buffer(view, 2, "u1")
+    _require(offsets[-1] <= len(data), "an offset beyond the data")
+    return data[offsets[0] : offsets[-1]].tobytes()
 
 
 # What lies under a null is anybody's bytes, so it is not even decoded.
 
 
-def _texts(view: Any, offsets: list[int], present: list[bool]) -> list[str]:
-    base = offsets[0]
-    data = _buffer(view, 2, "u1")[base : offsets[-1]].tobytes()
+def _texts(view: Any, offsets: list[int], present: NDArray[np.bool_]) -> list[str]:
+    base, data = offsets[0], _data(view, offsets)
     if data.isascii():
         text = data.decode()
         if len(offsets) > 1 and "\n" not in text:
             return _split(data, np.array(offsets[1:-1], np.int64) - base)
         return [text[begin - base : end - base] for begin, end in pairwise(offsets)]
-    spans = zip(pairwise(offsets), present, strict=True)
+    spans = zip(pairwise(offsets), present.tolist(), strict=True)
     return [data[begin - base : end - base].decode() if known else "" for (begin, end), known in spans]
 
 
@@ -179,18 +258,17 @@ def _split(data: bytes, cuts: NDArray[np.int64]) -> list[str]:
 
 
 def _spans(view: Any, offsets: list[int]) -> list[bytes]:
-    base = offsets[0]
-    data = _buffer(view, 2, "u1")[base : offsets[-1]].tobytes()
+    base, data = offsets[0], _data(view, offsets)
     return [data[begin - base : end - base] for begin, end in pairwise(offsets)]
 
 
 def _pieces(view: Any, size: int, start: int, length: int) -> list[bytes]:
-    data = _buffer(view, 1, "u1")[start * size : (start + length) * size].tobytes()
+    data = _fixed(view, "u1", start * size, length * size).tobytes()
     return [data[index * size : (index + 1) * size] for index in range(length)]
 
 
 def _views(view: Any, start: int, length: int, present: list[bool]) -> list[bytes]:
-    heads = _buffer(view, 1, "u1").reshape(-1, 16)[start : start + length]
+    heads = _fixed(view, "u1", 16 * start, 16 * length).reshape(-1, 16)
     numbers = heads.copy().view("i4").tolist()
     # the last buffer lists the sizes of those in between
     stores = [_buffer(view, index, "u1").tobytes() for index in range(2, view.n_buffers - 1)]
@@ -198,9 +276,11 @@ def _views(view: Any, start: int, length: int, present: list[bool]) -> list[byte
     for head, (size, _, store, offset), known in zip(heads, numbers, present, strict=True):
         if not known:
             contents.append(b"")
-        elif size <= 12:
+        elif 0 <= size <= 12:
             contents.append(head[4 : 4 + size].tobytes())
         else:
+            inside = 0 <= store < len(stores) and 0 <= offset <= offset + size <= len(stores[store])
+            _require(size > 0 and inside, "a text beyond the data")
             contents.append(stores[store][offset : offset + size])
     return contents
 
@@ -208,7 +288,7 @@ def _views(view: Any, start: int, length: int, present: list[bool]) -> list[byte
 def _decimals(view: Any, letters: str, start: int, length: int) -> list[Decimal]:
     scale, bits = (int(part) for part in (*letters[2:].split(",")[1:], "128")[:2])
     size = bits // 8
-    data = _buffer(view, 1, "u1")[start * size : (start + length) * size].tobytes()
+    data = _fixed(view, "u1", start * size, length * size).tobytes()
     units = [int.from_bytes(data[at : at + size], "little", signed=True) for at in range(0, len(data), size)]
     # by text, since arithmetic would round to the precision of the caller's context
     return [Decimal(f"{unit}e{-scale}") for unit in units]
