@@ -309,6 +309,12 @@ def test_an_algorithm_sees_the_fields_it_declares():
             own(fields=wrong)
 
 
+def test_a_promise_of_many_records_is_about_those_that_have_the_value():
+    sample = ra.WindowSample(Median("delay"), window=3, size=20, occupancy=2000)
+    made = ra.Specification(SCHEMA, {"s": sample}, epsilon=1.0, delta=1e-6, horizon=8)
+    assert any("at least 2,000 records that have delay are live" in text for text in made.guarantee.promises)
+
+
 def test_a_function_is_not_shown_what_lies_under_a_missing_value():
     """Also at the door, where its norms are checked: the point under a missing one may be none that it allows."""
 

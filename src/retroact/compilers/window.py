@@ -343,7 +343,9 @@ class WindowSample(Statistic):
             out.append(f"{self.of.label} is private ({spent}) for {contract.relation}, also where there is none")
         rests = contract.relation == SUBSTITUTION or self.settled_cost(setting).amplified
         if self.occupancy is not None and rests:
-            out.append(f"at least {self.occupancy:,} records are live in every released round, any one record apart")
+            needed = [name for name in self.reads(setting.schema) if name in setting.schema.optional]
+            those = f"records that have {', '.join(needed)}" if needed else "records"
+            out.append(f"at least {self.occupancy:,} {those} are live in every released round, any one record apart")
         if not self.keyed:
             out.append(
                 f"{self.of.label} has randomness of its own (retroactive in law, not in bytes): no round is closed a "
