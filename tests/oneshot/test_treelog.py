@@ -5,6 +5,8 @@ import random
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +14,16 @@ from retroact.coins import Coins
 from retroact.errors import InputError
 from retroact.oneshot import BOTTOM, TreeLog, tree_log
 from retroact.oneshot.exponential import probabilities, step_law
-from retroact.oneshot.treelog import Plan, node_pieces, tail
+from retroact.oneshot.points import interior_records
+from retroact.oneshot.treelog import WEIGHTS, Plan, node_pieces, tail
 from retroact.oneshot.trie import branching, branchings, deepest, heavy_path
 from retroact.oneshot.weights import Weights
 from retroact.schema import Integer, Rows, Schema
 
 COINS = Coins(bytes(32)).branch("treelog")
 ONE, MILLIONTH = Fraction(1), Fraction(1, 10**6)
+# What depths 1 to 5 needed where each level left three fifths of epsilon to the next; and from where on depth 2 helps.
+OLD, DEEPER = (306, 1016, 2372, 4914, 9638), 138
 
 
 # Properties of tries -------------------------------------------------------------------------------------------------
@@ -163,8 +168,8 @@ def at_least(epsilon, k):
     return q**k / (1 + q) if k > 0 else 1 - q ** (1 - k) / (1 + q)
 
 
-def exact_law(values, bits, plan, epsilon):
-    """The law of one level of the tree, from its parts; in floats."""
+def exact_law(values, bits, plan, epsilon, depth=1):
+    """The law of the tree, from its parts, level by level; in floats."""
     values = sorted(values)
     middle = values[plan.ends : max(len(values) - plan.ends, plan.ends)]
     leaf, gamma = heavy_path(middle)
@@ -176,8 +181,11 @@ def exact_law(values, bits, plan, epsilon):
             bit = (middle[split - 1] ^ middle[split]).bit_length() - 1
             found[(middle[split] >> bit << bit) - 1] += heavy * float(law.probability(split))
     levels, deep = deepest(middle, leaf, bits, plan.deep)
-    for level, chance in enumerate(probabilities(levels, 0, bits, Fraction(1, 2), plan.inner)):
-        share = (1 - heavy) * float(chance)
+    for level, chance in level_law(levels, bits, plan, depth):
+        share = (1 - heavy) * chance
+        if level is BOTTOM:
+            found[BOTTOM] += share
+            continue
         counts = Counter(value >> (bits - level) for value in deep)
         best = sorted(counts, key=lambda prefix: (-counts[prefix], prefix))
         first, second = ([counts[prefix] for prefix in best] + [0, 0])[:2]
@@ -192,8 +200,30 @@ def exact_law(values, bits, plan, epsilon):
     return found
 
 
+def level_law(levels, bits, plan, depth):
+    """Of the level: by the exponential mechanism, or by a tree over levels with what is left of the budget."""
+    if depth == 1:
+        return [*enumerate(map(float, probabilities(levels, 0, bits, Fraction(1, 2), plan.inner)))]
+    below = bits.bit_length()
+    inside = Plan.of(below, plan.inner, plan.inner_delta, plan.inner_beta, depth - 1)
+    law = exact_law(levels, below, inside, plan.inner, depth - 1)
+    return [(level if level is BOTTOM else min(level, bits), chance) for level, chance in law.items()]
+
+
 def excess(one, other, epsilon):
     return sum(max(0.0, mass - math.exp(epsilon) * other[answer]) for answer, mass in one.items())
+
+
+def near_all_thresholds(source, plan, bits, depth):
+    """The same for trees within trees: so many values on each level of a path that the inner tree is at its own."""
+    if depth == 1 or source.random() < 0.3:
+        return near_thresholds(source, plan, bits)
+    below = bits.bit_length()
+    inside = Plan.of(below, plan.inner, plan.inner_delta, plan.inner_beta, depth - 1)
+    levels = [min(level, bits) for level in near_all_thresholds(source, inside, below, depth - 1)]
+    # A value at depth y leaves the path to 0 there; the deepest ones stay on it.
+    core = [(1 << (bits - level)) >> 1 for level in levels] + [0] * (plan.deep + source.randint(-2, 2))
+    return [0] * plan.ends + core + [max(core)] * plan.ends
 
 
 def near_thresholds(source, plan, bits):
@@ -211,12 +241,12 @@ def near_thresholds(source, plan, bits):
     return [min(core, default=0)] * ends + core + [max(core, default=0)] * ends
 
 
-def largest_excess(pairs, seed, plan, epsilon):
+def largest_excess(pairs, seed, plan, epsilon, depth=1):
     source, bits, worst = random.Random(seed), 3, 0.0
     for _ in range(pairs):
-        small = near_thresholds(source, plan, bits)
+        small = near_all_thresholds(source, plan, bits, depth)
         one, other = (
-            exact_law(values, bits, plan, epsilon) for values in (small, [*small, source.randrange(1 << bits)])
+            exact_law(values, bits, plan, epsilon, depth) for values in (small, [*small, source.randrange(1 << bits)])
         )
         worst = max(worst, excess(one, other, float(epsilon)), excess(other, one, float(epsilon)))
     return worst
@@ -226,6 +256,40 @@ def test_privacy_by_exact_laws():
     for epsilon, delta in ((Fraction(2), Fraction(1, 10)), (ONE, Fraction(1, 50))):
         plan = Plan.of(3, epsilon, delta, 0.5, 1)
         assert largest_excess(150, 8, plan, epsilon) <= float(delta)
+
+
+def plans(bits, epsilon, delta, beta, depth):
+    """Of all levels, from the outermost on, each with its bits, its budget and its depth."""
+    while depth:
+        plan = Plan.of(bits, epsilon, delta, beta, depth)
+        yield plan, bits, epsilon, delta, depth
+        bits, epsilon, delta, beta, depth = bits.bit_length(), plan.inner, plan.inner_delta, plan.inner_beta, depth - 1
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 5])
+def test_all_levels_have_the_same_share_and_spend_the_whole_budget(depth):
+    beta = Fraction(1, 20)
+    found = list(plans(64, ONE, MILLIONTH, beta, depth))
+    assert len({(plan.gate, plan.test, plan.last) for plan, *_ in found}) == 1
+    assert sum(plan.gate + plan.test + plan.last for plan, *_ in found) + found[-1][0].inner == 1
+    # Half of what a level has of delta is for its gate, half for its test, and nothing is left at the bottom.
+    assert len({delta - plan.inner_delta for plan, _, _, delta, _ in found}) == 1
+    assert found[-1][0].inner_delta == 0
+    assert beta > found[-1][0].inner_beta > 0
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_privacy_of_trees_within_trees_by_exact_laws(depth):
+    """As a whole, and each inner tree by itself with what it is given: the proof adds these up."""
+    epsilon, delta = Fraction(4), Fraction(1, 10)
+    for plan, _, spent, failure, own in plans(3, epsilon, delta, 0.5, depth):
+        assert 0 < largest_excess(60, 14, plan, spent, own) <= float(failure)
+
+
+def test_exact_laws_find_a_broken_tree_with_a_tree_within_out():
+    epsilon, delta = Fraction(4), Fraction(1, 10)
+    plan = Plan.of(3, epsilon, delta, 0.5, 2)
+    assert largest_excess(60, 14, replace(plan, heavy=-50), epsilon, 2) > 0.1
 
 
 def test_exact_laws_find_a_broken_tree_out():
@@ -319,11 +383,51 @@ def misses(n, bits, runs, depth=1, delta=MILLIONTH):
 def test_the_number_of_records():
     found = [Plan.of(bits, ONE, MILLIONTH, 0.05, 1).records for bits in (16, 32, 64, 256, 1024, 8192)]
     assert found == [294, 300, 306, 317, 329, 345]
-    assert Plan.of(64, ONE, MILLIONTH, 0.05, 2).records > 1000
     schema = Schema({"x": Integer(-(2**63), 2**63 - 1)})
     algorithm = TreeLog("x", delta=1e-6, epsilon=1)
     assert algorithm.needed(schema, 0.05) == algorithm.needed(schema, 0.1) == 306
     assert algorithm.needed(schema, 0.01) is None
+
+
+def most_records(bits, epsilon, delta, beta, depth):
+    """The bound of the proof: quadratic in the depth but for logarithms."""
+    gate, test, last, choice = (float(weight) for weight in WEIGHTS)
+    whole, log_delta, log_beta = depth / epsilon, math.log(2 * depth / delta), math.log(6 * depth / beta)
+    half = max(
+        1 + log_delta * whole / (1 - gate) * (1 + 2**-30) + 2 * (1 + log_delta * whole / gate),
+        2 + (log_delta + log_beta) * whole / test,
+    )
+    bottom = interior_records(bits + 1, Fraction(choice / whole), beta / 4 / depth)
+    return depth * 2 * (1 + log_beta * whole / last + half) + bottom
+
+
+def test_what_is_needed_grows_with_the_square_of_the_depth_and_does_not_double():
+    assert [Plan.of(64, ONE, MILLIONTH, 0.05, depth).records for depth in range(1, 6)] == [306, 999, 2149, 3778, 5907]
+    needed = [Plan.of(64, ONE, MILLIONTH, 0.05, depth).records for depth in range(1, 41)]
+    for depth, records in enumerate(needed, start=1):
+        assert records <= most_records(64, 1.0, 1e-6, 0.05, depth)
+    # Four times as many for twice the depth, and a little for the logarithms.
+    for depth in (5, 10, 20):
+        assert 3.5 < needed[2 * depth - 1] / needed[depth - 1] < 4.5
+    assert all(after < 2 * before for before, after in pairwise(needed[2:]))
+
+
+def test_from_which_domain_on_it_needs_fewer_records_than_the_exponential_mechanism():
+    """The figures of docs/compilers.md."""
+    text = " ".join((Path(__file__).parents[2] / "docs" / "compilers.md").read_text().split())
+    for depth, first in enumerate((224, 721, 1552, 2735, 4258), start=1):
+        for bits in (first - 1, first):
+            tree = Plan.of(bits, ONE, MILLIONTH, 0.05, depth).records
+            assert (tree <= interior_records(2**bits, ONE, 0.05)) == (bits == first)
+        needed = Plan.of(64, ONE, MILLIONTH, 0.05, depth).records
+        assert f"| {depth} | {OLD[depth - 1]:,} | {needed:,} | 2^{first:,} |" in text
+    # No field has more than 64 bits.
+    assert Plan.of(64, ONE, MILLIONTH, 0.05, 1).records == 306 > 3 * interior_records(2**64, ONE, 0.05)
+    # A tree within a tree needs fewer than one tree only from domains on whose number of bits is 2^138.
+    for power, better in ((DEEPER - 1, False), (DEEPER, True)):
+        one, two = (Plan.of(1 << power, ONE, MILLIONTH, 0.05, depth).records for depth in (1, 2))
+        assert (two <= one) == better
+    assert f"2^(2^{DEEPER})" in text
 
 
 @pytest.mark.parametrize("bits", [16, 1024])
@@ -342,9 +446,10 @@ def test_a_gate_that_opens_by_chance_does_no_harm_to_records_that_are_all_equal(
     assert points.count(77) >= 297
 
 
-def test_a_tree_within_a_tree():
-    n = Plan.of(64, ONE, MILLIONTH, 0.05, 2).records
-    assert misses(n, 64, 8, depth=2) <= 3 / 8
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_tree_within_a_tree(depth):
+    n = Plan.of(64, ONE, MILLIONTH, 0.05, depth).records
+    assert misses(n, 64, 8, depth=depth) <= 3 / 8
 
 
 @pytest.mark.slow

@@ -1,4 +1,5 @@
-"""An interior point in a domain of any number of bits, for a number of records that hardly grows with it."""
+"""An interior point in a domain of any number of bits, for a number of records that hardly grows with it: with its
+logarithm at depth 1, and with the square of the depth for deeper trees, whatever the domain (`Plan`)."""
 
 from __future__ import annotations
 
@@ -21,10 +22,9 @@ from .points import interior_records
 from .trie import branchings, deepest, heavy_path
 from .weights import Weights
 
-# Shares of epsilon (gate, test, last choice; the rest is for the level) and of beta (test, last choice, level): about
-# the best for epsilon 1, delta 10^-6 and 16 to 8192 bits. An inner tree needs more than an inner choice.
-FLAT = Fraction(368, 1000), Fraction(184, 1000), Fraction(200, 1000)
-NESTED = Fraction(200, 1000), Fraction(100, 1000), Fraction(100, 1000)
+# Weights of epsilon (gate, test, last choice, the choice of a level) and of beta (test, last choice, level) for one
+# level: about the best for epsilon 1, delta 10^-6 and 16 to 8192 bits.
+WEIGHTS = Fraction(368, 1000), Fraction(184, 1000), Fraction(200, 1000), Fraction(248, 1000)
 FAILURES = Fraction(2, 10), Fraction(5, 10), Fraction(3, 10)
 # Far above what `Weights` cuts off.
 LEAST_DELTA = Fraction(1, 2**100)
@@ -45,8 +45,26 @@ def tail(epsilon: Fraction, probability: Fraction) -> int:
 class Plan:
     """All the numbers of one level of `tree_log`: functions of the public arguments.
 
+    **The split.** Privacy adds up along the depth, and so do the records that are needed: each level takes 2 ends + 2
+    half off, and what is left goes to the next. So every level gets the same: the weights (g, t, l) for each of depth r
+    and i for the choice at the bottom, of Z_r = r (g + t + l) + i in all. The rest, for a tree of depth r - 1, is
+    Z_(r-1) / Z_r of what there was, and gives its level as much as this one has. (What n terms A_j / x_j need is least,
+    for a given sum of x, with x_j in proportion to sqrt(A_j), and these terms are alike on all levels.) delta is
+    divided in the same way, in 2 parts for each level, and beta by `FAILURES`.
+
+    **Records.** Let d be the whole depth, Z = Z_d <= d, L = ln(2d / delta) and B = ln(6d / beta). On every level the
+    gate has g epsilon / Z, the test t epsilon / Z and the last choice l epsilon / Z; part = delta / 2d; the test fails
+    with beta / 5d at least, the last choice with beta / 2d; what is left at depth r is epsilon_r >= epsilon / Z and
+    delta_r >= delta / d. So reach <= 1 + L Z / (g epsilon); least <= 2 + (1 + 2^-30) L Z / ((1 - g) epsilon); the test
+    passes from 2 + (L + B) Z / (t epsilon) on; ends <= 1 + B Z / (l epsilon). A level
+    takes O(d (L + B) / epsilon), all of them O(d^2 (L + B) / epsilon), and the choice at the bottom, among the d-fold
+    logarithm b of the domain, O(d (ln b + B) / epsilon): quadratic in the depth. A split that leaves a fixed part of
+    epsilon to the next level takes a factor more on each.
+
     >>> [Plan.of(bits, Fraction(1), Fraction(1, 10**6), 0.05, 1).records for bits in (16, 32, 64, 256, 1024, 8192)]
     [294, 300, 306, 317, 329, 345]
+    >>> [Plan.of(64, Fraction(1), Fraction(1, 10**6), 0.05, depth).records for depth in range(1, 6)]
+    [306, 999, 2149, 3778, 5907]
     """
 
     gate: Fraction
@@ -70,11 +88,15 @@ class Plan:
     def of(cls, bits: int, epsilon: Fraction, delta: Fraction, beta: float | Fraction, depth: int) -> Plan:
         if not LEAST_DELTA <= delta < 1:
             raise InputError(f"expected a number from 2^-100 to below 1, got {float(delta)!r}", place="delta")
-        gate, test, last = (share * epsilon for share in (FLAT if depth == 1 else NESTED))
+        *own, choice = WEIGHTS
+        gate, test, last = (weight / (depth * sum(own) + choice) * epsilon for weight in own)
         inner = epsilon - gate - test - last
-        part = delta / (2 if depth == 1 else 3)
+        part = delta / (2 * depth)
         inner_delta = delta - 2 * part
-        lost = [share * Fraction(beta) for share in FAILURES]
+        tested, chosen, found = FAILURES
+        whole = depth * (tested + chosen) + found
+        lost = [tested / whole * Fraction(beta), chosen / whole * Fraction(beta)]
+        inner_beta = Fraction(beta) - sum(lost)
         # A little more than the logarithm pays for the weights, which are a little off.
         least = 1 + math.ceil(log_up(1 / (delta - part)) * (1 + Fraction(1, 2**30)) / (epsilon - gate))
         reach = tail(gate, part)
@@ -83,11 +105,11 @@ class Plan:
         half = max(heavy + reach - 1, certain - 1 + tail(test, lost[0]))
         ends = math.ceil(log_up(3 / lost[1]) / last)
         if depth == 1:
-            rest = interior_records(bits + 1, inner, float(lost[2]))
+            rest = interior_records(bits + 1, inner, float(inner_beta))
         else:
-            rest = cls.of(bits.bit_length(), inner, inner_delta, lost[2], depth - 1).records
+            rest = cls.of(bits.bit_length(), inner, inner_delta, inner_beta, depth - 1).records
         records = 2 * ends + 2 * half + rest
-        return cls(gate, test, last, inner, inner_delta, lost[2], heavy, certain, 2 * half, ends, records)
+        return cls(gate, test, last, inner, inner_delta, inner_beta, heavy, certain, 2 * half, ends, records)
 
 
 def tree_log(
@@ -132,8 +154,9 @@ def tree_log(
        e3.
     3. *Together.* gamma' < g: both gates say heavy with probability a at most, so (epsilon, a + d2 + d4) by case 2.
        gamma > t: both say light with probability a at most, so (epsilon, a + d5) by case 1. Else both cases hold: given
-       what the gate says, at a price of e1, (epsilon, max(d5, d2 + d4)). With a = d2 = delta / 2, d4 = 0 for depth 1
-       and a = d2 = d4 = delta / 3 above, and d5 = delta - a: at most delta. An inner tree is a case of this theorem.
+       what the gate says, at a price of e1, (epsilon, max(d5, d2 + d4)). With a = d2 = delta / 2r for depth r, d4 =
+       delta - a - d2 for the inner tree (0 for depth 1) and d5 = delta - a: at most delta. An inner tree is a case of
+       this theorem, with e4 and d4 of its own.
        gamma = 0 always says light; then gamma' <= 1 < g, as if a gate of D were coupled with that of D' but for a.
 
     **Use.** A branching node has values on both sides. If y is within the levels of the others, one of those values
@@ -206,7 +229,8 @@ def _last(found: Sequence[int], first: int, bits: int, epsilon: Fraction, coins:
 
 class TreeLog(Ordered):
     """An interior point of a field, for a number of records that hardly grows with the number of bits; BOTTOM where it
-    finds too few. Fields have 64 bits at most, where `InteriorPoint` needs fewer records; `tree_log` takes more bits.
+    finds too few. Fields have 64 bits at most, where `InteriorPoint` needs a third of the records: at epsilon 1 and
+    delta 10^-6 a tree needs fewer from 224 bits on, which `tree_log` takes. Depth is for theory (`Plan`).
 
     **Privacy.** (epsilon, delta) for one record more or less: `tree_log`.
 
