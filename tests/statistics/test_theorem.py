@@ -1,13 +1,16 @@
 """The paper's clustering: regions, what a record moves, releases from noisy counters alone, every generic check."""
 
+import importlib
 import math
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 from cluster_readers import Shown
+from sklearn.cluster import KMeans
 
 import retroact as ra
 from retroact.coins import Coins
@@ -21,6 +24,7 @@ from retroact.statistics.clusters.theorem import COUNTS, SUMS, Theorem, _shift
 from retroact.statistics.tally import Tally
 from retroact.testing import Shape, StreamAlgorithm, check_statistic, check_twin, uniting_pairs
 
+ROOT = Path(__file__).parents[2]
 COINS = Coins(bytes(32))
 PLANE = {"x": ra.Number(-1, 1, step=0.01), "y": ra.Number(-1, 1, step=0.01)}
 # A stream whose first release has next to no noise.
@@ -439,6 +443,31 @@ def test_refusals():
         stream_of(ra.KMedian("p", 2, mode="theorem"), dimension=9)
     with pytest.raises(InputError, match=r"at statistics\.c\.k"):
         stream_of(ra.KMeans("p", 200, mode="theorem"), dimension=9)
+
+
+def test_documented_costs_are_those_that_the_benchmark_printed():
+    printed = (ROOT / "benchmarks" / "results" / "cluster_theorem.txt").read_text()
+    page = (ROOT / "docs" / "clusters.md").read_text()
+    rows: dict[str, list[str]] = {}
+    for line in printed.splitlines()[2:-1]:
+        kind, dimension, delta, _, cost, _, default = line.split()
+        name = f"{kind}, {dimension} dimensions" + (", pure ε = 1" if delta == "0" else "")
+        rows.setdefault(name, []).append(f"{cost} ({default})")
+    assert len(rows) == 5
+    for name, costs in rows.items():
+        assert f"| {name} | {' | '.join(costs)} |" in page
+
+
+def test_well_separated_clusters_cost_several_times_as_much_as_by_default(monkeypatch):
+    """What the page says of 2^14 records in two dimensions, on one seed of the benchmark."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    benchmark = importlib.import_module("cluster_theorem")
+    points = benchmark.separated(2, 10, 1 << 14, 0)
+    best = -KMeans(10, n_init=10, random_state=0).fit(points).score(points)
+    monkeypatch.setattr(benchmark, "lloyd", lambda points, k: (None, best))
+    theorem, default = benchmark.ratios(points, 0, 1e-6)
+    assert 2.5 < theorem < 6
+    assert 0.99 < default < 1.05
 
 
 def test_the_finest_levels_fit_their_words():
