@@ -2,10 +2,10 @@
 
 **Persistent ranks and coins.** A rank (coin) belongs to a place among the copies of a key. The two histories can be
 coupled so that they differ by one rank, of one place, for as long as they differ and by none before or after, also
-where copies of the key are left (docs/proofs.md, 12). Fix the ranks of all other copies. The extra copy, with its own secret rank,
-enters the sample while it matters with probability p at most; else both transcripts have the same law. So they are
-(1 - p) m0 + p m1 and (1 - p) m0 + p m1', where m0, m1 and m1' are averages over inclusion patterns of the copy in the
-at most W releases of its life. Advanced joint convexity (Balle, Barthe and Gaboardi 2018, Theorem 2) gives, with
+where copies of the key are left (docs/proofs.md, 12). Fix the ranks of all other copies. The extra copy, with its own
+secret rank, enters the sample while it matters with probability p at most; else both transcripts have the same law. So
+they are (1 - p) m0 + p m1 and (1 - p) m0 + p m1', where m0, m1 and m1' are averages over inclusion patterns of the copy
+in the at most W releases of its life. Advanced joint convexity (Balle, Barthe and Gaboardi 2018, Theorem 2) gives, with
 e^x = 1 + p (e^y - 1),
   D(S+ || S-)(x) = p D(m1 || (1 - b) m0 + b m1')(y) <= p max(D(m1 || m0)(y), D(m1 || m1')(y)) <= p delta_W(y),
 because any two patterns differ in at most W releases; the other way round m1 and m1' change places. In a release where
