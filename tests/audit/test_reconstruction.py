@@ -28,6 +28,7 @@ from retroact.audit.target import MakeStream
 from retroact.errors import InputError
 from retroact.ledger.model import Delete, neighbouring, trajectory
 from retroact.privacy import Guarantee, PureDP
+from retroact.testing.altered import altered
 
 TEXT = {"user": ra.Text()}
 FEW = (0.1, 4.0)
@@ -212,7 +213,7 @@ def test_every_form_gives_everything_away_without_noise(name):
     """So it is the noise that hides the bits, not an attack that does not fit the form."""
     spec = STREAMS[name].replace(epsilon=1000.0)
     plan = plan_for(MakeStream(spec), spec, "users", n=8)
-    assert reconstruct(plan.noise, plan.attack(Seeds(4)), Seeds(5)).lp == 1.0
+    assert reconstruct(plan.answering(), plan.attack(Seeds(4)), Seeds(5)).lp == 1.0
 
 
 def test_why_there_is_no_attack():
@@ -259,3 +260,50 @@ def test_others_are_said_to_be_replaced(spec):
     result = reconstruction(Target.stream(spec), Seeds(1), n=8, repeats=1, ratios=FEW)
     assert result.found.startswith("The audited stream itself cannot be attacked in this way")
     assert result.verdict == "not applicable"
+
+
+class Bare(ra.Distinct):
+    """Publishes exact counts."""
+
+    def release(self, totals, noise, index, round, setting):
+        return super().release(totals, altered(noise, lambda drawn, release: drawn * 0), index, round, setting)
+
+
+BARE = {
+    "every round": (Bare("user"), {"horizon": 300}),
+    "every other round": (Bare("user", every=2), {"horizon": 600}),
+    "every seventh round": (Bare("user", every=7), {"horizon": 2000}),
+    "blocks": (Bare("user", form="blocks", block=8, additions=2), {"horizon": 4000, "late": False}),
+    "long blocks": (Bare("user", form="blocks", block=40, additions=2), {"horizon": 20_000, "late": False}),
+}
+
+
+@pytest.mark.parametrize("name", BARE)
+def test_exact_distinct_counts_are_a_violation_whatever_the_pace(name):
+    """The stream itself is run, in every form: one that publishes exact counts gives all bits away."""
+    statistic, options = BARE[name]
+    spec = ra.Specification(TEXT, {"users": statistic}, epsilon=1.0, delta=1e-6, **options)
+    result = reconstruction(Target.stream(spec), Seeds(3), repeats=4, ratios=FEW)
+    assert result.verdict == "violation", result.found
+    assert "run round by round" in result.tried
+    assert result.control.caught
+    assert result.measured["fraction recovered"] == "1"
+
+
+@pytest.mark.parametrize("name", ["every seventh round", "blocks"])
+def test_private_counts_pass_at_any_pace_and_their_control_is_caught(name):
+    statistic, options = BARE[name]
+    honest = ra.Distinct(**{**statistic.arguments(), "every": statistic.every})
+    spec = ra.Specification(TEXT, {"users": honest}, epsilon=1.0, delta=1e-6, **options)
+    result = reconstruction(Target.stream(spec), Seeds(3), repeats=4, ratios=FEW)
+    assert (result.verdict, result.control.caught) == ("passed", True), result.found
+
+
+def test_the_program_of_the_paper_has_no_shift():
+    sets = random_sets(8, 32, Seeds(1))
+    secret = random_bits(8, Seeds(2))
+    queries = 1 - 2 * (~sets).astype(int)
+    answers = queries @ secret + 3
+    assert fraction_right(decode_lp(queries, answers), secret) == 1.0
+    assert fraction_right(decode_lp(queries, answers, shift=False), secret) < 1.0
+    assert fraction_right(decode_lp(queries, answers - 3, shift=False), secret) == 1.0

@@ -4,12 +4,15 @@ import math
 from types import SimpleNamespace
 
 import pytest
+from crooked import CASES, Bare, Tenth, crooked, specification
 
 import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit.releases import releases
+from retroact.audit.run import TESTS
 from retroact.statistics import noisy
 from retroact.stream import running
+from retroact.testing import check_statistic
 
 SCHEMA = {"age": ra.Integer(0, 63), "city": ra.Text()}
 
@@ -63,3 +66,19 @@ def test_parts_that_are_too_large_together_are_a_violation():
     assert releases(Target.stream(spec), Seeds(1), histories=1)[1].verdict == "passed"
     spec.shares = {name: type(share)(share.kind, share.amount * 2) for name, share in spec.shares.items()}
     assert releases(Target.stream(spec), Seeds(1), histories=1)[1].verdict == "violation"
+
+
+@pytest.mark.parametrize(("kind", "bug"), CASES)
+def test_a_quick_audit_finds_a_bug_in_a_release(kind, bug):
+    target = Target.stream(specification(crooked(kind, bug)))
+    result = releases(target, Seeds(1, "releases"), **TESTS["releases"].quick)[0]
+    assert result.verdict == "violation"
+    assert "not what it should be" in result.found
+
+
+@pytest.mark.parametrize("statistic", [Tenth("age"), Bare()], ids=["a tenth", "none"])
+def test_a_statistic_with_too_little_noise_passes_neither_audit_nor_check(statistic):
+    target = Target.stream(specification(statistic))
+    assert releases(target, Seeds(1), **TESTS["releases"].quick)[0].verdict == "violation"
+    with pytest.raises(ra.VerificationError):
+        check_statistic(statistic, {"age": ra.Integer(0, 63)}, pairs=2, draws=500, deltas=(1e-6,), horizons=(8,))

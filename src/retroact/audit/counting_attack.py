@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -138,8 +139,8 @@ class Recovered(NamedTuple):
     error: float
 
 
-def reconstruct(answering: Answering, attack: Attack, seeds: Seeds) -> Recovered:
-    """Fair secret bits, published through ``answering``, decoded.
+def reconstruct(answering: Answering, attack: Attack, seeds: Seeds, *, shift: bool = True) -> Recovered:
+    """Fair secret bits, published through ``answering``, decoded; without a ``shift`` by the paper's own program.
 
     >>> reconstruct(exact, Attack.paper(16, 64, Seeds(1)), Seeds(2))
     Recovered(lp=1.0, squares=1.0, error=0.0)
@@ -148,7 +149,8 @@ def reconstruct(answering: Answering, attack: Attack, seeds: Seeds) -> Recovered
     answers, block = answering(attack, secret, seeds.branch("noise"))
     queries, b = attack.queries(answers, block)
     error = math.sqrt(float(np.mean((answers - attack.counts(secret, block)) ** 2)))
-    lp, squares = (fraction_right(decode(queries, b), secret) for decode in (decode_lp, decode_squares))
+    decoders = partial(decode_lp, shift=shift), decode_squares
+    lp, squares = (fraction_right(decode(queries, b), secret) for decode in decoders)
     return Recovered(lp, squares, error)
 
 

@@ -17,11 +17,12 @@ I64 = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.bool_]
 
 
-def decode_lp(queries: npt.ArrayLike, answers: npt.ArrayLike) -> F64:
+def decode_lp(queries: npt.ArrayLike, answers: npt.ArrayLike, *, shift: bool = True) -> F64:
     """The y in [0, 1]^n and the shift c with the smallest sum of |answers - queries y - c|, by linear programming.
 
     Robust: answers that are junk cost as much as others of the same size, so a fraction of them does little harm
-    (Dwork, McSherry and Talwar; paper, Appendix D). The free shift takes up an error that all answers share.
+    (Dwork, McSherry and Talwar; paper, Appendix D). The program of the paper has no shift (``shift=False``). A free one
+    takes up an error that all answers share, here that of the first count: the attack is the stronger for it.
 
     >>> queries = np.array([[1, 1, 1], [1, -1, 1], [-1, 1, 1], [1, 1, -1], [-1, -1, 1], [1, -1, -1]])
     >>> decode_lp(queries, queries @ [1, 0, 1] + 10).round(6).tolist()
@@ -37,7 +38,7 @@ def decode_lp(queries: npt.ArrayLike, answers: npt.ArrayLike) -> F64:
     own = hstack([csr_array(matrix), csr_array(np.ones((k, 1)))])
     slack = eye_array(k)
     both = vstack([hstack([own, -slack]), hstack([-own, -slack])])
-    bounds = [(0.0, 1.0)] * n + [(None, None)] + [(0.0, None)] * k
+    bounds = [(0.0, 1.0)] * n + [(None, None) if shift else (0.0, 0.0)] + [(0.0, None)] * k
     cost = np.concatenate([np.zeros(n + 1), np.ones(k)])
     found = linprog(cost, A_ub=both.tocsr(), b_ub=np.concatenate([b, -b]), bounds=bounds, method="highs")
     if found.x is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from random import Random
@@ -24,15 +24,15 @@ from ..noise import Blocks, Flips, Mechanism, Oblivious, Patterns, Process
 from ..noise.crossed import Crossed
 from ..noise.process import Shift, Wrapping, combined, difference
 from ..privacy import Share
-from ..schema import Rows
 from ..statistics import Linear
 from ..statistics.around import layers
 from ..statistics.restated import Lagged
 from ..statistics.statistic import View
 from ..stream import Specification
 from ..testing.conformance import Claim, claimed_size
+from ..testing.definitions import Definition
 from ..testing.histories import Shape, neighbouring_pairs, values_of
-from ..testing.sensitivity import Moved, coordinate_of, coordinates, moved_nodes, single_pairs
+from ..testing.sensitivity import Moved, coordinates, moved_nodes, single_pairs
 from .bounds import F64
 from .result import Result, idle
 
@@ -267,12 +267,8 @@ def _seen(view: View, every: int, start: int, end: int, stamp: int) -> tuple[int
 
 def _amounts(spec: Specification, name: str, mechanism: Mechanism, value: object) -> list[tuple[int, int]]:
     """How far one record moves each coordinate; those of different keys stand apart."""
-    statistic = spec.statistics[name]
-    record = spec.schema.encode_record(dict(zip(spec.schema.fields, value, strict=True)))  # type: ignore[call-overload]
-    rows = Rows.from_tuples(spec.schema, [record])
-    rows = replace(rows, stamps=np.ones(rows.count, dtype=np.int64))
-    totals = statistic.gather(rows, np.ones(rows.count, dtype=np.int64), spec.schema, mechanism.coins)
-    return [(coordinate_of(key), amount) for key, amount in statistic.coordinates(totals, spec.schema).items()]
+    record = dict(zip(spec.schema.fields, value, strict=True))  # type: ignore[call-overload]
+    return Definition(spec, name).amounts(record, mechanism.coins)
 
 
 def _size(mechanism: Mechanism, amounts: list[tuple[int, int]]) -> Fraction:

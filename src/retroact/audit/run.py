@@ -24,6 +24,7 @@ from .approximate import approximate
 from .games import adaptive, neighbours
 from .likelihood import likelihood
 from .noise import conformance
+from .published_law import published_law
 from .reconstruction import reconstruction
 from .releases import releases
 from .report import Report, report_on
@@ -68,6 +69,7 @@ TESTS = {
         for player in PLAYERS
     },
     "releases": Planned(releases, {"histories": 8}, {"histories": 30}, {"histories": 300}, bound=False),
+    "published noise": Planned(published_law, {"draws": 600}, {"draws": 2400}, {"draws": 20_000}, bound=False),
     "retraining": Planned(retraining, {}, {}, {}),
     "noise": Planned(conformance, {"draws": 4000}, {"draws": 8000}, {"draws": 40_000}, bound=False),
 }

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..noise import Mechanism, Tail
+from .noisy import NoisyTotals
 from .ranks import Ranks, increasing
 from .tally import Tally
 
@@ -71,6 +72,10 @@ class Tree:
         truth = self._truth(prefixes, numbers.astype(np.int64))
         for node, exact, drawn in zip(fresh, truth.tolist(), noise[:, 0].tolist(), strict=True):
             self._known[node] = exact * self.denominator + drawn
+
+    def noisy(self) -> NoisyTotals:
+        """All that was drawn."""
+        return {(0, node, 0): total for node, total in self._known.items()}
 
     def _truth(self, prefixes: U64, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         depth = np.maximum(numbers - 1, 0)

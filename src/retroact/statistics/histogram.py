@@ -17,9 +17,9 @@ from ..noise.threshold import tail_quantile
 from ..schema import Boolean, Integer, Number, Rows, Schema
 from .bins import Bins
 from .keyed import Keys
-from .noisy import Answer, Published, with_noise
+from .noisy import Answer, NoisyTotals, Published, with_noise
 from .statistic import I64, Layout, Setting, Statistic, Totals, count, field_of
-from .tally import Tally
+from .tally import Labels, Tally
 
 # More bins with records than this are refused rather than run out of memory.
 LIMIT = 10_000_000
@@ -163,19 +163,20 @@ class Histogram(Statistic):
             shown = np.flatnonzero(noisy[:, 0] >= math.ceil(threshold * denominator))
         # Largest first; equal ones, which are rare, in the order of their cells.
         shown = shown[np.argsort(-noisy[shown, -1], kind="stable")]
-        names = noise.keys.decode(tuple(label[shown] for label in labels))
-        return self._published(noisy[shown], denominator, names, threshold, noise, index, setting)
+        labels = tuple(label[shown] for label in labels)
+        return self._published(noisy[shown], denominator, labels, threshold, noise, index, setting)
 
     def _published(
         self,
         noisy: npt.NDArray[Any],
         denominator: int,
-        names: list[Any],
+        labels: Labels,
         threshold: Fraction | None,
-        noise: Mechanism,
+        noise: BinNoise,
         index: int,
         setting: Setting,
     ) -> Published:
+        names = noise.keys.decode(labels)
         step = 1.0 if self.sum is None else float(setting.schema.fields[self.sum].step)
         values = [numerator / denominator * step for numerator in noisy[:, -1].tolist()]
         last = noise.size - 1
@@ -195,7 +196,13 @@ class Histogram(Statistic):
             absent=None if threshold is None else absent,
         )
         answer = Answer(bins, dict.fromkeys(names, deviation), interval)
-        return Published(answer, tuple(noisy.ravel().tolist()), denominator)
+
+        def totals() -> NoisyTotals:
+            cells = zip(*(label.tolist() for label in labels), strict=True)
+            rows = zip(cells, noisy.tolist(), strict=True)
+            return {(0, cell, place): total for cell, row in rows for place, total in enumerate(row)}
+
+        return Published(answer, tuple(noisy.ravel().tolist()), denominator, totals)
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         step = 1.0 if self.sum is None else float(schema.fields[self.sum].step)

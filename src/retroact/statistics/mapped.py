@@ -49,7 +49,7 @@ class Mapped(Around):
             branch = noise.coins.branch(*self._name(setting))
             coins = branch.branch("shared"), branch.branch("fresh", round)
         out = self.function(inner.answer.value, *coins)
-        return Published(Answer(out, None, lambda level: None), inner.numerators, inner.denominator)
+        return Published(Answer(out, None, lambda level: None), inner.numerators, inner.denominator, inner.noisy)
 
     def _name(self, setting: Setting) -> tuple[str | int, ...]:
         """Of the coins: by how many maps with coins there are up to this one, and by the lag."""

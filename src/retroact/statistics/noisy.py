@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,8 @@ from ..errors import InputError
 from ..noise import Mechanism
 
 Integers = npt.NDArray[np.int64] | npt.NDArray[np.object_]
+NoisyTotals = dict[tuple[int, Hashable, int], int]
+"""By coordinate: the number of the view, the name of the cell (None where coordinates are a list), and the place."""
 
 
 class Noisy:
@@ -83,6 +85,16 @@ class Published:
     answer: Answer
     numerators: tuple[int, ...]
     denominator: int
+    noisy: Callable[[], NoisyTotals] | None = None
+    """The noisy totals that the answer is made of and of nothing else, over the denominator: for the checks. Where it
+    is left out, they are the numerators, in the order of the coordinates."""
+
+
+def noisy_totals(published: Published) -> NoisyTotals:
+    """What the answer is made of, by coordinate."""
+    if published.noisy is not None:
+        return published.noisy()
+    return {(0, None, place): total for place, total in enumerate(published.numerators)}
 
 
 def check_level(level: float) -> float:

@@ -147,7 +147,7 @@ class Quantiles(Statistic):
 
         errors = ranks.errors({p: tree.deviation * math.sqrt(tree.worst(p)) for p in self.probabilities})
         exact = () if unknown else found[:size]
-        return Published(Answer(ranks, errors, interval), (*exact, tree.total), tree.denominator)
+        return Published(Answer(ranks, errors, interval), (*exact, tree.total), tree.denominator, tree.noisy)
 
     def _ranks(self, tree: Tree, field: Field, values: Mapping[float, Any], unknown: bool) -> Ranks:
         def offset(value: Any) -> int:

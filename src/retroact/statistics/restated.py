@@ -15,7 +15,7 @@ from ..noise.process import Shift
 from ..privacy import Share
 from .around import Around, layers
 from .distinct import Distinct
-from .noisy import Answer, Published
+from .noisy import Answer, NoisyTotals, Published, noisy_totals
 from .statistic import Setting, Statistic, Totals, View
 
 Across = Literal["lags", "rectangle"]
@@ -136,7 +136,16 @@ class Restated(Around):
             {past: one.standard_error for past, one in inner.items()},
             lambda level: {past: one.interval(level) for past, one in inner.items()},
         )
-        return Published(answer, tuple(numerators), common)
+
+        def noisy_of_all() -> NoisyTotals:
+            views = (view for view, lag in enumerate(self.lags) if index * setting.every - lag >= 1)
+            return {
+                (view, name, place): total * (common // one.denominator)
+                for view, one in zip(views, answers.values(), strict=True)
+                for (_, name, place), total in noisy_totals(one).items()
+            }
+
+        return Published(answer, tuple(numerators), common, noisy_of_all)
 
     def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
         assert isinstance(noise, Lagged)

@@ -17,7 +17,11 @@ from .game import AdaptGame, Adversary, View
 from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, uniting_pairs, values_of
 from .law import check_law
 from .missing import check_missing, may_lack
-from .sensitivity import check_oblivious, check_sensitivity, true_totals
+from .published import check_published
+from .residuals import check_residuals
+from .running import check_oblivious
+from .sampling import check_sample
+from .sensitivity import check_sensitivity
 
 __all__ = [
     "AdaptGame",
@@ -39,7 +43,10 @@ __all__ = [
     "check_noise_law",
     "check_oblivious",
     "check_order",
+    "check_published",
     "check_replay",
+    "check_residuals",
+    "check_sample",
     "check_sensitivity",
     "check_state",
     "check_statistic",
@@ -51,7 +58,6 @@ __all__ = [
     "neighbouring_pairs",
     "run",
     "shuffled",
-    "true_totals",
     "uniting_pairs",
     "values_of",
 ]

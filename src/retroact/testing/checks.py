@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
 from ..coins import Key
+from ..compilers import sample_in
 from ..ledger.model import Add, Delete, DeleteId, Erase, Sequence, Update
 from ..schema import Field, Schema
 from ..statistics import Statistic
@@ -21,7 +22,11 @@ from .conformance import check_noise_law
 from .histories import Pair, Shape, crowded, history, shuffled, uniting_pairs, values_of, without_effect
 from .law import check_law
 from .missing import check_missing
-from .sensitivity import check_oblivious, check_sensitivity
+from .published import Scene, check_published
+from .residuals import check_residuals, enough_keys
+from .running import check_oblivious
+from .sampling import check_sample
+from .sensitivity import check_sensitivity
 
 KEYS = (1, 2)
 
@@ -182,17 +187,25 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
     check_sensitivity(spec, random)
     check_oblivious(spec, random)
     check_missing(spec, random)
-    if draws:
-        check_noise_law(spec, draws=draws)
-    return [
-        *ran,
+    for name in spec.statistics:
+        check_published(spec, name, random)
+        check_sample(spec, name, random)
+    ran += [
         "batch boundaries",
         "bounded state",
         "sensitivity",
         "oblivious noise",
         "missing values",
-        *(["noise law"] if draws else []),
+        "published numbers",
     ]
+    if not draws:
+        return ran
+    check_noise_law(spec, draws=draws)
+    for name, own in spec.statistics.items():
+        if sample_in(own) is None:
+            scene = Scene(spec, name, random)
+            check_residuals(scene, keys=enough_keys(scene, draws // 3))
+    return [*ran, "noise law", "published law"]
 
 
 def _churn(shape: Shape) -> Callable[[int], tuple[Update, ...]]:

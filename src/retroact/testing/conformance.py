@@ -26,7 +26,7 @@ from ..errors import VerificationError
 from ..noise import Mechanism, Oblivious, Process, Summand, Tail
 from ..noise.mechanism import BLOCK
 from ..privacy import Share
-from ..statistics import Layout, Linear, Restated
+from ..statistics import Distinct, Layout, Linear, Restated
 from ..statistics.around import layers
 from ..statistics.restated import Lagged
 from ..stream import Specification, Stream
@@ -120,7 +120,7 @@ def noises(spec: Specification, name: str, rounds: tuple[int, int] = (3, 7)) -> 
     if isinstance(statistic.noise, Oblivious):
         return  # the law is the user's own
     dense = _dense(spec, name)
-    for which, later, claim, mechanism in _claims(spec, name):
+    for which, later, claim, mechanism in claims(spec, name):
         indices = [max(1, round // statistic.every) + later for round in rounds]
         if claim.process.horizon is not None and max(indices) > claim.process.horizon:
             continue
@@ -135,10 +135,10 @@ def noises(spec: Specification, name: str, rounds: tuple[int, int] = (3, 7)) -> 
 def _dense(spec: Specification, name: str) -> bool:
     """Whether all coordinates are drawn, or cells by their names."""
     statistic = spec.statistics[name]
-    return isinstance(layers(statistic)[-1], Linear) or sample_in(statistic) is not None
+    return isinstance(layers(statistic)[-1], Linear | Distinct) or sample_in(statistic) is not None
 
 
-def _claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterator[tuple[str, int, Claim, Mechanism]]:
+def claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterator[tuple[str, int, Claim, Mechanism]]:
     statistic, share = spec.statistics[name], spec.shares[name]
     layout = statistic.layout(spec.schema)
     noise = spec.mechanism(name, coins or Coins(bytes(32)))
@@ -180,7 +180,7 @@ def check_draws(spec: Specification, name: str, seed: int = 0) -> int:
     if isinstance(spec.statistics[name].noise, Oblivious):
         return count
     dense = _dense(spec, name)
-    for which, _, _, mechanism in _claims(spec, name, Key.for_testing(seed).coins("draws")):
+    for which, _, _, mechanism in claims(spec, name, Key.for_testing(seed).coins("draws")):
         units = {mechanism.unit_of(i): i for i in range(min(mechanism.size, SOME))}
         for index in looked_at(spec, name, mechanism, Random(seed)):
             places = sorted({*range(min(SOME, mechanism.size)), *units.values(), mechanism.size - 1})

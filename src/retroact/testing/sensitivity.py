@@ -2,143 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from copy import copy
-from dataclasses import replace
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
+from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..coins import Coins, Key
+from ..coins import Coins
 from ..compilers import sample_in
 from ..compilers.gate import Gated
 from ..errors import InputError, VerificationError
-from ..ledger.model import Add, Delete, Point, Sequence, trajectory
+from ..ledger.model import Add, Delete, Sequence, trajectory
 from ..noise import Mechanism, Oblivious
-from ..noise.process import Shift
-from ..schema import Rows
-from ..statistics import Linear
-from ..statistics.histogram import BinNoise
+from ..noise.process import Process, Shift
 from ..statistics.restated import Lagged
-from ..statistics.statistic import Totals
-from ..stream import Release, Specification
-from ..stream.release import plain
-from .algorithm import StreamAlgorithm
-from .histories import Shape, crowded, history, neighbouring_pairs, values_of
+from ..stream import Specification
+from .definitions import Definition, records_of
+from .histories import Shape, neighbouring_pairs, values_of
 
-Coordinates = list[dict[Hashable, int]]
+Coordinates = list[dict[Hashable, Fraction]]
 Pairs = Iterable[tuple[Sequence, Sequence]]
-
-
-def true_totals(spec: Specification, name: str, sequence: Sequence, coins: Coins) -> list[list[Totals]]:
-    """The exact totals of every release and view, from the definitions alone. The coins name the keys."""
-    statistic = spec.statistics[name]
-    shown = statistic.views(spec.settings[name])
-    encoded: dict[Point, tuple[Any, ...]] = {}
-    out = []
-    for round, data in enumerate(trajectory(sequence), 1):
-        if round % statistic.every:
-            continue
-        views = []
-        for view in shown:
-            first, last = view.span(round)
-            seen: dict[Point, int] = {p: c for p, c in data.items() if first <= p.stamp <= last}
-            for point in seen.keys() - encoded.keys():
-                record = dict(zip(spec.schema.fields, point.value, strict=True))  # type: ignore[call-overload]
-                encoded[point] = spec.schema.encode_record(record)
-            bare = Rows.from_tuples(spec.schema, [encoded[point] for point in seen])
-            rows = replace(bare, stamps=np.array([p.stamp for p in seen], dtype=np.int64))
-            views.append(statistic.gather(rows, np.array(list(seen.values()), dtype=np.int64), spec.schema, coins))
-        out.append(views)
-    return out
-
-
-def check_oblivious(spec: Specification, random: Random, *, pairs: int = 10) -> None:
-    """Under one key a release is the exact totals with the noise of its names on, whatever the history; where every
-    coordinate is released, the noise is taken off and compared with that of the empty history."""
-    horizon = min(spec.horizon or 8, 8)
-    shape = Shape(values_of(spec.schema, random), rounds=horizon, late=spec.late)
-    nothing: Sequence = ((),) * horizon
-    expected = published_noise(spec, nothing)
-    for _ in range(pairs):
-        sequence = history(shape, random)
-        if published_noise(spec, sequence) != expected:
-            raise VerificationError(f"oblivious noise: it depends on the data\n  {sequence}")
-    _check_shown(spec, crowded(nothing, shape))
-
-
-def _check_shown(spec: Specification, sequence: Sequence) -> None:
-    """Where not every coordinate is released, releases still differ from those of the same totals without noise."""
-    for name, statistic in spec.statistics.items():
-        if isinstance(statistic, Linear) or sample_in(statistic) is not None:
-            continue  # a sample has no noise: its coins are checked by what other keys give
-        noise = spec.mechanism(name, Key.for_testing(1).coins("stream"))
-        quiet, setting = _silenced(noise), spec.settings[name]
-        for index, exact in enumerate(true_totals(spec, name, sequence, noise.coins), 1):
-            one, other = (statistic.release(exact, n, index, index * statistic.every, setting) for n in (noise, quiet))
-            if (one.numerators, one.denominator) != (other.numerators, other.denominator):
-                break
-        else:
-            raise VerificationError(f"oblivious noise: the releases of {name} are the same without any")
-
-
-def _silenced(noise: Mechanism) -> Mechanism:
-    """The same mechanism, with zeros for its samples."""
-    quiet = copy(noise)
-
-    def without(sample: Callable[..., tuple[Any, int]]) -> Callable[..., tuple[Any, int]]:
-        def silent(*arguments: Any) -> tuple[Any, int]:
-            drawn, denominator = sample(*arguments)
-            return drawn * 0, denominator
-
-        return silent
-
-    for name in ("sample", "draw"):
-        setattr(quiet, name, without(getattr(noise, name)))
-    if isinstance(quiet, Lagged):
-        quiet.parts = [_silenced(part) for part in quiet.parts]
-    return quiet
-
-
-def published_noise(
-    spec: Specification,
-    sequence: Sequence,
-    make: Callable[[Specification, Key], StreamAlgorithm] = StreamAlgorithm,
-    key: Key | None = None,
-) -> dict[str, list[list[int]]]:
-    """What a running stream publishes is its exact totals, worked out from the definitions, with the noise of its names
-    on; no bin is shown below its threshold. Returns the noise where every coordinate is released."""
-    key = key or Key.for_testing(1)
-    algorithm = make(spec, key)
-    noise = {name: spec.mechanism(name, key.coins("stream")) for name in spec.statistics}
-    truth = {name: true_totals(spec, name, sequence, noise[name].coins) for name in spec.statistics}
-    out: dict[str, list[list[int]]] = {name: [] for name in spec.statistics}
-    seen = dict.fromkeys(spec.statistics, 0)
-    for round, updates in enumerate(sequence, 1):
-        for name, release in algorithm.release(updates).items():
-            statistic = spec.statistics[name]
-            exact = truth[name][seen[name]]
-            seen[name] += 1
-            alone = statistic.release(exact, noise[name], seen[name], round, spec.settings[name])
-            mine = alone.numerators, alone.denominator, plain(alone.answer.value)
-            if mine != (release.numerators, release.denominator, plain(release.value)):
-                raise VerificationError(f"{name}: round {round} is not its totals with its noise on\n  {sequence}")
-            if isinstance(noise[name], BinNoise):
-                _check_threshold(name, noise[name], release, seen[name], sequence)
-            if isinstance(statistic, Linear):
-                numerators = zip(release.numerators, exact[0].tolist(), strict=True)
-                out[name].append([n - t * release.denominator for n, t in numerators])
-    return out
-
-
-def _check_threshold(name: str, noise: Mechanism, release: Release, index: int, sequence: Sequence) -> None:
-    if not isinstance(noise, BinNoise) or noise.threshold is None:
-        return
-    counts, least = release.numerators[:: noise.size], noise.threshold.at(index)
-    if any(Fraction(count, release.denominator) < least for count in counts):
-        raise VerificationError(f"{name}: round {release.round} shows a bin below its threshold\n  {sequence}")
 
 
 def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -> None:
@@ -179,7 +62,7 @@ def moved_samples(spec: Specification, name: str, noise: Mechanism, one: Sequenc
     before, after = (coordinates(spec, name, noise, sequence) for sequence in (one, other))
     moved = []
     for (old,), (new,) in zip(before, after, strict=True):
-        differences = [new.get(key, 0) - old.get(key, 0) for key in old.keys() | new.keys()]
+        differences = [int(new.get(key, Fraction(0)) - old.get(key, Fraction(0))) for key in old.keys() | new.keys()]
         if sum(map(abs, differences)) > 1:
             raise VerificationError(f"sensitivity of {name}: more than one live record moves\n  {one}\n  {other}")
         moved.append(sum(differences))
@@ -218,27 +101,63 @@ def moved_nodes(
         for view, (old, new) in enumerate(zip(views, others, strict=True)):
             for key in dict.fromkeys([*old, *new]):
                 patterns = moved.setdefault(key, [[0] * len(before) for _ in views])
-                patterns[view][release] = new.get(key, 0) - old.get(key, 0)
+                patterns[view][release] = int(new.get(key, Fraction(0)) - old.get(key, Fraction(0)))
     out = []
     for key, patterns in moved.items():
         coordinate = coordinate_of(key)
         if any(map(any, patterns)):
             try:
-                out += [Moved(coordinate, *part) for part in mechanism.moved(coordinate, patterns) if part[1]]
+                parts = mechanism.moved(coordinate, patterns)
+                _check_hidden(mechanism, parts, patterns)
+                out += [Moved(coordinate, *part) for part in parts if part[1]]
             except InputError as error:
                 raise VerificationError(f"sensitivity of {name}: {error}\n  {one}\n  {other}") from None
     return out
 
 
+def _check_hidden(mechanism: Mechanism, parts: list[tuple[Mechanism, Shift]], patterns: list[list[int]]) -> None:
+    """Moving the nodes so moves the noise of the releases by the patterns, and by nothing else."""
+    if isinstance(mechanism, Lagged) and mechanism.shared:
+        every = zip((part.process for part in mechanism.parts), [parts[0][1]] * len(patterns), patterns, strict=True)
+    else:
+        every = zip((part.process for part, _ in parts), (shift for _, shift in parts), patterns, strict=True)
+    for process, shift, pattern in every:
+        if not _hides(process, tuple(sorted(shift.items())), tuple(pattern)):
+            raise InputError(f"expected nodes that move the releases by {pattern}, got {shift}")
+
+
+@lru_cache(maxsize=1 << 14)
+def _hides(process: Process, shift: tuple[tuple[tuple[int, int], int], ...], pattern: tuple[int, ...]) -> bool:
+    moved = dict(shift)
+    for index, wanted in enumerate(pattern, 1):
+        try:
+            terms = process.at(index)
+        except InputError:
+            if wanted:
+                return False
+            continue  # a lag that reaches back beyond the beginning
+        nodes = zip(terms.levels.tolist(), terms.indices.tolist(), terms.weights.tolist(), strict=True)
+        if sum(w * moved.get((level, i), 0) for level, i, w in nodes) != wanted * terms.denominator:
+            return False
+    return True
+
+
 def coordinate_of(key: Hashable) -> int:
-    """Coordinate i of a key is (key, i), or i where there are no keys."""
-    return key[1] if isinstance(key, tuple) else key  # type: ignore[return-value]
+    """Coordinate i of a key is (key, i)."""
+    return key[1]  # type: ignore[index, no-any-return]
 
 
 def coordinates(spec: Specification, name: str, mechanism: Mechanism, sequence: Sequence) -> list[Coordinates]:
-    """Of every release and view."""
-    totals = true_totals(spec, name, sequence, mechanism.coins)
-    return [[spec.statistics[name].coordinates(view, spec.schema) for view in views] for views in totals]
+    """Of every release and view, by the definition of the statistic."""
+    definition, every = Definition(spec, name), spec.statistics[name].every
+    out = []
+    for round, data in enumerate(trajectory(sequence), 1):
+        if round % every == 0:
+            views: Coordinates = [{} for _ in definition.lags]
+            for where, amount in definition.totals(records_of(spec.schema, data), round, mechanism.coins).items():
+                views[where.view][where.name, where.place] = amount
+            out.append(views)
+    return out
 
 
 def single_pairs(shape: Shape) -> list[tuple[Sequence, Sequence]]:

@@ -196,7 +196,9 @@ class KMeans(Statistic):
         found = family.cluster(totals[0], reader, self.k, self.objective)
         value = self._value(found, space, family)
         errors = {"cost": value.cost_error, "weights": value.weight_errors}
-        return Published(Answer(value, errors, lambda level: None), tuple(reader.counts), reader.denominator)
+        return Published(
+            Answer(value, errors, lambda level: None), tuple(reader.counts), reader.denominator, reader.noisy
+        )
 
     def _value(self, found: Found, space: Space, family: Family) -> Centres:
         unit = space.unit**2

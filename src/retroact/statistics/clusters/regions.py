@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ...coins import Coins
 from ...noise import Mechanism
-from ..noisy import with_noise
+from ..noisy import Integers, NoisyTotals, with_noise
 from ..statistic import Layout
 from .search import Objective
 from .space import RADIUS
@@ -94,6 +94,15 @@ class Reader:
         self.counts: list[int] = []
         """The exact noisy numbers that were looked at, over `denominator`: those of one coordinate."""
         self.denominator = 1
+        self._read: list[tuple[int, npt.NDArray[np.uint64], int, Integers]] = []
+
+    def noisy(self) -> NoisyTotals:
+        """Everything that was looked at."""
+        out: NoisyTotals = {}
+        for kind, regions, width, numbers in self._read:
+            cells = ((region, axis) for region in regions.tolist() for axis in range(width))
+            out.update(((0, cell, kind), number) for cell, number in zip(cells, numbers.tolist(), strict=True))
+        return out
 
     @property
     def names(self) -> Coins:
@@ -113,6 +122,7 @@ class Reader:
         cells[:, 1] = np.tile(np.arange(width, dtype=np.uint64), count)
         drawn, self.denominator = self._noise.sample(self._index, cells, [kind])
         noisy = with_noise(exact.reshape(-1), drawn[:, 0], self.denominator)
+        self._read.append((kind, regions, width, noisy))
         if width == 1:
             self.counts += noisy.tolist()
         return (noisy / self.denominator).astype(np.float64).reshape(count, width)

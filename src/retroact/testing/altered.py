@@ -1,0 +1,101 @@
+"""Noise that is changed on its way to a release: for planted bugs, and for other records with the same noisy totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..noise import Mechanism
+from ..statistics.restated import Lagged
+from ..statistics.statistic import Statistic
+from .definitions import Definition, Totals
+
+Change = Callable[[Any, int], Any]
+"""Drawn integers (a list, or cells by places) and the release that they are for, to others."""
+
+
+def altered(noise: Mechanism, change: Change) -> Mechanism:
+    """
+    >>> from retroact.noise import Fresh
+    >>> from retroact.privacy import Share
+    >>> from retroact.coins import Coins
+    >>> from fractions import Fraction
+    >>> one, coins = Fraction(1), Coins(bytes(32))
+    >>> noise = Mechanism(Fresh(1), Share("pure", one), units=(1,), norm1=one, norm2_squared=one, coins=coins)
+    >>> altered(noise, lambda drawn, release: drawn * 0).draw(5)[0].tolist()
+    [0]
+    """
+    out = copy(noise)
+    if isinstance(noise, Lagged):
+        assert isinstance(out, Lagged)
+        out.parts = [altered(part, change) for part in noise.parts]
+        return out
+
+    def draw(round: int) -> tuple[Any, int]:
+        drawn, denominator = noise.draw(round)
+        return change(drawn, round), denominator
+
+    def sample(round: int, cells: Any, chosen: Sequence[int] | None = None) -> tuple[Any, int]:
+        drawn, denominator = noise.sample(round, cells, chosen)
+        return change(drawn, round), denominator
+
+    out.draw, out.sample = draw, sample  # type: ignore[method-assign]
+    return out
+
+
+def publishing(statistic: Statistic, change: Change) -> Statistic:
+    """The same statistic, whose release changes its noise."""
+    mine = copy(statistic)
+
+    def release(totals: Any, noise: Mechanism, *rest: Any) -> Any:
+        return statistic.release(totals, altered(noise, change), *rest)
+
+    mine.release = release  # type: ignore[method-assign, assignment]
+    return mine
+
+
+def shifted(definition: Definition, noise: Mechanism, moved: Totals) -> Mechanism:
+    """The same noise, with so much more of it on every coordinate."""
+    parts = []
+    for view, part in enumerate(noise.parts if isinstance(noise, Lagged) else [noise]):
+        mine = {(where.name, where.place): amount for where, amount in moved.items() if where.view == view and amount}
+        parts.append(_shifted(definition, part, mine))
+    if not isinstance(noise, Lagged):
+        return parts[0]
+    whole = copy(noise)
+    whole.parts = parts
+    return whole
+
+
+def _shifted(definition: Definition, noise: Mechanism, moved: dict[tuple[Any, int], Fraction]) -> Mechanism:
+    out = copy(noise)
+    listed = {place: amount for (name, place), amount in moved.items() if name is None}
+    named = [name for name, _ in moved if name is not None]
+    cells = definition.cells(named, noise.coins) if named else ()
+    words = {name: tuple(map(int, cell)) for name, cell in zip(named, cells, strict=True)}
+    by_cell = {(*words[name], place): amount for (name, place), amount in moved.items() if name is not None}
+
+    def draw(round: int) -> tuple[Any, int]:
+        drawn, denominator = noise.draw(round)
+        more = [int(listed.get(place, Fraction(0)) * denominator) for place in range(len(drawn))]
+        return _sum(drawn, np.array(more, dtype=object)), denominator
+
+    def sample(round: int, cells: Any, chosen: Sequence[int] | None = None) -> tuple[Any, int]:
+        drawn, denominator = noise.sample(round, cells, chosen)
+        places = range(noise.size) if chosen is None else chosen
+        more = [[int(by_cell.get((a, b, p), 0) * denominator) for p in places] for a, b in cells.tolist()]
+        return _sum(drawn, np.array(more, dtype=object).reshape(drawn.shape)), denominator
+
+    out.draw, out.sample = draw, sample  # type: ignore[method-assign]
+    return out
+
+
+def _sum(drawn: Any, more: Any) -> Any:
+    """In 64 bits where the noise is and the sum has room."""
+    total = drawn.astype(object) + more
+    small = drawn.dtype != object and all(abs(number) < 1 << 61 for number in total.ravel().tolist())
+    return total.astype(np.int64) if small else total

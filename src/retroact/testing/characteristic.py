@@ -1,0 +1,150 @@
+"""The claimed law of noise, by its characteristic function: a product over the nodes of a process.
+
+For a node with discrete Laplace noise of scale b, with q = exp(-1/b), E cos(x X) = (1 - q)^2 / (1 - 2 q cos x + q^2);
+for discrete Gaussian noise of variance V, exp(-x^2 V / 2) up to the lattice, which is so fine (four steps to a
+deviation at least) that the difference is below e^-300. A sum over nodes with weights w has the product at x w.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ..noise import Process
+from .conformance import Claim, claimed_size
+
+F64 = npt.NDArray[np.float64]
+Node = tuple[int, int]
+
+# Gaussian noise is wider than the claim by its lattice: its variance by so much at most.
+WIDER = 1.021
+# Points of the integral for tails, and how many inverse deviations it goes.
+POINTS, REACH = 1 << 13, 60.0
+
+
+class Nodes:
+    """The nodes of one claim, for coordinates of one unit, in some releases with the denominators of their numbers."""
+
+    def __init__(self, claim: Claim, unit: int, fineness: Mapping[int, int]) -> None:
+        self.claim, self.unit, self._fineness = claim, unit, dict(fineness)
+        self._forms: dict[int, Form] = {}
+
+    def form(self, look: int) -> Form:
+        """The noise of one release."""
+        if look not in self._forms:
+            terms = self.claim.process.at(look)
+            nodes = zip(terms.levels.tolist(), terms.indices.tolist(), strict=True)
+            weights = dict(zip(nodes, (terms.weights / terms.denominator).tolist(), strict=True))
+            finer = max(1, self._fineness[look] // terms.denominator)
+            spacing = math.gcd(*terms.weights.tolist(), 0) / (terms.denominator * finer)
+            self._forms[look] = Form(self, weights, spacing, finer)
+        return self._forms[look]
+
+    def shares(self, other: Nodes) -> bool:
+        """Whether two views may have nodes in common: lags with one noise for all."""
+        return self.unit == other.unit and _family(self.claim.process) == _family(other.claim.process) != ""
+
+    def size(self, level: int) -> float:
+        """The scale, or the variance, of a node."""
+        return float(claimed_size(self.claim, level, self.unit))
+
+    @property
+    def pure(self) -> bool:
+        return self.claim.share.kind == "pure"
+
+
+class Form:
+    """A sum of weight * noise over nodes.
+
+    ``spacing``: of the lattice that it lies on (0: unknown). ``finer``: how much finer than the data the lattice of a
+    node is.
+    """
+
+    def __init__(
+        self, nodes: Nodes, weights: Mapping[Node, float], spacing: float, finer: int, copies: int = 1
+    ) -> None:
+        self._nodes, self._weights, self._finer, self._copies = nodes, dict(weights), finer, copies
+        self.spacing = spacing
+        used = [(level, abs(w)) for (level, _), w in weights.items() if w]
+        self._sizes = np.array([nodes.size(level) for level, _ in used])
+        self._used = np.array([w for _, w in used])
+
+    @cached_property
+    def deviation(self) -> float:
+        if not len(self._used):
+            return 0.0
+        variances = _laplace_variance(self._sizes) if self._nodes.pure else self._sizes
+        return math.sqrt(self._copies * float((self._used**2 * variances).sum()))
+
+    def at(self, t: float) -> float:
+        """E cos(t Z)."""
+        return float(self.values(np.array([t]))[0])
+
+    def values(self, t: F64) -> F64:
+        x = np.multiply.outer(np.asarray(t, dtype=np.float64), self._used)
+        if not self._nodes.pure:
+            return np.asarray(np.exp(-self._copies / 2 * (x**2 * self._sizes).sum(axis=-1)))
+        q = np.exp(-1 / self._sizes)
+        spread = 2 * q * (1 - np.cos(x)) / np.expm1(-1 / self._sizes) ** 2
+        return np.asarray(np.exp(-self._copies * np.log1p(spread).sum(axis=-1)))
+
+    def variance(self, t: float) -> float:
+        """Of cos(t Z)."""
+        return (1 + self.at(2 * t)) / 2 - self.at(t) ** 2
+
+    def slack(self, t: float) -> float:
+        """By how much E cos(t Z) may be smaller, for the lattice."""
+        return 0.0 if self._nodes.pure else self.at(t) - self.at(t * math.sqrt(WIDER))
+
+    @cached_property
+    def atom(self) -> float:
+        """No value has a larger probability: given all other nodes, that of the widest one."""
+        if not len(self._used):
+            return 1.0
+        if self._nodes.pure:
+            return float(np.tanh(0.5 / self._sizes).min())
+        return float(min(1.0, (1 / (self._finer * np.sqrt(2 * math.pi * self._sizes))).min()))
+
+    def plus(self, other: Form, sign: int) -> Form:
+        """The sum with another one, or the difference."""
+        weights = dict(self._weights)
+        for node, weight in other._weights.items():
+            weights[node] = weights.get(node, 0.0) + sign * weight
+        near = 1e-12 * max([abs(w) for w in weights.values()], default=0.0)
+        kept = {node: weight for node, weight in weights.items() if abs(weight) > near}
+        return Form(self._nodes, kept, 0.0, min(self._finer, other._finer))
+
+    def twice(self) -> Form:
+        """The sum of two independent copies."""
+        return Form(self._nodes, self._weights, 0.0, self._finer, 2)
+
+    def within(self, bound: float) -> tuple[float, float]:
+        """A bound between two points of the lattice next to this one, and P(|Z| is below it): with N whole steps,
+        (1 / pi) * the integral over 0 .. pi of phi(u / step) sin((N + 1/2) u) / sin(u / 2) du."""
+        if not self.spacing or not self.deviation:
+            return bound, 0.0
+        steps = math.floor(bound / self.spacing)
+        end = min(math.pi, REACH * self.spacing / self.deviation)
+        if self._nodes.pure and end < math.pi and self.at(end / self.spacing) > 1e-9:
+            end = min(math.pi, 1000 * end)
+        u = np.linspace(0.0, end, POINTS)[1:]
+        integrand = self.values(u / self.spacing) * np.sin((steps + 0.5) * u) / np.sin(u / 2)
+        whole = np.concatenate([[2 * steps + 1.0], integrand])
+        inside = float(np.trapezoid(whole, dx=end / (POINTS - 1))) / math.pi
+        return (steps + 0.5) * self.spacing, min(1.0, max(0.0, inside))
+
+
+def _laplace_variance(scales: F64) -> F64:
+    q = np.exp(-1 / scales)
+    return np.asarray(2 * q / np.expm1(-1 / scales) ** 2)
+
+
+def _family(process: Process) -> str:
+    """What views with one noise have in common."""
+    from ..noise import Crossed
+
+    return repr(process.process) if isinstance(process, Crossed) else ""

@@ -1,0 +1,380 @@
+"""What a statistic counts, by its definition: record by record, in Python's whole numbers.
+
+The checks hold what is published against these totals. Nothing here goes through `gather`, `coordinates` or `release`,
+through columns, tallies or sums that are kept from round to round. Three things are taken as given, since they are what
+a statistic is *defined* by: the map of a user's own (`contribute`, a query's function), applied to one record at a
+time; the regions of hashed and theorem clusters, which are drawn from the key; and the door for dates, moments and
+vectors that are too long. A statistic of another shape has no definition but its own: what it gathers is taken, and
+what it publishes of that is checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..coins import Coins, name_bytes
+from ..compilers import WindowSample
+from ..ledger.model import Point
+from ..schema import Boolean, Category, Integer, Number, Rows, Schema, Text, Vector
+from ..schema.field import Field
+from ..statistics import (
+    Count,
+    Distances,
+    Distinct,
+    GroupBy,
+    Histogram,
+    KMeans,
+    Linear,
+    Mean,
+    Quantiles,
+    Restated,
+    Sum,
+    Variance,
+)
+from ..statistics.around import layers
+from ..statistics.clusters.grid import Grid
+from ..statistics.clusters.space import RADIUS, Space
+from ..statistics.statistic import Statistic
+from ..stream import Specification
+
+Name = Hashable
+"""Of a cell: the encoded parts of a bin, the (prefix, number) of an interval, the (region, axis) of a cluster; None
+where coordinates are a list."""
+Part = tuple[Name, int, int]
+"""What a record adds: (name, place, amount)."""
+Map = Callable[[Mapping[str, Any]], Iterator[Part]]
+
+
+class Record(NamedTuple):
+    """Copies of one record: its values by field, as people write them."""
+
+    value: Mapping[str, Any]
+    stamp: int
+    copies: int
+
+
+class Coordinate(NamedTuple):
+    """One number that gets noise: of which view, which cell, and which of the coordinates that a cell has."""
+
+    view: int
+    name: Name
+    place: int
+
+
+Totals = dict[Coordinate, Fraction]
+
+
+class Definition:
+    """
+    >>> import retroact as ra
+    >>> spec = ra.Specification({"age": ra.Integer(0, 9)}, {"s": ra.Sum("age", window=2)}, epsilon=1.0, horizon=8)
+    >>> Definition(spec, "s").totals([Record({"age": 3}, 1, 1), Record({"age": 4}, 2, 2)], 3, Coins(bytes(32)))
+    {Coordinate(view=0, name=None, place=0): Fraction(8, 1)}
+    """
+
+    def __init__(self, spec: Specification, name: str) -> None:
+        self.schema, self.setting = spec.schema, spec.settings[name]
+        self.statistic = spec.statistics[name]
+        self.inner = layers(self.statistic)[-1]
+        restated = next((one for one in layers(self.statistic) if isinstance(one, Restated)), None)
+        self.lags: tuple[int, ...] = (0,) if restated is None else restated.lags
+        self._kept: tuple[Coins | None, dict[tuple[Any, ...], list[Part]]] = None, {}
+        self.block = 0
+        if isinstance(self.inner, Distinct) and self.inner.design(self.setting).form == "blocks":
+            self.block = self.inner.design(self.setting).rounds
+
+    @property
+    def dense(self) -> bool:
+        """Whether coordinates are a list, or cells by their names."""
+        return isinstance(self.inner, Linear | Distinct)
+
+    @property
+    def known(self) -> bool:
+        """Whether the totals are worked out here, and not by the statistic."""
+        return isinstance(self.inner, Linear | Distinct | Histogram | Quantiles | KMeans)
+
+    @property
+    def by_key(self) -> bool:
+        """Whether totals depend on the key: regions that are drawn from it, or whatever is not known here."""
+        grid = isinstance(self.inner, KMeans) and isinstance(self.inner._regions(self.schema)[1], Grid)
+        return not self.known or (isinstance(self.inner, KMeans) and not grid)
+
+    def span(self, round: int, lag: int = 0) -> tuple[int, int]:
+        """The first and the last stamp that count."""
+        if self.block:
+            return 1, (round - 1) // self.block * self.block
+        window = self.setting.window
+        return (1 if window is None else max(1, round - lag - window + 1)), round - lag
+
+    def totals(self, records: Sequence[Record], round: int, coins: Coins) -> Totals:
+        """Of every view in a round; what is 0 may be left out. The coins are those of the statistic."""
+        out: Totals = {}
+        for view, lag in enumerate(self.lags):
+            first, last = self.span(round, lag)
+            counted = [r for r in records if first <= r.stamp <= last and self._counts(r.value)]
+            for (name, place), amount in self._view(counted, round, last, coins).items():
+                if amount:
+                    out[Coordinate(view, name, place)] = Fraction(amount)
+        return out
+
+    def amounts(self, value: Mapping[str, Any], coins: Coins) -> list[tuple[int, int]]:
+        """How far one record moves each coordinate: (place, amount); those of different cells stand apart."""
+        if not self._counts(value):
+            return []
+        if isinstance(self.inner, Distinct):
+            return [(0, 1)]
+        found = self._view([Record(value, 1, 1)], 1, 1, coins)
+        return [(place, int(amount)) for (_, place), amount in found.items() if amount]
+
+    def cells(self, names: Sequence[Name], coins: Coins) -> npt.NDArray[np.uint64]:
+        """What the noise of each name is drawn by."""
+        if isinstance(self.inner, Histogram):
+            return coins.cells(name_bytes(*name) for name in names)  # type: ignore[misc]
+        return np.array(names, dtype=np.uint64).astype("<u8").reshape(-1, 2)
+
+    def _view(self, records: list[Record], round: int, last: int, coins: Coins) -> dict[tuple[Name, int], Any]:
+        if isinstance(self.inner, Distinct):
+            by = self.inner.by
+            seen = {tuple(lattice(self.schema.fields[f], r.value[f]) for f in by) for r in records if r.copies}
+            fresh = (self.inner.additions or 0) * (round - last) if self.block else 0
+            return {(None, 0): len(seen) + Fraction(fresh, 2)}
+        out: dict[tuple[Name, int], Any] = {}
+        if isinstance(self.inner, WindowSample):
+            return self._live(records)
+        if not self.known:
+            return self._own(records, coins)
+        added = self._map(self.inner, coins)
+        for record in records:
+            for name, place, amount in self._known(added, record, coins):
+                out[name, place] = out.get((name, place), 0) + amount * record.copies
+        return out
+
+    def _known(self, added: Map, record: Record, coins: Coins) -> list[Part]:
+        """What equal records add is worked out once."""
+        if self._kept[0] is not coins and self.by_key:
+            self._kept = coins, {}
+        key = tuple(record.value.values())
+        if key not in self._kept[1]:
+            self._kept[1][key] = list(added(record.value))
+        return self._kept[1][key]
+
+    def _live(self, records: list[Record]) -> dict[tuple[Name, int], Any]:
+        """Of a sample: the live records that it is drawn from, as far as they are read."""
+        assert isinstance(self.inner, WindowSample)
+        read, out = self.inner.of.reads(self.schema), dict[tuple[Name, int], Any]()
+        for record in records:
+            name = record.stamp, *(lattice(self.schema.fields[field], record.value[field]) for field in read)
+            out[name, 0] = out.get((name, 0), 0) + record.copies
+        return out
+
+    def _own(self, records: list[Record], coins: Coins) -> dict[tuple[Name, int], Any]:
+        """Of a statistic of another shape: what it gathers."""
+        rows, copies = rows_of(self.schema, records)
+        found = self.inner.coordinates(self.inner.gather(rows, copies, self.schema, coins), self.schema)
+        named = {(key if isinstance(key, tuple) else (None, key)): amount for key, amount in found.items()}
+        return {(name, place): amount for (name, place), amount in named.items()}
+
+    def _counts(self, value: Mapping[str, Any]) -> bool:
+        """Whether the conditions hold, and what is read is there."""
+        where = self.statistic.where
+        if any(value[name] is None for name in {*where, *reads(self.inner, self.schema)}):
+            return False
+        return all(_holds(self.schema.fields[name], value[name], condition) for name, condition in where.items())
+
+    def _map(self, statistic: Statistic, coins: Coins) -> Map:
+        """What one record adds to the totals."""
+        fields = self.schema.fields
+        match statistic:
+            case GroupBy():
+                return self._grouped(statistic, coins)
+            case Histogram():
+                return lambda v: _binned(statistic, fields, v)
+            case Quantiles():
+                return lambda v: _path(*self._offset(statistic, v))
+            case KMeans():
+                return self._clustered(statistic, coins)
+        if _shipped(statistic, Count):
+            return lambda v: iter([(None, 0, 1)])
+        if _shipped(statistic, Sum):
+            return lambda v: ((None, i, k) for i, k in enumerate(_numbers(fields[statistic.field], v[statistic.field])))  # type: ignore[attr-defined]
+        if _shipped(statistic, Mean, Variance):
+            highest = 2 if isinstance(statistic, Variance) else 1
+            return lambda v: _powers(fields[statistic.field], v[statistic.field], highest)  # type: ignore[attr-defined]
+        assert isinstance(statistic, Linear)
+        return lambda v: _contributed(statistic, self.schema, v)
+
+    def _grouped(self, statistic: GroupBy, coins: Coins) -> Map:
+        inner, size = self._map(statistic.of, coins), statistic.of.layout(self.schema).size
+
+        def added(value: Mapping[str, Any]) -> Iterator[Part]:
+            group = 0
+            for name in statistic.by:
+                group = group * _many(self.schema.fields[name]) + _code(self.schema.fields[name], value[name])
+            return ((None, group * size + place, amount) for _, place, amount in inner(value))
+
+        return added
+
+    def _offset(self, statistic: Quantiles, value: Mapping[str, Any]) -> tuple[int, int]:
+        """The value counted from the lowest, and how many bits the values have."""
+        if isinstance(statistic, Distances):
+            point = self._point(statistic.ball.space(self.schema), value)
+            return math.isqrt(sum(k * k for k in point)), RADIUS.bit_length()
+        field = self.schema.fields[statistic.field]
+        return _code(field, value[statistic.field]) - field.lower, (field.upper - field.lower).bit_length()
+
+    def _clustered(self, statistic: KMeans, coins: Coins) -> Map:
+        space, family = statistic._regions(self.schema)
+        if isinstance(family, Grid):
+            return lambda v: _cells(self._point(space, v), family.depths)
+
+        def added(value: Mapping[str, Any]) -> Iterator[Part]:
+            point = np.array([self._point(space, value)], dtype=np.int64)
+            found = family.coordinates(family.gather(point, np.ones(1, dtype=np.int64), coins))
+            named: list[tuple[Any, int]] = list(found.items())
+            return ((name, kind, amount) for (name, kind), amount in named)
+
+        return added
+
+    def _point(self, space: Space, value: Mapping[str, Any]) -> tuple[int, ...]:
+        """In steps of the ball, each coordinate cut towards zero."""
+        read = [value[name] for name in space.columns]
+        fields = [self.schema.fields[name] for name in space.columns]
+        numbers = [Fraction(k) * f.step for f, v in zip(fields, read, strict=True) for k in _numbers(f, v)]
+        scaled = zip(numbers, space.centre, space.scale, strict=True)
+        point = tuple(int((x - c) / s / space.radius * RADIUS) for x, c, s in scaled)
+        if sum(k * k for k in point) > RADIUS**2:
+            (row,) = space.points(rows_of(self.schema, [Record(value, 1, 1)])[0]).tolist()
+            return tuple(row)
+        return point
+
+
+def lattice(field: Field, value: Any) -> Any:
+    """The whole number (of a vector: numbers) or the text that a value is, by the definition of its field.
+
+    >>> lattice(Number(0, 500, step="0.01"), 12.345), lattice(Category(["DE", "FR"]), "FR"), lattice(Boolean(), True)
+    (1234, 1, 1)
+    """
+    if isinstance(field, Text):
+        return value
+    if isinstance(field, Boolean):
+        return int(value)
+    if isinstance(field, Category):
+        return field.values.index(value)
+    if isinstance(field, Number | Integer):
+        nearest = round(Fraction(str(value)) / field.step)  # half to even
+        return min(max(nearest, field.lower), field.upper)
+    if isinstance(field, Vector):
+        point = tuple(round(Fraction(str(x)) / field.step) for x in value)
+        return point if sum(k * k for k in point) <= field.norm2_bound else field.encode(value, "")
+    return field.encode(value, "")
+
+
+def reads(statistic: Statistic, schema: Schema) -> tuple[str, ...]:
+    """The fields without which a record does not count; of a map of the user's own, those that are declared."""
+    match statistic:
+        case GroupBy():
+            return (*statistic.by, *reads(statistic.of, schema))
+        case Histogram():
+            return (*statistic.by, *([statistic.sum] if statistic.sum else []))
+        case Distinct():
+            return statistic.by
+        case KMeans() | Distances():
+            return statistic.ball.columns
+    if _shipped(statistic, Count):
+        return ()
+    return (statistic.field,) if _shipped(statistic, Sum, Mean, Variance) else statistic.reads(schema)  # type: ignore[attr-defined]
+
+
+def records_of(schema: Schema, data: Mapping[Point, int]) -> list[Record]:
+    """Surviving data, as `ledger.model` has it."""
+    return [
+        Record(dict(zip(schema.fields, point.value, strict=True)), point.stamp, copies)  # type: ignore[call-overload]
+        for point, copies in data.items()
+    ]
+
+
+def rows_of(schema: Schema, records: Sequence[Record]) -> tuple[Rows, npt.NDArray[np.int64]]:
+    """Encoded, with their stamps, and how many copies there are of each: what a stream would hand on."""
+    bare = Rows.from_tuples(schema, [schema.encode_record(dict(record.value)) for record in records])
+    stamps = np.array([record.stamp for record in records], dtype=np.int64)
+    return replace(bare, stamps=stamps), np.array([record.copies for record in records], dtype=np.int64)
+
+
+def _shipped(statistic: Statistic, *kinds: type[Linear]) -> bool:
+    """Whether it is one of these with their own map, not one that somebody has changed."""
+    return any(isinstance(statistic, k) and type(statistic).contribute is k.contribute for k in kinds)
+
+
+def _code(field: Field, value: Any) -> int:
+    return int(lattice(field, value))
+
+
+def _many(field: Field) -> int:
+    return len(field.values) if isinstance(field, Category) else 2
+
+
+def _numbers(field: Field, value: Any) -> tuple[int, ...]:
+    found = lattice(field, value)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _holds(field: Field, value: Any, condition: Any) -> bool:
+    mine = lattice(field, value)
+    if isinstance(condition, Mapping):
+        low, high = condition.get("min"), condition.get("max")
+        return (low is None or lattice(field, low) <= mine) and (high is None or mine <= lattice(field, high))
+    wanted = condition if isinstance(condition, list | tuple) else [condition]
+    return any(lattice(field, one) == mine for one in wanted)
+
+
+def _powers(field: Field, value: Any, highest: int) -> Iterator[Part]:
+    """1, c, c^2, ... of the value centred on the middle of its bounds, in half steps."""
+    centred = 2 * _code(field, value) - field.lower - field.upper
+    return ((None, i, centred**i) for i in range(highest + 1))
+
+
+def _contributed(statistic: Linear, schema: Schema, value: Mapping[str, Any]) -> Iterator[Part]:
+    rows, _ = rows_of(schema, [Record(value, 1, 1)])
+    parts = statistic.contribute(rows, schema)
+    amounts = zip(np.asarray(parts.coordinate).tolist(), np.asarray(parts.amount).tolist(), strict=True)
+    return ((None, place, amount) for place, amount in amounts)
+
+
+def _binned(statistic: Histogram, fields: Mapping[str, Field], value: Mapping[str, Any]) -> Iterator[Part]:
+    name = tuple(lattice(fields[field], value[field]) for field in statistic.by)
+    yield name, 0, 1
+    if statistic.sum is not None:
+        yield name, 1, _code(fields[statistic.sum], value[statistic.sum])
+
+
+def _path(offset: int, bits: int) -> Iterator[Part]:
+    """One for all records, and at every depth 1 in the left half of the interval and -1 in the right one."""
+    yield (0, 0), 0, 1
+    for depth in range(bits):
+        right = offset >> (bits - depth - 1) & 1
+        yield (offset >> (bits - depth), depth + 1), 0, 1 - 2 * right
+
+
+def _cells(point: tuple[int, ...], depths: Sequence[int]) -> Iterator[Part]:
+    """A quadtree: the box of the ball is cut in half along one axis after the other. A cell has a count, and a sum
+    around its own middle."""
+    yield (0, 0), 0, 1
+    low, high, cell = [-RADIUS] * len(point), [RADIUS] * len(point), 0
+    for depth in range(1, depths[-1] + 1):
+        axis = (depth - 1) % len(point)
+        middle = (low[axis] + high[axis]) // 2
+        right = min(point[axis], RADIUS - 1) >= middle
+        cell = 2 * cell + right
+        low[axis], high[axis] = (middle, high[axis]) if right else (low[axis], middle)
+        if depth in depths:
+            kind = 1 + 2 * depths.index(depth)
+            yield (cell, 0), kind, 1
+            for i, x in enumerate(point):
+                yield (cell, i), kind + 1, x - (low[i] + high[i]) // 2

@@ -1,0 +1,307 @@
+"""What is published, held against exact totals that are worked out apart (`definitions`).
+
+Three questions about every release, under any key and in any round, each answered number by number:
+
+- `check_numbers`: are the noisy totals that the answer is made of the exact totals with the noise of their names on,
+  drawn here anew, node by node; is all of them there, and is the value what they say?
+- `check_nothing_else`: does the answer depend on the records through these noisy totals alone? Other records are handed
+  in with as much other noise, so that the noisy totals are the same; value, error, interval and bytes must be too.
+- `check_calibration`: is the law of every node as wide as the budget asks, by the declared norms?
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..coins import DiscreteGaussian, DiscreteLaplace, Key, integer_cells
+from ..compilers import sample_in
+from ..errors import VerificationError
+from ..noise import Mechanism, Oblivious
+from ..schema import Rows
+from ..statistics import Distinct, Histogram, KMeans, Linear, Quantiles
+from ..statistics.histogram import BinNoise
+from ..statistics.noisy import Published, noisy_totals
+from ..statistics.restated import Lagged
+from ..statistics.statistic import I64
+from ..stream import Specification
+from ..stream.release import plain
+from .altered import shifted
+from .conformance import ENDLESS, claimed_size, claims
+from .definitions import Coordinate, Definition, Name, Record, Totals, rows_of
+from .histories import values_of
+from .reading import explained
+
+# The noisy count of a bin or a node stands out by so many deviations: it is below with probability e^-40 or less.
+CLEAR = 60
+FEWEST, MOST = 100, 1 << 20
+LEVELS = (0.5, 0.95)
+# The lattice of Gaussian noise makes it a little wider than the claim: by so much at most.
+WIDER = Fraction(1, 100)
+
+
+class Look(NamedTuple):
+    """One release: what was published, the noise of the statistic, and the noisy totals by coordinate."""
+
+    published: Published
+    noise: Mechanism
+    told: dict[Coordinate, int]
+
+
+class Scene:
+    """Records enough for whatever has a threshold, half of them old and half of them new in every round, and what is
+    published of them under any key in any release: by random access, since a release remembers nothing."""
+
+    def __init__(self, spec: Specification, name: str, random: Random) -> None:
+        self.spec, self.name, self.statistic = spec, name, spec.statistics[name]
+        self.definition, self.setting = Definition(spec, name), spec.settings[name]
+        self._values = list(dict.fromkeys(values_of(spec.schema, random)))
+        self._copies = self._enough()
+        self._rows: dict[tuple[int, bool], list[tuple[Rows, I64]]] = {}
+        self._exact: dict[tuple[int, bool], Totals] = {}
+
+    @property
+    def last(self) -> int:
+        """The last release that is looked at."""
+        releases = self.spec.releases(self.name)
+        return ENDLESS if releases is None else releases
+
+    def _enough(self) -> int:
+        first = parts_of(self.noise(Key.for_testing(0)))[0]
+        rounds = np.unique([1, max(1, self.last // 3), self.last])
+        wide = math.sqrt(float(first.variances_of(0, rounds).max())) / first.unit_of(0)
+        least = 0.0
+        if isinstance(first, BinNoise) and first.threshold is not None:
+            least = max(float(first.threshold.at(int(index))) for index in rounds)
+        return min(MOST, max(FEWEST, math.ceil(least + CLEAR * wide)))
+
+    def records(self, index: int, *, other: bool = False) -> list[Record]:
+        """Those of a release; ``other``: in other numbers, and of fewer values where values are counted."""
+        round, out = index * self.statistic.every, []
+        for number, value in enumerate(self._values):
+            if other and number % 2 and isinstance(self.definition.inner, Distinct):
+                continue
+            copies = self._copies + 7 * number + (self._copies // 3 + number if other else 0)
+            fields = dict(zip(self.spec.schema.fields, value, strict=True))  # type: ignore[call-overload]
+            out += [Record(fields, stamp, copies) for stamp in {1, round}]
+        return out
+
+    def look(self, key: Key, index: int) -> Look:
+        return self.under(self.noise(key), index)
+
+    def noise(self, key: Key) -> Mechanism:
+        return self.spec.mechanism(self.name, key.coins("stream"))
+
+    def under(self, noise: Mechanism, index: int) -> Look:
+        """What is published with this noise."""
+        published = self.release(noise, noise, index)
+        return Look(published, noise, {Coordinate(*where): total for where, total in noisy_totals(published).items()})
+
+    def release(self, names: Mechanism, noise: Mechanism, index: int, *, other: bool = False) -> Published:
+        """``names`` has the coins that name cells."""
+        totals = [
+            self.statistic.gather(rows, copies, self.spec.schema, names.coins)
+            for rows, copies in self._seen(index, other)
+        ]
+        return self.statistic.release(totals, noise, index, index * self.statistic.every, self.setting)
+
+    def _seen(self, index: int, other: bool) -> list[tuple[Rows, I64]]:
+        """The records that each view of a release counts, encoded."""
+        if (index, other) not in self._rows:
+            rows, copies = rows_of(self.spec.schema, self.records(index, other=other))
+            assert rows.stamps is not None
+            spans = [view.span(index * self.statistic.every) for view in self.statistic.views(self.setting)]
+            chosen = [np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last)) for first, last in spans]
+            self._rows[index, other] = [(rows.take(seen), copies[seen]) for seen in chosen]
+        return self._rows[index, other]
+
+    def exact(self, noise: Mechanism, index: int, *, other: bool = False) -> Totals:
+        """By the definition; kept where it does not depend on the key."""
+        if (index, other) in self._exact:
+            return self._exact[index, other]
+        records = self.records(index, other=other)
+        totals = self.definition.totals(records, index * self.statistic.every, noise.coins)
+        if not self.definition.by_key:
+            self._exact[index, other] = totals
+        return totals
+
+    def fail(self, index: int, problem: str) -> VerificationError:
+        return VerificationError(f"{self.name}: round {index * self.statistic.every} {problem}")
+
+
+def parts_of(noise: Mechanism) -> list[Mechanism]:
+    """The noise of each view."""
+    return noise.parts if isinstance(noise, Lagged) else [noise]
+
+
+def check_published(spec: Specification, name: str, random: Random, *, keys: int = 2, looks: int = 6) -> int:
+    """All of it for one statistic; returns how many numbers were compared."""
+    if sample_in(spec.statistics[name]) is not None:
+        return 0  # a sample has no noise of its own: `check_sample` asks what is drawn
+    check_calibration(spec, name)
+    scene, compared = Scene(spec, name, random), 0
+    for index in looked_at(scene, random, looks):
+        for seed in range(keys):
+            compared += check_numbers(scene, Key.for_testing(seed + 1), index)
+        check_nothing_else(scene, Key.for_testing(random.randrange(1 << 30)), index)
+    return compared
+
+
+def looked_at(scene: Scene, random: Random, count: int) -> list[int]:
+    """The first releases, the last one, and some at random."""
+    chosen = {1, 2, 3, scene.last, (scene.last + 1) // 2}
+    while len(chosen) < min(count, scene.last):
+        chosen.add(random.randint(1, scene.last))
+    return sorted(index for index in chosen if 1 <= index <= scene.last)
+
+
+# The numbers ----------------------------------------------------------------------------------------------------------
+
+
+def check_numbers(scene: Scene, key: Key, index: int) -> int:
+    """What a release is made of is exact totals with the noise of their names on; returns how many numbers that is."""
+    look = scene.look(key, index)
+    exact = scene.exact(look.noise, index)
+    _check_complete(scene, look, exact, index)
+    drawn = drawn_again(scene.definition, look, index)
+    for where, total in look.told.items():
+        if total != exact.get(where, 0) * look.published.denominator + drawn[where]:
+            raise scene.fail(index, f"is not its totals with its noise on, at {_words(where)}")
+    check_numerators(scene, look, index)
+    if not explained(scene.statistic, look.published, list(look.told.values()), scene.spec.schema):
+        raise scene.fail(index, "has a value that is not what its noisy totals say")
+    return len(look.told)
+
+
+def drawn_again(definition: Definition, look: Look, index: int) -> dict[Coordinate, int]:
+    """The noise of every coordinate that was told, node by node."""
+    out: dict[Coordinate, int] = {}
+    groups: dict[tuple[int, int], list[Coordinate]] = {}
+    for where in look.told:
+        groups.setdefault((where.view, where.place), []).append(where)
+    for (view, place), members in groups.items():
+        part = parts_of(look.noise)[view]
+        terms = part.process.at(index)
+        named = members[0].name is not None
+        coins = part.coins.branch("coordinate", place) if named else part.coins
+        cells = integer_cells(place + 1)[place:]
+        if named:
+            cells = definition.cells([where.name for where in members], part.coins)
+        totals = [0] * len(members)
+        for level, node, weight in zip(
+            *(a.tolist() for a in (terms.levels, terms.indices, terms.weights)), strict=True
+        ):
+            law = part.law(level, part.unit_of(place))
+            samples = law.sample(coins.words([level], [node], cells))[0].tolist()
+            totals = [total + weight * sample for total, sample in zip(totals, samples, strict=True)]
+        finer = Fraction(look.published.denominator, terms.denominator * part.refinement)
+        out.update((where, int(finer * total)) for where, total in zip(members, totals, strict=True))
+    return out
+
+
+def _check_complete(scene: Scene, look: Look, exact: Totals, index: int) -> None:
+    """Nothing is left out, and nothing is there that should not be."""
+    inner, told = scene.definition.inner, look.told
+    if not told:
+        raise scene.fail(index, "does not say which noisy totals it is made of")
+    views = [k for k, lag in enumerate(scene.definition.lags) if index * scene.statistic.every - lag >= 1]
+    expected: set[Coordinate] = set()
+    if isinstance(inner, Linear):
+        places = range(inner.layout(scene.spec.schema).size)
+        expected = {Coordinate(view, None, place) for view in views for place in places}
+    elif isinstance(inner, Histogram):
+        expected = _bins(scene, look, exact, index, views)
+    elif isinstance(inner, Distinct):
+        expected = {Coordinate(view, None, 0) for view in views}
+    if expected and expected != told.keys():
+        wrong = min(expected ^ told.keys(), key=repr)
+        raise scene.fail(index, f"has {'no number' if wrong in expected else 'a number'} at {_words(wrong)}")
+    if isinstance(inner, Quantiles) and not {Coordinate(view, (0, 0), 0) for view in views} <= told.keys():
+        raise scene.fail(index, "does not say how many records there are")
+
+
+def _bins(scene: Scene, look: Look, exact: Totals, index: int, views: list[int]) -> set[Coordinate]:
+    """Declared bins, or those that hold records: there are enough in each to pass the threshold."""
+    assert isinstance(scene.definition.inner, Histogram)
+    out: set[Coordinate] = set()
+    for view in views:
+        part = parts_of(look.noise)[view]
+        assert isinstance(part, BinNoise)
+        if part.declared is not None:
+            names: list[Name] = list(zip(*(label.tolist() for label in part.declared[1]), strict=True))
+        else:
+            names = [where.name for where in exact if where.view == view and where.place == 0]
+        out |= {Coordinate(view, name, place) for name in names for place in range(part.size)}
+        if part.threshold is not None:
+            least = part.threshold.at(index) * look.published.denominator
+            if any(total < least for where, total in look.told.items() if where.view == view and where.place == 0):
+                raise scene.fail(index, "shows a bin below its threshold")
+    return out
+
+
+def check_numerators(scene: Scene, look: Look, index: int) -> None:
+    """The bytes of a release hold the same numbers as it says."""
+    inner, numerators, told = scene.definition.inner, look.published.numerators, list(look.told.values())
+    if isinstance(inner, Linear | Histogram | Distinct):
+        same = list(numerators) == told
+    elif isinstance(inner, Quantiles):
+        same = bool(numerators) and numerators[-1] in told
+    elif isinstance(inner, KMeans):
+        same = set(numerators) <= {*told}
+    else:
+        return
+    if not same:
+        raise scene.fail(index, "publishes other integers than its noisy totals")
+
+
+# Nothing else ---------------------------------------------------------------------------------------------------------
+
+
+def check_nothing_else(scene: Scene, key: Key, index: int) -> None:
+    """The same noisy totals from other records: all that is published is the same."""
+    look = scene.look(key, index)
+    before, after = (scene.exact(look.noise, index, other=other) for other in (False, True))
+    moved = {where: before.get(where, Fraction(0)) - after.get(where, Fraction(0)) for where in {*before, *after}}
+    again = scene.release(look.noise, shifted(scene.definition, look.noise, moved), index, other=True)
+    if _all(look.published) != _all(again):
+        raise scene.fail(index, "depends on the records in another way than through its noisy totals")
+
+
+def _all(published: Published) -> tuple[Any, ...]:
+    answer = published.answer
+    intervals = [plain(answer.interval(level)) for level in LEVELS]
+    return plain(answer.value), plain(answer.standard_error), intervals, published.numerators, published.denominator
+
+
+# The laws -------------------------------------------------------------------------------------------------------------
+
+
+def check_calibration(spec: Specification, name: str) -> None:
+    """Every node is as wide as the budget asks by the declared norms and sensitivity, and hardly wider."""
+    if isinstance(spec.statistics[name].noise, Oblivious):
+        return  # the law is the user's own
+    for which, later, claim, mechanism in claims(spec, name):
+        last = claim.process.horizon or ENDLESS
+        for index in sorted({1 + later, last} if 1 + later <= last else {last}):
+            for level in np.unique(claim.process.at(index).levels).tolist():
+                for unit in {mechanism.unit_of(place) for place in range(mechanism.size)}:
+                    law, wanted = mechanism.law(level, unit), claimed_size(claim, level, unit)
+                    if isinstance(law, DiscreteLaplace):
+                        drawn = law.scale
+                    else:
+                        assert isinstance(law, DiscreteGaussian)
+                        drawn = law.parameter / mechanism.refinement**2
+                    if not wanted <= drawn <= wanted * (1 + WIDER) ** 2:
+                        raise VerificationError(
+                            f"noise law of {which}: a node of level {level} is {float(drawn):.6g} wide, the budget "
+                            f"asks for {float(wanted):.6g}"
+                        )
+
+
+def _words(where: Coordinate) -> str:
+    cell = "" if where.name is None else f" of {where.name!r}"
+    return f"coordinate {where.place}{cell}" + (f", view {where.view}" if where.view else "")

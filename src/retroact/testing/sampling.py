@@ -1,0 +1,131 @@
+"""Is what a one-shot algorithm is handed a sample as its guarantee has it?
+
+The algorithm of a `WindowSample` is replaced by one that tells what it was handed, and run through `release` under many
+keys. A sample of a fixed size k has k records of n, each with probability k / n; one by rate q has each copy with
+probability q; without either, all are there. Fresh samples of two releases are independent, lasting ones are the same.
+
+**Error rate.** The part of the copies of one value that is drawn lies in 0 .. 1, with a mean and a variance that are
+known (hypergeometric or binomial): Bernstein's inequality, and the union bound over all tests (`residuals.ERROR`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import copy
+from fractions import Fraction
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..coins import Coins, Key
+from ..compilers import WindowSample, sample_in
+from ..compilers.gate import Gated
+from ..errors import VerificationError
+from ..oneshot import BOTTOM
+from ..schema import Rows, Schema
+from ..stream import Specification
+from .definitions import Record, lattice, rows_of
+from .histories import values_of
+from .published import CLEAR
+from .residuals import ERROR, Tested, bernstein
+
+FEWEST = 12
+
+
+class Drawn(NamedTuple):
+    """The samples of two releases, value by value, and how many copies there are of each."""
+
+    first: Counter[Any]
+    second: Counter[Any] | None
+
+
+def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 300) -> Tested | None:
+    """Raises where samples are refuted to be as claimed; the least likely of all tests, or None where there is no
+    sample."""
+    sample = sample_in(spec.statistics[name])
+    if sample is None:
+        return None
+    records, drawn = _draw(spec, name, sample, random, keys)
+    copies = Counter({_value(spec.schema, sample, record): record.copies for record in records})
+    tests = list(_tests(sample, copies, drawn))
+    worst = min(tests, key=lambda tested: tested.chance)
+    if worst.chance * len(tests) <= ERROR:
+        raise VerificationError(f"sample of {name}: refuted by {keys} keys: {worst.asked}")
+    return worst
+
+
+def _draw(
+    spec: Specification, name: str, sample: WindowSample, random: Random, keys: int
+) -> tuple[list[Record], list[Drawn]]:
+    told = copy(sample)
+    told.of = copy(sample.of)
+    told.of.run = _tell  # type: ignore[method-assign]
+    setting, every = spec.settings[name], sample.every
+    last = spec.releases(name) or 1 << 20
+    index = max(1, min(3, last - 1))
+    noise = spec.mechanism(name, Coins(bytes(32)))
+    wanted = max(sample.size or 0, sample.occupancy or 0, FEWEST) * 2
+    if isinstance(noise, Gated):
+        limit = max(float(noise.limit.at(i)) for i in (index, min(index + 1, last)))
+        wanted = max(wanted, int(limit + CLEAR * max(noise.deviation_of(0, i) for i in (index, min(index + 1, last)))))
+    by_value = {
+        _value(spec.schema, sample, record): record
+        for value in values_of(spec.schema, random, whole=True)
+        for record in [Record(dict(zip(spec.schema.fields, value, strict=True)), index * every, 1)]  # type: ignore[call-overload]
+    }
+    each = -(-wanted // len(by_value))
+    records = [record._replace(copies=each + number) for number, record in enumerate(by_value.values())]
+    rows, weights = rows_of(spec.schema, records)
+    both = index < last and (setting.window is None or setting.window > every)
+    out = []
+    for number in range(keys):
+        noise = spec.mechanism(name, Key.for_testing(number + 1).coins("stream"))
+        live = told.gather(rows, weights, spec.schema, noise.coins)
+        seen = [
+            told.release([live], noise, i, i * every, setting).answer.value
+            for i in ((index, index + 1) if both else (index,))
+        ]
+        if BOTTOM in seen:
+            raise VerificationError(f"sample of {name}: no answer with {sum(weights):,} live records")
+        out.append(Drawn(seen[0], seen[1] if both else None))
+    return records, out
+
+
+def _tell(rows: Rows, schema: Schema, coins: Coins) -> Counter[Any]:
+    columns = [[tuple(row) for row in c.tolist()] if c.ndim > 1 else c.tolist() for c in rows.columns.values()]
+    return Counter(zip(*columns, strict=True))
+
+
+def _value(schema: Schema, sample: WindowSample, record: Record) -> tuple[Any, ...]:
+    return tuple(lattice(schema.fields[name], record.value[name]) for name in sample.of.reads(schema))
+
+
+def _tests(sample: WindowSample, copies: Counter[Any], drawn: list[Drawn]) -> list[Tested]:
+    live, keys = copies.total(), len(drawn)
+    fixed = sample.size is not None
+    part = Fraction(min(sample.size or 0, live), live) if fixed else Fraction(1 if sample.rate is None else sample.rate)
+    tests = []
+    strange = [value for one in drawn for value in one.first if one.first[value] > copies[value]]
+    if strange:
+        tests.append(Tested(0.0, "records are there that are not live"))
+    if part == 1 or fixed:
+        wrong = any(one.first.total() != part * live for one in drawn)
+        tests.append(Tested(0.0 if wrong else 1.0, "the size of a sample"))
+    for value, count in copies.items():
+        parts = np.array([[one.first[value], (one.second or one.first)[value]] for one in drawn]) / count
+        mean = float(part)
+        variance = mean * (1 - mean) / count
+        if fixed and live > 1:
+            variance *= (live - count) / (live - 1)
+        off = abs(float(parts[:, 0].mean()) - mean)
+        tests.append(Tested(bernstein(off - 1e-9, variance, keys, 1.0), "how often a record is drawn"))
+        if drawn[0].second is None or part == 1:
+            continue
+        if sample.persistent:
+            wrong = bool((parts[:, 0] != parts[:, 1]).any())
+            tests.append(Tested(0.0 if wrong else 1.0, "a lasting sample that changes"))
+        else:
+            together = ((parts[:, 0] - mean) * (parts[:, 1] - mean)).mean()
+            tests.append(Tested(bernstein(abs(float(together)), variance**2, keys, 1.0), "the memory between samples"))
+    return tests
