@@ -53,7 +53,7 @@ KINDS = {
 def without_one(drawn, release):
     """No noise in the first number, or the first bin."""
     out = drawn.copy()
-    out[0] = 0
+    out[:1] = 0
     return out
 
 

@@ -45,7 +45,7 @@ SMALLEST, LARGEST = 8, 32
 QUERIES = 4
 # An audit closes about so many rounds of the stream in all: with fewer bits and repetitions where rounds are many, but
 # with as many bits as it takes to contradict a claim. A longer attack than the second is not led.
-ROUNDS, MOST_ROUNDS = 6_000, 150_000
+ROUNDS, MOST_ROUNDS = 4_000, 150_000
 RATIOS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 4.0)
 # Beyond it no stream can be made, and nothing is promised.
 LARGEST_EPSILON = 1000
@@ -212,7 +212,7 @@ def reconstruction(
         own = seeds.branch("reconstruction", repeat)
         attack = plan.attack(own)
         found["target"].append(reconstruct(plan.answering(), attack, own))
-        if plan.rounds <= ROUNDS or repeat == 0:
+        if repeat == 0:
             found["control"].append(reconstruct(plan.without_noise(), attack, own))
     bits = plan.n * repeats
     lp, retrained = (sum(row.lp for row in found[name]) / len(found[name]) for name in ("target", "control"))

@@ -148,7 +148,10 @@ def _noisy(statistic: Statistic) -> bool:
 def _thinned(spec: Specification) -> Specification:
     """The same with statistics that publish nine tenths of their noise."""
     thin = copy(spec)
-    thin.statistics = {name: publishing(own, lambda drawn, _: drawn * 9 // 10) for name, own in spec.statistics.items()}
+    thin.statistics = {
+        name: publishing(own, lambda drawn, _: drawn * 9 // 10) if _noisy(own) else own
+        for name, own in spec.statistics.items()
+    }
     return thin
 
 
