@@ -22,8 +22,9 @@ Node = tuple[int, int]
 
 # Gaussian noise is wider than the claim by its lattice: its variance by so much at most.
 WIDER = 1.021
-# Points of the integral for tails, and how many inverse deviations it goes.
-POINTS, REACH = 1 << 13, 60.0
+# Of the integral for tails: how many inverse deviations it goes for Gaussian noise, its points for each of them, the
+# most points, and what it is off by at most.
+REACH, RESOLUTION, MOST_POINTS, ROUNDED = 12.0, 64, 1 << 17, 1e-4
 
 
 class Nodes:
@@ -122,20 +123,27 @@ class Form:
         """The sum of two independent copies."""
         return Form(self._nodes, self._weights, 0.0, self._finer, 2)
 
-    def within(self, bound: float) -> tuple[float, float]:
-        """A bound between two points of the lattice next to this one, and P(|Z| is below it): with N whole steps,
+    def within(self, bound: float) -> tuple[float, float, float] | None:
+        """A bound between two points of the lattice next to this one, and P(|Z| is below it), at least and at most;
+        None where the lattice is too fine beside the noise to tell. With N whole steps it is
         (1 / pi) * the integral over 0 .. pi of phi(u / step) sin((N + 1/2) u) / sin(u / 2) du."""
         if not self.spacing or not self.deviation:
-            return bound, 0.0
+            return None
         steps = math.floor(bound / self.spacing)
-        end = min(math.pi, REACH * self.spacing / self.deviation)
-        if self._nodes.pure and end < math.pi and self.at(end / self.spacing) > 1e-9:
-            end = min(math.pi, 1000 * end)
-        u = np.linspace(0.0, end, POINTS)[1:]
-        integrand = self.values(u / self.spacing) * np.sin((steps + 0.5) * u) / np.sin(u / 2)
-        whole = np.concatenate([[2 * steps + 1.0], integrand])
-        inside = float(np.trapezoid(whole, dx=end / (POINTS - 1))) / math.pi
-        return (steps + 0.5) * self.spacing, min(1.0, max(0.0, inside))
+        # Gaussian noise has nothing beyond; Laplace noise has peaks up to the end, where the lattices of nodes meet.
+        narrow = self.spacing / self.deviation
+        end = math.pi if self._nodes.pure else min(math.pi, REACH * narrow)
+        points = math.ceil(end / narrow * RESOLUTION) + 2
+        if points > MOST_POINTS:
+            return None
+        u = np.linspace(0.0, end, points)[1:]
+        kernel = np.sin((steps + 0.5) * u) / np.sin(u / 2)
+        widths = (1.0,) if self._nodes.pure else (math.sqrt(WIDER), 1.0)
+        found = []
+        for width in widths:
+            whole = np.concatenate([[2 * steps + 1.0], self.values(u / self.spacing * width) * kernel])
+            found.append(float(np.trapezoid(whole, dx=end / (points - 1))) / math.pi)
+        return (steps + 0.5) * self.spacing, max(0.0, min(found) - ROUNDED), min(1.0, max(found) + ROUNDED)
 
 
 def _laplace_variance(scales: F64) -> F64:

@@ -274,7 +274,14 @@ def check_nothing_else(scene: Scene, key: Key, index: int) -> None:
 def _all(published: Published) -> tuple[Any, ...]:
     answer = published.answer
     intervals = [plain(answer.interval(level)) for level in LEVELS]
-    return plain(answer.value), plain(answer.standard_error), intervals, published.numerators, published.denominator
+    shown = [_shown(part) for part in (answer.value, answer.standard_error)]
+    return shown, intervals, published.numerators, published.denominator
+
+
+def _shown(value: Any) -> tuple[Any, dict[str, Any]]:
+    """As it is written, and what else can be read off it."""
+    more = {name: part for name, part in getattr(value, "__dict__", {}).items() if not name.startswith("_")}
+    return plain(value), {name: plain(part) for name, part in more.items() if not callable(part)}
 
 
 # The laws -------------------------------------------------------------------------------------------------------------

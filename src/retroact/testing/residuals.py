@@ -204,10 +204,11 @@ def _alone(there: F64, form: Form, where: str) -> Iterator[Tested]:
     t = 1 / form.deviation
     yield _sine(np.sin(t * there), form, t, f"the middle of the noise ({where})")
     for bound in TAILS:
-        edge, inside = form.within(bound * form.deviation)
-        if 0 < inside < 1:
+        found = form.within(bound * form.deviation)
+        if found is not None and len(there):
+            edge, least, most = found
             frequency = float((np.abs(there) <= edge).mean())
-            yield Tested(_two_sided(frequency, inside, len(there)), f"the tails of the noise ({where})")
+            yield Tested(_two_sided(frequency, least, most, len(there)), f"the tails of the noise ({where})")
 
 
 def _missing(values: F64, form: Form, where: str) -> Iterator[Tested]:
@@ -341,10 +342,9 @@ def _often(hits: int, n: int, p: float) -> float:
     return 1.0 if not n or hits / n <= p or (p <= 0 and not hits) else math.exp(-n * _divergence(hits / n, p))
 
 
-def _two_sided(frequency: float, p: float, n: int) -> float:
-    """P(a frequency as far off); p is known to six digits."""
-    off = frequency - p
-    near = p + math.copysign(min(abs(off), 1e-5), off)
+def _two_sided(frequency: float, least: float, most: float, n: int) -> float:
+    """P(a frequency as far off), where the probability lies between these."""
+    near = min(max(frequency, least), most)
     return min(1.0, 2 * math.exp(-n * _divergence(frequency, near)))
 
 
