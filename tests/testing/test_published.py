@@ -13,10 +13,13 @@ import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit.published_law import published_law
 from retroact.audit.run import TESTS
-from retroact.noise import Mechanism
+from retroact.noise import Fresh, Mechanism
 from retroact.oneshot import Median
-from retroact.statistics import Answer, Published
+from retroact.privacy import Share
+from retroact.statistics import Answer, Layout, Published
 from retroact.testing import check_published, check_residuals, check_sample
+from retroact.testing.characteristic import Nodes
+from retroact.testing.conformance import Claim
 from retroact.testing.published import Scene
 from retroact.testing.residuals import ERROR, enough_keys, judge, residuals
 
@@ -167,6 +170,22 @@ def test_the_claimed_law_is_that_of_the_process(noise):
                 edge, least, most = form.within(bound * form.deviation)
                 assert least <= 1 - 2 * tail.upper(edge) <= most
                 assert most - least < 0.01
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7), Fraction(10**6), Fraction(10**13)])
+def test_the_characteristic_function_of_a_node_is_that_of_its_law(scale):
+    """By its series where it is short, and by the limit law, 1 / (1 + x^2), where noise is wide."""
+    claim = Claim(Layout((1,), Fraction(1), Fraction(1), 1), Share("pure", 1 / scale), Fresh(1))
+    form = Nodes(claim, 1, {1: 1}).form(1)
+    for size in (0.3, 1.7, 2.8):
+        t = size / float(scale)
+        if scale < 100:
+            k = np.arange(-4000, 4001)
+            masses = np.exp(-np.abs(k) / float(scale))
+            expected = float((masses * np.cos(t * k)).sum() / masses.sum())
+        else:
+            expected = 1 / (1 + size**2)
+        assert form.at(t) == pytest.approx(expected, rel=1e-9)
 
 
 SAMPLES = {

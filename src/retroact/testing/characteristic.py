@@ -90,7 +90,8 @@ class Form:
         if not self._nodes.pure:
             return np.asarray(np.exp(-self._copies / 2 * (x**2 * self._sizes).sum(axis=-1)))
         q = np.exp(-1 / self._sizes)
-        spread = 2 * q * (1 - np.cos(x)) / np.expm1(-1 / self._sizes) ** 2
+        # 1 - cos x is 2 sin^2(x / 2), which loses nothing where x is small beside 1.
+        spread = 4 * q * np.sin(x / 2) ** 2 / np.expm1(-1 / self._sizes) ** 2
         return np.asarray(np.exp(-self._copies * np.log1p(spread).sum(axis=-1)))
 
     def variance(self, t: float) -> float:
