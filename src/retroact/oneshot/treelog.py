@@ -53,13 +53,13 @@ class Plan:
     divided in the same way, in 2 parts for each level, and beta by `FAILURES`.
 
     **Records.** Let d be the whole depth, Z = Z_d <= d, L = ln(2d / delta) and B = ln(6d / beta). On every level the
-    gate has g epsilon / Z, the test t epsilon / Z and the last choice l epsilon / Z; part = delta / 2d; the test fails
-    with beta / 5d at least, the last choice with beta / 2d; what is left at depth r is epsilon_r >= epsilon / Z and
-    delta_r >= delta / d. So reach <= 1 + L Z / (g epsilon); least <= 2 + (1 + 2^-30) L Z / ((1 - g) epsilon); the test
-    passes from 2 + (L + B) Z / (t epsilon) on; ends <= 1 + B Z / (l epsilon). A level
-    takes O(d (L + B) / epsilon), all of them O(d^2 (L + B) / epsilon), and the choice at the bottom, among the d-fold
-    logarithm b of the domain, O(d (ln b + B) / epsilon): quadratic in the depth. A split that leaves a fixed part of
-    epsilon to the next level takes a factor more on each.
+    gate has g epsilon / Z, the test t epsilon / Z and the last choice l epsilon / Z; part = delta / 2d; of beta the
+    test has beta / 5d or more, the last choice beta / 2d or more. What is left at depth r is epsilon_r >= epsilon / Z
+    and delta_r >= delta / d. So reach <= 1 + L Z / (g epsilon); least <= 2 + (1 + 2^-30) L Z / ((1 - g) epsilon); the
+    test passes from 2 + (L + B) Z / (t epsilon) on; ends <= 1 + B Z / (l epsilon). A level takes O(d (L + B) /
+    epsilon), all of them O(d^2 (L + B) / epsilon), and the choice at the bottom, among the d-fold logarithm b of the
+    domain, O(d (ln b + B) / epsilon): quadratic in the depth. A split that leaves a fixed part of epsilon to the next
+    level takes a factor more on each.
 
     >>> [Plan.of(bits, Fraction(1), Fraction(1, 10**6), 0.05, 1).records for bits in (16, 32, 64, 256, 1024, 8192)]
     [294, 300, 306, 317, 329, 345]
