@@ -43,6 +43,11 @@ def test_what_is_recognised_is_shown(program: Program) -> None:
 def test_a_specification_takes_other_envelopes_too(program: Program, folder: Path) -> None:
     rows = [{"insert": {"country": "DE", "amount": 1, "key": 7, "more": 1}}, CLOSE, {"delete": {"key": 7}}, CLOSE]
     ended = program("run", "-", "--spec", "shop.toml", "--id", "key", stdin=lines(*rows).encode())
+    assert "stdin:1: expected the columns country, amount" in ended.err
+    assert "got an unknown column 'more'" in ended.err
+    spec = (folder / "shop.toml").read_text()
+    (folder / "more.toml").write_text(f'{spec}\n[columns]\nid = "key"\nignore = ["more"]\n')
+    ended = program("run", "-", "--spec", "more.toml", stdin=lines(*rows).encode())
     assert ended.code == 0, ended.err
     assert "1 records added, 1 removed" in ended.err
     plain = lines({"country": "DE", "amount": 1}, CLOSE).encode()
@@ -80,8 +85,8 @@ OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
     "time": (("--close-by", "timestamp"), "rounds never close by the times that records happen to have"),
     "unknown": (("--close-by", "moon"), "expected one of lines, progress, grid, end, got 'moon' - at --close-by"),
     "grid": (("--close-by", "grid"), "expected a grid: --start and --length"),
-    "start": (("--time", "t", "--length", "1h"), "expected --start and --length for a grid of rounds - at --start"),
-    "length": (("--time", "t", "--start", "0"), "expected --start and --length for a grid of rounds - at --length"),
+    "start": (("--time", "t", "--length", "1h"), "expected start and length for a grid of rounds - at --start"),
+    "length": (("--time", "t", "--start", "0"), "expected start and length for a grid of rounds - at --length"),
     "bad length": (("--time", "t", "--start", "0", "--length", "1y"), "got '1y' - at --length"),
     "bad start": (("--time", "t", "--start", "noon", "--length", "1h"), "got 'noon' - at --start"),
     "bad end": (("--time", "t", "--start", "0", "--length", "1h", "--end", "5"), "- at --end"),

@@ -21,7 +21,7 @@ lines"
 FR,3,o2,u2,1,
 US,0.155,o3,,3,x
 """
-ROLES = ("--id", "order", "--subject", "customer", "--round", "day")
+ROLES = ("--id", "order", "--subject", "customer", "--round", "day", "--optional", "subject")
 STATISTICS = ("--count", "--sum", "amount:0..500", "--by", "country=DE,FR,US", "--epsilon", 1, "--horizon", 20)
 
 
@@ -90,7 +90,7 @@ def test_native_lines_among_plain_records_and_with_options(program: Program) -> 
     ]
     native = [add("DE", 1, subject="u1"), CLOSE, {"op": "erase", "subject": "u1"}, add("FR", 2), CLOSE]
     native[3]["record"]["extra"] = 3
-    options = (*STATISTICS, "--testing-key", 5)
+    options = (*STATISTICS, "--testing-key", 5, "--subject", "subject", "--optional", "subject")
     first = program("run", "-", *options, stdin=lines(*plain).encode())
     second = program("run", "-", *options, stdin=lines(*native).encode())
     assert first.code == second.code == 0, first.err + second.err
@@ -247,16 +247,17 @@ def test_how_many_rounds_are_published_does_not_depend_on_the_last_records(progr
 
 def test_roles_by_name_and_without(program: Program) -> None:
     data = b'{"id": "a", "round": 2}\n{"id": "a", "round": 2}\n'
-    ended = program("run", "-", "--count", "--epsilon", 1, "--rounds", 2, stdin=data)
+    ended = program("run", "-", "--count", "--epsilon", 1, "--rounds", 2, "--id", "id", "--round", "round", stdin=data)
     assert "2 rounds; 1 records added" in ended.err
-    ended = program("run", "-", "--count", "--epsilon", 1, "--id", "", "--round", "", stdin=data)
-    assert "1 round; 2 records added" in ended.err
-    assert "'id', 'round'" in ended.err
+    for roles in (("--id", "", "--round", ""), ()):
+        ended = program("run", "-", "--count", "--epsilon", 1, *roles, stdin=data)
+        assert "1 round; 2 records added" in ended.err
+        assert "'id', 'round'" in ended.err
 
 
 def test_fields_called_like_roles(program: Program, folder: Path) -> None:
     (folder / "votes.csv").write_text("op,round,id\nyes,7,a\nno,5,b\n")
-    ended = program("run", "votes.csv", "--by", "op=yes,no", "--sum", "round:0..9", "--epsilon", 1)
+    ended = program("run", "votes.csv", "--by", "op=yes,no", "--sum", "round:0..9", "--epsilon", 1, "--id", "id")
     assert ended.code == 0, ended.err
     assert "columns: id in 'id', no subject" in ended.err
     assert "1 round; 2 records added" in ended.err

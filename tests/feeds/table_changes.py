@@ -1,12 +1,16 @@
 """Changes for the tests of columnar feeds, and what they come to when a stream gets them one by one."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 import retroact as ra
-from retroact.feeds.options import Options
+from retroact.feeds.options import options_for
 from retroact.feeds.tables import play_table
+from retroact.stream.columns import ROLES
 from retroact.stream.grid import Grid
 
 SCHEMA = {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)}
@@ -31,10 +35,21 @@ def released(rounds):
     return [(r.number, {name: (release.value, release.standard_error) for name, release in r.items()}) for r in rounds]
 
 
-def play(source, into=None, *, strict=False, progress=None, **options):
+def options(into, source=None, *, ignore=True, **given):
+    """What `retroact.feeds.play` makes of its keywords; other columns are passed over."""
+    roles = {role: given.pop(role, None) for role in ROLES}
+    name = given.pop("source_name", None) or (str(source) if isinstance(source, str | Path) else None)
+    grid, late = given.pop("grid", None), given.pop("late", None)
+    cut = {} if grid is None else dict(grid.spec())
+    cut |= {"late_events": late, **{key: given.pop(key, None) for key in ("close_by", "contribution")}}
+    found = options_for(into, name, roles, cut, **given)
+    return replace(found, columns=found.columns.updated({"ignore": ignore}))
+
+
+def play(source, into=None, *, progress=None, **given):
     into = into or stream()
     rounds = []
-    totals = play_table(into, source, Options(**options), rounds.append, strict=strict, progress=progress)
+    totals = play_table(into, source, options(into, source, **given), rounds.append, progress=progress)
     return into, rounds, totals
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from feed_shop import CLOSE, Played, row, shop, written
+from feed_shop import CLOSE, LENIENT, Played, row, shop, written
 
 import retroact as ra
 from retroact.errors import InputError
@@ -20,7 +20,8 @@ NONE = row("FR", 20)
 
 
 def counts() -> ra.Stream:
-    return ra.Stream({"*": ra.Integer(0, 0)}, {"n": ra.Count()}, epsilon=1.0, horizon=9, key=ra.Key.for_testing(3))
+    key = ra.Key.for_testing(3)
+    return ra.Stream({"*": ra.Integer(0, 0)}, {"n": ra.Count()}, epsilon=1.0, horizon=9, columns=LENIENT, key=key)
 
 
 ENVELOPES: dict[str, Any] = {
@@ -92,7 +93,7 @@ def test_data_may_be_called_like_a_mark(tmp_path: Path) -> None:
     alone = [{"before": 1}, {"after": {"x": 1}}, {"note": 1}]
     assert Played(written(tmp_path / "e.jsonl", alone), counts()).totals.added == 3
     fields = {"update": ra.Number(0, 9), "before": ra.Number(0, 9)}
-    stream = ra.Stream(fields, {"n": ra.Count()}, epsilon=1.0, horizon=9)
+    stream = ra.Stream(fields, {"n": ra.Count()}, epsilon=1.0, horizon=9, columns=LENIENT)
     lines = [{"update": 1, "before": 2, "after": 3}, {"before": 1, "update": 2}]
     assert Played(written(tmp_path / "e.jsonl", lines), stream).totals.added == 2
     named = [row(update="2026-01-01"), row(update="2026-01-02")]

@@ -19,7 +19,7 @@ from feed_shop import CLOSE, Played, row, shop, written
 from retroact.errors import InputError
 from retroact.feeds import Grid
 from retroact.feeds.files import Source, open_events
-from retroact.feeds.options import Options
+from retroact.feeds.options import options_for
 from retroact.feeds.playing import Feed
 
 PROGRAM = [sys.executable, "-c", "from retroact.cli import main; main()"]
@@ -33,13 +33,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 class Following:
     """A feed that is played in the background."""
 
-    def __init__(self, path: Path, **options: Any) -> None:
-        self.stream = shop()
+    def __init__(self, path: Path, *, time: str | None = None, **declared: Any) -> None:
+        self.stream = shop(**declared)
         self.rounds: list[int] = []
         self.error: Exception | None = None
         self._opened = open_events(str(path), follow=True)
         self._source: Source = self._opened.__enter__()
-        self._feed = Feed(self._source, self.stream.schema, Options(follow=True, **options), strict=False)
+        options = options_for(self.stream, str(path), {"time": time}, {}, follow=True)
+        self._feed = Feed(self._source, self.stream.schema, options)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -118,7 +119,7 @@ def test_a_grid_by_the_clock(tmp_path: Path, growing: Any, monkeypatch: pytest.M
     now = [1000.0]
     monkeypatch.setattr("retroact.feeds.clocked.now", lambda: now[0])
     grid = Grid(1000, 60, 1300)
-    following = Following(tmp_path / "e.jsonl", grid=grid, time="at")
+    following = Following(tmp_path / "e.jsonl", rounds=grid, time="at")
     growing.write((json.dumps(row(at=1290)) + "\n").encode())
     time.sleep(0.1)
     assert following.rounds == []
@@ -145,7 +146,8 @@ def test_a_grid_by_the_clock(tmp_path: Path, growing: Any, monkeypatch: pytest.M
 def test_grace_and_refusal_and_no_times(tmp_path: Path, growing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1065.0]
     monkeypatch.setattr("retroact.feeds.clocked.now", lambda: now[0])
-    following = Following(tmp_path / "e.jsonl", grid=Grid(1000, 60), time="at", late="refuse", grace=10_000_000)
+    rounds = {**Grid(1000, 60).spec(), "late_events": "refuse", "grace": "10s"}
+    following = Following(tmp_path / "e.jsonl", rounds=rounds, time="at")
     growing.write((json.dumps(row(at=1001)) + "\n").encode())
     time.sleep(0.1)
     assert following.rounds == []
@@ -158,7 +160,7 @@ def test_grace_and_refusal_and_no_times(tmp_path: Path, growing: Any, monkeypatc
     totals = following.end()
     assert following.error is None
     assert (totals.added, totals.late) == (1, 1)
-    following = Following(tmp_path / "e.jsonl", grid=Grid(1000, 60, 1060))
+    following = Following(tmp_path / "e.jsonl", rounds=Grid(1000, 60, 1060))
     totals = following.end(stop=False)
     assert (totals.rounds, totals.added) == (1, 0)
 

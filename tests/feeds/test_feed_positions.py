@@ -160,11 +160,11 @@ def test_an_error_leaves_what_was_handed_over(tmp_path: Path) -> None:
 # Streams that last -----------------------------------------------------------------------------------------------
 
 
-def lasting(folder: Path) -> Any:
+def lasting(folder: Path, **more: Any) -> Any:
     fields = {"country": ra.Category(["DE", "FR", "US"]), "amount": ra.Number(0, 500)}
     statistics = {"orders": ra.Count(), "revenue": ra.Sum("amount")}
     key = ra.Key.for_testing(3)
-    return ra.Stream.open(folder / "shop", fields, statistics, epsilon=1.0, horizon=200, key=key)
+    return ra.Stream.open(folder / "shop", fields, statistics, epsilon=1.0, horizon=200, key=key, **more)
 
 
 @pytest.mark.parametrize("kind", ["lines", "grid", "positions"])
@@ -184,11 +184,13 @@ def test_a_stream_that_lasts_goes_on_after_a_crash(tmp_path: Path, kind: str, mo
     whole = Played(path, **options)
     monkeypatch.setattr("retroact.feeds.files.BLOCK", 500)
     monkeypatch.setattr("retroact.feeds.replay.Replay._hand_over", _failing(rng, Replay._hand_over))
+    columns = {"ignore": True, **{role: options[role] for role in ("id", "time", "position") if role in options}}
+    more = {"columns": columns, "rounds": GRID if kind == "grid" else None}
     for _ in range(200):
-        with lasting(tmp_path) as stream, suppress(StopHereError):
+        with lasting(tmp_path, **more) as stream, suppress(StopHereError):
             play(stream, path, **options)
             break
-    with lasting(tmp_path) as stream:
+    with lasting(tmp_path, **more) as stream:
         releases = list(stream.releases())
     assert [line["value"] for line in releases] == [line["value"] for line in whole.releases]
 

@@ -11,7 +11,7 @@ import pytest
 from feed_shop import CLOSE, Played, by_hand, row, shop, written
 
 from retroact.errors import InputError
-from retroact.feeds import Grid, Options
+from retroact.feeds import Grid, play
 
 PROGRESS = {"mz_timestamp": 2, "mz_progressed": True, "mz_diff": None, "country": None, "amount": None}
 
@@ -39,13 +39,13 @@ def test_end(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wanted", ["updates", "count", "updates:1000", "1000", "rows", "events=5", "records"])
 def test_never_by_a_count(wanted: str) -> None:
     with pytest.raises(InputError, match=r"rounds never close by the number of updates: then one added or deleted"):
-        Options(close_by=wanted)  # type: ignore[arg-type]
+        shop(rounds={"close_by": wanted})
 
 
 @pytest.mark.parametrize("wanted", ["time", "timestamp", "event-time", "timestamps", "watermark", "day"])
 def test_never_by_the_times_of_records(wanted: str) -> None:
     with pytest.raises(InputError, match=r"rounds never close by the times that records happen to have.*--start"):
-        Options(close_by=wanted)  # type: ignore[arg-type]
+        shop(rounds={"close_by": wanted})
 
 
 def test_other_options() -> None:
@@ -64,7 +64,7 @@ def test_other_options() -> None:
     ]
     for options, message in wrong:
         with pytest.raises(InputError, match=message):
-            Options(**options)
+            play(shop(), "no such file", **options)
 
 
 # A grid of ten minutes ----------------------------------------------------------------------------------------

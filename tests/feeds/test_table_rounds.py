@@ -21,11 +21,11 @@ from table_changes import (
     rows,
     stream,
 )
+from table_changes import options as said
 
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import tablefiles
-from retroact.feeds.options import Options
 from retroact.feeds.tables import play_table
 from retroact.stream.grid import Grid
 
@@ -260,9 +260,9 @@ def test_a_run_goes_on_where_it_stopped(stop, options, monkeypatch, tmp_path):
     expected = ends(path, **options)
     into, rounds = stream(), []
     with pytest.raises(StoppedError):
-        play_table(into, path, Options(**options), stopping_at(stop, rounds))
+        play_table(into, path, said(into, path, **options), stopping_at(stop, rounds))
     again = gone_on(into, str(path))
-    play_table(again, path, Options(**options), rounds.append)
+    play_table(again, path, said(again, path, **options), rounds.append)
     assert (released(rounds), again.state()) == expected
     # and once more, which has nothing to do
     assert play(path, again, **options)[2].rounds == 0

@@ -15,6 +15,7 @@ from table_changes import (
     applied_by_hand,
     as_lines,
     ends,
+    options,
     person,
     play,
     random_changes,
@@ -26,7 +27,6 @@ from table_changes import (
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import tablefiles
-from retroact.feeds.options import Options
 from retroact.feeds.tables import recognise_table
 from retroact.schema.coded import Coded
 
@@ -309,7 +309,7 @@ def test_columns_that_are_missing_or_too_many():
     with pytest.raises(InputError, match="the frame: expected the columns country, amount, age, got no 'age'"):
         play(rows({"country": "DE", "amount": 1.0}))
     with pytest.raises(InputError, match="got an unknown column 'note'"):
-        play(rows({**A, "note": 1}), strict=True)
+        play(rows({**A, "note": 1}), ignore=False)
     assert play(rows({**A, "note": 1}))[0].records == 1
     with pytest.raises(InputError, match="expected a column 'order' for the id, got country, amount, age"):
         play(rows(A), id="order")
@@ -337,8 +337,8 @@ def test_what_is_recognised(tmp_path):
     pq.write_table(
         rows({"op": "add", "order": "a", "subject": "u", "note": 1, **A}, {"op": "delete", "order": "a"}), path
     )
-    seen = recognise_table(path, stream().schema, Options(id="order"))
+    seen = recognise_table(path, stream().schema, options(stream(), id="order"))
     assert (seen.format, seen.rows, seen.operation, seen.ignored) == ("Parquet", 2, "op", ("note",))
     assert dict(seen.roles.items()) == {"id": "order", "subject": "subject"}
     assert seen.example == {"op": "add", "record": A, "id": "a", "subject": "u"}
-    assert recognise_table(rows(A).slice(0, 0), stream().schema, Options()).example is None
+    assert recognise_table(rows(A).slice(0, 0), stream().schema, options(stream())).example is None

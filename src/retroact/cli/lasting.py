@@ -86,6 +86,12 @@ def erase(
     if receipt is not None and not receipt.is_dir() and not receipt.parent.is_dir():
         raise InputError(f"{receipt}: expected a file in a folder that exists", place="--receipt")
     with opened(stream, key_file, fence) as open_stream:
+        if close and open_stream.specification.rounds.grid is not None:
+            raise InputError(
+                "expected no --close on a grid: its rounds end when their time is over, and an erasure must not move "
+                "that. The request is applied when the round closes",
+                place="--close",
+            )
         for each in asked:
             # all of them are looked at before the first is taken
             each.erase(open_stream, dry_run=True)

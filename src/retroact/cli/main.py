@@ -89,11 +89,19 @@ def run(
         str | None,
         typer.Option("--time", metavar="COLUMN", help="When it happened, for a grid.", rich_help_panel=_COLUMNS),
     ] = None,
+    op: Annotated[
+        str | None,
+        typer.Option("--op", metavar="COLUMN", help="What is done with it (op).", rich_help_panel=_COLUMNS),
+    ] = None,
     position: Annotated[
         str | None,
         typer.Option(
             "--position", metavar="COLUMN", help="Such as source.lsn: repeats are absorbed.", rich_help_panel=_COLUMNS
         ),
+    ] = None,
+    optional: Annotated[
+        list[str] | None,
+        typer.Option("--optional", metavar="ROLE", help="Records may lack it; repeatable.", rich_help_panel=_COLUMNS),
     ] = None,
     contribution: Annotated[
         int | None,
@@ -108,8 +116,8 @@ def run(
         ),
     ] = None,
     close_by: Annotated[
-        str, typer.Option("--close-by", help="lines, progress, grid or end.", rich_help_panel=_ROUNDS)
-    ] = "lines",
+        str | None, typer.Option("--close-by", help="lines, progress, grid or end.", rich_help_panel=_ROUNDS)
+    ] = None,
     start: Annotated[
         str | None, typer.Option("--start", metavar="TIME", help="Where the grid begins.", rich_help_panel=_ROUNDS)
     ] = None,
@@ -119,9 +127,13 @@ def run(
     end: Annotated[
         str | None, typer.Option("--end", metavar="TIME", help="Where the grid ends.", rich_help_panel=_ROUNDS)
     ] = None,
+    time_zone: Annotated[
+        str | None,
+        typer.Option("--time-zone", metavar="ZONE", help="Of days: UTC, or such as +01:00.", rich_help_panel=_ROUNDS),
+    ] = None,
     late: Annotated[
-        str, typer.Option("--late", help="Records of closed rounds: stamp or refuse.", rich_help_panel=_ROUNDS)
-    ] = "stamp",
+        str | None, typer.Option("--late", help="Records of closed rounds: stamp or refuse.", rich_help_panel=_ROUNDS)
+    ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on as the file grows, until interrupted.", rich_help_panel=_ROUNDS)
     ] = False,
@@ -132,6 +144,15 @@ def run(
     grace: Annotated[
         str | None,
         typer.Option("--grace", metavar="LENGTH", help="With --follow, how long rounds wait.", rich_help_panel=_ROUNDS),
+    ] = None,
+    publish_after: Annotated[
+        str | None,
+        typer.Option(
+            "--publish-after",
+            metavar="LENGTH",
+            help="With --follow, how long after their time rounds are published.",
+            rich_help_panel=_ROUNDS,
+        ),
     ] = None,
     source: Annotated[
         str | None,
@@ -210,20 +231,22 @@ def run(
 
     retroact run orders.csv --count --epsilon 1 --time created --start 2026-01-01 --length 1d --end 2027-01-01
     """
-    from retroact.cli.running import Run, feed_options
+    from retroact.cli.declaring import Said
+    from retroact.cli.running import Run
     from retroact.cli.running import run as run_events
 
     asked = o.Asked(
         spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,
         window, every,
     )  # fmt: skip
-    options = feed_options(
-        {"id": id, "subject": subject, "stamp": stamp, "round": round, "time": time, "position": position,
-         "close_by": close_by, "late": late, "source_name": source, "contribution": contribution, "rounds": rounds,
-         "follow": follow, "complete": complete},
-        start, length, end, grace,
+    said = Said.of(
+        {"id": id, "subject": subject, "time": time, "op": op, "position": position, "stamp": stamp, "round": round},
+        optional or [],
+        {"start": start, "length": length, "end": end, "time_zone": time_zone, "close_by": close_by,
+         "late_events": late, "contribution": contribution, "grace": grace, "publish_after": publish_after},
+        source=source, rounds=rounds, follow=follow, complete=complete,
     )  # fmt: skip
-    run_events(asked, options, Run(events, out, format, key_file, testing_key, quiet, store, fence, restored, after))
+    run_events(asked, said, Run(events, out, format, key_file, testing_key, quiet, store, fence, restored, after))
 
 
 @app.command(short_help="The errors to expect from an ε, or the ε for wanted errors.")

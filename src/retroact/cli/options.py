@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -120,20 +121,33 @@ class Asked:
             "statistics such as --count --sum amount:0..500 with --epsilon 1"
         )
 
-    def specification(self, *, epsilon: float | None = None) -> Specification:
-        """The checked specification; ``epsilon`` stands in where none is given."""
+    def specification(
+        self,
+        *,
+        epsilon: float | None = None,
+        columns: Mapping[str, Any] | None = None,
+        rounds: Mapping[str, Any] | None = None,
+        declared: int | None = None,
+    ) -> Specification:
+        """The checked specification; ``epsilon`` stands in where none is given, a ``declared`` number of rounds for a
+        horizon, and options for roles of columns and the cut of rounds: they may add to a file and not contradict it.
+        """
+        from retroact.cli.declaring import add_to
         from retroact.stream import Specification
 
         path = self.file
         if path is not None:
-            data = read_toml(path)
+            data = add_to(read_toml(path), columns or {}, rounds or {}, declared)
             return Specification.from_dict(data if epsilon is None else {"epsilon": epsilon, **data}, str(path))
         budget = self.epsilon if self.epsilon is not None else epsilon
         if budget is None:
             raise InputError(
                 "expected a budget for the whole published sequence, such as --epsilon 1", place="--epsilon"
             )
-        return Specification.from_dict({**self._tables(), "epsilon": budget, **self._limits()})
+        data = {**self._tables(), "epsilon": budget, **self._limits()}
+        if columns is not None:
+            data["columns"] = {"ignore": True}
+        return Specification.from_dict(add_to(data, columns or {}, rounds or {}, declared))
 
     def _given(self) -> dict[str, Any]:
         budget = {"epsilon": self.epsilon, "delta": self.delta, "horizon": self.horizon, "window": self.window}

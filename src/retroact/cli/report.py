@@ -56,7 +56,7 @@ class Report:
             kind += f", {reader.label}"
         shown = reader.named or options.time or options.position
         columns = _roles(reader.roles, options) if shown else None
-        self._taken_for(f"{feed.source.name}: {kind}", columns, () if reader.records.strict else reader.ignored, spec)
+        self._taken_for(f"{feed.source.name}: {kind}", columns, reader.ignored, spec)
         self._planned(spec, options.contribution)
         if feed.replay is not None:
             self._taken_up(feed.replay.totals)

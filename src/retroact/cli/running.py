@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from retroact.cli.declaring import Said, as_option
 from retroact.cli.keys import choose_key
 from retroact.cli.options import Asked
 from retroact.cli.output import OutputFormat, format_of, open_output
@@ -19,11 +19,12 @@ from retroact.cli.report import Progress, Report
 from retroact.coins import Key
 from retroact.errors import InputError
 from retroact.feeds.events import Block
-from retroact.feeds.options import Options
+from retroact.feeds.files import STDIN
+from retroact.feeds.options import Options, options_for
 from retroact.feeds.playing import Feed, is_table, open_feed
 from retroact.feeds.replay import Replay
-from retroact.stream import Durable, Stream
-from retroact.stream.grid import Grid
+from retroact.stream import Durable, Specification, Stream
+from retroact.stream.opening import exists
 
 
 @dataclass(frozen=True)
@@ -42,73 +43,48 @@ class Run:
     after: int | None = None
 
 
-def feed_options(
-    given: dict[str, Any], start: str | None, length: str | None, end: str | None, grace: str | None
-) -> Options:
-    """How the feed is read, with errors that name the options of the command line."""
-    try:
-        wait = 0 if grace is None else microseconds(grace)
-        return Options(**given, grid=_grid(start, length, end), grace=wait)
-    except InputError as error:
-        place = error.place or ""
-        named = place if place.startswith("-") else f"--{place.removeprefix('grid ').replace('_', '-')}"
-        raise InputError(error.message, place=named if place else None) from None
-
-
-def _grid(start: str | None, length: str | None, end: str | None) -> Grid | None:
-    if start is None and length is None and end is None:
-        return None
-    if start is None or length is None:
-        raise InputError(
-            "expected --start and --length for a grid of rounds", place="start" if start is None else "length"
-        )
-    return Grid(_moment(start), length, None if end is None else _moment(end))
-
-
-def microseconds(length: str) -> int:
-    """A length of time as a grid takes it.
-
-    >>> microseconds("1.5s")
-    1500000
-    """
-    try:
-        return (Grid(0, length).closes(1) - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
-    except InputError as error:
-        raise InputError(error.message, place="grace") from None
-
-
-def _moment(text: str) -> str | int:
-    """Whole seconds are told from other texts."""
-    return int(text) if text.isascii() and text.isdigit() else text
-
-
-def run(asked: Asked, options: Options, order: Run) -> None:
+def run(asked: Asked, said: Said, order: Run) -> None:
     report = Report(quiet=order.quiet)
-    with _Target(asked, order) as target:
+    with _Target(asked, said, order) as target:
         if is_table(order.events):
-            _run_table(target, options, order, report)
+            _run_table(target, order, report)
         else:
-            _run_lines(target, options, order, report)
+            _run_lines(target, order, report)
 
 
 class _Target:
-    """The stream of a run: in memory, or in a store, where it is opened first if only the store says what to publish.
+    """The stream of a run: in memory, or in a store. One that is there is opened first: what it does not allow is
+    refused before anything is read. A new one is made last, when the input was looked at: bad input leaves no store
+    behind."""
 
-    Otherwise it is opened last, when the input was looked at: bad input leaves no store behind.
-    """
-
-    def __init__(self, asked: Asked, order: Run) -> None:
+    def __init__(self, asked: Asked, said: Said, order: Run) -> None:
         self._order = order
         self._stream: Stream | None = None
         if order.store is None:
             for name, given in (("fence", order.fence), ("restored", order.restored), ("after", order.after)):
                 if given not in (None, False):
                     raise InputError("expected --store: this is about a stream that lasts", place=f"--{name}")
-        self._given = asked.specification() if order.store is None or asked.given else None
-        if self._given is None:
+        source = said.source or (None if order.events == STDIN else order.events)
+        if order.store is not None and (exists(order.store) or not asked.given):
+            self._given = asked.specification(rounds=said.cut) if asked.given else None
             self._stream = self._lasting()
-        self.spec = self._given or self._stream.specification  # type: ignore[union-attr]
-        self.strict = self._given is not None and asked.file is not None
+            try:
+                self.options = options_for(
+                    self._stream, source, said.roles, said.cut, rounds=said.rounds, follow=said.follow,
+                    complete=said.complete,
+                )  # fmt: skip
+            except InputError as error:
+                self.__exit__()
+                raise as_option(error) from None
+            return
+        self._given = asked.specification(columns=said.roles, rounds=said.cut, declared=said.rounds)
+        self.options = _options(self._given, said, source)
+
+    @property
+    def spec(self) -> Specification:
+        spec = self._given if self._stream is None else self._stream.specification
+        assert spec is not None
+        return spec
 
     def open(self) -> tuple[Stream, str]:
         """The stream, and a line on its key."""
@@ -150,9 +126,21 @@ class _Target:
             self._stream.close()
 
 
-def _run_lines(target: _Target, options: Options, order: Run, report: Report) -> None:
+def _options(spec: Specification, said: Said, source: str | None) -> Options:
+    """How the feed of a stream that is yet to be made is read; what it could not hold is refused."""
+    try:
+        if said.roles.get("time") and spec.rounds.grid is None:
+            raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
+        spec.check_rounds()
+        spec.check_rounds(said.rounds)
+        return Options(spec.columns_of(source), spec.rounds, source, said.rounds, said.follow, said.complete)
+    except InputError as error:
+        raise as_option(error) from None
+
+
+def _run_lines(target: _Target, order: Run, report: Report) -> None:
     lasting = order.store is not None
-    with open_feed(order.events, target.spec.schema, options, strict=target.strict, lasting=lasting) as feed:
+    with open_feed(order.events, target.spec.schema, target.options, lasting=lasting) as feed:
         feed.look()
         stream, origin = target.open()
         with open_output(
@@ -181,10 +169,11 @@ def _run_lines(target: _Target, options: Options, order: Run, report: Report) ->
         report.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
 
 
-def _run_table(target: _Target, options: Options, order: Run, report: Report) -> None:
+def _run_table(target: _Target, order: Run, report: Report) -> None:
     from retroact.feeds.tables import play_table, recognise_table
 
-    seen = recognise_table(order.events, target.spec.schema, options, strict=target.strict)
+    options = target.options
+    seen = recognise_table(order.events, target.spec.schema, options)
     stream, origin = target.open()
     with open_output(
         order.out, format_of(order.out, order.format), events=order.events, before=target.before
@@ -198,7 +187,7 @@ def _run_table(target: _Target, options: Options, order: Run, report: Report) ->
                 output.flush()
                 progress.update(rows, f"{rows:,} rows, {stream.round - 1:,} rounds")
 
-            totals = play_table(stream, order.events, options, output.write, strict=target.strict, progress=read)
+            totals = play_table(stream, order.events, options, output.write, progress=read)
     report.totals(stream, totals, options.contribution)
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError, Place
 from retroact.feeds.columns import Batch, Cells
-from retroact.feeds.events import EVERY_RECORD, Roles
-from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS, kind_of, weigh
+from retroact.feeds.events import Roles
+from retroact.feeds.operations import WEIGHT_COLUMNS, kind_of, weigh
+from retroact.feeds.roles import heading
 from retroact.schema import Schema
-from retroact.schema.messages import show
 
 if TYPE_CHECKING:
     from retroact.feeds.options import Options
@@ -52,35 +52,21 @@ class Layout:
         return {*self.fields, *((self.operation,) if self.operation else ())}
 
 
-def layout_of(names: list[str], schema: Schema, options: Options, *, strict: bool) -> Layout:
-    """Who is who. Columns beyond the declared ones are refused when ``strict``, and ignored otherwise.
+def layout_of(names: list[str], schema: Schema, options: Options) -> Layout:
+    """Who is who.
 
     >>> from retroact.feeds.options import Options
     >>> from retroact.schema import Number
-    >>> schema = Schema({"amount": Number(0, 500)})
-    >>> layout = layout_of(["order", "op", "amount", "note"], schema, Options(id="order"), strict=False)
+    >>> from retroact.stream.columns import Columns
+    >>> schema, columns = Schema({"amount": Number(0, 500)}), Columns.from_spec({"id": "order", "ignore": ["note"]})
+    >>> layout = layout_of(["order", "amount", "note"], schema, Options(columns))
     >>> layout.roles.id, layout.operation, layout.ignored
-    ('order', 'op', ('note',))
+    ('order', None, ('note',))
     """
-    named = Roles(options.id, options.subject, options.stamp, options.round)
-    asked = {**dict(named.items()), "time": options.time, "position": options.position}
-    for role, column in asked.items():
-        if column and column not in names:
-            raise InputError(f"expected a column {show(column)} for the {role}, got {', '.join(names)}")
-    # a grid says the round of every row, and the end says it of all
-    by_number = options.grid is None and options.close_by != "end"
-    known = {role: column for role, column in named.known(schema.fields).items() if column in names}
-    roles = Roles(**{role: column for role, column in known.items() if role != "round" or by_number})
-    fields = tuple(name for name in schema.fields if name != EVERY_RECORD)
-    others = {*known.values(), *(column for column in (options.time, options.position) if column)}
-    free = [name for name in names if name not in (*fields, *others)]
-    operation = next((name for name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS) if name in free), None)
-    ignored = tuple(name for name in free if name != operation)
-    missing = [f"no {show(name)}" for name in fields if name not in names]
-    unknown = [f"an unknown column {show(name)}" for name in ignored] if strict else []
-    if missing or unknown:
-        raise InputError(f"expected the columns {', '.join(fields)}, got {' and '.join(missing + unknown)}")
-    return Layout(fields, roles, operation, options.time, options.position, ignored)
+    timed = options.time is not None
+    found = heading(names, schema, options.columns, by_number=options.by_number, timed=timed)
+    time = found.time if timed else None
+    return Layout(found.fields, found.roles, found.operation, time, found.position, found.ignored)
 
 
 def operations(batch: Batch, layout: Layout, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:

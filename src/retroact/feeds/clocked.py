@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from time import time as now
 from typing import Any
 
@@ -188,7 +187,7 @@ class Followed(Timed):
 
     def tick(self) -> None:
         """Close the rounds whose time is over."""
-        grace = timedelta(microseconds=self._options.grace)
+        grace = self._options.grace
         while not self.ended and now() >= (self.grid.closes(self.replay.stream.round) + grace).timestamp():
             try:
                 self.replay.rounds.close()

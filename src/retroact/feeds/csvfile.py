@@ -17,7 +17,6 @@ from retroact.feeds.envelopes import PROGRESS
 from retroact.feeds.events import EVERY_RECORD, ROLES, Block, ColumnReader, Event, Moment, Records, Roles
 from retroact.feeds.files import LONGEST_LINE, Source, not_utf8
 from retroact.feeds.operations import (
-    OPERATION_COLUMNS,
     WEIGHT_COLUMNS,
     Kind,
     copied,
@@ -28,6 +27,7 @@ from retroact.feeds.operations import (
 )
 from retroact.feeds.options import Options
 from retroact.feeds.paths import position_of
+from retroact.feeds.roles import heading
 from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
 from retroact.schema.messages import mismatch, show
 
@@ -39,23 +39,22 @@ _DECIMAL = frozenset("0123456789.-")
 
 
 class CsvFile:
-    """Columns that no statistic needs are refused when the records are strict, and ignored otherwise."""
+    """Columns that are neither fields nor roles are refused, unless they are to be ignored."""
 
     named = True
 
-    def __init__(self, source: Source, schema: Schema, options: Options, *, strict: bool) -> None:
+    def __init__(self, source: Source, schema: Schema, options: Options) -> None:
         self.source = source
         self.schema = schema
         self.options = options
-        self.records = Records(list(schema.fields), strict=strict, readers=cell_readers(schema))
-        self.roles = Roles(options.id, options.subject, options.stamp, options.round)
+        self.records = Records(list(schema.fields), strict=False, readers=cell_readers(schema))
+        self.roles = Roles()
         self.ignored: tuple[str, ...] = ()
         self.skipped: Counter[str] = Counter()
         self.label: str | None = None
         """What says which rows are added and which deleted, once the header was read."""
         self.begin_after = 0
         """The rows that begin on lines up to this one were read before."""
-        self._named = self.roles
         self._line = 1
         self._time_at: int | None = None
         self._position_at: int | None = None
@@ -190,30 +189,16 @@ class CsvFile:
         for position, column in enumerate(header):
             if column in header[:position]:
                 raise InputError(f"expected different columns, got {show(column)} twice")
-        others = [("time", self.options.time), ("position", self.options.position)]
-        for role, column in [*self._named.items(), *((role, column) for role, column in others if column)]:
-            if column not in header:
-                raise InputError(f"expected a column {show(column)} for the {role}, got {', '.join(header)}")
-        known = self._named.known(self.schema.fields).items()
-        self.roles = Roles(**{role: column for role, column in known if column in header})
-        taken = {*self.records.names, *(column for _, column in self.roles.items())}
-        marks = [name for name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS) if name in header and name not in taken]
-        if len(marks) > 1:
-            raise InputError(f"expected one column that says what is done with a row, got {' and '.join(marks)}")
-        mark = marks[0] if marks else None
-        self.label = (
-            None if mark is None else f"{'operations' if mark in OPERATION_COLUMNS else 'weights'} in {show(mark)}"
+        options = self.options
+        found = heading(
+            header, self.schema, options.columns, by_number=options.by_number, timed=options.time is not None
         )
-        if mark not in (None, "op"):
-            # such files come with columns of their own
-            self.records = Records(self.records.names, strict=False, readers=cell_readers(self.schema))
-        fields = self.records.columns_read
-        needed = {*taken, *marks, *(column for _, column in others)}
-        self.ignored = tuple(name for name in header if name not in needed)
-        missing = [f"no {show(name)}" for name in fields if name not in header]
-        unknown = [f"an unknown column {show(name)}" for name in self.ignored] if self.records.strict else []
-        if missing or unknown:
-            raise InputError(f"expected the columns {', '.join(fields)}, got {' and '.join(missing + unknown)}")
+        self.roles, self.ignored, mark = found.roles, found.ignored, found.operation
+        self.label = (
+            None if mark is None else f"{'weights' if mark in WEIGHT_COLUMNS else 'operations'} in {show(mark)}"
+        )
+        self._time_at = None if options.time is None or found.time is None else header.index(found.time)
+        self._position_at = None if found.position is None else header.index(found.position)
         return self._parser(header, mark)
 
     def _several(self, block: Block, line: int, row: list[str], events: list[Event]) -> None:
@@ -236,8 +221,6 @@ class CsvFile:
         make = self.records.row
         # where every field may be missing, empty cells are a record too
         bare = bool(places) and {*self.records.columns_read} <= {*self.schema.optional}
-        self._time_at = header.index(self.options.time) if self.options.time else None
-        self._position_at = header.index(self.options.position) if self.options.position else None
         self._beside = self._time_at is not None or self._position_at is not None
 
         def parse(row: list[str], kind: Kind = "add") -> Event:
@@ -260,7 +243,7 @@ class CsvFile:
         )
         if mark is None:
             return parse
-        if mark in OPERATION_COLUMNS:
+        if mark not in WEIGHT_COLUMNS:
             return self._worded(parse, header.index(mark), mark)
         return self._weighted(parse, header.index(mark), mark, header.index(PROGRESS) if PROGRESS in header else None)
 

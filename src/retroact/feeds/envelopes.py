@@ -21,7 +21,6 @@ DEBEZIUM = "Debezium"
 PROGRESS = "mz_progressed"
 KEYS = tuple(Event.__struct_fields__)
 _CHANGES = ("insert", "delete", "update")
-_METADATA = ("mz_timestamp", PROGRESS)
 MARKS = (*_CHANGES, "payload", "op")
 """Keys of envelopes, which no plain record has."""
 IMAGES = ("before", "after")
@@ -38,8 +37,12 @@ class Envelope(Protocol):
     def check(self, value: Any) -> None: ...
 
 
-def recognise(value: Any, fields: set[str], columns: set[str], beside: Collection[str] = ()) -> str | None:
+def recognise(
+    value: Any, fields: set[str], columns: set[str], beside: Collection[str] = (), operation: str | None = None
+) -> str | None:
     """The envelope of a decoded line; None where it may be that of several, or of none.
+
+    ``operation`` is the column that says what is done, where that has a name of its own.
 
     ``columns`` are the fields and the columns of roles, those ``beside`` of times and positions: keys that are data.
 
@@ -59,13 +62,15 @@ def recognise(value: Any, fields: set[str], columns: set[str], beside: Collectio
         return WRAPPED if isinstance(payload, dict) and "op" in payload else None
     if value and {*value} <= {*_CHANGES} - data:
         return CHANGES
-    if "op" in value and "op" not in columns:
+    if operation is not None and operation in value:
+        return weighted(operation) if operation in WEIGHT_COLUMNS else worded(operation)
+    if "op" in value and "op" not in data:
         return _by_op(value, columns)
     for column in OPERATION_COLUMNS:
-        if column in value and column not in columns:
+        if column in value and column not in data:
             return worded(column)
     for column in WEIGHT_COLUMNS:
-        if column in value and column not in columns:
+        if column in value and column not in data:
             return weighted(column)
     return PLAIN if mark_in(value, data) is None and (not fields or columns & {*value}) else None
 
@@ -117,12 +122,6 @@ def row_in(label: str, value: Any) -> Mapping[str, Any]:
     return row if isinstance(row, dict) else {}
 
 
-def metadata(label: str) -> set[str]:
-    """Keys beside the columns of a row that say what is done with it."""
-    marks = {column for column in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS) if label in (worded(column), weighted(column))}
-    return {*marks, *(_METADATA if any(label == weighted(column) for column in WEIGHT_COLUMNS) else ())}
-
-
 def places_in(label: str, path: str) -> list[tuple[str, ...]]:
     """Where a line may hold what a column, or a dotted path from the top of the event, names.
 
@@ -148,16 +147,23 @@ def of_row(label: str, path: str | None) -> str | None:
     return path if whole or any("after" in place[:-1] for place in places_in(label, path)) else None
 
 
-def foreign(label: str, shape: Shape, schema: Schema, skipped: Counter[str], contribution: int | None) -> Envelope:
+def operation_in(label: str, own: str | None = None) -> str | None:
+    """The column that an envelope of rows says what is done by."""
+    every = (*OPERATION_COLUMNS, *WEIGHT_COLUMNS, *([own] if own else []))
+    return next((column for column in every if label in (worded(column), weighted(column))), None)
+
+
+def foreign(
+    label: str, shape: Shape, schema: Schema, skipped: Counter[str], contribution: int | None, column: str | None
+) -> Envelope:
     """The envelope of this name, for all but native events and plain records."""
     if label in (DEBEZIUM, WRAPPED):
         return Debezium(shape, schema, skipped, wrapped=label == WRAPPED)
     if label == CHANGES:
         return Changes(shape, schema)
-    for column in OPERATION_COLUMNS:
-        if label == worded(column):
-            return Worded(shape, schema, column)
-    column = next(column for column in WEIGHT_COLUMNS if label == weighted(column))
+    assert column is not None
+    if label == worded(column):
+        return Worded(shape, schema, column)
     return Weighted(shape, schema, skipped, column, contribution)
 
 

@@ -61,7 +61,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which column, or key of a plain record, names what is not part of the record itself; "" is no column at all."""
+    """Which column, or key of a plain record, names what is not part of the record itself."""
 
     id: str | None = None
     subject: str | None = None
@@ -72,16 +72,6 @@ class Roles:
         """Role and column, of those that are there."""
         every = (("id", self.id), ("subject", self.subject), ("stamp", self.stamp), ("round", self.round))
         return [(role, column) for role, column in every if column]
-
-    def known(self, fields: Mapping[str, Any]) -> Roles:
-        """Columns called id, subject, stamp or round have that role, unless they are fields or another one is named.
-
-        >>> Roles(subject="customer", round="").known({"stamp": ...})
-        Roles(id='id', subject='customer', stamp=None, round='')
-        """
-        named = {role: getattr(self, role) for role in ROLES}
-        usual = {role: None if role in fields else role for role in ROLES}
-        return Roles(**{role: usual[role] if column is None else column for role, column in named.items()})
 
 
 ROLES = ("id", "subject", "stamp", "round")

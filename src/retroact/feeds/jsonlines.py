@@ -24,8 +24,8 @@ from retroact.feeds.envelopes import (
     foreign,
     is_progress,
     mark_in,
-    metadata,
     of_row,
+    operation_in,
     places_in,
     recognise,
     row_in,
@@ -35,6 +35,7 @@ from retroact.feeds.files import Source, not_utf8
 from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.feeds.options import Options
 from retroact.feeds.paths import picker, position_of
+from retroact.feeds.roles import METADATA, known, refuse, required
 from retroact.feeds.shapes import Shape, check_role
 from retroact.schema import Schema
 from retroact.schema.messages import mismatch, show
@@ -51,13 +52,12 @@ _decode_any = msgspec.json.Decoder().decode
 
 
 class JsonLines:
-    """Fields of native records beyond the declared ones are refused when ``strict``; other envelopes may hold more."""
+    """Keys of records that are neither fields nor roles are refused, unless they are to be ignored."""
 
-    def __init__(self, source: Source, schema: Schema, options: Options, *, strict: bool) -> None:
+    def __init__(self, source: Source, schema: Schema, options: Options) -> None:
         self.source = source
         self.schema = schema
         self.options = options
-        self.strict = strict
         self.roles = Roles()
         """What the first record has."""
         self.ignored: tuple[str, ...] = ()
@@ -67,14 +67,13 @@ class JsonLines:
         """The envelope, once an event was seen."""
         self.begin_after = 0
         """The lines up to this one were read before."""
-        self._named = Roles(options.id, options.subject, options.stamp, options.round)
-        self._known = self._named.known(schema.fields)
-        self._beside = {path for path in (options.time, options.position) if path}
+        self._roles = options.columns.without(schema.fields)
+        self._named, self._known = required(self._roles), known(self._roles)
+        self._listed = () if isinstance(self._roles.ignore, bool) else self._roles.ignore
+        self._beside = {path for path in (*map(self._roles.column, ("time", "position")), *self._listed) if path}
         """Columns, where they are no paths, that are data whatever they are called."""
-        beside = [path.split(".")[0] for path in (options.time, options.position) if path]
-        self.records = Records(
-            list(schema.fields), strict=strict, beside=[*dict.fromkeys(beside)], optional=schema.optional
-        )
+        beside = self._tops()
+        self.records = self._records([*beside, *self._listed])
         others = [key_of(name) for name in dict.fromkeys(beside) if name not in KEYS]
         columns: list[Any] = [("record", self.records.row | None, None)]
         columns += [(f"beside{n}", Any, msgspec.field(name=name, default=None)) for n, name in enumerate(others)]
@@ -223,35 +222,69 @@ class JsonLines:
     def _begin(self, label: str, value: Any) -> None:
         """Lines are of this envelope from now on."""
         self.label = label
-        named = self._named.items()
-        if label == NATIVE and self.strict and named:
-            role = named[0][0]
-            raise InputError(
-                f'expected --{role} for CSV or for plain records only: native JSON lines say "{role}" themselves',
-                place=f"--{role}",
-            )
         row = row_in(label, value)
+        mark = operation_in(label, self._roles.column("op"))
+        if mark is not None and mark != self._roles.column("op") and not self._roles.marked:
+            refuse(row, self.records.columns_read, self._roles, [mark])
+        others = METADATA.get(mark or "", ())
         if label != NATIVE:
-            self.records = Records(self.records.names, strict=False, optional=self.schema.optional)
+            self.records = self._records(self._unread(label, mark))
             self.roles = Roles(**{role: column for role, column in self._known.items() if column in row})
         if label == PLAIN:
             data = {*self._columns(), *self._beside}
-            self._envelope = Plain(Shape(self.records, self._named, self._known), self.schema, data)
+            shape = Shape(self.records, self._named, self._known, unknown=self._only_known(mark))
+            self._envelope = Plain(shape, self.schema, data)
         elif label != NATIVE:
             # the round of a row is its own only where it is asked for
             round = self._named.round
             ids = self._named.id if self._named.id is not None else self.roles.id
             self.roles = Roles(ids, self.roles.subject, self.roles.stamp, round)
             known = Roles(self._known.id, self._known.subject, self._known.stamp, round)
-            rows = Shape(self.records, self._named, known, of_row(label, self.options.time))
-            self._envelope = foreign(label, rows, self.schema, self.skipped, self.options.contribution)
+            time = of_row(label, self.options.time)
+            rows = Shape(self.records, self._named, known, time, self._only_known(mark))
+            self._envelope = foreign(label, rows, self.schema, self.skipped, self.options.contribution, mark)
+        needed = {*self.records.names, *(column for _, column in self.roles.items()), *others, *self._tops(), mark}
+        self.ignored = tuple(key for key in row if key not in needed)
+
+    def _records(self, beside: Sequence[str]) -> Records:
+        strict, optional = self._roles.ignore is not True, self.schema.optional
+        return Records(list(self.schema.fields), strict=strict, beside=[*dict.fromkeys(beside)], optional=optional)
+
+    def _unread(self, label: str, mark: str | None) -> list[str]:
+        """The keys that a row may have beside those that are read from it."""
+        read = {*self.records.columns_read, *(column for role, column in self._known.items() if role != "round"), mark}
+        read |= {of_row(label, self.options.time)} if label != PLAIN else set()
+        read |= {column for column in (self._known.round,) if label == PLAIN or column == self._named.round}
+        read |= {PROGRESS} if mark in WEIGHT_COLUMNS else set()
+        if label == PLAIN:
+            read |= {*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *MARKS, *IMAGES}.difference(self._beside)
+        roles = [own.column for _, own in self._roles.items()]
+        every = [*roles, *self._tops(), *self._listed, *METADATA.get(mark or "", ())]
+        return [name for name in dict.fromkeys(every) if name not in read]
+
+    def _only_known(self, mark: str | None) -> Callable[[Mapping[str, Any]], None] | None:
+        """What refuses a row with a key that is nothing."""
         if not self.records.strict:
-            others = [path.split(".")[0] for path in (self.options.time, self.options.position) if path]
-            needed = {*self.records.names, *(column for _, column in self.roles.items()), *metadata(label), *others}
-            self.ignored = tuple(key for key in row if key not in needed)
+            return None
+        fields = self.records.columns_read
+        others = (*self._tops(), *self._listed, *METADATA.get(mark or "", ()), *([mark] if mark else []))
+        taken = {*fields, *(own.column for _, own in self._roles.items()), *others}
+
+        def check(row: Mapping[str, Any]) -> None:
+            unknown = [key for key in row if key not in taken]
+            if unknown:
+                refuse([*row, *self.schema.optional], fields, self._roles, unknown)
+
+        return check
+
+    def _tops(self) -> list[str]:
+        """The first parts of the paths of times and positions."""
+        return [path.split(".")[0] for path in map(self._roles.column, ("time", "position")) if path]
 
     def _label(self, value: Any) -> str | None:
-        return recognise(value, {*self.records.columns_read}, self._columns(), self._beside)
+        operation = self._roles.column("op")
+        own = None if operation in ("op", *self._columns()) else operation
+        return recognise(value, {*self.records.columns_read}, self._columns(), self._beside, own)
 
     def _columns(self) -> set[str]:
         """All that a row is asked for."""
@@ -320,13 +353,13 @@ class JsonLines:
             raise InputError(f'expected "op" with one of {", ".join(OPS)}, got none')
         if value["op"] not in OPS:
             raise mismatch(f"one of {', '.join(OPS)}", value["op"], "op")
-        beside = [path.split(".")[0] for path in (self.options.time, self.options.position) if path]
+        beside = self._tops()
         for key in value:
             if key not in KEYS and key not in beside:
                 raise InputError(f"expected only {', '.join(KEYS)}, got {show(key)}", place=key)
         record = value.get("record")
         if record is not None:
-            self._check_record(record, beside)
+            self._check_record(record, [*beside, *self._listed])
         for role in ROLES:
             check_role(role, value.get(role), role)
 

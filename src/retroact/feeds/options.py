@@ -1,80 +1,44 @@
-"""How a feed is read and when rounds close: one set of options for files, standard input and frames."""
+"""How a feed is read and when rounds close: the columns and rounds of the stream, and what is said of one run."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
 from retroact.errors import InputError
 from retroact.schema.messages import show
+from retroact.stream.columns import Columns
+from retroact.stream.rounds import CloseBy, Late
+from retroact.stream.rounds import Rounds as Cut
+from retroact.stream.written import differences
 
 if TYPE_CHECKING:
+    from retroact.stream import Stream
     from retroact.stream.grid import Grid
-
-CloseBy = Literal["lines", "progress", "grid", "end"]
-Late = Literal["stamp", "refuse"]
-CLOSE_BY: tuple[CloseBy, ...] = ("lines", "progress", "grid", "end")
-LATE: tuple[Late, ...] = ("stamp", "refuse")
-LARGEST_CONTRIBUTION = 10_000
-_COUNTS = re.compile(r"(updates?|counts?|rows?|records?|events?|number|n|batch|size|\d+)\b.*", re.IGNORECASE)
-_TIMES = re.compile(
-    r"(event[-_ ]?)?(times?|timestamps?|clock|date|day|hour|minute|second|watermark)\b.*", re.IGNORECASE
-)
-_SHIFTS = "then one added or deleted record could shift every later round, which breaks both promises"
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the keywords of `play` and the options of `retroact run` say of a feed.
+    """What is known of a feed before it is opened.
 
-    >>> Options(id="order", close_by="end").close_by
+    >>> Options(Columns.from_spec({"id": "order"}), Cut(close_by="end")).close_by
     'end'
     """
 
-    id: str | None = None
-    """The column of the id of a record."""
-    subject: str | None = None
-    """The column of whom a record belongs to."""
-    stamp: str | None = None
-    """The column of the round a record counts from."""
-    round: str | None = None
-    """The column of the round an event belongs to."""
-    time: str | None = None
-    """The column, or dotted path, of when an event happened."""
-    grid: Grid | None = None
-    """The rounds as spans of time."""
-    close_by: CloseBy = "lines"
-    """What ends a round."""
-    late: Late = "stamp"
-    """What becomes of an event whose round on the grid is closed."""
-    position: str | None = None
-    """The column, or dotted path, of the position of an event in its source: a whole number, different for each."""
+    columns: Columns = field(default_factory=Columns.usual)
+    cut: Cut = field(default_factory=Cut)
     source_name: str | None = None
     """What the source is called where positions are kept; the path of the file as given if absent."""
-    contribution: int | None = None
-    """The most copies of a record that one event of aggregated input stands for."""
     rounds: int | None = None
     """How many rounds are published."""
     follow: bool = False
     """Whether to wait for more at the end of the input."""
     complete: bool = False
     """Whether the last line is a whole one, though nothing ends it; without that a durable stream leaves it unread."""
-    grace: int = 0
-    """How many microseconds a followed round on the grid stays open after its time."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "close_by", checked_close_by(self.close_by, grid=self.grid is not None))
-        if self.late not in LATE:
-            raise InputError(f"expected one of {', '.join(LATE)}, got {show(self.late)}", place="late")
-        whole = isinstance(self.contribution, int) and not isinstance(self.contribution, bool)
-        if self.contribution is not None and not (whole and 1 <= self.contribution <= LARGEST_CONTRIBUTION):
-            raise InputError(
-                f"expected a whole number from 1 to {LARGEST_CONTRIBUTION:,}, got {show(self.contribution)}",
-                place="contribution",
-            )
-        if self.grid is None and self.time is not None:
-            raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
         if self.grid is not None and self.rounds is not None:
             raise InputError("expected no number of rounds beside a grid: its end says how many", place="rounds")
         if self.grid is not None and self.time is None and not self.follow:
@@ -86,35 +50,81 @@ class Options:
                 place="position",
             )
 
+    @property
+    def grid(self) -> Grid | None:
+        return self.cut.grid
 
-def checked_close_by(wanted: str, *, grid: bool) -> CloseBy:
-    """What ends a round; a count or the records' own times never do.
+    @property
+    def close_by(self) -> CloseBy:
+        return self.cut.close_by
 
-    >>> checked_close_by("updates:1000", grid=False)
-    Traceback (most recent call last):
-    ...
-    retroact.errors.InputError: rounds never close by the number of updates: then one added or deleted record could
-    shift every later round, which breaks both promises. Close them by lines that say so, by progress messages or by a
-    grid of time - at close_by
-    """
-    if grid and wanted in ("lines", "grid"):
-        return "grid"
-    if wanted in CLOSE_BY:
-        if wanted == "grid":
-            raise InputError("expected a grid: --start and --length, and --end for a complete file", place="close_by")
-        if grid:
-            raise InputError(f"expected rounds by the grid or by {wanted}, got both", place="close_by")
-        return cast(CloseBy, wanted)
-    if isinstance(wanted, str) and _TIMES.fullmatch(wanted):
+    @property
+    def late(self) -> Late:
+        return self.cut.late_events
+
+    @property
+    def contribution(self) -> int | None:
+        return self.cut.contribution
+
+    @property
+    def grace(self) -> timedelta:
+        return self.cut.grace
+
+    @property
+    def time(self) -> str | None:
+        """The column, or dotted path, of when an event happened, where a grid asks for it."""
+        return None if self.grid is None else self.columns.column("time")
+
+    @property
+    def position(self) -> str | None:
+        """The column, or dotted path, of the position of an event in its source: a whole number, different for each."""
+        return self.columns.column("position")
+
+    @property
+    def by_number(self) -> bool:
+        """Whether events may have the numbers of their rounds."""
+        return self.grid is None and self.close_by != "end"
+
+
+def options_for(
+    stream: Stream,
+    source: str | None,
+    roles: Mapping[str, Any],
+    cut: Mapping[str, Any],
+    *,
+    rounds: int | None = None,
+    follow: bool = False,
+    complete: bool = False,
+) -> Options:
+    """What a stream says of its columns and rounds, and what is said beside that of one source. Rounds that were
+    declared are the stream's; so are its columns, if it lasts. What cannot be met is refused here, before anything is
+    read."""
+    spec = stream.specification
+    own = spec.columns_of(source)
+    columns = own.updated({role: column for role, column in roles.items() if column is not None})
+    if columns.has_subjects != spec.has_subjects:
+        raise InputError("expected a stream with subjects: its specification names none", place="subject")
+    for role, _ in [*own.items(), *columns.items()]:
+        if stream.lasting and own.column(role) != columns.column(role):
+            raise InputError(
+                f"expected {_named(own.column(role))}, as this stream has it, got {_named(columns.column(role))}: "
+                "columns change by `retroact columns`",
+                place=role,
+            )
+    given = {key: value for key, value in cut.items() if value is not None}
+    asked = Cut.from_spec({**spec.rounds.spec(), **given}, "") if given else spec.rounds
+    if asked != spec.rounds and (stream.lasting or spec.rounds != Cut()):
+        changed = "; ".join(differences(spec.rounds.spec(), asked.spec(), "in the stream"))
         raise InputError(
-            f"rounds never close by the times that records happen to have: {_SHIFTS}. Name a public grid (--time "
-            "COLUMN --start T --length 1h --end T), where the round of a record depends on its own time alone",
-            place="close_by",
+            f"expected the rounds that this stream was made with, got others: {changed}. What a round means never "
+            "changes",
+            place="rounds",
         )
-    if isinstance(wanted, str) and _COUNTS.fullmatch(wanted):
-        raise InputError(
-            f"rounds never close by the number of updates: {_SHIFTS}. Close them by lines that say so, by progress "
-            "messages or by a grid of time",
-            place="close_by",
-        )
-    raise InputError(f"expected one of {', '.join(CLOSE_BY)}, got {show(wanted)}", place="close_by")
+    if roles.get("time") and asked.grid is None:
+        raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
+    stream.check_rounds(asked.count if rounds is None else rounds)
+    return Options(columns, asked, source, rounds, follow, complete)
+
+
+def _named(column: str | None) -> str:
+    return "no column" if column is None else show(column)

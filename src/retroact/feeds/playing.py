@@ -15,12 +15,13 @@ from retroact.feeds.csvfile import CsvFile
 from retroact.feeds.events import Block
 from retroact.feeds.files import Source, open_events
 from retroact.feeds.jsonlines import JsonLines
-from retroact.feeds.options import CloseBy, Late, Options
+from retroact.feeds.options import Options, options_for
 from retroact.feeds.replay import Replay
 from retroact.feeds.rounds import Publish, Totals, Waiting, shorter
 from retroact.schema import Schema
 from retroact.stream import Durable, Stream
 from retroact.stream.grid import Grid
+from retroact.stream.rounds import CloseBy, Late
 
 TABLES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
@@ -35,8 +36,9 @@ def play(
     round: str | None = None,
     time: str | None = None,
     grid: Grid | None = None,
-    close_by: CloseBy = "lines",
-    late: Late = "stamp",
+    close_by: CloseBy | None = None,
+    late: Late | None = None,
+    op: str | None = None,
     position: str | None = None,
     source_name: str | None = None,
     contribution: int | None = None,
@@ -46,6 +48,9 @@ def play(
     complete: bool = False,
 ) -> Totals:
     """Play a file (JSON lines, CSV, Parquet, Arrow), standard input ("-") or an Arrow-capable frame into a stream.
+
+    Columns have the roles that the stream gives them; those that are named here go before them. Rounds are cut as the
+    stream says; one that says nothing, and is not kept, takes a grid and the like from here.
 
     ``publish`` is called with every round that closes. An error names the line, and leaves the rounds that were closed
     before it, and what the open round had been handed.
@@ -59,15 +64,18 @@ def play(
     >>> totals.rounds, totals.added
     (1, 2)
     """
-    options = Options(
-        id, subject, stamp, round, time, grid, close_by, late, position, source_name, contribution, rounds, follow,
-        complete,
-    )  # fmt: skip
+    roles = {
+        "id": id, "subject": subject, "time": time, "op": op, "position": position, "stamp": stamp, "round": round
+    }  # fmt: skip
+    cut: dict[str, Any] = {} if grid is None else dict(grid.spec())
+    cut |= {"close_by": close_by, "late_events": late, "contribution": contribution}
+    name = source_name or (os.fspath(source) if isinstance(source, str | os.PathLike) else None)
+    options = options_for(stream, name, roles, cut, rounds=rounds, follow=follow, complete=complete)
     if is_table(source):
         from retroact.feeds.tables import play_table
 
         return play_table(stream, source, options, publish)
-    with open_feed(source, stream.schema, options, strict=False, lasting=isinstance(stream, Durable)) as feed:
+    with open_feed(source, stream.schema, options, lasting=isinstance(stream, Durable)) as feed:
         return feed.play(stream, publish)
 
 
@@ -85,11 +93,11 @@ def is_table(source: Any) -> bool:
 class Feed:
     """An open source of events and what is known of it."""
 
-    def __init__(self, source: Source, schema: Schema, options: Options, *, strict: bool) -> None:
+    def __init__(self, source: Source, schema: Schema, options: Options) -> None:
         self.source = source
         self.options = options
         kind = CsvFile if source.format == "CSV" else JsonLines
-        self.reader: CsvFile | JsonLines = kind(source, schema, options, strict=strict)
+        self.reader: CsvFile | JsonLines = kind(source, schema, options)
         self.replay: Replay | None = None
         self._blocks: Iterator[Block] | None = None
 
@@ -200,11 +208,11 @@ class Feed:
 
 
 @contextmanager
-def open_feed(path: Any, schema: Schema, options: Options, *, strict: bool, lasting: bool = False) -> Iterator[Feed]:
-    """A file or standard input; fields of native records beyond the declared ones are refused when ``strict``.
+def open_feed(path: Any, schema: Schema, options: Options, *, lasting: bool = False) -> Iterator[Feed]:
+    """A file or standard input.
 
     For a stream that is ``lasting`` half a line is not taken for a whole one: later runs would begin after it.
     """
     holds = lasting and not options.complete
     with open_events(os.fspath(path), follow=options.follow, holds=holds) as source:
-        yield Feed(source, schema, options, strict=strict)
+        yield Feed(source, schema, options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,8 +24,16 @@ class Shape:
     ('o1', None)
     """
 
-    def __init__(self, records: Records, named: Roles, known: Roles, time: str | None = None) -> None:
+    def __init__(
+        self,
+        records: Records,
+        named: Roles,
+        known: Roles,
+        time: str | None = None,
+        unknown: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> None:
         self.records = records
+        self._unknown = unknown
         self.named = named
         self.known = known
         """The columns of the roles, whether or not a record has them."""
@@ -103,6 +111,8 @@ class Shape:
             raise mismatch("an object", value, None)
         names = self.records.columns_read
         alone = brief and (self.by_id or self.has_id(value))
+        if self._unknown is not None and not alone:
+            self._unknown(value)
         if not alone:
             constant = {name: 0 for name in self.records.names if name not in names}
             schema.encode_record({**{name: value[name] for name in names if name in value}, **constant})

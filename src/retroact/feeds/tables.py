@@ -39,7 +39,6 @@ def play_table(
     options: Options,
     publish: Publish | None = None,
     *,
-    strict: bool = False,
     progress: Progress | None = None,
 ) -> Totals:
     """Play a columnar file, or a frame, into a stream, and publish its rounds as they close.
@@ -53,7 +52,7 @@ def play_table(
     (1, 1)
     """
     table = open_table(source)
-    layout = _layout(table, stream.schema, options, strict)
+    layout = _layout(table, stream.schema, options)
     path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
     origin = Origin(stream, options.source_name or path)
     if layout.position and origin.name is None:
@@ -77,7 +76,7 @@ class Recognised:
     """The first row, by what its cells are for."""
 
 
-def recognise_table(source: Any, schema: Schema, options: Options, *, strict: bool = False) -> Recognised:
+def recognise_table(source: Any, schema: Schema, options: Options) -> Recognised:
     """What a source looks like. A reader that can be read only once is used up by this.
 
     >>> import pyarrow as pa
@@ -87,7 +86,7 @@ def recognise_table(source: Any, schema: Schema, options: Options, *, strict: bo
     ('Arrow table', 1, {'op': 'add', 'record': {'amount': 12.5}, 'id': 7})
     """
     table = open_table(source)
-    layout = _layout(table, schema, options, strict)
+    layout = _layout(table, schema, options)
     first = next(table.batches(layout.needed), None)
     example: dict[str, Any] | None = None
     if first is not None and len(first):
@@ -99,13 +98,13 @@ def recognise_table(source: Any, schema: Schema, options: Options, *, strict: bo
     return Recognised(table.name, table.format, table.rows, layout.operation, layout.roles, layout.ignored, example)
 
 
-def _layout(table: Table, schema: Schema, options: Options, strict: bool) -> Layout:
+def _layout(table: Table, schema: Schema, options: Options) -> Layout:
     if options.follow:
         raise InputError("expected JSON lines or CSV to follow: a table is complete", place="follow")
     if options.close_by == "progress":
         raise InputError("expected rounds that close by lines, by a grid or at the end of a table", place="close_by")
     try:
-        return layout_of(table.names, schema, options, strict=strict)
+        return layout_of(table.names, schema, options)
     except InputError as error:
         raise error.found_in(table.name) from None
 

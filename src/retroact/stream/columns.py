@@ -106,6 +106,10 @@ class Columns:
         other = Columns.from_spec(table, place)
         return replace(self, **{key: getattr(other, key) for key in table})
 
+    def stated(self) -> Columns:
+        """The same, as if it had been said."""
+        return replace(self, given=True)
+
     def without(self, names: Collection[str]) -> Columns:
         """Without the roles that nobody asked for, where a field has that name."""
         if self.given:

@@ -27,6 +27,8 @@ from ..store import blocks, inbox
 from ..store.fence import Fence, Mark
 from ..store.packed import Records, unpack
 from ..store.store import Request, Store, Stored
+from .apart import Apart
+from .columns import Columns
 from .erasure import Erasure, Hashes, Outcome
 from .kept import Kept
 from .names import Names, digests_of, required
@@ -180,6 +182,30 @@ class Durable(Kept):
             self._erased = self.store.erased()
             self._load()
             return dropped
+
+    def change_columns(self, columns: Mapping[str, Any], *, source: str | None = None) -> None:
+        """Give roles to other columns from now on: for all sources, or for one. Roles that are not named stay as they
+        are, and an empty name takes one away. Whether there are subjects cannot change once something came in."""
+        with self._lock:
+            from .opening import columns_note, untouched
+
+            old = self.specification
+            if source is None:
+                new = old.replace(columns=old.columns.updated(columns).stated())
+            else:
+                own = {**old.sources.get(source, {"columns": {}})["columns"], **Columns.from_spec(columns).spec()}
+                own |= {key: "" for key, column in columns.items() if column == ""}
+                new = old.replace(sources={**old.sources, source: {"columns": own}})
+            if new.has_subjects != old.has_subjects and not untouched(self.store):
+                raise InputError(
+                    f"this stream has {'subjects' if old.has_subjects else 'no subjects'}, and records that came in as "
+                    "such: make a new stream",
+                    place="subject",
+                )
+            with self._writing():
+                self.store.write_notes(columns_note(new))
+            new.source = old.source
+            self.specification, self._apart = new, Apart(new.schema, new.columns)
 
     # What goes out -------------------------------------------------------------------------------------------------
 

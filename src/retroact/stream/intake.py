@@ -52,6 +52,13 @@ def _source(source: Any, position: Any, delivered: Any) -> tuple[Position, list[
     return tuple(map(int, position)), list(map(int, delivered))
 
 
+def no_subjects() -> InputError:
+    return InputError(
+        'this stream has no subjects: its specification names no column of them (subject = "..." in [columns])',
+        place="subject",
+    )
+
+
 class Intake:
     """The open round of a stream."""
 
@@ -187,6 +194,8 @@ class Intake:
         Subjects may also be named by the SHA-256 of their text.
         """
         with self._entering():
+            if not self.specification.has_subjects:
+                raise no_subjects()
             if (subject is None) == (sha256 is None):
                 raise InputError("expected a subject, or the SHA-256 of one", place="subject")
             if sha256 is None:
@@ -275,11 +284,7 @@ class Intake:
         role = self.specification.columns.subject
         if role is None:
             if subject is not None and any(name is not None for name in as_list(subject, "subject")):
-                raise InputError(
-                    'this stream has no subjects: its specification names no column of them (subject = "..." in '
-                    "[columns])",
-                    place="subject",
-                )
+                raise no_subjects()
         elif not role.optional and count:
             names = [None] * count if subject is None else as_list(subject, "subject")
             if None in names:

@@ -16,6 +16,7 @@ from .stream import Stream
 class Kept(Stream):
     """A stream whose open round is kept in a store."""
 
+    lasting = True
     _store: Store | None = None
     _broken = False
     _depth = 0

@@ -100,6 +100,18 @@ def open_stream(
         raise
 
 
+def exists(where: str | Path) -> bool:
+    """Whether there is a stream to go on with."""
+    try:
+        store = _store(where, create=False)
+    except InputError:
+        return False
+    try:
+        return store.state("stream") is not None
+    finally:
+        store.close()
+
+
 def _beside(path: Path) -> Path:
     """The fence of a key or of a folder."""
     return path.with_name(f"{path.name.removesuffix('.key')}.fence")
@@ -185,6 +197,9 @@ def _specification(store: Store, given: Specification | None) -> Specification:
             )
         return Specification.from_dict({**msgspec.json.decode(tables), **columns}, store.where)
     old: Mapping[str, Any] = msgspec.json.decode(store.note("described") or "{}")
+    if given.horizon is None and "horizon" in old:
+        # a number of rounds that was declared when the stream was made stays its horizon
+        given = given.replace(horizon=old["horizon"])
     new = described(given)
     if old == new:
         return _with_columns(store, given, columns)
@@ -218,8 +233,8 @@ def _with_columns(store: Store, given: Specification, columns: Mapping[str, Any]
         for spec in (stored, given)
     ]
     raise InputError(
-        f"{store.where}: expected the columns that this stream has, got others: {'; '.join(differences(*parts))}. They "
-        "change by `retroact columns`",
+        f"{store.where}: expected the columns that this stream has, got others: "
+        f"{'; '.join(differences(parts[0], parts[1]))}. They change by `retroact columns`",
         place="columns",
     )
 

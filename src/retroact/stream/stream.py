@@ -61,6 +61,8 @@ class Stream(Intake):
     """
 
     _warned = False
+    lasting = False
+    """Whether it is kept in a store."""
 
     def __init__(
         self,
@@ -201,6 +203,10 @@ class Stream(Intake):
     def budget(self) -> dict[str, Measure]:
         """What each statistic spends over the whole horizon."""
         return {name: self.specification.measure_of(name) for name in self.specification.statistics}
+
+    def check_rounds(self, wanted: int | None = None) -> None:
+        """That so many rounds, or those of the grid, can be published at all: to be asked before anything is read."""
+        self.specification.check_rounds(wanted, before=self._origin)
 
     def plan(self, records: int = 10_000) -> Plan:
         """The expected error of every statistic, before anything is released."""

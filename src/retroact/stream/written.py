@@ -71,7 +71,7 @@ def described(spec: Specification) -> dict[str, Any]:
     return plain
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "in the store") -> Iterator[str]:
     """What is not the same, in words, one line for each.
 
     >>> list(differences({"epsilon": 1.0}, {"epsilon": 2.0, "window": 7}))
@@ -80,7 +80,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]
     names = [name for name in dict.fromkeys([*old, *new]) if name != "digest"]
     for name in names:
         if old.get(name) != new.get(name):
-            yield f"{name}: {old.get(name, 'nothing')} in the store, {new.get(name, 'nothing')} given"
+            yield f"{name}: {old.get(name, 'nothing')} {where}, {new.get(name, 'nothing')} given"
 
 
 def _table(statistic: Statistic) -> dict[str, Any]:
