@@ -21,7 +21,8 @@ Rows = list[dict[str, Any]]
 
 def lasting(folder: Path, **more: Any) -> Any:
     fields = {"country": ra.Category(["DE", "FR", "US"]), "amount": ra.Number(0, 500)}
-    return ra.Stream.open(
+    key = ra.Key.for_testing(1)
+    return ra.Stream.open(folder / "shop", fields, {"orders": ra.Count()}, epsilon=1.0, key=key, **more)
         folder / "shop", fields, {"orders": ra.Count()}, epsilon=1.0, key=ra.Key.for_testing(1), **more
     )
 
