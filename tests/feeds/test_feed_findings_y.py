@@ -23,8 +23,6 @@ def lasting(folder: Path, **more: Any) -> Any:
     fields = {"country": ra.Category(["DE", "FR", "US"]), "amount": ra.Number(0, 500)}
     key = ra.Key.for_testing(1)
     return ra.Stream.open(folder / "shop", fields, {"orders": ra.Count()}, epsilon=1.0, key=key, **more)
-        folder / "shop", fields, {"orders": ra.Count()}, epsilon=1.0, key=ra.Key.for_testing(1), **more
-    )
 
 
 def as_file(folder: Path, kind: str, rows: Rows) -> Path:
