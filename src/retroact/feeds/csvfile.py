@@ -239,7 +239,7 @@ class CsvFile:
 
         at = None if mark is None else header.index(mark)
         self._adds = lambda cells: (
-            at is None or (at < len(cells) and _is_addition(cells[at], mark in OPERATION_COLUMNS))
+            at is None or (at < len(cells) and _is_addition(cells[at], mark not in WEIGHT_COLUMNS))
         )
         if mark is None:
             return parse

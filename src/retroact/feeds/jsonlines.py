@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -23,7 +23,6 @@ from retroact.feeds.envelopes import (
     Envelope,
     foreign,
     is_progress,
-    mark_in,
     of_row,
     operation_in,
     places_in,
@@ -35,6 +34,7 @@ from retroact.feeds.files import Source, not_utf8
 from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.feeds.options import Options
 from retroact.feeds.paths import picker, position_of
+from retroact.feeds.plain import Plain
 from retroact.feeds.roles import METADATA, known, refuse, required
 from retroact.feeds.shapes import Shape, check_role
 from retroact.schema import Schema
@@ -44,8 +44,6 @@ Parse = Callable[[bytes], Event | list[Event]]
 Pick = Callable[[bytes], Any]
 _REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BYTE = re.compile(r"^(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?(?: - at `.*`)?$")
-# No value is of this type, so a line that has one for such a key does not take the quick way.
-_NOTHING = Literal["\0"]
 # Of these, more cannot make anything but an addition, since no key comes twice.
 _ADDS = re.compile(rb'\s*\{\s*"op"\s*:\s*"add"\s*[,}]')
 _decode_any = msgspec.json.Decoder().decode
@@ -370,42 +368,6 @@ class JsonLines:
         constant = {name: 0 for name in self.records.names if name not in names}
         given = {name: record[name] for name in record if name in names or (self.records.strict and name not in beside)}
         self.schema.encode_record({**given, **constant})
-
-
-class Plain:
-    """Rows that are added. One with a key that says otherwise is none of them."""
-
-    label = PLAIN
-
-    def __init__(self, shape: Shape, schema: Schema, data: set[str]) -> None:
-        self._shape = shape
-        self._schema = schema
-        self._data = data
-        self._quick = self._decoder(IMAGES)
-        self._other = self._decoder(())
-
-    def parse(self, text: bytes) -> Event:
-        try:
-            return self._shape.added(self._quick(text))
-        except msgspec.ValidationError:
-            # one of the images alone is data that is ignored; `check` has seen that it is alone
-            if mark_in(_decode_any(text), self._data) is not None:
-                raise
-            return self._shape.added(self._other(text))
-
-    def check(self, value: Mapping[str, Any]) -> None:
-        mark = mark_in(value, self._data)
-        if mark is not None:
-            raise InputError(f"expected {PLAIN}, as in the first events, got {show(mark)}, a key of another envelope")
-        self._shape.check(value, self._schema)
-
-    def _decoder(self, images: Sequence[str]) -> Callable[[bytes], Any]:
-        """Of rows without any of the marks."""
-        every = dict.fromkeys((*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *MARKS, *images))
-        marks = [name for name in every if name not in self._data]
-        others: list[Any] = [(f"mark{n}", _NOTHING, msgspec.field(name=m, default="")) for n, m in enumerate(marks)]
-        decode: Callable[[bytes], Any] = msgspec.json.Decoder(self._shape.whole(others)).decode
-        return decode
 
 
 def _timed(pick: Pick, numbered: Sequence[tuple[int, bytes]]) -> tuple[list[int], list[Any]]:
