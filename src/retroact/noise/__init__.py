@@ -3,6 +3,7 @@
 from .apart import Apart
 from .blocks import Blocks, best_block
 from .bridge import Bridge
+from .by_size import BySize
 from .crossed import Crossed
 from .doubling import Doubling
 from .flips import Flips
@@ -22,6 +23,7 @@ __all__ = [
     "Apart",
     "Blocks",
     "Bridge",
+    "BySize",
     "Crossed",
     "Doubling",
     "Flips",

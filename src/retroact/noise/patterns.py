@@ -6,9 +6,10 @@ Releases are cut into blocks of n, each with noise of its own:
 **Privacy.** A pattern d of 0 and 1 over a block is (1 + (2d - 1)) / 2: the common noise moved by 1 and the fresh noise
 of every release of the block by 2 d_l - 1 = +-1, whatever d is. So a block costs 1/c + n/f in the spreads c of the
 common and f of the fresh noise (as variances for the squared second norm, as scales for the first). `balance` makes
-that 1 with the least error: the variance of Z is ((sqrt(n) + 1) / 2)^2 for Gaussian noise, which no other Gaussian
-noise improves (averaged over all orders of the releases, any covariance becomes one of this form), and a quarter of
-that of fresh noise alone. Blocks that d does not touch are not moved. Spreads are k times those, with
+that 1 with the least error: the variance of Z is ((sqrt(n) + 1) / 2)^2 for Gaussian noise, about a quarter of that of
+fresh noise alone. For square n no Gaussian noise that does not depend on the data is better; for other n there is up to
+a part 1/(n^2 - 1) to gain, and `by_size` has most of it. Blocks that d does not touch are not moved. Spreads are k
+times those, with
   R releases:  one block, n = R, k = 1;
   a window:    d lies within w releases in a row, which meet at most two blocks of n = w: k = 2;
   neither:     block i has n = first * 2^i and k = (i+1)(i+2): the sum of 1/k over all blocks is 1.
