@@ -81,7 +81,9 @@ class InputError(RetroactError, ValueError):
 
     def found_in(self, source: str, *, row: int | None = None, unit: Unit = "row", during: str = "") -> InputError:
         """The same error, in a source and a row of it, whatever row it had before; ``during`` says when, or in which
-        rows, where it is not one row."""
+        rows, where it is not one row. An error that names its source already stays as it is."""
+        if self.source is not None:
+            return self
         message = f"{during}: {self.message}" if during else self.message
         return InputError(message, place=self.path, row=row, source=source, unit=unit)
 

@@ -204,7 +204,7 @@ def test_bad_delta(bad):
 
 @pytest.mark.parametrize("bad", [0, -1, math.inf, math.nan, "1", True])
 def test_bad_weights(bad):
-    with pytest.raises(InputError, match=r"weights\.a"):
+    with pytest.raises(InputError, match=r"statistics\.a\.weight"):
         split(1, 0, {"a": "pure"}, {"a": bad})
 
 

@@ -14,6 +14,7 @@ import typer
 
 from retroact.cli.console import say
 from retroact.cli.output import OutputFormat
+from retroact.cli.places import told
 from retroact.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def erase(
             _tell(erasure, open_stream.round)
             if receipt is not None and not dry_run:
                 name = f"{erasure.now.content.hex()}.json"
-                (receipt / name if receipt.is_dir() else receipt).write_bytes(erasure.receipt())
+                with told(receipt, "--receipt"):
+                    (receipt / name if receipt.is_dir() else receipt).write_bytes(erasure.receipt())
         if status:
             for known in open_stream.requests():
                 line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -351,11 +353,36 @@ auditing.register(app)
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the program and end the process: 0 fine, 2 bad input, 3 horizon exhausted, 4 verification failed."""
+    code: int | str | None = 0
     try:
         app(None if argv is None else list(argv))
+    except SystemExit as ended:
+        code = ended.code
     except RetroactError as error:
-        from retroact.cli.console import console_for, message
+        code = _fail(str(error), error.exit_code)
+    except OSError as error:
+        code = _fail(f"{error.filename or 'standard output'}: {(error.strerror or str(error)).lower()}", 2)
+    try:
+        if sys.stdout is not None and not sys.stdout.closed:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_stdout()
+    except OSError as error:
+        # or the interpreter would try again when it ends
+        _drop_stdout()
+        code = code or _fail(f"standard output: {(error.strerror or str(error)).lower()}", 2)
+    sys.exit(code)
 
-        message(console_for("stderr"), f"error: {error}", "red")
-        sys.exit(error.exit_code)
-    sys.exit(0)
+
+def _fail(text: str, code: int) -> int:
+    from retroact.cli.console import console_for, message
+
+    message(console_for("stderr"), f"error: {text}", "red")
+    return code
+
+
+def _drop_stdout() -> None:
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

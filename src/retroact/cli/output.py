@@ -6,18 +6,19 @@ import csv
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from retroact.cli.places import part_of, told
+from retroact.cli.places import Told, part_of, told
 from retroact.errors import InputError
 
 if TYPE_CHECKING:
     from retroact.stream import Round
 
+STDOUT = "standard output"
 CSV_HEADER = ("round", "statistic", "group", "value", "standard_error", "low95", "high95")
 
 
@@ -160,7 +161,7 @@ def open_output(
     """
     make = WRITERS[format]
     if path is None:
-        writer = make(sys.stdout.buffer)
+        writer = make(cast(BinaryIO, Told(sys.stdout.buffer, STDOUT)))
         yield writer
         writer.finish()
         return
@@ -169,10 +170,15 @@ def open_output(
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
         # a device or a pipe is written to, never replaced
-        with open(target, "wb") as file:
-            writer = make(file)
+        with told(path, "--out"):
+            file = target.open("wb")
+        try:
+            writer = make(cast(BinaryIO, Told(file, path, "--out")))
             yield writer
             writer.finish()
+        finally:
+            with suppress(OSError):  # told by then
+                file.close()
         return
     part = part_of(target)
     try:
@@ -180,8 +186,8 @@ def open_output(
             if target.is_dir():
                 raise IsADirectoryError(None, "is a directory")
             file = part.open("xb")
-        with file:
-            writer = make(file)
+        try:
+            writer = make(cast(BinaryIO, Told(file, path, "--out")))
             for line in before or ():
                 writer.write_line(line)
             grows = before is not None and format is not OutputFormat.parquet
@@ -190,7 +196,11 @@ def open_output(
                 os.replace(part, target)
             yield writer
             writer.finish()
-            os.fsync(file.fileno())
+            with told(path, "--out"):
+                os.fsync(file.fileno())
+        finally:
+            with suppress(OSError):  # told by then
+                file.close()
         if not grows:
             os.replace(part, target)
     except BaseException:

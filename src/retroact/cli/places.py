@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from retroact.errors import InputError
 
@@ -98,8 +98,39 @@ def _close(file: BinaryIO) -> None:
 
 
 @contextmanager
-def told(path: Path, option: str) -> Iterator[None]:
+def told(path: Path | str, option: str | None = None) -> Iterator[None]:
     try:
         yield
+    except BrokenPipeError:
+        # whoever reads has gone: nobody is there to be told
+        raise
     except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place=option) from None
+        raise InputError((error.strerror or str(error)).lower(), place=option, source=str(path)) from None
+
+
+class Told:
+    """A file that says where it could not be written."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO, path: Path | str, option: str | None = None) -> None:
+        self._file, self._where = file, (path, option)
+
+    def write(self, content: bytes) -> int:
+        if self._file.closed:
+            # a writer that failed, and is done away with, tries again
+            return len(content)
+        with told(*self._where):
+            return self._file.write(content)
+
+    def flush(self) -> None:
+        with told(*self._where):
+            self._file.flush()
+
+    def close(self) -> None:
+        """What is written is there; whoever opened the file closes it."""
+        if not self._file.closed:
+            self.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ..errors import InputError
@@ -32,7 +32,7 @@ def statistic_from_spec(spec: Mapping[str, Any], place: str) -> Statistic:
     WindowSample(of={'type': 'median', 'field': 'age'}, window=24)
     """
     if not isinstance(spec, Mapping) or spec.get("type") != WindowSample.kind:
-        if isinstance(spec, Mapping) and spec.get("type") not in TYPES:
+        if isinstance(spec, Mapping) and not _is_one_of(spec.get("type"), TYPES):
             expected = ", ".join([*TYPES, WindowSample.kind])
             raise InputError(f"expected one of {expected}, got {spec.get('type')!r}", place=f"{place}.type")
         return plain_statistic(spec, place)
@@ -52,7 +52,7 @@ def statistic_from_spec(spec: Mapping[str, Any], place: str) -> Statistic:
 
 
 def _algorithm(spec: Any, place: str) -> OneShot:
-    if not isinstance(spec, Mapping) or spec.get("type") not in ALGORITHMS:
+    if not isinstance(spec, Mapping) or not _is_one_of(spec.get("type"), ALGORITHMS):
         found = spec.get("type") if isinstance(spec, Mapping) else spec
         raise InputError(f"expected a table with one of the types {', '.join(ALGORITHMS)}, got {found!r}", place=place)
     make, needed, more = ALGORITHMS[spec["type"]]
@@ -62,6 +62,11 @@ def _algorithm(spec: Any, place: str) -> OneShot:
         return make(**{name: value for name, value in spec.items() if name != "type"})
     except InputError as error:
         raise error.under(place) from None
+
+
+def _is_one_of(kind: Any, known: Collection[str]) -> bool:
+    # a table or a list is no key of a dict
+    return isinstance(kind, str) and kind in known
 
 
 def _only(spec: Mapping[str, Any], allowed: tuple[str, ...], place: str) -> None:

@@ -71,6 +71,8 @@ class Debezium:
 
     def check(self, value: Any) -> None:
         """Say what is wrong with an event that does not fit."""
+        if not isinstance(value, dict):
+            raise mismatch("an object", value, None)
         change = value.get("payload") if self._wrapped else value
         if not isinstance(change, dict):
             raise mismatch("an object", change, "payload" if self._wrapped else None)

@@ -257,7 +257,7 @@ def rank_bound(size: int, probability: Fraction, epsilon: Fraction, beta: float)
     >>> round(rank_bound(2**64, HALF, Fraction(1), 0.05), 1)
     47.4
     """
-    unit = float(unit_of(probability, epsilon)) * probability.denominator
+    unit = float(unit_of(probability, epsilon) * probability.denominator)
     return (math.log(size) - math.log(check_beta(beta))) / unit * (1 + 1e-9)
 
 

@@ -14,10 +14,13 @@ from fractions import Fraction
 from typing import Literal
 
 from ..errors import InputError
+from ..schema.messages import show
 from .gaussian import largest_mu
 from .measures import GaussianDP, Measure, PureDP
 
 Kind = Literal["pure", "gaussian"]
+
+LEAST_WEIGHT = 1e-30
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,10 @@ def split(
 
 
 def check_weight(weight: float, name: str) -> Fraction:
-    if isinstance(weight, bool) or not isinstance(weight, int | float | Fraction) or not 0 < weight < math.inf:
-        raise InputError(f"expected a weight above 0, got {weight!r}", place=f"weights.{name}")
+    number = not isinstance(weight, bool) and isinstance(weight, int | float | Fraction)
+    if not number or not LEAST_WEIGHT <= weight <= 1 / LEAST_WEIGHT:
+        raise InputError(
+            f"expected a weight from {LEAST_WEIGHT:g} to {1 / LEAST_WEIGHT:g}, got {show(weight)}",
+            place=f"statistics.{name}.weight",
+        )
     return Fraction(weight)

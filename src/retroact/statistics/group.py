@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..schema import Boolean, Category, Rows, Schema
+from ..schema.messages import show
 from .linear import Contributions, Layout, Linear, field_of
 from .noisy import Answer, Noisy
 
@@ -38,10 +39,11 @@ class GroupBy(Linear):
         if twice:
             raise InputError(f"expected one condition on {sorted(twice)[0]!r}, got two", place="where")
         super().__init__(**{**of.options(), **options, "where": {**of.where, **conditions}})
-        self.by = (by,) if isinstance(by, str) else tuple(by)
+        names = [by] if isinstance(by, str) else list(by) if isinstance(by, Sequence) else []
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+            raise InputError(f"expected one or more different fields, got {show(by)}", place="by")
+        self.by: tuple[str, ...] = tuple(names)
         self.of = of
-        if not self.by or len(set(self.by)) != len(self.by):
-            raise InputError(f"expected one or more different fields, got {by!r}", place="by")
 
     def arguments(self) -> dict[str, Any]:
         return {"by": self.by[0] if len(self.by) == 1 else list(self.by), "of": self.of.spec()}

@@ -52,7 +52,7 @@ def statistic_from_spec(spec: Mapping[str, Any], place: str) -> Statistic:
     if not isinstance(spec, Mapping):
         raise InputError(f'expected a table such as {{ type = "count" }}, got {spec!r}', place=place)
     kind = spec.get("type")
-    if kind not in TYPES:
+    if not isinstance(kind, str) or kind not in TYPES:
         raise InputError(f"expected one of {', '.join(TYPES)}, got {kind!r}", place=f"{place}.type")
     make, key, more = TYPES[kind]
     allowed = ("type", *((key,) if key else ()), *more, *OPTIONS, *AROUND)

@@ -323,7 +323,7 @@ class Statistic(ABC):
 
 def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:
     """The field, if it is there and of a kind that the statistic can take."""
-    if name not in schema.fields:
+    if not isinstance(name, str) or name not in schema.fields:
         raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place="field")
     field = schema.fields[name]
     if not isinstance(field, kinds):

@@ -28,7 +28,8 @@ def name_of(value: Any, place: str) -> str | None:
         if value == "":
             raise InputError("expected a non-empty text, got ''", place=place)
         return value
-    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_):
+    # numpy counts lengths of time among the integers
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_ | np.timedelta64):
         return str(int(value))
     if not isinstance(value, str):
         raise InputError(f"expected a text or a whole number, got {type(value).__name__}", place=place)
@@ -48,7 +49,11 @@ def as_list(given: Any, place: str) -> list[Any]:
     """Any usual column of names or stamps, as a list of Python values."""
     for method in ("to_pylist", "tolist", "to_list"):
         if hasattr(given, method):
-            return list(getattr(given, method)())
+            listed = getattr(given, method)()
+            if isinstance(listed, list):
+                return listed
+            # one value of numpy, NaT among them, or an array without rows
+            raise InputError(f"expected one value or a list of them, got {type(given).__name__}", place=place)
     if isinstance(given, Mapping | bytes) or not hasattr(given, "__iter__"):
         raise InputError(f"expected one value or a list of them, got {type(given).__name__}", place=place)
     return list(given)
@@ -98,7 +103,7 @@ def required(given: Any, place: str) -> list[str]:
 def stamp_of(stamp: Any, now: int) -> int:
     if stamp is None:
         return now
-    if isinstance(stamp, bool | np.bool_) or not isinstance(stamp, int | np.integer) or stamp < 1:
+    if isinstance(stamp, bool | np.bool_ | np.timedelta64) or not isinstance(stamp, int | np.integer) or stamp < 1:
         raise InputError(f"expected a round from 1 on, got {stamp!r}", place="stamp")
     return min(int(stamp), FARTHEST)
 
