@@ -190,3 +190,34 @@ def test_interrupted(tmp_path: Path, how: signal.Signals, name: str) -> None:
 def test_a_grid_on_standard_input_needs_the_clock() -> None:
     with pytest.raises(InputError, match="a grid on standard input needs --follow"):
         Played("-", grid=Grid(0, 60, 600), time="at")
+
+
+def test_rounds_are_published_when_their_time_has_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when they take their last record: what comes in between belongs to the next one."""
+    clock = [1000.0]
+    monkeypatch.setattr("retroact.feeds.clocked.now", lambda: clock[0])
+    path = written(tmp_path / "e.jsonl", [row(at=1010)])
+    rounds = {**Grid(1000, 60, 1180).spec(), "grace": "10s", "publish_after": "90s"}
+    following = Following(path, rounds=rounds, time="at")
+    wait_for(lambda: len(following.stream._updates) == 1)
+    clock[0] = 1075.0
+    time.sleep(0.1)
+    with path.open("a") as file:
+        file.write(f"{json.dumps(row(at=1065))}\n")
+    time.sleep(0.2)
+    assert (following.rounds, len(following.stream._updates)) == ([], 1)
+    clock[0] = 1150.0
+    following.until(1)
+    wait_for(lambda: len(following.stream._updates) == 1)
+    assert (following.rounds, following.stream.records) == ([1], 1)
+    clock[0] = 1300.0
+    following.until(3)
+    assert following.rounds == [1, 2, 3]
+    assert following.end(stop=False).added == 2
+
+
+def wait_for(condition: Any) -> None:
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.005)
+    assert condition()

@@ -26,6 +26,9 @@ ERASURE = (
     "release of the round it arrives in, and in all after it. Releases of earlier rounds are out and stay as they are; "
     "what they tell of the subject is bounded by the guarantee above."
 )
+NO_SUBJECTS = (
+    "Nothing: this stream has no subjects, so nobody's records can be found. Records are deleted by id, or by value."
+)
 ACCEPTS = "Later records of an erased subject are accepted, as those of anybody."
 REJECTS = (
     "Later records of an erased subject are rejected, by a hash of the subject under the key; nothing else is kept of "
@@ -67,15 +70,50 @@ def sections(spec: Specification, subject_records: int) -> Iterator[Section]:
             *(f"Promised, and not checked: {promise}." for promise in guarantee.promises),
         ],
     )
+    yield "Where it comes from", [_columns(spec), _rounds(spec)]
     late = LATE if spec.late else NOT_LATE
     yield "What retroactive means", [RETROACTIVE, late]
-    yield "What an erasure does", [ERASURE, REJECTS if spec.after_erasure == "reject" else ACCEPTS]
+    erasure = [ERASURE, REJECTS if spec.after_erasure == "reject" else ACCEPTS]
+    yield "What an erasure does", erasure if spec.has_subjects else [NO_SUBJECTS]
     yield (
         "How the budget is split",
         [f"{name}: {spec.measure_of(name)}, {_noise(spec, name)}" for name in spec.statistics]
         + [f"Together: {_budget(guarantee)}."],
     )
     yield "What is not protected", list(NOT_PROTECTED)
+
+
+def _columns(spec: Specification) -> str:
+    columns = spec.columns
+    if not columns.given:
+        text = "Columns. Those called id, subject, stamp, round and op have that role, where they are no fields"
+    else:
+        roles = [f"{role} in {own.column}{' (optional)' if own.optional else ''}" for role, own in columns.items()]
+        text = f"Columns. {', '.join(roles) if roles else 'None but the fields'}"
+    own = "".join(f"; {name} has columns of its own" for name in spec.sources)
+    if isinstance(columns.ignore, bool):
+        return f"{text}{own}. Other columns are {'ignored' if columns.ignore else 'refused'}."
+    return f"{text}{own}. Ignored: {', '.join(columns.ignore)}; other columns are refused."
+
+
+ENDS = {
+    "lines": "lines that say so, or by their numbers",
+    "progress": "progress messages",
+    "end": "the ends of sources",
+}
+
+
+def _rounds(spec: Specification) -> str:
+    rounds = spec.rounds
+    if rounds.grid is None:
+        text = f"Rounds. They end by {ENDS[rounds.close_by]}"
+    else:
+        count = "without end" if rounds.count is None else f"{rounds.count:,} of them"
+        text = f"Rounds. By time, {count}: {', '.join(f'{key} {value}' for key, value in rounds.grid.spec().items())}"
+        late = "get the stamp of their own round" if rounds.late_events == "stamp" else "are left out"
+        text += f"; late records {late}"
+    more = {key: value for key, value in rounds.spec().items() if key in ("contribution", "grace", "publish_after")}
+    return f"{text}{''.join(f'; {key} {value}' for key, value in more.items())}. What a round means never changes."
 
 
 def _noise(spec: Specification, name: str) -> str:

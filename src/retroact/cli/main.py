@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from retroact import __version__
-from retroact.cli import auditing, lasting
+from retroact.cli import auditing, columns, lasting
 from retroact.cli import options as o
 from retroact.cli.output import OutputFormat
 from retroact.errors import RetroactError
@@ -348,6 +348,7 @@ def demo(
 
 
 lasting.register(app)
+columns.register(app)
 auditing.register(app)
 
 

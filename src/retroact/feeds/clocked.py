@@ -151,15 +151,34 @@ class Complete(Timed):
 
 class Followed(Timed):
     """A growing file: rounds close when their time is over by this machine's clock, whatever the records say. A record
-    goes to the open round, with its own round as stamp where that is an earlier one."""
+    goes to the round that takes records when it comes, with its own round as stamp where that is an earlier one. Where
+    rounds are published some time after they took their last record, what comes meanwhile waits for its own."""
+
+    def __init__(self, replay: Replay, options: Options, name: str) -> None:
+        super().__init__(replay, options, name)
+        self._later: dict[int, list[Block]] = {}
 
     def apply(self, block: Block) -> None:
         self.tick()
         if not block.events:
             return
-        if self.ended:
+        taking = self._taking()
+        if self.grid.rounds is not None and taking > self.grid.rounds:
             wrong = InputError("the last round of the grid is closed", place="--end")
             raise wrong.found_in(self._name, row=block.lines[0], unit="line")
+        if taking > self.replay.stream.round:
+            self._later.setdefault(taking, []).append(block)
+        else:
+            self._take(block)
+
+    def _taking(self) -> int:
+        """The round that takes records now: the first whose time, and what stragglers get, is not over."""
+        round, last = self.replay.stream.round, self.grid.rounds
+        while (last is None or round <= last) and now() >= (self.grid.closes(round) + self._options.grace).timestamp():
+            round += 1
+        return round
+
+    def _take(self, block: Block) -> None:
         cells = self._block_cells(block)
         kept, events = [], []
         for index, (line, event) in enumerate(block.pairs()):
@@ -186,14 +205,22 @@ class Followed(Timed):
         return self.grid.rounds is not None and self.replay.stream.round > self.grid.rounds
 
     def tick(self) -> None:
-        """Close the rounds whose time is over."""
-        grace = self._options.grace
-        while not self.ended and now() >= (self.grid.closes(self.replay.stream.round) + grace).timestamp():
+        """Close, and so publish, the rounds whose time for that has come."""
+        cut = self._options.cut
+        wait = cut.grace if cut.publish_after is None else cut.publish_after
+        while not self.ended and now() >= (self.grid.closes(self.replay.stream.round) + wait).timestamp():
             try:
                 self.replay.rounds.close()
             except RetroactError as error:
                 round = self.replay.stream.round
                 raise located(error, self._name, during=f"at the end of round {round:,}") from None
+            for block in self._later.pop(self.replay.stream.round, []):
+                self._take(block)
 
     def finish(self) -> None:
         self.tick()
+
+    @property
+    def holds(self) -> bool:
+        """Whether something that came waits for its round to open."""
+        return bool(self._later)

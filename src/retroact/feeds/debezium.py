@@ -55,6 +55,7 @@ class Debezium:
             if after.id is not None and change.before is None:
                 return after
             before = shape.removed(_there(change.before, "before"))
+            before.round = after.round
             return after if before.id is not None and before.id == after.id else [before, after]
         if op == "d":
             return shape.removed(_there(change.before, "before"))

@@ -13,7 +13,7 @@ from retroact.errors import InputError
 from retroact.feeds.clocked import Complete, Followed
 from retroact.feeds.csvfile import CsvFile
 from retroact.feeds.events import Block
-from retroact.feeds.files import Source, open_events
+from retroact.feeds.files import POLL, Source, open_events
 from retroact.feeds.jsonlines import JsonLines
 from retroact.feeds.options import Options, options_for
 from retroact.feeds.replay import Replay
@@ -149,6 +149,8 @@ class Feed:
         replay.totals.skipped.update(self.reader.skipped)
         if isinstance(played, Complete | Followed) or not self.source.follow:
             played.finish()
+        while isinstance(played, Followed) and played.holds and not self.source.stop.wait(POLL):
+            played.tick()
         replay.totals.left_open = replay.rounds.open
         return replay.totals
 

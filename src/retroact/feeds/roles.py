@@ -92,12 +92,7 @@ def refuse(names: Iterable[str], fields: Sequence[str], columns: Columns, unknow
     got = [f"no {show(name)}" for name in missing]
     got += [f"an unknown column {show(name)}{meant(name, free)}" for name in unknown]
     may = f" (and {', '.join(others)})" if others and unknown and fields else ""
-    hint = ""
-    if unknown:
-        mark = next((name for name in unknown if name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS)), None)
-        hint = (
-            "; [columns] may ignore others"
-            if mark is None
-            else f'; if it says what is done, op = "{mark}" in [columns]'
-        )
+    mark = next((name for name in unknown if name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS)), None)
+    hint = "; [columns] may ignore others" if unknown else ""
+    hint = hint if mark is None else f'; if it says what is done with a row: op = "{mark}" in [columns]'
     raise InputError(f"expected the columns {', '.join(fields or others)}{may}, got {' and '.join(got)}{hint}")

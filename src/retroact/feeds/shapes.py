@@ -68,8 +68,11 @@ class Shape:
             return self.whole(beside)
         if not self.by_id:
             return self._either(beside)
-        column = msgspec.field(name=key_of(self.named.id or ""))
-        return msgspec.defstruct("BriefRow", [(self._at[0], Name, column), *beside], kw_only=True, gc=False)
+        columns: list[Column] = [(self._at[0], Name, msgspec.field(name=key_of(self.named.id or "")))]
+        if self.known.round and self._at[3] != self._at[0]:
+            # of a change, the round is its own
+            columns.append((self._at[3], Any, msgspec.field(name=key_of(self.known.round), default=None)))
+        return msgspec.defstruct("BriefRow", [*columns, *beside], kw_only=True, gc=False)
 
     def _either(self, beside: Sequence[Column]) -> Any:
         """The type of a row that may have an id; what one without it lacks is told when it is removed."""
@@ -87,10 +90,13 @@ class Shape:
         return msgspec.defstruct("EitherRow", [*columns, *beside], kw_only=True, gc=False)
 
     def removed(self, row: Any) -> Event:
-        id_, subject, stamp, _ = self._at
-        name = getattr(row, id_, None)
+        id_, subject, stamp, round_ = self._at
+        name, round = getattr(row, id_, None), getattr(row, round_, None)
         if name is not None:
-            return deletion(None, name, None, None)
+            check_role("round", round, self.known.round or "")
+            event = deletion(None, name, None, None)
+            event.round = round
+            return event
         for attribute in self._where.values():
             if getattr(row, attribute, None) is msgspec.UNSET:
                 raise msgspec.ValidationError("a deletion without id needs the whole row")
@@ -99,7 +105,9 @@ class Shape:
         at: int | Moment | None = getattr(row, stamp, None)
         if at is None and self.time is not None:
             at = Moment(getattr(row, self._time_at, None))
-        return deletion(row, None, getattr(row, subject, None), at)
+        event = deletion(row, None, getattr(row, subject, None), at)
+        event.round = round
+        return event
 
     def has_id(self, value: Any) -> bool:
         """Whether a row, as it was decoded, has one."""

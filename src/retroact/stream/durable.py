@@ -195,6 +195,7 @@ class Durable(Kept):
             else:
                 own = {**old.sources.get(source, {"columns": {}})["columns"], **Columns.from_spec(columns).spec()}
                 own |= {key: "" for key, column in columns.items() if column == ""}
+                own |= {} if columns.get("ignore", True) else {"ignore": False}
                 new = old.replace(sources={**old.sources, source: {"columns": own}})
             if new.has_subjects != old.has_subjects and not untouched(self.store):
                 raise InputError(
