@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from feed_shop import CLOSE, Played, row, shop, written
 
@@ -207,3 +209,22 @@ def _failing(rng: random.Random, hand_over: Any) -> Any:
             raise StopHereError
 
     return failing
+
+
+@pytest.mark.parametrize("position", [2**62, -(2**62), 2**63 - 1, 2**70])
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet"])
+def test_a_position_beyond_the_largest_names_file_and_line(suffix: str, position: int, tmp_path: Path) -> None:
+    path = tmp_path / f"e{suffix}"
+    if suffix == ".jsonl":
+        path.write_text(
+            f'{{"country": "DE", "amount": 1, "lsn": 7}}\n{{"country": "DE", "amount": 1, "lsn": {position}}}\n'
+        )
+    elif suffix == ".csv":
+        path.write_text(f"country,amount,lsn\nDE,1,7\nDE,1,{position}\n")
+    else:
+        positions = pa.array([7, min(position, 2**63 - 1)], pa.int64())
+        pq.write_table(pa.table({"country": ["DE"] * 2, "amount": [1.0] * 2, "lsn": positions}), path)
+    with pytest.raises(InputError, match=r"below 2\^62") as caught:
+        Played(path, shop(), position="lsn")
+    error = caught.value
+    assert (error.source, error.path, error.row) == (str(path), "lsn", 3 if suffix == ".csv" else 2)

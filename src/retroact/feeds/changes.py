@@ -14,6 +14,8 @@ from retroact.feeds.events import Roles
 from retroact.feeds.operations import WEIGHT_COLUMNS, kind_of, weigh
 from retroact.feeds.roles import heading
 from retroact.schema import Schema
+from retroact.schema.messages import mismatch
+from retroact.stream.intake import LARGEST
 
 if TYPE_CHECKING:
     from retroact.feeds.options import Options
@@ -103,7 +105,13 @@ def positions_of(batch: Batch, layout: Layout) -> I64 | None:
     if not cells.there().all():
         row = int(np.argmin(cells.there())) + 1
         raise InputError("expected the position of the row, got none", place=layout.position, row=row)
-    return cells.whole(layout.position)
+    positions = cells.whole(layout.position)
+    odd = (positions <= -LARGEST) | (positions >= LARGEST)
+    if odd.any():
+        row = int(np.argmax(odd))
+        expected = "a whole number below 2^62, the position of the row"
+        raise mismatch(expected, int(positions[row]), Place(layout.position, row + 1))
+    return positions
 
 
 def _code(word: Any, place: str) -> int:

@@ -54,6 +54,12 @@ class Block:
         """Lines with their events."""
         return zip(self.lines, self.events, strict=True)
 
+    def cut(self, line: int) -> None:
+        """Leave out what stands on this line and after it."""
+        end = next((index for index, number in enumerate(self.lines) if number >= line), len(self.lines))
+        for part in (self.lines, self.events, self.times, self.positions):
+            del part[end:]
+
     def where(self, kept: Sequence[bool]) -> Block:
         """The events that are kept."""
         return Block(*(list(compress(part, kept)) for part in (self.lines, self.events, self.times, self.positions)))

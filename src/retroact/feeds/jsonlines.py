@@ -35,6 +35,7 @@ from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.feeds.options import Options
 from retroact.feeds.paths import picker, position_of
 from retroact.feeds.plain import Plain
+from retroact.feeds.repeated import first_repeated
 from retroact.feeds.roles import METADATA, known, refuse, required
 from retroact.feeds.shapes import Shape, check_role
 from retroact.schema import Schema
@@ -120,12 +121,24 @@ class JsonLines:
                     else:
                         took(event)
                         at(number)
-            except InputError:
+            except InputError as wrong:
                 # what comes before the error is good, and may have ended rounds
+                twice = self._twice(lines, start, block)
                 yield block
-                raise
+                raise (twice or wrong) from None
+            twice = self._twice(lines, start, block)
             if block.events or self.source.follow:
                 yield block
+            if twice is not None:
+                raise twice
+
+    def _twice(self, lines: list[bytes], start: int, block: Block) -> InputError | None:
+        """The first line with a key that comes twice, which is taken out of the block with all that follow it."""
+        found = first_repeated(lines, block.events, len(self.records.columns_read) if self.label == NATIVE else None)
+        if found is None:
+            return None
+        block.cut(start + found[0])
+        return self.source.refused(found[1], start + found[0])
 
     def unfinished(self) -> tuple[int, bool] | None:
         """The number of a last line that nothing ends, and whether it can only become an addition."""

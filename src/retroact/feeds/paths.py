@@ -13,6 +13,7 @@ from retroact.errors import InputError
 from retroact.feeds.events import key_of
 from retroact.schema.messages import mismatch
 from retroact.stream.grid import Grid
+from retroact.stream.intake import LARGEST
 
 _UNITS: dict[str, Literal["ms", "us", "ns"]] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 _PARTS = {"ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -97,8 +98,11 @@ def cells_of(grid: Grid, times: Sequence[Any], column: str, lines: Sequence[int]
 
 def position_of(value: Any, place: str) -> int:
     """A position as a whole number."""
-    if type(value) is int:
-        return value
+    number = value
     if isinstance(value, str) and len(value) < 30 and value.isascii() and value.removeprefix("-").isdigit():
-        return int(value)
-    raise mismatch("a whole number, the position of the event", value, place)
+        number = int(value)
+    if type(number) is not int:
+        raise mismatch("a whole number, the position of the event", value, place)
+    if not -LARGEST < number < LARGEST:
+        raise mismatch("a whole number below 2^62, the position of the event", value, place)
+    return number
