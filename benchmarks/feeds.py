@@ -37,6 +37,8 @@ CHUNK = 500_000
 FIELDS = ("country", "amount", "age")
 COUNTRIES = [f"country {k}" for k in range(30)]
 START, HOUR = 1_767_225_600, 3600
+COLUMNS = {role: {"column": role, "optional": True} for role in ("id", "subject", "op", "round")}
+COLUMNS["time"] = {"column": "at", "optional": True}
 Spent = tuple[float, float, float]
 """Seconds by the clock, seconds of processor time (which other programs do not count in), gigabytes at most."""
 
@@ -100,7 +102,7 @@ def event(row: dict) -> dict:
 def play(path: Path, *, grid: bool = False, lasting: bool = False) -> None:
     schema = {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)}
     statistics = {"orders": ra.Count(), "revenue": ra.Sum("amount"), "countries": ra.Histogram("country")}
-    budget = {"epsilon": 1.0, "delta": 1e-6, "horizon": 128}
+    budget = {"epsilon": 1.0, "delta": 1e-6, "horizon": 128, "columns": COLUMNS}
     if lasting:
         stream = ra.Stream.open(path.with_suffix(""), schema, statistics, **budget)
     else:
