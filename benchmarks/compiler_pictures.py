@@ -20,6 +20,7 @@ from retroact.compilers.retroactivity import PaperRetroactivity
 from retroact.compilers.smooth import smooth
 from retroact.experiments.drawing import Panel, digits, rectangle, segment, text
 from retroact.experiments.smoothing import Grudge, audit_blocks
+from retroact.noise.choice import quietest
 from retroact.privacy import largest_epsilon0
 from retroact.schema import Schema
 from sampling import BETA, DELTA, EPSILON, HORIZON, needed_for
@@ -203,7 +204,8 @@ def fixed_size(window):
     epsilon, delta = Fraction(EPSILON), Fraction(str(DELTA))
     calibrated = Calibrated(ra.Gate(1), epsilon / PARTS, delta / 4, delta / 4)
     coins = Key.for_testing(1).coins("gate")
-    noise = Gated(calibrated, calibrated.process(HORIZON, window, "gate"), coins, HORIZON, "gate")
+    found = calibrated.gate.candidates(HORIZON, window, "gate")
+    noise = Gated(calibrated, found[quietest(found, calibrated.share.kind, HORIZON)], coins, HORIZON, "gate")
     margin = math.ceil(noise.limit.at(1)) - 1
     out = {}
     for rate in RATES:

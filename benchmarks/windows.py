@@ -28,7 +28,8 @@ MU = float(largest_mu(Fraction(EPSILON), Fraction(DELTA)))
 
 
 def specified(statistic, delta=DELTA):
-    return Specification(SCHEMA, {"x": statistic}, epsilon=EPSILON, delta=delta, horizon=HORIZON)
+    law = "gaussian" if delta else "laplace"
+    return Specification(SCHEMA, {"x": statistic}, epsilon=EPSILON, delta=delta, horizon=HORIZON, law=law)
 
 
 def worst(statistic, delta=DELTA):

@@ -246,5 +246,5 @@ def test_same_key_and_data_same_bytes(environment):
 
 
 # Of format 1: a change here changes every published number under every key.
-PUBLISHED = "ce0d51b7ef0e2067dc5d7a8aae20ef62e3046077e2666bd98f98d096d6372739"
-PUBLISHED_BY_KEY = "315e004bbbb6ca59ffa5bd2effe6c2b176a955e01e4ee04efc847d53c9ea3c55"
+PUBLISHED = "f8c12ba0062cf9d848959d24352f62673b89a2d4754515931ab723ac76e58ee0"
+PUBLISHED_BY_KEY = "d0f0167cf0e6fcde4b86a69849a6f8bcf9245f69df6d2aed1d1ee36bda89b438"

@@ -208,7 +208,8 @@ def test_obligations_are_those_of_the_mechanism():
 
 def test_a_refined_lattice_does_not_change_the_deviation():
     # Schauder of horizon 32: 14 nodes at most in the squared norm, so the deviation is about sqrt(14) / mu
-    spec = ra.Specification({"age": ra.Integer(0, 9)}, {"n": ra.Count()}, epsilon=4.0, delta=1e-6, horizon=32)
+    statistics, budget = {"n": ra.Count(noise="schauder")}, {"epsilon": 4.0, "delta": 1e-6, "law": "gaussian"}
+    spec = ra.Specification({"age": ra.Integer(0, 9)}, statistics, horizon=32, **budget)
     (owed,) = obligations_of(spec)
     deviation, step = re.search(r"deviation (\S+), in steps of 1/(\d+)", owed.law).groups()
     assert int(step) > 1

@@ -13,7 +13,7 @@ from retroact.audit.likelihood import likelihood
 from retroact.audit.nodes import candidates, nodes, worst
 from retroact.audit.search import sensitivity, threshold_tail
 from retroact.coins import Key
-from retroact.noise import Flips, Schauder, Threshold, Tree, Windowed
+from retroact.noise import Flips, GaussianThreshold, Schauder, Threshold, Tree, Windowed
 
 SCHEMA = {"age": ra.Integer(0, 120), "height": ra.Number(-5, 5, step=0.5), "country": ra.Text()}
 
@@ -131,10 +131,10 @@ def test_candidates_depend_on_the_seed_alone():
 # Thresholds --------------------------------------------------------------------------------------------------------
 
 
-def failing(delta=1e-6, horizon=100, **options):
+def failing(delta=1e-6, horizon=100, law="gaussian", **options):
     histogram = {key: options.pop(key) for key in ("noise", "window", "adaptive", "most_bins") if key in options}
     stats = {"h": ra.Histogram("country", **histogram)}
-    spec = ra.Specification(SCHEMA, stats, epsilon=1.0, delta=delta, horizon=horizon, **options)
+    spec = ra.Specification(SCHEMA, stats, epsilon=1.0, delta=delta, horizon=horizon, law=law, **options)
     return spec, threshold_tail(Target.stream(spec))[0]
 
 
@@ -151,18 +151,20 @@ def failing(delta=1e-6, horizon=100, **options):
     ],
     ids=str,
 )
-def test_thresholds_fail_as_rarely_as_is_allowed_and_hardly_less(options):
-    spec, result = failing(**options)
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_thresholds_fail_as_rarely_as_is_allowed_and_hardly_less(options, law):
+    spec, result = failing(law=law, **options)
     assert (result.verdict, result.void) == ("passed", False)
     chance, allowed = (float(result.measured[key]) for key in ("probability at most", "allowed"))
     assert chance <= allowed == float(spec.failures["h"])
     if "noise" not in options:  # the paper's own threshold is far above what is needed
-        assert chance > 0.6 * allowed
+        # the tail of Laplace noise has a bound that is not the tail itself
+        assert chance > (0.6 if law == "gaussian" else 0.1) * allowed
 
 
 def test_the_sum_is_what_happens():
     # a large delta, so that failures can be counted: a single record, seen in eight releases under many keys
-    spec, result = failing(delta=0.5, horizon=8)
+    spec, result = failing(delta=0.5, horizon=8, noise="schauder")
     noise = spec.mechanism("h", Key.for_testing(1).coins("stream"))
     cells = np.random.default_rng(1).integers(0, 2**63, (40_000, 2), dtype=np.uint64)
     shown = []
@@ -175,9 +177,12 @@ def test_the_sum_is_what_happens():
 
 
 def test_a_threshold_that_forgets_the_releases_is_found(monkeypatch):
-    common = Threshold._common
-    monkeypatch.setattr(Threshold, "_common", lambda self, releases: common(self, 1))
+    common = GaussianThreshold._common
+    monkeypatch.setattr(GaussianThreshold, "_common", lambda self, releases: common(self, 1))
     _, result = failing()
+    assert result.verdict == "violation"
+    monkeypatch.setattr(Threshold, "_part", lambda self, release: self._failure)
+    _, result = failing(law="laplace")
     assert result.verdict == "violation"
 
 

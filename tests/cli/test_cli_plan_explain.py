@@ -19,15 +19,37 @@ def specification(folder: Path) -> ra.Specification:
 
 
 def test_plan_of_a_file(program: Program, folder: Path) -> None:
-    ended = program("plan", "shop.toml", "--records", 500, "--json")
+    path = folder / "shop.toml"
+    path.write_text(f"records = 500\n{path.read_text()}")
+    ended = program("plan", "shop.toml", "--json")
     assert ended.code == 0, ended.err
-    expected = ra.plan(specification(folder), 500)
+    expected = ra.plan(specification(folder))
+    assert expected.records == 500
     assert json.loads(ended.out) == json.loads(json.dumps(expected.to_dict()))
-    table = program("plan", "shop.toml", "--records", 500).out
+    table = program("plan", "shop.toml").out
     assert expected.guarantee.text in table
     for row in expected.rows:
         assert row.statistic in table
         assert row.budget in table
+
+
+def test_records_are_an_option_where_options_make_a_stream(program: Program) -> None:
+    mean = ("--mean", "age:0..120", "--horizon", 100, "--delta", 1e-6, "--epsilon", 1)
+    widths = {}
+    for records in (100, 10_000):
+        found = json.loads(program("plan", *mean, "--records", records, "--json").out)
+        assert found["records"] == records
+        widths[records] = found["statistics"][0]["half_width"]
+    assert widths[100] > 10 * widths[10_000]
+    ended = program("plan", "shop.toml", "--records", 500)
+    assert ended.code == 2
+    assert "got shop.toml and --records" in ended.err
+
+
+def test_a_plan_names_what_the_other_law_would_give(program: Program) -> None:
+    found = program("plan", "--count", "--horizon", 12, "--delta", 1e-6, "--epsilon", 1).out
+    assert "bridge laplace" in found
+    assert "with gaussian noise instead, at 95 % in the worst round: count ±19.5" in found
 
 
 def test_plan_by_options(program: Program) -> None:

@@ -585,10 +585,11 @@ def test_a_plan_says_what_to_expect() -> None:
     few = ra.Specification(vector, {"c": ra.KMeans("p", 5, expected=1000)}, epsilon=1.0, delta=1e-6, horizon=63)
     many = ra.Specification(vector, {"c": ra.KMeans("p", 5, expected=10**6)}, epsilon=1.0, delta=1e-6, horizon=63)
     assert few.statistics["c"].bits < many.statistics["c"].bits  # type: ignore[attr-defined]
-    text = str(ra.plan(many, 10**6))
+    text = str(ra.plan(many.replace(records=10**6)))
     assert "hyperplanes" in text
     assert "smaller clusters are not found" in text
-    assert ra.plan(many, 10**6)["c"].standard_deviation < ra.plan(many, 10**5)["c"].standard_deviation
+    more, fewer = (ra.plan(many.replace(records=records))["c"] for records in (10**6, 10**5))
+    assert more.standard_deviation < fewer.standard_deviation
     # Planned anew under another budget, the regions are chosen anew.
     assert many.replace(epsilon=0.01).statistics["c"].bits < many.statistics["c"].bits  # type: ignore[attr-defined]
 

@@ -43,7 +43,9 @@ def distinct(form, by="user", **options):
 
 
 def specification(statistic, *, delta=1e-6, horizon=8, epsilon=1.0, **stream):
-    return ra.Specification(SCHEMA, {"n": statistic}, epsilon=epsilon, delta=delta, horizon=horizon, **stream)
+    """With Gaussian noise where there is a delta, so that both laws are tried."""
+    budget = {"epsilon": epsilon, "delta": delta, "law": "gaussian" if delta else "laplace"}
+    return ra.Specification(SCHEMA, {"n": statistic}, horizon=horizon, **budget, **stream)
 
 
 def record(user, country="DE", age=30):
@@ -308,8 +310,8 @@ def history(round):
 
 def played(statistic, key, rounds=6, delta=1e-6, horizon=6, **stream):
     """The releases of the history, with the set of surviving (user, country, stamp)."""
-    made = ra.Stream(
-        SCHEMA, {"n": statistic}, epsilon=1.0, delta=delta, horizon=horizon, key=ra.Key.for_testing(key), **stream
+    made = ra.Stream.from_specification(
+        specification(statistic, delta=delta, horizon=horizon, **stream), key=ra.Key.for_testing(key)
     )
     survivors, out = set(), []
     for round in range(1, rounds + 1):
@@ -546,12 +548,19 @@ def test_a_refused_form_is_not_taken_by_itself():
     statistic = ra.Distinct("user", additions=1, flips=2)
     spec = specification(statistic, horizon=65_536, late=False)
     setting = spec.settings["n"]
+
+    def forms(statistic, setting):
+        return [design.form for design in statistic.designs(setting).values()]
+
     assert statistic.design(setting).form == "flips"
+    assert forms(statistic, setting) == ["releases", "releases", "blocks", "flips"]
     for change in ({"horizon": None}, {"window": 100}):
-        assert statistic.design(replace(setting, **change)).form == "releases"
+        assert set(forms(statistic, replace(setting, **change))) == {"releases"}
+        with pytest.raises(ra.InputError, match="expected one of patterns"):
+            statistic.design(replace(setting, **change))
     plain = ra.Distinct("user", additions=1)
-    assert plain.design(setting).form == "blocks"
-    assert plain.design(replace(setting, late=True)).form == "releases"
+    assert "flips" not in forms(plain, setting)
+    assert set(forms(plain, replace(setting, late=True))) == {"releases"}
 
 
 def test_specification_and_repr():

@@ -49,7 +49,9 @@ LARGE = {"epsilon": 200.0, "delta": 0.3}
 
 
 def specification(statistic, *, epsilon=200.0, delta=0.3, horizon=8, schema=PAGES, **options):
-    return ra.Specification(schema, {"h": statistic}, epsilon=epsilon, delta=delta, horizon=horizon, **options)
+    """With Gaussian noise where there is a delta, so that both laws are tried."""
+    budget = {"epsilon": epsilon, "delta": delta, "law": "gaussian" if delta else "laplace"}
+    return ra.Specification(schema, {"h": statistic}, horizon=horizon, **budget, **options)
 
 
 def stream_of(statistic, *, seed=1, **budget):

@@ -65,7 +65,9 @@ def tally(offsets):
 
 
 def specification(statistic, field, *, delta=1e-6, epsilon=1.0, horizon=100, **options):
-    return ra.Specification({"v": field}, {"q": statistic}, epsilon=epsilon, delta=delta, horizon=horizon, **options)
+    """With Gaussian noise where there is a delta, so that both laws are tried."""
+    budget = {"epsilon": epsilon, "delta": delta, "law": "gaussian" if delta else "laplace"}
+    return ra.Specification({"v": field}, {"q": statistic}, horizon=horizon, **budget, **options)
 
 
 def totals_of(spec, values):

@@ -131,8 +131,9 @@ def test_missing_noise_is_caught():
 
 
 def spec(delta=0.0, horizon=8, **statistics):
+    law = "gaussian" if delta else "laplace"
     return ra.Specification(
-        {"age": ra.Integer(0, 120)}, statistics or {"n": ra.Count()}, epsilon=1.0, delta=delta, horizon=horizon
+        {"age": ra.Integer(0, 120)}, statistics or {"n": ra.Count()}, epsilon=1.0, delta=delta, horizon=horizon, law=law
     )
 
 
@@ -330,6 +331,7 @@ BY_KEY = ra.Specification(
     epsilon=1000.0,
     delta=0.3,
     horizon=6,
+    law="gaussian",
 )
 EVERYTHING = every_statistic(1e-6)
 ALL = pytest.mark.parametrize("specification", [EVERYTHING, BY_KEY], ids=["by coordinate", "by key"])

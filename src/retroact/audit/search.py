@@ -19,6 +19,7 @@ from ..errors import VerificationError
 from ..ledger.model import Add, Sequence
 from ..noise import Mechanism, PaperThreshold, Threshold
 from ..noise.process import ENUMERATED, some_rounds
+from ..noise.threshold import threshold_for
 from ..privacy.normal import upper_tail_float
 from ..statistics.around import layers
 from ..statistics.histogram import BinNoise, Histogram
@@ -254,11 +255,11 @@ def _chances(spec: Specification, name: str, rounds: I64, planted: bool) -> F64:
     return _tails(parts[0], threshold, rounds)
 
 
-def _for_one_release(noise: Mechanism, failure: Fraction) -> Threshold:
+def _for_one_release(noise: BinNoise, failure: Fraction) -> Threshold:
     law = noise.law(0, 1)
-    if isinstance(law, DiscreteLaplace):
+    if isinstance(noise.threshold, PaperThreshold) and isinstance(law, DiscreteLaplace):
         return PaperThreshold(1, law.scale, failure, 1)
-    return Threshold(lambda rounds: noise.variances_of(0, rounds), 1 / noise.refinement, failure, None, live=1)
+    return threshold_for(noise, failure, None, live=1)
 
 
 def _tails(noise: Mechanism, threshold: Threshold, rounds: I64) -> F64:

@@ -100,7 +100,8 @@ class _Publisher:
     """A stream fed from a shop, round by round."""
 
     def __init__(self, shop: Shop, key: Key, *, erased: int | None = None) -> None:
-        self.stream = Stream(SCHEMA, STATISTICS, epsilon=1.0, delta=1e-6, horizon=shop.rounds, key=key)
+        records = ORDERS_A_ROUND * shop.rounds
+        self.stream = Stream(SCHEMA, STATISTICS, epsilon=1.0, delta=1e-6, horizon=shop.rounds, records=records, key=key)
         self._erased, self._erased_at = erased, shop.erased_at
         self._arriving: defaultdict[int, list[Order]] = defaultdict(list)
         self._cancelled: defaultdict[int, list[str]] = defaultdict(list)
@@ -195,7 +196,7 @@ def _story(shop: Shop, stream: Stream, compared: _Comparison, identical: int) ->
         lines=tuple(lines.values()),
         countries=tuple(countries),
         names=NAMES,
-        plan=stream.plan(records=ORDERS_A_ROUND * shop.rounds),
+        plan=stream.plan(),
         guarantee=stream.guarantee,
         subject_guarantee=stream.guarantee.for_subject(len(placed)),
         version=__version__,

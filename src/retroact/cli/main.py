@@ -67,6 +67,7 @@ def run(
     delta: o.DeltaOption = None,
     horizon: o.HorizonOption = None,
     window: o.WindowOption = None,
+    records: o.RecordsOption = None,
     every: o.EveryOption = None,
     id: Annotated[
         str | None, typer.Option("--id", metavar="COLUMN", help="The id of a record (id).", rich_help_panel=_COLUMNS)
@@ -239,7 +240,7 @@ def run(
 
     asked = o.Asked(
         spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,
-        window, every,
+        window, records, every,
     )  # fmt: skip
     said = Said.of(
         {"id": id, "subject": subject, "time": time, "op": op, "position": position, "stamp": stamp, "round": round},
@@ -265,8 +266,8 @@ def plan(
     delta: o.DeltaOption = None,
     horizon: o.HorizonOption = None,
     window: o.WindowOption = None,
+    records: o.RecordsOption = None,
     every: o.EveryOption = None,
-    records: Annotated[int, typer.Option("--records", min=1, help="To judge means and variances by.")] = 10_000,
     error: Annotated[
         list[str] | None,
         typer.Option("--error", metavar="STATISTIC=ERROR", help="Wanted: ± 95 % in the worst round, for each one."),
@@ -285,9 +286,9 @@ def plan(
 
     asked = o.Asked(
         spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,
-        window, every,
+        window, records, every,
     )  # fmt: skip
-    plan_command(asked, records=records, errors=error or [], as_json=as_json)
+    plan_command(asked, errors=error or [], as_json=as_json)
 
 
 @app.command(short_help="Say in words what is protected and what is not.")
@@ -304,6 +305,7 @@ def explain(
     delta: o.DeltaOption = None,
     horizon: o.HorizonOption = None,
     window: o.WindowOption = None,
+    records: o.RecordsOption = None,
     every: o.EveryOption = None,
     subject_records: Annotated[
         int, typer.Option("--subject-records", min=1, metavar="C", help="The most records that one person ever adds.")
@@ -321,7 +323,7 @@ def explain(
 
     asked = o.Asked(
         spec, count, sums or [], means or [], variances or [], by or [], clip, skip_missing, epsilon, delta, horizon,
-        window, every,
+        window, records, every,
     )  # fmt: skip
     explain_command(asked, subject_records=subject_records)
 

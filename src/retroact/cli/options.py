@@ -74,6 +74,15 @@ HorizonOption = Annotated[
 WindowOption = Annotated[
     int | None, typer.Option("--window", help="Only records of the last so many rounds.", rich_help_panel=_BUDGET)
 ]
+RecordsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--records",
+        min=1,
+        help="About how many records to expect, to judge errors by; 10,000 if absent. Public: not from the data.",
+        rich_help_panel=_BUDGET,
+    ),
+]
 EveryOption = Annotated[
     int | None, typer.Option("--every", help="Publish every so many rounds.", rich_help_panel=_BUDGET)
 ]
@@ -95,6 +104,7 @@ class Asked:
     delta: float | None = None
     horizon: int | None = None
     window: int | None = None
+    records: int | None = None
     every: int | None = None
 
     @property
@@ -151,6 +161,7 @@ class Asked:
 
     def _given(self) -> dict[str, Any]:
         budget = {"epsilon": self.epsilon, "delta": self.delta, "horizon": self.horizon, "window": self.window}
+        budget["records"] = self.records
         others = {"every": self.every, "clip": self.clip, "skip-missing": self.skip_missing}
         return {
             **self._statistics_given(),
@@ -162,7 +173,7 @@ class Asked:
         return {name: value for name, value in every.items() if value}
 
     def _limits(self) -> dict[str, Any]:
-        limits = {"delta": self.delta, "horizon": self.horizon, "window": self.window}
+        limits = {"delta": self.delta, "horizon": self.horizon, "window": self.window, "records": self.records}
         return {name: value for name, value in limits.items() if value is not None}
 
     def _tables(self) -> dict[str, Any]:

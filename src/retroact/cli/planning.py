@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from retroact.stream import Plan
 
 
-def plan_command(asked: Asked, *, records: int, errors: Sequence[str], as_json: bool) -> None:
+def plan_command(asked: Asked, *, errors: Sequence[str], as_json: bool) -> None:
     import msgspec
 
     from retroact.stream import plan, solve
@@ -28,14 +28,16 @@ def plan_command(asked: Asked, *, records: int, errors: Sequence[str], as_json: 
     if errors:
         wanted = wanted_errors(errors)
         shape = {
+            "records": spec.records,
+            "law": spec.law,
             "delta": spec.delta,
             "horizon": spec.horizon,
             "window": spec.window,
             "late": spec.late,
         }
-        result = solve(spec.schema, spec.given, errors=wanted, records=records, **shape)  # type: ignore[arg-type]
+        result = solve(spec.schema, spec.given, errors=wanted, **shape)  # type: ignore[arg-type]
     else:
-        result = plan(spec, records)
+        result = plan(spec)
     if as_json:
         found = {"weights": dict(result.weights)} if errors else {}
         sys.stdout.write(msgspec.json.format(msgspec.json.encode({**result.to_dict(), **found})).decode() + "\n")
@@ -46,12 +48,15 @@ def plan_command(asked: Asked, *, records: int, errors: Sequence[str], as_json: 
     for row in result.rows:
         for note in row.notes:
             message(console, f"{row.statistic}: {note}")
+    if result.other is not None and result.other.half_widths:
+        message(console, str(result.other))
     message(console, f"{rounds}; errors of means and variances are for {result.records:,} records")
     message(console, result.guarantee.text)
     if errors:
         message(console, "")
         message(console, "For these errors, give the stream:")
         message(console, f"  epsilon = {_rounded_up(result.epsilon)}")
+        message(console, f"  law = {result.law}")
         for name, weight in result.weights.items():
             message(console, f"  weight of {name} = {weight:.6g}")
 

@@ -68,7 +68,12 @@ class DiscreteGaussian(Law):
                 place="variance",
             )
         self.parameter = Fraction(variance)
-        self._parts = _tables(self.parameter, bits)
+        self._bits = bits
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, Inverse]]:
+        """Made when the first sample is drawn: most laws are only judged."""
+        return _tables(self.parameter, self._bits)
 
     @cached_property
     def variance(self) -> float:

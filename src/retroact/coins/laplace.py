@@ -88,7 +88,12 @@ class DiscreteLaplace(Law):
         if scale > WIDEST:
             raise InputError(f"expected a scale of at most 2^55 lattice steps, got {float(scale):.3g}", place="scale")
         self.scale = Fraction(scale)
-        self._parts = _tables(self.scale, bits)
+        self._bits = bits
+
+    @cached_property
+    def _parts(self) -> _Parts:
+        """Made when the first sample is drawn: most laws are only judged."""
+        return _tables(self.scale, self._bits)
 
     @cached_property
     def variance(self) -> float:
@@ -116,8 +121,9 @@ class DiscreteLaplace(Law):
 
     def log_transform(self, s: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         rate = 1 / float(self.scale)
+        # Both factors are as small as the rate: 1 - exp would lose all digits of wide noise.
         out: npt.NDArray[np.complex128] = 2 * np.log(-np.expm1(-rate)) - np.log(
-            (1 - np.exp(s - rate)) * (1 - np.exp(-s - rate))
+            np.expm1(s - rate) * np.expm1(-s - rate)
         )
         return out
 

@@ -25,9 +25,10 @@ from typing import Literal
 
 from ..coins import Coins
 from ..errors import InputError
-from ..noise import Mechanism, Process, Threshold, Tree
-from ..noise.choice import process_for
-from ..privacy import Share, gate_union, largest_mu
+from ..noise import Mechanism, Process, Threshold
+from ..noise.choice import Candidates, candidates
+from ..noise.threshold import threshold_for
+from ..privacy import Kind, Share, gate_union, largest_mu
 from ..statistics.statistic import count
 
 PARTS = 5
@@ -58,6 +59,18 @@ class Gate:
         if self.noise not in (None, "paper"):
             raise InputError(f"expected 'paper' or nothing, got {self.noise!r}", place="gate.noise")
 
+    def candidates(self, releases: int | None, live: int | None, place: str) -> Candidates:
+        """The processes that hide a change of the count."""
+        if self.noise == "paper" and releases is None:
+            raise InputError("the paper's own gate needs a horizon", place=f"{place}.gate")
+        if self.noise == "paper":
+            return candidates(self.noise, releases, None, place=f"{place}.gate")
+        return candidates(None, releases, live, place=f"{place}.gate")
+
+    def kind(self, delta: Fraction) -> Kind:
+        """Of its noise, with so much of delta to spend."""
+        return "pure" if self.noise == "paper" or not delta else "gaussian"
+
     def spec(self) -> dict[str, object]:
         return {key: value for key, value in vars(self).items() if value is not None}
 
@@ -83,16 +96,9 @@ class Calibrated:
 
     @property
     def share(self) -> Share:
-        if self.gate.noise == "paper" or not self.spent:
+        if self.gate.kind(self.spent) == "pure":
             return Share("pure", self.epsilon)
         return Share("gaussian", largest_mu(self.epsilon, self.spent) ** 2)
-
-    def process(self, releases: int | None, live: int | None, place: str) -> Process:
-        if self.gate.noise == "paper":
-            if releases is None:
-                raise InputError("the paper's own gate needs a horizon", place=f"{place}.gate")
-            return Tree(releases, accounting="paper")
-        return process_for(None, self.share.kind, releases, live, place=f"{place}.gate")
 
     def limit(self, noise: Mechanism, releases: int | None, place: str) -> Limit:
         """From which noisy count on there is an answer."""
@@ -108,8 +114,7 @@ class Calibrated:
                     place=f"{place}.gate",
                 )
             return Limit(2 * self.gate.records, None)
-        margin = Threshold(lambda rounds: noise.variances_of(0, rounds), 1 / noise.refinement, self.failure, releases)
-        return Limit(self.gate.records, margin)
+        return Limit(self.gate.records, threshold_for(noise, self.failure, releases))
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,8 @@ def _fixed(sample: WindowSample, setting: Setting) -> int | None:
         return None
     gate, size = min(found)
     chosen = sample.replaced(size=size, gate=gate).settled(setting)
-    noise = chosen.mechanism(setting, chosen.process(setting), Coins(bytes(32)))
+    process = chosen.candidates(setting)[chosen.quietest(setting)]
+    noise = chosen.mechanism(setting, process, Coins(bytes(32)))
     assert isinstance(noise, Gated)
     return _sure(noise)
 

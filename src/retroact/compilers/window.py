@@ -33,6 +33,7 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Fresh, Mechanism, Process
+from ..noise.choice import Candidates, Law, quietest
 from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema
@@ -69,6 +70,7 @@ class WindowSample(Statistic):
 
     kind: ClassVar[str] = "window_sample"
     restatable: ClassVar[bool] = False
+    interval = False
 
     def __init__(
         self,
@@ -160,7 +162,7 @@ class WindowSample(Statistic):
 
     # What it costs ---------------------------------------------------------------------------------------------------
 
-    def kind_of_share(self, delta: float) -> Kind:
+    def kind_of_share(self, law: Law) -> Kind:
         return "pure"
 
     def spends_delta(self, schema: Schema) -> bool:
@@ -288,10 +290,16 @@ class WindowSample(Statistic):
         """Of the count behind the gate."""
         return Layout((1,), Fraction(1), Fraction(1), 1)
 
-    def process(self, setting: Setting) -> Process:
-        if self._gate is None:
-            return Fresh(_reach(setting.reach, setting.place))
-        return self._gate.process(setting.releases, setting.live, setting.place)
+    def candidates(self, setting: Setting) -> Candidates:
+        """For the count behind the gate; without one there is nothing to choose."""
+        if self.gate is None:
+            return {"fresh": Fresh(_reach(setting.reach, setting.place))}
+        return self.gate.candidates(setting.releases, setting.live, setting.place)
+
+    def quietest(self, setting: Setting) -> str:
+        """The process for its gate, which has no interval."""
+        kind = "pure" if self.gate is None else self.gate.kind(self._failures(setting.failure)[0])
+        return quietest(self.candidates(setting), kind, setting.judged)
 
     def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
         """The noise of the gate; without one there is none, and coins are all that is used of it."""

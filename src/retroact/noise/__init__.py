@@ -14,7 +14,7 @@ from .patterns import Patterns
 from .process import Process, Terms, difference
 from .schauder import Schauder
 from .tails import Summand, Tail
-from .threshold import PaperThreshold, Threshold
+from .threshold import GaussianThreshold, PaperThreshold, Threshold
 from .tree import Tree
 from .unbounded import Unbounded
 from .windowed import Windowed
@@ -28,6 +28,7 @@ __all__ = [
     "Doubling",
     "Flips",
     "Fresh",
+    "GaussianThreshold",
     "Mechanism",
     "Oblivious",
     "PaperThreshold",

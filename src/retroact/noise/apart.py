@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ..coins.coins import I64
-from .process import Process, Shift, Terms, Wrapping
+from .process import Outlook, Process, Shift, Terms, Wrapping
 
 # Levels of copy i are numbered from this times i; no process has as many.
 COPY = 1 << 12
@@ -37,6 +37,9 @@ class Apart(Wrapping):
 
     def _moved(self, shift: Shift) -> Shift:
         return {(level + COPY * self.copy, index): value for (level, index), value in shift.items()}
+
+    def outlook(self, p: int, last: int) -> Outlook | None:
+        return self.inner.outlook(p, last)
 
     def spread(self, level: int, p: int) -> Fraction:
         return self.inner.spread(level - COPY * self.copy, p)

@@ -1,11 +1,17 @@
-"""Which process a statistic gets: by its budget, its horizon and its window, unless it names one."""
+"""Which processes a statistic can be given: one list, from which a stream takes the one that errs least.
+
+**Privacy.** All of them hide every change that one operation can make to a linear statistic, one number on one interval
+of rounds (with a window, one that is no longer than it), and none counts on anything else: `Past`, which hides changes
+that last, and `Flips`, which counts on a promise, are not among them. The choice reads public numbers only, the
+specification and never the data, so it costs nothing. A test runs the brute force over all that can be chosen.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Literal
-
-import numpy as np
+from typing import Any, Literal, get_args
 
 from ..errors import InputError
 from ..privacy import Kind
@@ -19,14 +25,72 @@ from .tree import Tree
 from .unbounded import Unbounded
 from .windowed import Windowed
 
-Name = Literal["schauder", "bridge", "tree", "paper", "doubling"]
+Law = Literal["gaussian", "laplace"]
+LAWS: tuple[Law, ...] = get_args(Law)
+"""In this order where two are as good, or no statistic has an interval to judge them by."""
+
+Name = Literal["schauder", "bridge", "tree", "fresh", "paper", "doubling"]
 Choice = Name | type[Process] | Oblivious | None
+Candidates = Mapping[str, Process]
 
-# Windows up to this may do best with fresh noise, and horizons up to so many windows with a tree over all of it.
-SHORT, LONG = 64, 16
+NAMES: tuple[Name, ...] = get_args(Name)
+CLASSES: dict[type[Process], Name] = {
+    Schauder: "schauder",
+    Bridge: "bridge",
+    Tree: "tree",
+    Fresh: "fresh",
+    Doubling: "doubling",
+}
 
-NAMES: tuple[Name, ...] = ("schauder", "bridge", "tree", "paper", "doubling")
-CLASSES: dict[type[Process], Name] = {Schauder: "schauder", Bridge: "bridge", Tree: "tree", Doubling: "doubling"}
+
+@lru_cache(maxsize=1024)
+def _made(process: Callable[..., Process], *arguments: Any) -> Process:
+    """One object for all streams: it keeps what was found out about its rounds."""
+    return process(*arguments)
+
+
+def _fresh(releases: int | None, live: int | None) -> Process | None:
+    reach = min((n for n in (releases, live) if n is not None), default=None)
+    return None if reach is None else _made(Fresh, reach)
+
+
+def _over(process: Callable[[int], Process]) -> Callable[[int | None, int | None], Process | None]:
+    return lambda releases, live: None if releases is None else _made(process, releases)
+
+
+def _windowed(inner: type[Schauder] | type[Bridge]) -> Callable[[int | None, int | None], Process | None]:
+    def make(releases: int | None, live: int | None) -> Process | None:
+        if live is None or (releases is not None and releases <= live):
+            return None
+        return _made(_window, live, inner)
+
+    return make
+
+
+def _window(live: int, inner: type[Schauder] | type[Bridge]) -> Process:
+    return Windowed(live, inner=inner)
+
+
+def _unbounded(inner: type[Schauder] | type[Bridge]) -> Callable[[int | None, int | None], Process | None]:
+    return lambda releases, live: _made(_endless, inner) if releases is None and live is None else None
+
+
+def _endless(inner: type[Schauder] | type[Bridge]) -> Process:
+    return Unbounded(inner=inner)
+
+
+# Each for a number of releases and a window in releases, either of which may be missing; None where it does not serve.
+# Where two are as good, the first is taken. Names are stored with a stream: they never change their meaning.
+PROCESSES: dict[str, Callable[[int | None, int | None], Process | None]] = {
+    "fresh": _fresh,
+    "tree": _over(Tree),
+    "schauder": _over(Schauder),
+    "bridge": _over(Bridge),
+    "windowed schauder": _windowed(Schauder),
+    "windowed bridge": _windowed(Bridge),
+    "unbounded schauder": _unbounded(Schauder),
+    "unbounded bridge": _unbounded(Bridge),
+}
 
 
 def named(choice: Choice, place: str) -> Name | Oblivious | None:
@@ -35,58 +99,45 @@ def named(choice: Choice, place: str) -> Name | Oblivious | None:
         return choice
     if isinstance(choice, type) and choice in CLASSES:
         return CLASSES[choice]
-    if choice in (Windowed, Unbounded, Fresh):
+    if choice in (Windowed, Unbounded):
         return None  # what a window or a missing horizon gives anyway
     raise InputError(f"expected one of {', '.join(NAMES)}, got {choice!r}", place=place)
 
 
-def kind_of(choice: Name | Oblivious | None, delta: float) -> Kind:
-    """Laplace noise for delta = 0 and for the paper's own form, Gaussian noise otherwise."""
-    return "pure" if delta == 0 or choice == "paper" else "gaussian"
+def kind_of(choice: Name | Oblivious | None, law: Law) -> Kind:
+    """The paper's own form is for Laplace noise, whatever the law of the stream."""
+    return "pure" if law == "laplace" or choice == "paper" else "gaussian"
 
 
-@lru_cache(maxsize=256)
-def process_for(
-    choice: Name | Oblivious | None, kind: Kind, horizon: int | None, window: int | None, place: str
-) -> Process:
+def candidates(choice: Name | Oblivious | None, releases: int | None, live: int | None, place: str) -> Candidates:
+    """By name: all that serve, or the one that ``noise=`` asks for.
+
+    >>> list(candidates(None, 1023, None, "")), list(candidates(None, None, 64, ""))
+    (['fresh', 'tree', 'schauder', 'bridge'], ['fresh', 'windowed schauder', 'windowed bridge'])
+    >>> candidates("bridge", None, 64, "")["windowed bridge"]
+    Windowed(64, inner=Bridge)
     """
-    >>> process_for(None, "gaussian", 1023, None, ""), process_for(None, "pure", None, 64, "")
-    (Schauder(horizon=1023), Windowed(64, inner=Bridge))
-    >>> process_for(None, "gaussian", 1023, 7, "")
-    Fresh(7)
-    """
-    inner: type[Schauder] | type[Bridge] = Bridge if kind == "pure" else Schauder
+    windowed = live is not None and (releases is None or live < releases)
     if choice in ("schauder", "bridge"):
-        inner = Schauder if choice == "schauder" else Bridge
-    elif choice is not None and (window is not None or (horizon is None and choice != "doubling")):
-        what = "a window" if window is not None else "no horizon"
+        wanted = f"windowed {choice}" if windowed else choice if releases is not None else f"unbounded {choice}"
+        made = PROCESSES[wanted](releases, live)
+        assert made is not None
+        return {wanted: made}
+    if choice == "fresh" and releases is live is None:
+        raise InputError("noise 'fresh' needs a horizon or a window", place=place)
+    if choice not in (None, "fresh") and (live is not None or (releases is None and choice != "doubling")):
+        what = "a window" if live is not None else "no horizon"
         raise InputError(f"noise {choice!r} does not go with {what}: use 'schauder' or 'bridge'", place=place)
-    if window is not None and (horizon is None or window < horizon):
-        return _windowed(window, inner, horizon, kind, choice)
     if choice == "doubling":
-        return Doubling()
-    if horizon is None:
-        return Unbounded(inner=inner)
-    if choice == "tree":
-        return Tree(horizon)
+        return {"doubling": _made(Doubling)}
     if choice == "paper" or isinstance(choice, Oblivious):
-        return Tree(horizon, accounting="paper")
-    return inner(horizon)
+        assert releases is not None
+        return {"paper": Tree(releases, accounting="paper")}
+    found = {name: make(releases, live) for name, make in PROCESSES.items() if choice in (None, name)}
+    return {name: process for name, process in found.items() if process is not None}
 
 
-def _windowed(
-    window: int, inner: type[Schauder] | type[Bridge], horizon: int | None, kind: Kind, choice: Name | Oblivious | None
-) -> Process:
-    """Fresh noise for short windows, the tree over the whole horizon for long ones: whichever has the least error."""
-    found: list[Process] = [Windowed(window, inner=inner)]
-    if choice is None:
-        found += [Fresh(window)] if window <= SHORT else []
-        found += [inner(horizon)] if horizon is not None and horizon <= LONG * window else []
-
-    def worst(process: Process) -> float:
-        p, norm = (1, process.l1**2) if kind == "pure" else (2, process.l2_squared)
-        # An odd stride walks through every phase; the noise of a window repeats itself after a block.
-        rounds = 1 + np.arange(4096, dtype=np.int64) * 1021 % (process.horizon or 4 * window)
-        return float(norm) * float(process.variances(rounds, p).max())
-
-    return min(found, key=worst)
+def quietest(found: Candidates, kind: Kind, last: int) -> str:
+    """The one with the smallest deviation in the worst of so many releases: for noise that has no interval."""
+    seen = {name: process.outlook(1 if kind == "pure" else 2, last) for name, process in found.items()}
+    return min(found, key=lambda name: math.inf if (one := seen[name]) is None else one.deviation)

@@ -165,6 +165,13 @@ class Mechanism:
     def deviation_of(self, coordinate: int, round: int) -> float:
         return math.sqrt(float(self.variances_of(coordinate, np.array([round]))[0]))
 
+    def deviations(self, round: int) -> npt.NDArray[np.float64]:
+        """Of the noise of every coordinate, without drawing any."""
+        out = np.empty(self.size)
+        for coordinates in self._groups.values():
+            out[coordinates] = self.deviation_of(int(coordinates[0]), round)
+        return out
+
     def square_of(self, coordinate: int, round: int) -> int:
         """The variance of the numerators of one coordinate, as an integer: the same on every machine."""
         terms, unit = self.process.at(round), self.unit_of(coordinate)

@@ -36,6 +36,8 @@ from ..errors import InputError
 
 # Up to this many rounds the worst and the mean variance are computed over every round.
 ENUMERATED = 1 << 17
+# Rounds times nodes looked at for the worst and the typical round.
+LOOKED_AT = 1 << 21
 
 Shift = dict[tuple[int, int], int]
 
@@ -57,11 +59,22 @@ class Terms:
         )
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """The rounds with the largest and with a typical variance, and the deviation in the former when a node has the
+    noise of a budget of 1, rounded to 9 digits: the last bits of a sum decide nothing."""
+
+    worst: int
+    typical: int
+    deviation: float
+
+
 class Process(ABC):
     """Noise over rounds 1 .. horizon (``None``: without end)."""
 
     horizon: int | None
     _latest: tuple[int, Terms] | None = None
+    _outlooks: dict[tuple[int, int], tuple[int, int, float] | None] | None = None
 
     @abstractmethod
     def terms(self, rounds: I64) -> Terms:
@@ -132,10 +145,12 @@ class Process(ABC):
     def variances(self, rounds: npt.ArrayLike, p: int = 2) -> npt.NDArray[np.float64]:
         """Variance of Z when a node of spread 1 has variance 1."""
         terms = self.terms(np.atleast_1d(np.asarray(rounds, dtype=np.int64)))
+        weights = terms.weights / terms.denominator
+        if self._even:
+            return (weights * weights).sum(axis=1)  # type: ignore[no-any-return]
         levels = np.unique(terms.levels)
         spread = np.array([float(self.spread(int(level), p)) ** (3 - p) for level in levels])
         factor = spread[np.searchsorted(levels, terms.levels)]
-        weights = terms.weights / terms.denominator
         out: npt.NDArray[np.float64] = (weights * weights * factor).sum(axis=1)
         return out
 
@@ -147,6 +162,41 @@ class Process(ABC):
         last = self.horizon or horizon or ENUMERATED
         variances = self.variances(some_rounds(last, ENUMERATED), p)
         return float(variances.max()), float(variances.mean())
+
+    def outlook(self, p: int, last: int) -> Outlook | None:
+        """Over the rounds 1 .. last, a sample of them where they are many; None where all are without noise, which
+        are those that never happen (a lag that reaches back too far)."""
+        known = self._outlooks = self._outlooks or {}
+        place = (0 if self._even else p), last
+        if place not in known:
+            known[place] = self._outlook(p, last)
+        found = known[place]
+        if found is None:
+            return None
+        norm = float(self.l1) ** 2 if p == 1 else float(self.l2_squared)
+        return Outlook(found[0], found[1], float(f"{math.sqrt(norm * found[2]):.9g}"))
+
+    def _outlook(self, p: int, last: int) -> tuple[int, int, float] | None:
+        """The worst and a typical round, and the largest variance."""
+        nodes = self.terms(np.array([1])).levels.size
+        rounds = some_rounds(last, max(1, LOOKED_AT // nodes))
+        # In parts that fit the cache.
+        parts = np.array_split(rounds, len(rounds) // 1024 + 1)
+        variances = np.concatenate([self.variances(part, p) for part in parts])
+        rounds, variances = rounds[variances > 0], variances[variances > 0]
+        if not rounds.size:
+            return None
+        # In steps of a billionth of the largest: rounds of equal noise stay equal on every machine.
+        largest = float(f"{variances.max():.9g}")
+        steps = np.rint(variances / largest * 1e9)
+        worst = int(rounds[int(np.argmax(steps))])
+        typical = int(rounds[int(np.argmin(np.abs(steps - np.rint(steps.mean()))))])
+        return worst, typical, largest
+
+    @property
+    def _even(self) -> bool:
+        """Whether all nodes have the same noise."""
+        return type(self).spread is Process.spread
 
     def check_round(self, rounds: I64) -> None:
         if rounds.size and (rounds.min() < 1 or (self.horizon is not None and rounds.max() > self.horizon)):

@@ -100,7 +100,7 @@ class Tail:
             return 0.0
         start = normal_quantile((1 + level) / 2) * math.sqrt(self.variance)
         if self.gaussian:
-            return _up(start)
+            return rounded_up(start)
         # Streams of one kind ask for the same again and again.
         key = (*(s.key for s in self._summands), self._spacing, level)
         if key not in _KNOWN:
@@ -119,18 +119,56 @@ class Tail:
         while high - low > max(1e-7 * high, self._spacing / 4):
             middle = (low + high) / 2
             low, high = (middle, high) if upper(self._on_lattice(middle)) > target else (low, middle)
-        return _up(high)
+        # P(Z >= high) is small enough, so the last point of the lattice before it is the smallest that is.
+        return rounded_up(self._on_lattice(high) - self._spacing)
 
     def reaches(self, chances: Sequence[float]) -> list[float]:
         """For each chance an h with P(Z >= h) <= chance: Chernoff's bound, cheap for many (exact if Gaussian)."""
         if self.variance == 0:
             return [0.0] * len(chances)
         if self.gaussian:
-            return [_up(normal_quantile(1 - chance) * math.sqrt(self.variance)) for chance in chances]
+            return [rounded_up(normal_quantile(1 - chance) * math.sqrt(self.variance)) for chance in chances]
         limit = min(float(s.law.transform_limit / s.weights.max()) for s in self._summands)
         s = limit * np.linspace(0.02, 0.98, 49)
         growth = self._transform(s.astype(np.complex128)).real
-        return [_up(float(((growth - math.log(chance)) / s).min())) for chance in chances]
+        return [rounded_up(float(((growth - math.log(chance)) / s).min())) for chance in chances]
+
+    def proven_reach(self, chance: float) -> float:
+        """An h with P(Z >= h) <= chance, proven, for sums of Laplace noise: a refined Chernoff bound.
+
+        Let aX be the widest summand, X discrete Laplace of scale b and q = e^(-1/b), and Y all others, so Z = aX + Y.
+        P(X >= n) is q^n / (1 + q) for n >= 0 and 1 - q^(1-n) / (1 + q) below. For 0 < s <= 1/(ab), sigma = sab and
+        every integer n, e^(san) P(X >= n) <= c: for n >= 0 it is at most 1 / (1 + q), and for n < 0, with u = q^-n and
+        v = q / (1 + q), it is u^sigma (1 - vu), which over 0 < u <= 1 is largest at u = min(1, sigma / (v (1 + sigma)))
+        and, at u = 1, is 1 / (1 + q). So P(Z >= x) = E P(X >= (x - Y) / a) <= c e^(-sx) E e^(sY), whatever s. With
+        E e^(saX) in place of c this is Chernoff's bound; for X alone, s = 1/(ab) gives the tail itself.
+
+        >>> from retroact.coins import DiscreteLaplace
+        >>> alone = Tail([Summand.of(DiscreteLaplace(8), np.array([1]), 1)], 1.0)
+        >>> q, h = math.exp(-1 / 8), alone.proven_reach(1e-6)
+        >>> 0.999e-6 < q**h / (1 + q) <= 1e-6
+        True
+        """
+        if self.variance == 0:
+            return 0.0
+        parts = [
+            (weight, count, float(s.law.scale))  # type: ignore[attr-defined]
+            for s in self._summands
+            for weight, count in zip(s.weights.tolist(), s.counts.tolist(), strict=True)
+            if weight
+        ]
+        widest, _, scale = max(parts, key=lambda part: part[0] * part[2])
+        sigma = np.concatenate([np.linspace(0.02, 0.98, 97), 1 - 2.0 ** -np.arange(6, 20), [1.0]])
+        s = sigma / (widest * scale)
+        v = 1 / (1 + math.exp(1 / scale))
+        u = np.minimum(1.0, sigma / (v * (1 + sigma)))
+        growth = sigma * np.log(u) + np.log1p(-v * u)
+        parts.append((widest, -1, scale))
+        for weight, b in dict.fromkeys((weight, b) for weight, _, b in parts):
+            count = sum(n for a, n, c in parts if (a, c) == (weight, b))
+            growth = growth + (count * _log_moment(s * weight, b) if count else 0.0)
+        # A little more than the last bits of exp and log.
+        return rounded_up(max(0.0, float(((growth - math.log(chance)) / s).min())) * (1 + 1e-9))
 
     def _on_lattice(self, x: float) -> float:
         return math.ceil(x / self._spacing - 1e-9) * self._spacing
@@ -171,7 +209,16 @@ class Tail:
         return s, float((k[0] - 2 * k[1] + k[2]) / gap**2 + 1 / s**2)
 
 
-def _up(x: float) -> float:
+def _log_moment(s: npt.NDArray[np.float64], scale: float) -> npt.NDArray[np.float64]:
+    """log E exp(sX) of discrete Laplace noise; infinite from s = 1 / scale on."""
+    inside = s * scale < 1 - 1e-9
+    at = np.where(inside, s, 0.0)
+    rate = 1 / scale
+    moment = 2 * math.log(-math.expm1(-rate)) - np.log(np.expm1(at - rate) * np.expm1(-at - rate))
+    return np.where(inside, moment, np.inf)
+
+
+def rounded_up(x: float) -> float:
     """Rounded up to 6 digits, so that the last bits of exp and log do not show."""
     if x == 0:
         return 0.0

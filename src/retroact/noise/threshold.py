@@ -21,8 +21,9 @@ the sum. Without a bound on A the guarantee is for oblivious streams only.
 
 *Tails.* For Gaussian noise, Z_l is up to a factor e^(+-2^-300) the discrete Gaussian on a lattice of some spacing
 g <= 1 / refinement (docs/proofs.md, 7), and beyond one deviation s a sum over a lattice is at most the integral from
-half a spacing lower: P(Z_l >= x) <= P(N > (x - g/2) / s). The paper's own form bounds a sum of m Laplace noises by m
-times the largest: tau = 1 + (m / eps0) ln(2 m T / delta).
+half a spacing lower: P(Z_l >= x) <= P(N > (x - g/2) / s). For Laplace noise, `Tail.proven_reach` bounds the sum, and
+d1 = 0: all of delta is the threshold's. The paper's own form bounds a sum of m Laplace noises by m times the largest:
+tau = 1 + (m / eps0) ln(2 m T / delta).
 **Retroactivity.** A threshold depends on the round alone.
 """
 
@@ -38,6 +39,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..privacy.normal import upper_tail_float
+from .mechanism import Mechanism
 from .process import ENUMERATED
 from .tree import Tree
 
@@ -50,12 +52,37 @@ Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 
 
 class Threshold:
-    """Fails with probability at most ``failure`` over all releases.
-
-    With a known number of releases one threshold serves all of them. Otherwise every release has its own: an equal
-    part of the failure for each release that a record can be live in (``live``), or for each of more than 2^17, and
-    without any bound 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on, which sums to 1.
+    """Fails with probability at most ``failure`` over all releases: an equal part of it for each of them, or for each
+    that a record can be live in (``live``); without any bound 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on,
+    which sums to 1. This is the one for Laplace noise: ``reach`` says what the noise of a release reaches with a
+    probability of at most so much.
     """
+
+    def __init__(
+        self,
+        reach: Callable[[int, float], float],
+        failure: Fraction,
+        releases: int | None,
+        *,
+        live: int | None = None,
+        bins: int = 1,
+    ) -> None:
+        self._reach = reach
+        self._failure, self._releases = failure / bins, releases if live is None else live
+        check_failure(failure, bins, self._releases)
+
+    def at(self, release: int) -> Fraction:
+        return _rounded(self._reach(release, float(self._part(release))))
+
+    def _part(self, release: int) -> Fraction:
+        if self._releases is not None:
+            return self._failure / self._releases
+        epoch = release.bit_length() - 1
+        return self._failure / ((epoch + 1) * (epoch + 2) << epoch)
+
+
+class GaussianThreshold(Threshold):
+    """For Gaussian noise. With a known number of releases one threshold serves all of them."""
 
     def __init__(
         self,
@@ -67,23 +94,17 @@ class Threshold:
         live: int | None = None,
         bins: int = 1,
     ) -> None:
+        super().__init__(self._tail, failure, releases, live=live, bins=bins)
         self._variances, self._half_spacing = variances, spacing / 2
-        self._failure, self._releases = failure / bins, releases if live is None else live
-        _check_failure(failure, bins, self._releases)
         self._one = None
         if live is None and releases is not None and releases <= ENUMERATED:
             self._one = self._common(releases)
 
     def at(self, release: int) -> Fraction:
-        if self._one is not None:
-            return self._one
-        deviation = math.sqrt(float(self._variances(np.array([release]))[0]))
-        if self._releases is not None:
-            part = self._failure / self._releases
-        else:
-            epoch = release.bit_length() - 1
-            part = self._failure / ((epoch + 1) * (epoch + 2) << epoch)
-        return self._rounded(deviation * tail_quantile(float(part)))
+        return super().at(release) if self._one is None else self._one
+
+    def _tail(self, release: int, chance: float) -> float:
+        return math.sqrt(float(self._variances(np.array([release]))[0])) * tail_quantile(chance) + self._half_spacing
 
     def _common(self, releases: int) -> Fraction:
         """The smallest tau with sum over releases of P(N > (tau - 1 - g/2) / s) <= failure."""
@@ -98,10 +119,7 @@ class Threshold:
             middle = (low + high) / 2
             total = math.fsum(count * upper_tail_float(middle / deviation) for deviation, count in parts if deviation)
             low, high = (low, middle) if total <= self._failure else (middle, high)
-        return self._rounded(high)
-
-    def _rounded(self, reach: float) -> Fraction:
-        return Fraction(math.ceil((1 + reach + self._half_spacing) * GRID), GRID)
+        return _rounded(high + self._half_spacing)
 
 
 class PaperThreshold(Threshold):
@@ -113,9 +131,9 @@ class PaperThreshold(Threshold):
     """
 
     def __init__(self, nodes: int, scale: Fraction, failure: Fraction, releases: int, bins: int = 1) -> None:
-        _check_failure(failure, bins, releases)
+        check_failure(failure, bins, releases)
         reach = nodes * float(scale) * math.log(2 * nodes * releases * bins / float(failure))
-        self._one = Fraction(math.ceil((1 + reach) * GRID), GRID)
+        super().__init__(lambda release, chance: reach, failure, releases, bins=bins)
 
     @classmethod
     def of(cls, epsilon: float | Fraction, delta: float | Fraction, releases: int, bins: int = 1) -> PaperThreshold:
@@ -124,13 +142,34 @@ class PaperThreshold(Threshold):
         return cls(height, 2 * height / Fraction(epsilon), Fraction(delta), releases, bins)
 
 
-def _check_failure(failure: Fraction, bins: int, releases: int | None) -> None:
+def check_failure(failure: Fraction, bins: int, releases: int | None) -> None:
     """A chance that is 0 as a float would pass for any smaller one, and the threshold would come out too low."""
     if failure / bins / (releases or 1 << 80) < SMALLEST:
         raise InputError(
             f"expected a part of delta that leaves at least {float(SMALLEST):g} for each bin and release, got less: "
             "take fewer bins, a larger delta or a larger weight"
         )
+
+
+def threshold_for(
+    noise: Mechanism, failure: Fraction, releases: int | None, *, live: int | None = None, bins: int = 1
+) -> Threshold:
+    """Of the first coordinate, by the law of its noise."""
+    if noise.share.kind == "pure":
+        return Threshold(
+            lambda release, chance: noise.tail(release, 0).proven_reach(chance),
+            failure,
+            releases,
+            live=live,
+            bins=bins,
+        )
+    return GaussianThreshold(
+        lambda rounds: noise.variances_of(0, rounds), 1 / noise.refinement, failure, releases, live=live, bins=bins
+    )
+
+
+def _rounded(reach: float) -> Fraction:
+    return Fraction(math.ceil((1 + reach) * GRID), GRID)
 
 
 @lru_cache(maxsize=1024)

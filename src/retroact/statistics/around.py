@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..coins import Coins
+from ..noise.choice import Candidates, Law
 from ..privacy import Kind
 from ..schema import Rows, Schema
 from .statistic import I64, Layout, Setting, Statistic, Totals
@@ -22,6 +23,7 @@ class Around(Statistic):
     def __init__(self, of: Statistic) -> None:
         super().__init__(**of.options())
         self.of = of
+        self.interval = of.interval
 
     def settled(self, setting: Setting) -> Statistic:
         mine = copy(self)
@@ -55,8 +57,11 @@ class Around(Statistic):
     def spends_delta(self, schema: Schema) -> bool:
         return self.of.spends_delta(schema)
 
-    def kind_of_share(self, delta: float) -> Kind:
-        return self.of.kind_of_share(delta)
+    def kind_of_share(self, law: Law) -> Kind:
+        return self.of.kind_of_share(law)
+
+    def candidates(self, setting: Setting) -> Candidates:
+        return self.of.candidates(setting)
 
     def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
         return self.of.declared(reach, failure, place)

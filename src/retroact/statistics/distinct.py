@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..coins.coins import I64
 from ..errors import InputError
-from ..noise import Blocks, Flips, Mechanism, Patterns, Process, best_block
+from ..noise import Blocks, Flips, Fresh, Mechanism, Patterns, Process, best_block
+from ..noise.choice import Candidates
 from ..noise.process import some_rounds
 from ..privacy import Share
 from ..schema import Rows, Schema
@@ -27,6 +28,7 @@ from .tally import Tally
 Form = Literal["releases", "blocks", "flips"]
 FORMS: tuple[Form, ...] = get_args(Form)
 LEVEL = 0.95
+BLOCKS = "blocks "
 # A half-width at that level, in standard deviations of noise that is nearly normal.
 REACH = 1.96
 # Releases looked at for the worst one; all of them up to here.
@@ -133,22 +135,30 @@ class Distinct(Statistic):
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         return float(deviations[0])
 
-    def design(self, setting: Setting) -> Design:
-        """The form that was asked for, or the best one."""
+    def designs(self, setting: Setting) -> dict[str, Design]:
+        """The form that was asked for, or all that the stream allows, by the name of their noise."""
         case = self._case(setting)
-        if self.form is None:
-            return best(case)
-        reason = refusal(self.form, case)
+        reason = None if self.form is None else refusal(self.form, case)
         if reason is not None:
             raise InputError(reason, place=f"{setting.place}.form")
-        return designed(self.form, case)
+        forms = [form for form in FORMS if refusal(form, case) is None and self.form in (None, form)]
+        found = [design for form in forms for design in designed(form, case)]
+        return {design.name: design for design in found}
+
+    def design(self, setting: Setting) -> Design:
+        """The one that was chosen."""
+        found = self.designs(setting)
+        if setting.noise not in found:
+            expected = ", ".join(found)
+            raise InputError(f"expected one of {expected}, got {setting.noise!r}", place=f"{setting.place}.noise")
+        return found[setting.noise]
 
     def views(self, setting: Setting) -> tuple[View, ...]:
         design = self.design(setting)
         return (View(block=design.rounds) if design.form == "blocks" else View(window=setting.window),)
 
-    def process(self, setting: Setting) -> Process:
-        return self.design(setting).process
+    def candidates(self, setting: Setting) -> Candidates:
+        return {name: design.process for name, design in self.designs(setting).items()}
 
     def bias(self, setting: Setting) -> float:
         return self.design(setting).bias
@@ -188,7 +198,7 @@ class Distinct(Statistic):
         if not math.isfinite(chosen.reach):
             looked = ", ".join(f"±{noise.half_width(r, 0, LEVEL):,.4g} in release {r:,}" for r in (1, 1024, 1 << 20))
             return (f"form {chosen.form!r}: {looked} at 95 %, since there is no horizon",)
-        others = [designed(form, case) for form in FORMS if form != chosen.form and refusal(form, case) is None]
+        others = [best(form, case) for form in FORMS if form != chosen.form and refusal(form, case) is None]
         why = "as asked for" if self.form else "the smallest that this stream allows"
         notes = [f"form {chosen} at 95 % in the worst round, {why}", *(f"instead: form {other}" for other in others)]
         notes += [f"with {need}: form {better}" for need, better in _possible(case) if better.reach < chosen.reach]
@@ -206,7 +216,7 @@ class Distinct(Statistic):
             setting.every,
             setting.window,
             setting.late,
-            self.block,
+            self.block if self.block is not None else _length(setting.noise),
             self.additions,
             self.flips,
         )
@@ -238,8 +248,21 @@ class Design:
     """Of a block; 1 where there are none."""
     bias: float
     """How far half of what is too new to count can be off."""
-    reach: float
-    """The 95 % half-width in the worst round with the bias; infinite without a horizon and a window."""
+    case: Case
+
+    @property
+    def name(self) -> str:
+        """Of its noise; stored with a stream, so that its length is not chosen again."""
+        if self.form == "releases":
+            return self.process.name
+        return f"{BLOCKS}{self.rounds}" if self.form == "blocks" else self.form
+
+    @cached_property
+    def reach(self) -> float:
+        """The 95 % half-width in the worst round with the bias; infinite without a horizon and a window."""
+        if self.case.horizon is self.case.window is None:
+            return math.inf
+        return self.bias + _half_width(self.process, self.case)
 
     def place(self, index: int, round: int, every: int) -> int:
         """Where in the noise a release is. Blocks go by the rounds of the stream, and a stream that follows another
@@ -276,20 +299,23 @@ def refusal(form: Form, case: Case) -> str | None:
     return None
 
 
-def best(case: Case) -> Design:
-    return min((designed(form, case) for form in FORMS if refusal(form, case) is None), key=lambda d: d.reach)
+def best(form: Form, case: Case) -> Design:
+    return min(designed(form, case), key=lambda design: design.reach)
 
 
 @lru_cache(maxsize=256)
-def designed(form: Form, case: Case) -> Design:
-    """A form that is not refused."""
+def designed(form: Form, case: Case) -> tuple[Design, ...]:
+    """A form that is not refused, with the processes that serve it."""
     p = 1 if case.share.kind == "pure" else 2
     horizon, rounds, bias = case.horizon, 1, 0.0
     process: Process
     if form == "releases" or horizon is None:
         releases = None if horizon is None else case.releases(horizon)
-        process = Patterns(releases, window=None if case.window is None else case.releases(case.window))
-    elif form == "flips":
+        window = None if case.window is None else case.releases(case.window)
+        reach = min((n for n in (releases, window) if n is not None), default=None)
+        found: list[Process] = [Patterns(releases, window=window), *([Fresh(reach)] if reach is not None else [])]
+        return tuple(Design(form, process, rounds, bias, case) for process in found)
+    if form == "flips":
         # No more changes than there are boundaries.
         process = Flips(case.releases(horizon), min((case.flips or 0) + 2, max(2, case.releases(horizon) + 1)))
     else:
@@ -301,13 +327,17 @@ def designed(form: Form, case: Case) -> Design:
         length = rounds // case.every
         # Room for a stream that begins within a block.
         process = Blocks(length, case.releases(horizon) + length - 1)
-    if horizon is None and case.window is None:
-        return Design(form, process, rounds, bias, math.inf)
-    return Design(form, process, rounds, bias, bias + _half_width(process, case, p))
+    return (Design(form, process, rounds, bias, case),)
 
 
-def _half_width(process: Process, case: Case, p: int) -> float:
+def _length(name: str) -> int | None:
+    """Of the blocks in the name of a design."""
+    return int(name.removeprefix(BLOCKS)) if name.startswith(BLOCKS) else None
+
+
+def _half_width(process: Process, case: Case) -> float:
     """In the worst of all releases, or of a sample of them that visits every phase of blocks and trees."""
+    p = 1 if case.share.kind == "pure" else 2
     last = 1 if case.horizon is None else case.releases(case.horizon)
     looked = some_rounds(last, LOOKED_AT)
     worst = int(looked[int(np.argmax(process.variances(looked, p)))])
@@ -325,4 +355,4 @@ def _possible(case: Case) -> list[tuple[str, Design]]:
         ("blocks", f"late=False and additions={additions}", case._replace(late=False, additions=additions)),
         ("flips", f"flips={flips}", case._replace(flips=flips)),
     ]
-    return [(need, designed(form, other)) for form, need, other in wanted if refusal(form, case) is not None]
+    return [(need, best(form, other)) for form, need, other in wanted if refusal(form, case) is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from ..coins import Coins, DiscreteLaplace
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, PaperThreshold, Process, Threshold, Tree
-from ..noise.threshold import tail_quantile
+from ..noise.threshold import check_failure, tail_quantile, threshold_for
 from ..schema import Boolean, Integer, Number, Rows, Schema
 from .bins import Bins
 from .keyed import Keys
@@ -219,28 +220,37 @@ class BinNoise(Mechanism):
     def __init__(self, histogram: Histogram, setting: Setting, process: Process, coins: Coins) -> None:
         super().__init__(process, setting.share, coins=coins, **histogram.calibration(setting.schema))
         self.keys = Keys(histogram.by, setting.schema)
-        self._setting, self._bins = setting, histogram.most_bins or 1
-        self.threshold: Threshold | None = None
-        self.declared = None
-        if histogram.thresholded(setting.schema):
-            self.threshold = self._threshold(histogram, setting)
-        else:
-            bins = self.keys.all() if histogram.bins is None else [self.keys.encode(b, "bins") for b in histogram.bins]
-            self.declared = self._declare(bins)
+        self._histogram, self._setting, self._bins = histogram, setting, histogram.most_bins or 1
+        self._thresholded = histogram.thresholded(setting.schema)
+        if self._thresholded:
+            bins = self._bins if histogram.adaptively else 1
+            check_failure(setting.failure, bins, setting.releases if setting.live is None else setting.live)
+
+    # Both only when they are asked for: noise is also made to be judged.
+
+    @cached_property
+    def threshold(self) -> Threshold | None:
+        return self._threshold(self._histogram, self._setting) if self._thresholded else None
+
+    @cached_property
+    def declared(self) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[Any, ...]] | None:
+        if self._thresholded:
+            return None
+        listed = self._histogram.bins
+        return self._declare(self.keys.all() if listed is None else [self.keys.encode(b, "bins") for b in listed])
 
     def _threshold(self, histogram: Histogram, setting: Setting) -> Threshold:
         bins = self._bins if histogram.adaptively else 1
         if histogram.noise == "paper":
-            assert setting.releases is not None  # `process_for` refuses the paper's tree without a horizon
+            assert setting.releases is not None  # `candidates` refuses the paper's tree without a horizon
             nodes = Tree(setting.releases).height
             law = self.law(0, 1)
             assert isinstance(law, DiscreteLaplace)
             return PaperThreshold(nodes, law.scale, setting.failure, setting.releases, bins)
         # Who chooses the bin after seeing its noise may also choose the window: then all releases count.
         live = None if histogram.adaptively else setting.live
-        return Threshold(
-            lambda rounds: self.variances_of(0, rounds),
-            1 / self.refinement,
+        return threshold_for(
+            self,
             setting.failure,
             setting.releases,
             live=live if live is None or setting.releases is None else min(live, setting.releases),
@@ -267,7 +277,9 @@ class BinNoise(Mechanism):
             return (f"a bin is released when its noisy count reaches {looked}",)
         epsilon, delta = self._setting.budget
         paper = float(PaperThreshold.of(epsilon, delta, releases).at(1))
-        worst = max(float(self.threshold.at(release)) for release in {1, max(1, releases // 3), releases})
+        noisiest = self.process.outlook(1 if self.share.kind == "pure" else 2, releases)
+        judged = {1, releases, *([noisiest.worst] if noisiest else [])}
+        worst = max(float(self.threshold.at(release)) for release in judged)
         bins = self._bins if self._bins > 1 else max(1, records)
         together = self._simultaneous(releases, bins)
         height = max(1, (releases - 1).bit_length() + 1)

@@ -35,6 +35,7 @@ class Mapped(Around):
         if not isinstance(name, str) or not name:
             raise InputError(f"expected a name for the function, got {name!r}", place="name")
         super().__init__(of)
+        self.interval = False
         self.function, self.name, self.with_coins = function, name, coins
 
     def arguments(self) -> dict[str, Any]:
@@ -60,9 +61,6 @@ class Mapped(Around):
 
     def views(self, setting: Setting) -> tuple[View, ...]:
         return self.of.views(setting)
-
-    def process(self, setting: Setting) -> Process:
-        return self.of.process(setting)
 
     def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
         return self.of.mechanism(setting, process, coins)

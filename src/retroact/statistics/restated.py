@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
+from ..noise.choice import Candidates
 from ..noise.crossed import INDICES
 from ..noise.process import Shift
 from ..privacy import Share
@@ -19,6 +20,7 @@ from .noisy import Answer, NoisyTotals, Published, noisy_totals
 from .statistic import Setting, Statistic, Totals, View
 
 Across = Literal["lags", "rectangle"]
+CROSSED = "crossed "
 
 
 class Restated(Around):
@@ -28,7 +30,7 @@ class Restated(Around):
     **Privacy.** Over all pairs (i, i - lag) that are ever published. In one lag an operation is an interval of rounds,
     as without lags. ``across="lags"`` gives every lag noise of its own and an equal part of the budget.
     ``across="rectangle"`` gives all of them one noise over rounds and past times (`noise.Crossed`), whose size does not
-    depend on the number of lags. Left out, the one with less noise is taken: few lags, or many.
+    depend on the number of lags. Left out, the one with less error is taken: few lags, or many.
     **Retroactivity.** Histories that unite agree on all stamps, hence on all revised states (Appendix A): the same
     record with stamp 6 in one and 8 in the other does not unite, and shows at past rounds 6 and 7.
 
@@ -73,37 +75,38 @@ class Restated(Around):
         return {key: value for key, value in own.items() if value is not None}
 
     def settled(self, setting: Setting) -> Statistic:
-        """By what each lag is given."""
-        shared = self._choose(setting, self.of.process(setting)) == "rectangle"
-        return super().settled(replace(setting, share=self.each(setting.share, shared)))
+        return super().settled(self.each(setting))
 
-    def each(self, share: Share, shared: bool) -> Share:
-        """What a lag is given: all of it where one noise serves them all, an equal part otherwise."""
-        return share if shared else Share(share.kind, share.amount / len(self.lags))
+    def each(self, setting: Setting) -> Setting:
+        """What a lag is given: all of the share where one noise serves them all, an equal part otherwise."""
+        if setting.noise.startswith(CROSSED):
+            share = setting.share
+        else:
+            share = Share(setting.share.kind, setting.share.amount / len(self.lags))
+        # A threshold may fail in any lag.
+        failure = setting.failure / len(self.lags)
+        return replace(setting, share=share, failure=failure, noise=setting.noise.removeprefix(CROSSED))
 
     def views(self, setting: Setting) -> tuple[View, ...]:
         return tuple(View(window=setting.window, lag=lag) for lag in self.lags)
 
-    def process(self, setting: Setting) -> Process:
-        inner = self.of.process(setting)
-        if self._choose(setting, inner) == "lags":
-            return inner
-        assert setting.horizon is not None
-        return Crossed(inner, setting.horizon, lag=self.lags[0], every=setting.every)
-
-    def _choose(self, setting: Setting, inner: Process) -> Across:
-        """By the variance, which is that of the inner process times a factor in both."""
-        possible = (
-            setting.horizon is not None and setting.horizon < INDICES and setting.window is None and inner.horizon
-        )
+    def candidates(self, setting: Setting) -> Candidates:
+        """Those of the inner statistic for every lag, and each of them crossed with the past for all."""
+        found, crossed = self.of.candidates(setting), {}
+        if setting.horizon is not None and setting.horizon < INDICES and setting.window is None:
+            crossed = {
+                f"{CROSSED}{name}": Crossed(process, setting.horizon, lag=self.lags[0], every=setting.every)
+                for name, process in found.items()
+                if process.horizon is not None
+            }
+        if self.across == "rectangle" and not crossed:
+            raise InputError(
+                f"a rectangle needs a horizon below {INDICES:,} and no window: use across='lags'",
+                place=f"{setting.place}.across",
+            )
         if self.across is not None:
-            if self.across == "rectangle" and not possible:
-                raise InputError(
-                    f"a rectangle needs a horizon below {INDICES:,} and no window: use across='lags'",
-                    place=f"{setting.place}.across",
-                )
-            return self.across
-        return "rectangle" if possible and self._rectangle(setting) < self._apart(setting) else "lags"
+            return found if self.across == "lags" else crossed
+        return {**found, **crossed}
 
     def _apart(self, setting: Setting) -> float:
         return float(len(self.lags)) ** (2 if setting.share.kind == "pure" else 1)
@@ -164,16 +167,14 @@ class Lagged(Mechanism):
 
     def __init__(self, restated: Restated, setting: Setting, process: Process, coins: Coins) -> None:
         self.shared = isinstance(process, Crossed)
-        share = restated.each(setting.share, self.shared)
-        # A threshold may fail in any lag.
-        self.setting = replace(setting, share=share, failure=setting.failure / len(restated.lags))
+        self.setting = restated.each(setting)
         self.parts = []
         for copy, lag in enumerate(restated.lags):
             part: Process = Apart(process, copy)
             if isinstance(process, Crossed):
                 part = Crossed(process.process, process.past.horizon, lag=lag, every=process.every)
             self.parts.append(restated.of.mechanism(self.setting, part, coins))
-        super().__init__(self.parts[0].process, share, coins=coins, **restated.calibration(setting.schema))
+        super().__init__(self.parts[0].process, self.setting.share, coins=coins, **restated.calibration(setting.schema))
 
     def moved(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> list[tuple[Mechanism, Shift]]:
         if not self.shared:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process
-from ..noise.choice import Choice, kind_of, named, process_for
+from ..noise.choice import Candidates, Choice, Law, candidates, kind_of, named
 from ..privacy import Kind, Share
 from ..schema import Field, Rows, Schema
 from . import where as conditions
@@ -32,6 +32,9 @@ from .noisy import Published
 
 if TYPE_CHECKING:
     from .mapped import Mapped
+
+# Releases that noise without a horizon is judged by.
+FIRST = 4096
 
 I64 = npt.NDArray[np.int64]
 Totals = Any
@@ -94,6 +97,8 @@ class Setting:
     """Its part of epsilon and delta by weight: what the paper's own forms would be given."""
     lag: int | None = None
     """Which series of a restated statistic is being released; None outside of one."""
+    noise: str = ""
+    """The name of the process that was chosen among its candidates; empty until one is."""
 
     @property
     def releases(self) -> int | None:
@@ -103,6 +108,11 @@ class Setting:
     def live(self) -> int | None:
         """The window, in releases."""
         return None if self.window is None else -(-self.window // self.every)
+
+    @property
+    def judged(self) -> int:
+        """Up to which release its noise is judged; without a horizon the first ones, and all phases of a window."""
+        return self.releases or max(FIRST, 4 * (self.live or 0))
 
     @property
     def reach(self) -> int | None:
@@ -129,6 +139,8 @@ class Statistic(ABC):
     kind: ClassVar[str]
     restatable: ClassVar[bool] = True
     """Whether its cost over the revised past is known."""
+    interval: bool = True
+    """Whether its answers have an interval: only those decide on the law of the stream."""
 
     def __init__(
         self,
@@ -179,10 +191,19 @@ class Statistic(ABC):
     def views(self, setting: Setting) -> tuple[View, ...]:
         return (View(window=setting.window),)
 
+    def candidates(self, setting: Setting) -> Candidates:
+        """The processes that hide every change one operation can make to it, by name; none rests on a promise that was
+        not made. Where two are as good, the first is taken."""
+        return candidates(self.noise, setting.releases, setting.live, place=f"{setting.place}.noise")
+
     def process(self, setting: Setting) -> Process:
-        return process_for(
-            self.noise, setting.share.kind, setting.releases, setting.live, place=f"{setting.place}.noise"
-        )
+        """The one that was chosen."""
+        found = self.candidates(setting)
+        if setting.noise not in found:
+            raise InputError(
+                f"expected one of {', '.join(found)}, got {setting.noise!r}", place=f"{setting.place}.noise"
+            )
+        return found[setting.noise]
 
     def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
         """The calibrated noise under these coins."""
@@ -206,9 +227,9 @@ class Statistic(ABC):
         """Whether it can use a part of delta beside that of its noise."""
         return self.thresholded(schema)
 
-    def kind_of_share(self, delta: float) -> Kind:
-        """Which kind of budget it is given."""
-        return kind_of(self.noise, delta)
+    def kind_of_share(self, law: Law) -> Kind:
+        """Which kind of budget it is given under the law of the stream."""
+        return kind_of(self.noise, law)
 
     def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
         """What it spends of epsilon whatever it is granted, where a part of it has a price of its own."""

@@ -19,6 +19,7 @@ from ..store.fence import Fence, Mark
 from ..store.packed import Records
 from ..store.sqlite import SQLiteStore
 from ..store.store import FORMAT, Store
+from .choosing import Choice
 from .durable import Durable
 from .erasure import Hashes
 from .specification import Specification
@@ -200,9 +201,10 @@ def _specification(store: Store, given: Specification | None) -> Specification:
     if given.horizon is None and "horizon" in old:
         # a number of rounds that was declared when the stream was made stays its horizon
         given = given.replace(horizon=old["horizon"])
-    new = described(given)
+    running = given.running_under(Choice.from_dict(old["choice"])) if "choice" in old else given
+    new = described(running)
     if old == new:
-        return _with_columns(store, given, columns)
+        return _with_columns(store, running, columns)
     if untouched(store):
         store.write_notes(_written_notes(given))
         return given

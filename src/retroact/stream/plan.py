@@ -7,22 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..coins import Coins
 from ..compilers import WindowSample, sample_in
 from ..compilers.outlook import rank_error, sampling_error
 from ..errors import InputError
 from ..noise import Mechanism
-from ..noise.process import some_rounds
+from ..noise.choice import Law
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
+from .choosing import LEVEL, expected_error, outlook
 from .specification import Specification
-
-# Rounds times nodes looked at for the worst and the typical error.
-LOOKED_AT = 1 << 21
-FIRST = 4096
 
 
 @dataclass(frozen=True)
@@ -44,6 +39,18 @@ class Expected:
 
 
 @dataclass(frozen=True)
+class Other:
+    """A law that was not taken, and the half-widths that it would give in the worst round."""
+
+    law: Law
+    half_widths: Mapping[str, float]
+
+    def __str__(self) -> str:
+        errors = ", ".join(f"{name} ±{number(width)}" for name, width in self.half_widths.items())
+        return f"with {self.law} noise instead, at 95 % in the worst round: {errors}" if errors else ""
+
+
+@dataclass(frozen=True)
 class Plan:
     """
     >>> import retroact as ra
@@ -57,6 +64,9 @@ class Plan:
     records: int
     rows: tuple[Expected, ...]
     weights: Mapping[str, float]
+    law: Law
+    other: Other | None = None
+    """What the other law would give, where there is a choice."""
 
     def __getitem__(self, statistic: str) -> Expected:
         return next(row for row in self.rows if row.statistic == statistic)
@@ -72,6 +82,8 @@ class Plan:
             "horizon": self.horizon,
             "records": self.records,
             "weights": dict(self.weights),
+            "law": self.law,
+            "other": None if self.other is None else {"law": self.other.law, "half_widths": self.other.half_widths},
             "statistics": [vars(row) for row in self.rows],
         }
 
@@ -80,10 +92,10 @@ class Plan:
         table = [head] + [
             (
                 row.statistic,
-                _number(row.half_width),
-                _number(row.typical_half_width),
-                _number(row.standard_deviation),
-                "–" if row.simultaneous is None else _number(row.simultaneous),
+                number(row.half_width),
+                number(row.typical_half_width),
+                number(row.standard_deviation),
+                "–" if row.simultaneous is None else number(row.simultaneous),
                 row.noise,
                 row.budget,
             )
@@ -95,15 +107,37 @@ class Plan:
         ]
         rounds = "no horizon" if self.horizon is None else f"{self.horizon:,} rounds"
         notes = [f"{row.statistic}: {note}" for row in self.rows for note in row.notes]
+        notes += [f"{self.other}"] if self.other and self.other.half_widths else []
         return "\n".join(
             [*lines, *notes, f"{rounds}; means and variances for {self.records:,} records", f"{self.guarantee.text}"]
         )
 
 
-def plan(specification: Specification, records: int = 10_000) -> Plan:
-    """The expected errors under a budget."""
-    rows = tuple(_expect(specification, name, records) for name in specification.statistics)
-    return Plan(specification.guarantee, specification.horizon, records, rows, specification.weights)
+def plan(specification: Specification) -> Plan:
+    """The expected errors under a budget, and what the other law would give."""
+    rows = tuple(_expect(specification, name) for name in specification.statistics)
+    return Plan(
+        specification.guarantee,
+        specification.horizon,
+        specification.records,
+        rows,
+        specification.weights,
+        specification.choice.law,
+        _other(specification),
+    )
+
+
+def _other(spec: Specification) -> Other | None:
+    """The law that was not taken, where it is possible too."""
+    for law in spec.laws:
+        if law != spec.choice.law:
+            try:
+                other = spec.replace(law=law)
+            except InputError:
+                return None
+            widths = {name: _expect(other, name).half_width for name in other.statistics}
+            return Other(law, {name: width for name, width in widths.items() if spec.statistics[name].interval})
+    return None
 
 
 def solve(
@@ -116,15 +150,16 @@ def solve(
     window: int | None = None,
     late: bool = True,
     records: int = 10_000,
+    law: Law | None = None,
 ) -> Plan:
     """The smallest epsilon that reaches wanted errors: ± 95 % half-widths in the worst round, for every statistic.
 
-    Give the plan's ``epsilon`` and ``weights`` to the stream.
+    Give the plan's ``epsilon``, ``weights`` and ``law`` to the stream.
 
     >>> import retroact as ra
     >>> wanted = solve({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, errors={"n": 20}, delta=1e-6, horizon=1000)
-    >>> round(wanted.epsilon, 1), wanted["n"].half_width <= 20
-    (2.3, True)
+    >>> round(wanted.epsilon, 1), wanted["n"].half_width <= 20, wanted.law
+    (2.2, True, 'laplace')
     """
     for name in statistics:
         if name not in errors:
@@ -134,37 +169,38 @@ def solve(
             raise InputError(f"expected one of {', '.join(statistics)}, got {name!r}", place="errors")
         if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < math.inf:
             raise InputError(f"expected a number above 0, got {error!r}", place=f"errors.{name}")
-    spec = Specification(
-        schema,
-        statistics,
-        epsilon=1.0,
-        delta=delta,
-        horizon=horizon,
-        window=window,
-        weights=dict.fromkeys(statistics, 1.0),
-        late=late,
-    )
-    # Errors are inversely proportional to mu, or epsilon, up to the lattice: a few steps close the gap.
-    for _ in range(8):
-        now = plan(spec, records)
+    shape: dict[str, Any] = {"delta": delta, "horizon": horizon, "window": window, "records": records, "law": law}
+    shape |= {"weights": dict.fromkeys(statistics, 1.0), "late": late}
+    spec = Specification(schema, statistics, epsilon=1.0, **shape)
+    found = [_solved(spec.replace(law=one), errors) for one in ((law,) if law else spec.laws)]
+    return plan(min(found, key=lambda spec: spec.epsilon))
+
+
+def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
+    """Under one law. Errors are inversely proportional to mu, or epsilon, up to the lattice: a few steps close the gap,
+    and where noise is coarse on its lattice the cheapest of them that reaches the errors is taken."""
+    reached: list[Specification] = []
+    for step in range(24):
+        now = {name: _expect(spec, name).half_width for name in spec.statistics}
         for name, statistic in spec.given.items():
             sample = sample_in(statistic)
-            if math.isnan(now[name].half_width) or (sample is not None and sample.of.epsilon is not None):
+            if math.isnan(now[name]) or (sample is not None and sample.of.epsilon is not None):
                 raise InputError(
                     "expected a statistic whose error is known and grows less with its budget", place=f"errors.{name}"
                 )
-        ratios = {name: _ratio(spec, name, now[name].half_width, errors[name], records) for name in statistics}
-        if 0.999 <= max(ratios.values()) <= 1 and min(ratios.values()) > 0.99:
+        ratios = {name: _ratio(spec, name, now[name], errors[name]) for name in errors}
+        reached += [spec] if max(ratios.values()) <= 1 else []
+        if reached and (step >= 8 or (max(ratios.values()) >= 0.999 and min(ratios.values()) > 0.99)):
             break
-        epsilon, weights = _rescale(spec, {name: ratio * 1.0005 for name, ratio in ratios.items()}, delta)
+        epsilon, weights = _rescale(spec, {name: ratio * 1.0005 for name, ratio in ratios.items()})
         spec = spec.replace(epsilon=epsilon, weights=weights)
-    return now
+    return min(reached or [spec], key=lambda spec: spec.epsilon)
 
 
-def _ratio(spec: Specification, name: str, half_width: float, wanted: float, records: int) -> float:
+def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> float:
     """By how much the noise is too large; what is not noise stays whatever the budget."""
     bias, sample = spec.statistics[name].bias(spec.settings[name]), sample_in(spec.statistics[name])
-    bias += 0.0 if sample is None else sampling_error(sample, records, 0.05)
+    bias += 0.0 if sample is None else sampling_error(sample, spec.records, 0.05)
     if wanted <= bias:
         raise InputError(
             f"expected more than {bias:.4g}, which no budget takes off (see the plan), got {wanted!r}",
@@ -173,7 +209,7 @@ def _ratio(spec: Specification, name: str, half_width: float, wanted: float, rec
     return (half_width - bias) / (wanted - bias)
 
 
-def _rescale(spec: Specification, ratios: Mapping[str, float], delta: float) -> tuple[float, dict[str, float]]:
+def _rescale(spec: Specification, ratios: Mapping[str, float]) -> tuple[float, dict[str, float]]:
     """What divides the error of every statistic by its ratio: the epsilon of all together, and their weights."""
     wanted = {
         name: float(share.amount) * ratios[name] ** (1 if share.kind == "pure" else 2)
@@ -181,7 +217,7 @@ def _rescale(spec: Specification, ratios: Mapping[str, float], delta: float) -> 
     }
     pure = math.fsum(amount for name, amount in wanted.items() if spec.shares[name].kind == "pure")
     square = math.fsum(amount for name, amount in wanted.items() if spec.shares[name].kind == "gaussian")
-    gaussian = GaussianDP(math.sqrt(square)).epsilon(delta - float(sum(spec.failures.values())))
+    gaussian = GaussianDP(math.sqrt(square)).epsilon(spec.delta - float(sum(spec.failures.values())))
     weights = {
         name: amount if spec.shares[name].kind == "pure" else amount / square * gaussian
         for name, amount in wanted.items()
@@ -189,39 +225,36 @@ def _rescale(spec: Specification, ratios: Mapping[str, float], delta: float) -> 
     return pure + gaussian, weights
 
 
-def _expect(spec: Specification, name: str, records: int) -> Expected:
-    statistic = spec.statistics[name]
+def _expect(spec: Specification, name: str) -> Expected:
+    statistic, setting, records = spec.statistics[name], spec.settings[name], spec.records
     mechanism = spec.mechanism(name, Coins(bytes(32)))
     sample = sample_in(statistic)
     if sample is not None:
-        return _sampled(spec, name, sample, mechanism, records)
-    rounds = _rounds(spec.releases(name), mechanism.process.terms(np.array([1])).levels.size)
-    p = 1 if mechanism.share.kind == "pure" else 2
-    variances = mechanism.process.variances(rounds, p)
-    # Releases without noise are those that never happen (a lag that reaches back too far).
-    rounds, variances = rounds[variances > 0], variances[variances > 0]
-    if not rounds.size:
-        raise InputError("its lags reach back beyond the horizon: nothing would ever be released", place=name)
-    worst = int(rounds[int(np.argmax(variances))])
-    typical = int(rounds[int(np.argmin(np.abs(variances - variances.mean())))])
+        return _sampled(spec, name, sample, mechanism)
+    rounds = outlook(setting, mechanism)
+
+    def error(round: int, level: float | None) -> float:
+        return expected_error(statistic, setting, mechanism, round, records, level)
+
     limit = spec.releases(name)
     return Expected(
         name,
         statistic.kind,
-        f"{mechanism.process.name} {'laplace' if p == 1 else 'gaussian'}",
+        f"{mechanism.process.name} {'laplace' if mechanism.share.kind == 'pure' else 'gaussian'}",
         str(spec.measure_of(name)),
-        _error(spec, name, mechanism, worst, records, None),
-        _error(spec, name, mechanism, typical, records, None),
-        _error(spec, name, mechanism, worst, records, 0.95),
-        _error(spec, name, mechanism, typical, records, 0.95),
-        None if limit is None else _error(spec, name, mechanism, worst, records, 1 - 0.05 / limit),
-        statistic.notes(spec.settings[name], mechanism, records),
+        error(rounds.worst, None),
+        error(rounds.typical, None),
+        error(rounds.worst, LEVEL),
+        error(rounds.typical, LEVEL),
+        None if limit is None else error(rounds.worst, 1 - (1 - LEVEL) / limit),
+        statistic.notes(setting, mechanism, records),
     )
 
 
-def _sampled(spec: Specification, name: str, sample: WindowSample, noise: Mechanism, records: int) -> Expected:
+def _sampled(spec: Specification, name: str, sample: WindowSample, noise: Mechanism) -> Expected:
     """In ranks; a sample has no deviation, and the rank error of one run is all there is to say."""
-    unknown, reach = math.nan, rank_error(sample, spec.schema, records, 0.05)
+    unknown, records = math.nan, spec.records
+    reach = rank_error(sample, spec.schema, records, 0.05)
     releases = spec.releases(name)
     every = unknown if releases is None else rank_error(sample, spec.schema, records, 0.05 / releases)
     return Expected(
@@ -238,27 +271,7 @@ def _sampled(spec: Specification, name: str, sample: WindowSample, noise: Mechan
     )
 
 
-def _error(
-    spec: Specification, name: str, mechanism: Mechanism, round: int, records: int, level: float | None
-) -> float:
-    """A standard deviation, or the half-width at a level: the tail of the noisiest coordinate, in the same unit."""
-    deviations = np.sqrt(mechanism.variances(round))
-    statistic = spec.statistics[name]
-    error = statistic.error(deviations, spec.schema, records)
-    if level is None:
-        return error
-    last = mechanism.size - 1
-    reach = error * mechanism.half_width(round, last, level) / float(deviations[last])
-    return reach + statistic.bias(spec.settings[name])
-
-
-def _rounds(releases: int | None, nodes: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """All of them, or a sample where they are too many (without a horizon: the first ones)."""
-    most = LOOKED_AT // nodes
-    return some_rounds(releases or min(most, FIRST), most)
-
-
-def _number(value: float) -> str:
+def number(value: float) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

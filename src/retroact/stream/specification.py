@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,28 +13,32 @@ from ..coins import Coins
 from ..compilers.specification import statistic_from_spec
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
+from ..noise.choice import LAWS, Law
 from ..noise.process import check_horizon
-from ..privacy import ApproximateDP, Guarantee, Kind, Measure, PureDP, Share, check_budget, compose, split
+from ..privacy import ApproximateDP, Guarantee, Measure, PureDP, check_budget, compose
 from ..privacy.budget import check_weight
 from ..schema import Field, Schema
 from ..schema.messages import meant
-from ..statistics import Setting, Statistic
-from ..statistics.statistic import reach_of
+from ..statistics import Statistic
+from ..statistics.statistic import count
+from .choosing import Choice, check_law, choose
 from .columns import Columns, sources_from_spec
+from .granting import granted, known_horizon
 from .grid import Grid
 from .rounds import Rounds, declared_rounds
 
 # Totals are 64-bit integers; a stream must have room for at least this many records.
 FEWEST = 1 << 24
 LARGEST_TOTAL = 1 << 62
-# What thresholds take of delta where noise needs some of it too: the optimum is flat (docs/proofs.md, 7).
-THRESHOLD_SHARE = Fraction(7, 20)
 
 KEYS = (
     "epsilon",
     "delta",
     "horizon",
     "window",
+    "records",
+    "law",
+    "choice",
     "late",
     "after_erasure",
     "columns",
@@ -50,9 +54,13 @@ class Specification:
     """Checked and immutable: what the names of all coins begin with.
 
     >>> import retroact as ra
-    >>> spec = Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=1000)
-    >>> spec.processes["n"]
-    Bridge(horizon=1000)
+    >>> spec = Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=1000)
+    >>> spec.choice.law, spec.processes["n"]
+    ('gaussian', Schauder(horizon=1000))
+
+    ``records`` stands for how many records there are wherever an error depends on it; it is public, and never read from
+    the data. ``law`` names the law of the noise (laplace or gaussian), where the better one is not to be taken;
+    ``choice`` is what a stored stream runs under, so that nothing is chosen again.
     """
 
     def __init__(
@@ -64,7 +72,10 @@ class Specification:
         delta: float = 0.0,
         horizon: int | None = None,
         window: int | None = None,
+        records: int = 10_000,
         weights: Mapping[str, float] | None = None,
+        law: Law | None = None,
+        choice: Choice | None = None,
         late: bool = True,
         after_erasure: str = "accept",
         columns: Columns | Mapping[str, Any] | None = None,
@@ -73,7 +84,7 @@ class Specification:
     ) -> None:
         self.schema = schema if isinstance(schema, Schema) else Schema(schema)
         self.epsilon, self.delta = epsilon, delta
-        whole, failure = check_budget(epsilon, delta)
+        check_budget(epsilon, delta)
         self.columns = Columns.usual() if columns is None else Columns.from_spec(columns)
         self.sources = sources_from_spec(sources or {}, self.columns)
         self.rounds, declared = declared_rounds(rounds)
@@ -81,6 +92,8 @@ class Specification:
         if isinstance(rounds, int):
             self.check_rounds(rounds)
         self.window = None if window is None else check_horizon(window, "window")
+        self.records = count(records, "records")
+        self.law = None if law is None else check_law(law)
         self.late = _flag(late, "late")
         if after_erasure not in ("accept", "reject"):
             raise InputError(f"expected accept or reject, got {after_erasure!r}", place="after_erasure")
@@ -93,13 +106,17 @@ class Specification:
                 raise InputError(f"expected one of {', '.join(self.statistics)}, got {name!r}", place="weights")
         self.weights = {name: s.weight for name, s in self.statistics.items()} | dict(weights or {})
         self.capacity = self._capacity()
-        self.failures, self.shares = self._split(whole, failure)
-        self.settings = {name: self._setting(name) for name in self.statistics}
+        self._check_schedules()
+        self.choice = self._choose() if choice is None else self._checked_choice(choice)
+        """The law of the stream, and the process of each statistic by name."""
+        self.settings = granted(self, self.choice.law, self.choice.noise)
+        self.shares = {name: setting.share for name, setting in self.settings.items()}
+        self.failures = {name: setting.failure for name, setting in self.settings.items()}
         self.statistics = {name: s.settled(self.settings[name]) for name, s in self.given.items()}
         self.processes = {name: s.process(self.settings[name]) for name, s in self.statistics.items()}
 
     def replace(self, **changes: Any) -> Specification:
-        """The same with other arguments."""
+        """The same with other arguments; law and processes are chosen anew where they could change."""
         own = {
             "schema": self.schema,
             "statistics": self.given,
@@ -107,12 +124,15 @@ class Specification:
             "delta": self.delta,
             "horizon": self.horizon,
             "window": self.window,
+            "records": self.records,
             "weights": self.weights,
+            "law": self.law,
             "late": self.late,
             "after_erasure": self.after_erasure,
             "columns": self.columns,
             "rounds": self.rounds,
             "sources": self.sources,
+            "choice": self.choice if changes.keys() <= {"columns", "sources"} else None,
         }
         return Specification(**{**own, **changes})
 
@@ -120,6 +140,17 @@ class Specification:
         """Of a stream that goes on after so many rounds: unless it has a horizon, what is left of the grid is one."""
         left = (self.rounds.count or 0) - before
         return self.replace(epsilon=epsilon, delta=delta, horizon=left if horizon is None and left > 0 else horizon)
+
+    def running_under(self, choice: Choice) -> Specification:
+        """The same with a choice that was stored; itself where that belongs to another specification."""
+        if choice == self.choice:
+            return self
+        try:
+            running = self.replace(choice=choice)
+        except InputError:
+            return self
+        running.source = self.source
+        return running
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Specification:
@@ -146,6 +177,9 @@ class Specification:
                 delta=data.get("delta", 0.0),
                 horizon=data.get("horizon"),
                 window=data.get("window"),
+                records=data.get("records", 10_000),
+                law=data.get("law"),
+                choice=Choice.from_dict(data["choice"]) if "choice" in data else None,
                 late=data.get("late", True),
                 after_erasure=data.get("after_erasure", "accept"),
                 columns=data.get("columns"),
@@ -196,6 +230,9 @@ class Specification:
             "window": self.window_of(name),
             "budget": [float(self.epsilon), float(self.delta), share.kind, str(share.amount)],
             "horizon": self.horizon,
+            "records": self.records,
+            "law": self.choice.law,
+            "noise": self.choice.noise[name],
             "process": repr(process),
         }
         # Only what departs from the default, so that older digests stand.
@@ -224,7 +261,7 @@ class Specification:
     def measure_of(self, name: str) -> Measure:
         noise = self.statistics[name].noise
         if isinstance(noise, Oblivious):
-            epsilon, delta = (float(part) for part in noise.cost(self._known_horizon(name)))
+            epsilon, delta = (float(part) for part in noise.cost(known_horizon(self, name)))
             return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
         own, failure = self.shares[name].measure, self.failures[name]
         return compose([own, ApproximateDP(0.0, float(failure))]) if failure else own
@@ -235,9 +272,10 @@ class Specification:
         for name, statistic in self.statistics.items():
             promises += [p for p in statistic.promises(self.settings[name]) if p not in promises]
         adaptive = all(statistic.adaptive(self.settings[name]) for name, statistic in self.statistics.items())
-        return Guarantee(
-            self.measure, float(self.epsilon), float(self.delta), adaptive=adaptive, promises=tuple(promises)
-        )
+        measure = self.measure
+        # Delta need not be spent because it is there.
+        delta = 0.0 if isinstance(measure, PureDP) else float(self.delta)
+        return Guarantee(measure, float(self.epsilon), delta, adaptive=adaptive, promises=tuple(promises))
 
     def _rejections(self) -> tuple[str, ...]:
         if self.after_erasure == "accept":
@@ -247,78 +285,33 @@ class Specification:
             "operation for each of them",
         )
 
-    def _setting(self, name: str) -> Setting:
-        weights = {other: check_weight(weight, other) for other, weight in self.weights.items()}
-        part = weights[name] / sum(weights.values())
-        return Setting(
-            self.schema,
-            self.shares[name],
-            self.failures[name],
-            self.horizon,
-            self.statistics[name].every,
-            self.window_of(name),
-            self.late,
-            f"statistics.{name}",
-            (Fraction(self.epsilon) * part, Fraction(self.delta) * part),
-        )
+    @property
+    def laws(self) -> tuple[Law, ...]:
+        """Those that can be chosen: Gaussian noise takes a delta, and a statistic that would have it."""
+        kinds = {s.kind_of_share("gaussian") for s in self.given.values() if not isinstance(s.noise, Oblivious)}
+        return LAWS if self.delta and "gaussian" in kinds else ("laplace",)
 
-    def _split(self, whole: Fraction, failure: Fraction) -> tuple[dict[str, Fraction], dict[str, Share]]:
-        """Laws and algorithms of the user's own cost what they declare, thresholds come off delta, the rest is divided
-        by weight."""
-        laws = {
-            name: s.noise.cost(self._known_horizon(name))
-            for name, s in self.statistics.items()
-            if isinstance(s.noise, Oblivious)
-        }
-        kinds: dict[str, Kind] = {
-            name: s.kind_of_share(self.delta) for name, s in self.statistics.items() if name not in laws
-        }
-        slack = failure - sum((d for _, d in laws.values()), Fraction(0))
-        failures = self._thresholds(max(slack, Fraction(0)), "gaussian" in kinds.values())
-        fixed = {name: epsilon for name, (epsilon, _) in laws.items()}
+    def _choose(self) -> Choice:
+        if self.law == "gaussian" and not self.delta:
+            raise InputError("expected a delta above 0 with Gaussian noise", place="law")
+        laws = (self.law,) if self.law else self.laws
+        weights = {name: check_weight(weight, name) for name, weight in self.weights.items()}
+        return choose(self.given, weights, partial(granted, self), laws, self.records)
+
+    def _checked_choice(self, choice: Choice) -> Choice:
+        """As it was stored."""
+        if set(choice.noise) != set(self.statistics) or (self.law or choice.law) != choice.law:
+            raise InputError("expected the choice of a stream with the same statistics and law", place="choice")
+        return Choice(choice.law, {name: choice.noise[name] for name in self.statistics})
+
+    def _check_schedules(self) -> None:
         for name, statistic in self.statistics.items():
-            reach = reach_of(self.window_of(name), self.horizon, statistic.every)
-            cost = statistic.declared(reach, failures[name], f"statistics.{name}")
-            if cost is not None:
-                fixed[name] = cost
-                del kinds[name]
-        left = whole - sum(fixed.values(), Fraction(0))
-        if left < 0 or slack < 0 or (kinds and left == 0):
-            costs = ", ".join(f"{name} {float(epsilon):.4g}" for name, epsilon in fixed.items())
-            raise InputError(
-                f"expected a budget above what is declared to cost over the horizon: {costs}", place="epsilon"
-            )
-        if "gaussian" in kinds.values() and slack == 0:
-            raise InputError("expected a delta above what the declared laws cost", place="delta")
-        slack -= sum(failures.values())
-        shares = split(left, slack, kinds, self.weights) if kinds else {}
-        return failures, {name: shares.get(name) or Share("pure", fixed[name]) for name in self.statistics}
-
-    def _thresholds(self, slack: Fraction, gaussian: bool) -> dict[str, Fraction]:
-        """The part of delta that each threshold may fail with."""
-        weights = {
-            name: check_weight(self.weights[name], name)
-            for name, s in self.statistics.items()
-            if s.spends_delta(self.schema)
-        }
-        needing = [name for name in weights if self.statistics[name].thresholded(self.schema)]
-        if needing and slack == 0:
-            raise InputError(
-                "bins that are not declared can only be released with delta > 0: give a delta, or declare the bins "
-                "(bins=[...], or a category field)",
-                place=f"statistics.{needing[0]}",
-            )
-        whole = slack * THRESHOLD_SHARE if gaussian else slack
-        return {
-            name: whole * weights[name] / sum(weights.values()) if name in weights else Fraction(0)
-            for name in self.statistics
-        }
-
-    def _known_horizon(self, name: str) -> int:
-        releases = self.releases(name)
-        if releases is None:
-            raise InputError('a law of your own needs a horizon (Theorem "linear")', place=f"statistics.{name}.noise")
-        return releases
+            if self.horizon is not None and statistic.every > self.horizon:
+                raise InputError(
+                    f"expected at most the horizon, {self.horizon:,} rounds, got {statistic.every:,}: it would never "
+                    "be released",
+                    place=f"statistics.{name}.every",
+                )
 
     def _capacity(self) -> int:
         capacity = LARGEST_TOTAL

@@ -20,11 +20,13 @@ import numpy.typing as npt
 from ..coins import Key
 from ..errors import ExhaustedError, InputError
 from ..ledger import Change, Ledger, Updates
+from ..noise.choice import LAWS, Law
 from ..privacy import Guarantee, Measure, compose
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..statistics.statistic import Totals
 from .apart import Apart
+from .choosing import Choice, check_law
 from .columns import Columns
 from .grid import Grid
 from .intake import Intake
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from .durable import Durable
 
 I64 = npt.NDArray[np.int64]
-FORMAT = 1
+FORMAT = 2
 WARN_AT = 0.8
 
 
@@ -73,7 +75,9 @@ class Stream(Intake):
         delta: float = 0.0,
         horizon: int | None = None,
         window: int | None = None,
+        records: int = 10_000,
         weights: Mapping[str, float] | None = None,
+        law: Law | None = None,
         late: bool = True,
         columns: Columns | Mapping[str, Any] | None = None,
         rounds: Rounds | Grid | Mapping[str, Any] | int | None = None,
@@ -86,7 +90,9 @@ class Stream(Intake):
             delta=delta,
             horizon=horizon,
             window=window,
+            records=records,
             weights=weights,
+            law=law,
             late=late,
             columns=columns,
             rounds=rounds,
@@ -208,9 +214,9 @@ class Stream(Intake):
         """That so many rounds, or those of the grid, can be published at all: to be asked before anything is read."""
         self.specification.check_rounds(wanted, before=self._origin)
 
-    def plan(self, records: int = 10_000) -> Plan:
+    def plan(self) -> Plan:
         """The expected error of every statistic, before anything is released."""
-        return plan(self.specification, records)
+        return plan(self.specification)
 
     @property
     def records(self) -> int:
@@ -290,28 +296,36 @@ class Stream(Intake):
     # What is kept ----------------------------------------------------------------------------------------------------
 
     def state(self) -> bytes:
-        """Round and surviving data, in canonical bytes: equal for histories that unite. The key is not in it."""
+        """Round, surviving data and the choice of law and processes, in canonical bytes: equal for histories that
+        unite. The key is not in it."""
         with self._lock:
             if len(self._updates):
                 raise InputError("expected no updates in the open round: the state is taken between rounds")
-            digest, before = self.specification.whole_digest, len(self._before)
-            return msgspec.msgpack.encode([FORMAT, digest, self._round, self._origin, before, self._ledger.state()])
+            digest, choice = self.specification.whole_digest, self.specification.choice
+            chosen = [choice.law, *choice.noise.values()]
+            before, ledger = len(self._before), self._ledger.state()
+            return msgspec.msgpack.encode([FORMAT, digest, chosen, self._round, self._origin, before, ledger])
 
     @classmethod
     def from_state(
         cls, specification: Specification, state: bytes, *, key: Key, before: Sequence[Guarantee] = ()
     ) -> Stream:
-        """Go on from a state, under the same key and specification. The caller answers for its being the latest.
+        """Go on from a state, under the same key and specification, with the law and the processes that were chosen
+        then. The caller answers for its being the latest.
 
         A stream that follows others (`successor`) also needs their guarantees, its `before`: they compose with its own.
         """
         try:
-            parts = msgspec.msgpack.decode(state, type=tuple[int, bytes, int, int, int, bytes])
+            parts = msgspec.msgpack.decode(state, type=tuple[int, bytes, list[str], int, int, int, bytes])
         except msgspec.MsgspecError as error:
             raise InputError(f"expected the state of a stream, got something else ({error})", place="state") from None
-        version, digest, round, origin, streams, ledger = parts
+        version, digest, chosen, round, origin, streams, ledger = parts
         if version != FORMAT:
             raise InputError(f"expected state format {FORMAT}, got {version}", place="state")
+        names = list(specification.statistics)
+        if chosen and chosen[0] in LAWS and len(chosen) == len(names) + 1:
+            stored = Choice(check_law(chosen[0]), dict(zip(names, chosen[1:], strict=True)))
+            specification = specification.running_under(stored)
         if digest != specification.whole_digest:
             raise InputError("expected the specification that the state was made under, got another", place="state")
         if len(before) != streams:

@@ -16,8 +16,8 @@ from .specification import KEYS, TABLES, Specification
 def written(spec: Specification) -> dict[str, Any] | None:
     """What `Specification.from_dict` makes the same of, but for the columns, which are kept apart; None where a
     statistic is not one that files know."""
-    if spec.source is not None and _same(spec, spec.source):
-        return _plain({key: part for key, part in spec.source.items() if key not in ("columns", "sources")})
+    if spec.source is not None and _same(spec, chosen := {**spec.source, "choice": spec.choice}):
+        return _plain({key: part for key, part in chosen.items() if key not in ("columns", "sources")})
     statistics = {name: _table(statistic) for name, statistic in spec.given.items()}
     for name, weight in spec.weights.items():
         if weight != 1:

@@ -142,7 +142,8 @@ def check_statistic(
     updates: int = 3,
     late: bool = True,
 ) -> list[str]:
-    """All checks on one statistic: pure and approximate, with and without a horizon. Raises `CheckFailedError`.
+    """All checks on one statistic: with Laplace noise and, where there is a delta, with Gaussian noise, with and
+    without a horizon. Raises `CheckFailedError`.
 
     ``updates``: at most so many in a round; take more, and a larger epsilon, for what shows nothing of few records.
     """
@@ -157,6 +158,7 @@ def check_statistic(
                 delta=delta,
                 horizon=horizon,
                 late=late,
+                law="gaussian" if delta else "laplace",
             )
             ran = _check_specification(spec, pairs=pairs, draws=draws, seed=seed, updates=updates)
     return ran

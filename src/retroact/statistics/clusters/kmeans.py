@@ -59,6 +59,7 @@ class KMeans(Statistic):
     """
 
     kind: ClassVar[str] = "kmeans"
+    interval = False
     objective: ClassVar[Objective] = "means"
 
     def __init__(
