@@ -98,10 +98,13 @@ def test_options_alone_write_exactly_the_roles_given(program: Program, orders: P
 
 
 def test_another_grid_is_refused_before_anything_is_read(program: Program, orders: Path) -> None:
-    first = program("run", "orders.csv", *COUNT, *GRID, "--store", "shop", "-q")
+    first = program("run", "orders.csv", *COUNT, *GRID, "--horizon", 9, "--store", "shop", "-q")
     assert first.code == 0, first.err
+    (orders / "more.csv").write_text(ORDERS)
+    other_start = [{"2026-01-01": "2025-12-31"}.get(str(option), option) for option in GRID]
+    assert program("run", "more.csv", *COUNT, *other_start, "--horizon", 9, "--store", "shop").code == 2
     for other in (("--start", "2025-12-31"), ("--length", "12h"), ("--end", "2026-01-06"), ("--late", "refuse")):
-        for what in (COUNT, ()):
+        for what in ((*COUNT, "--horizon", 9), ()):
             names = [*GRID[2:], *other]
             ended = program("run", "no such file.csv", *what, "--time", "at", *names, "--store", "shop")
             assert ended.code == 2

@@ -9,6 +9,7 @@ from retroact.stream import Specification
 from retroact.stream.columns import Columns, Role
 from retroact.stream.grid import Grid
 from retroact.stream.rounds import Rounds
+from retroact.testing import in_memory
 
 SCHEMA = {"country": ra.Category(["DE", "FR"]), "amount": ra.Number(0, 500)}
 STATISTICS = {"orders": ra.Count(), "revenue": ra.Sum("amount")}
@@ -223,29 +224,6 @@ FRAME = {"country": ["DE", "FR"], "amount": [1, 2], "customer": ["u1", "u2"]}
 ONE = {"country": "DE", "amount": 1}
 
 
-@pytest.mark.parametrize("role", ["id", "subject"])
-@pytest.mark.parametrize(
-    "data",
-    [
-        pa.table({"country": ["DE", "FR"], "amount": [1, 2]}),
-        pa.table({"country": ["DE"], "amount": [1]}),
-        {"country": ["DE"], "amount": [1]},
-        [ONE],
-        [ONE, ONE],
-        [],
-    ],
-    ids=["frame", "frame of one row", "columns of one row", "list of one", "list", "empty list"],
-)
-def test_one_text_for_anything_but_a_single_dict_is_refused(data, role):
-    stream = made(horizon=5)
-    with pytest.raises(InputError, match=rf"such as {role}=frame\['tailnum'\].*columns={{'{role}': 'tailnum'}}"):
-        stream.add(data, **{role: "tailnum"})
-    with pytest.raises(InputError, match="one for each record"):
-        stream.delete([ONE], stamp=1, subject="tailnum")
-    stream.add(ONE, **{role: "tailnum"})
-    assert stream.close_round().applied.added == 1
-
-
 def test_a_frame_is_added_by_its_roles():
     by_role = made(horizon=5, columns={"subject": "customer", "id": {"column": "order", "optional": True}})
     by_role.add(pa.table({**FRAME, "order": ["a", "b"]}))
@@ -332,3 +310,12 @@ def test_a_stream_without_subjects_takes_none():
         with pytest.raises(InputError, match="this stream has no subjects"):
             call()
     stream.add([ONE, ONE], subject=[None, None])
+
+
+def test_audits_leave_out_what_sources_look_like():
+    spec = Specification(SCHEMA, STATISTICS, epsilon=1.0, rounds=WEEK, columns={"subject": "customer"})
+    bare = in_memory(spec)
+    assert (bare.horizon, bare.rounds, bare.columns.given) == (7, Rounds(), False)
+    assert bare.whole_digest == spec.whole_digest
+    stream = ra.Stream.from_specification(bare.replace(horizon=3), key=ra.Key.for_testing(1))
+    stream.add(ONE)

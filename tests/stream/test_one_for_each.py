@@ -1,0 +1,37 @@
+"""Ids and subjects beside a batch: one for each record, and never one text for all."""
+
+import pyarrow as pa
+import pytest
+
+import retroact as ra
+from retroact.errors import InputError
+
+SCHEMA = {"country": ra.Category(["DE", "FR"]), "amount": ra.Number(0, 500)}
+ONE = {"country": "DE", "amount": 1}
+
+
+def made(**more):
+    return ra.Stream(SCHEMA, {"orders": ra.Count()}, epsilon=1.0, key=ra.Key.for_testing(1), **more)
+
+
+@pytest.mark.parametrize("role", ["id", "subject"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        pa.table({"country": ["DE", "FR"], "amount": [1, 2]}),
+        pa.table({"country": ["DE"], "amount": [1]}),
+        {"country": ["DE"], "amount": [1]},
+        [ONE],
+        [ONE, ONE],
+        [],
+    ],
+    ids=["frame", "frame of one row", "columns of one row", "list of one", "list", "empty list"],
+)
+def test_one_text_for_anything_but_a_single_dict_is_refused(data, role):
+    stream = made(horizon=5)
+    with pytest.raises(InputError, match=rf"such as {role}=frame\['tailnum'\].*columns={{'{role}': 'tailnum'}}"):
+        stream.add(data, **{role: "tailnum"})
+    with pytest.raises(InputError, match="one for each record"):
+        stream.delete([ONE], stamp=1, subject="tailnum")
+    stream.add(ONE, **{role: "tailnum"})
+    assert stream.close_round().applied.added == 1
