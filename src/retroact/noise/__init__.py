@@ -13,6 +13,7 @@ from .past import Past
 from .patterns import Patterns
 from .process import Process, Terms, difference
 from .schauder import Schauder
+from .spread import Spread
 from .tails import Summand, Tail
 from .threshold import GaussianThreshold, PaperThreshold, Threshold
 from .tree import Tree
@@ -36,6 +37,7 @@ __all__ = [
     "Patterns",
     "Process",
     "Schauder",
+    "Spread",
     "Summand",
     "Tail",
     "Terms",

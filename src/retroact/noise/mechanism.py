@@ -27,6 +27,7 @@ from ..coins.law import WIDEST
 from ..errors import InputError
 from ..privacy import FINENESS, Share, discreteness
 from .process import Process, Shift
+from .spread import Spread
 from .tails import Summand, Tail
 from .tree import Tree
 
@@ -97,6 +98,7 @@ class Mechanism:
         self._latest: _Block | None = None
         self._by_coordinate: list[Coins] | None = None
         self._widths: tuple[int, dict[tuple[int, float], float]] = 0, {}
+        self._spreads: tuple[int, dict[int, Spread | None]] = 0, {}
         self._laws: dict[tuple[int, Fraction], Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
         self._check_width()
@@ -214,14 +216,14 @@ class Mechanism:
         many = copy(self)
         many.coins, many._cells = coins, integer_cells(count)
         many._groups = {self.unit_of(coordinate): np.arange(count)}
-        many._latest, many._by_coordinate, many._widths = None, None, (0, {})
+        many._latest, many._by_coordinate, many._widths, many._spreads = None, None, (0, {}), (0, {})
         return many
 
     def understated(self, part: Fraction) -> Mechanism:
         """The same, calibrated as if a record moved only this part of what it does: to check that a check sees it."""
         wrong = copy(self)
         wrong._norm1, wrong._norm2_squared = self._norm1 * part, self._norm2_squared * part**2
-        wrong._latest, wrong._widths, wrong._laws, wrong._by_level = None, (0, {}), {}, {}
+        wrong._latest, wrong._widths, wrong._spreads, wrong._laws, wrong._by_level = None, (0, {}), (0, {}), {}, {}
         return wrong
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
@@ -233,6 +235,15 @@ class Mechanism:
         if key not in known[1]:
             known[1][key] = self.tail(round, coordinate).half_width(level)
         return known[1][key]
+
+    def spread(self, round: int, coordinate: int) -> Spread | None:
+        """The noise of one coordinate as a part of combinations; kept for the latest round."""
+        known, unit = self._spreads, self.unit_of(coordinate)
+        if known[0] != round:
+            known = self._spreads = round, {}
+        if unit not in known[1]:
+            known[1][unit] = self.tail(round, coordinate).spread
+        return known[1][unit]
 
     def unit_of(self, coordinate: int) -> int:
         return next(unit for unit, coordinates in self._groups.items() if coordinate in coordinates)

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..coins import DiscreteLaplace
+from ..coins import DiscreteGaussian, DiscreteLaplace
 from ..coins.coins import I64
 from ..coins.law import Law
 from ..privacy.normal import quantile as normal_quantile
 from ..privacy.normal import upper_tail_float
+from .spread import Spread
 
 # Points of the quadrature: for probabilities, and for half-widths, which are rounded anyway.
 FINE, COARSE = 1025, 257
@@ -51,6 +52,13 @@ class Summand:
     def variance(self) -> float:
         return float((self.weights**2 * self.counts).sum()) * self.law.variance
 
+    @property
+    def fourth(self) -> float:
+        """The fourth cumulant: v + 3 v^2 for a discrete Laplace variable of variance v; coarse Gaussian noise has
+        none to speak of."""
+        own = 0.0 if isinstance(self.law, DiscreteGaussian) else self.law.variance * (1 + 3 * self.law.variance)
+        return float((self.weights**4 * self.counts).sum()) * own
+
 
 class Tail:
     """
@@ -66,18 +74,12 @@ class Tail:
         self._spacing = spacing
         self.variance = math.fsum(s.variance for s in self._summands)
 
-    def combined(self, weights: Sequence[tuple[float, int]]) -> Tail:
-        """The law of a sum of independent copies of Z, each (weight, how many)."""
-        parts = [
-            Summand(
-                s.law,
-                np.concatenate([s.weights * weight for weight, _ in weights]),
-                np.concatenate([s.counts * count for _, count in weights]),
-            )
-            for s in self._summands
-        ]
-        # Weights that are no whole multiples of one another leave no lattice to speak of.
-        return Tail(parts, self._spacing / 1024)
+    @property
+    def spread(self) -> Spread | None:
+        """What is needed of it beside other noise; None for a law of the user's own."""
+        if not all(isinstance(s.law, DiscreteGaussian | DiscreteLaplace) for s in self._summands):
+            return None
+        return Spread(self.variance, math.fsum(s.fourth for s in self._summands), self._spacing)
 
     @property
     def gaussian(self) -> bool:

@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..noise import Mechanism, Tail
+from ..noise import Mechanism, Spread
 from .noisy import NoisyTotals
-from .ranks import Ranks, increasing
+from .ranks import Height, Ranks, increasing
 from .tally import Tally
 
 U64 = npt.NDArray[np.uint64]
 Node = tuple[int, int]
 """(prefix, number): number 0 is the root, number d + 1 stands for the difference at depth d."""
 
+ROOT: Node = (0, 0)
 # A descent looks at this many depths at once: names are cheap, calls are not.
 AHEAD = 3
 # It ends at an interval whose noisy count is below so many deviations of its noise, and goes on proportionally.
@@ -52,12 +53,14 @@ class Tree:
     """The tree of one release: nodes are drawn when asked for, and kept until it is published."""
 
     def __init__(self, tally: Tally, bits: int, noise: Mechanism, index: int) -> None:
-        self._tally, self._bits = tally, bits
+        self._tally, self.bits = tally, bits
         self._noise, self._index = noise, index
         self._known: dict[Node, int] = {}
+        self._weights_at: dict[Node, tuple[float, float, float]] = {}
+        self._noises: dict[tuple[int, int, float], Spread] = {}
         self.denominator = 1
-        self._draw([(0, 0)])
-        self.total = self._known[0, 0]
+        self._draw([ROOT])
+        self.total = self._known[ROOT]
 
     # Nodes -----------------------------------------------------------------------------------------------------------
 
@@ -80,7 +83,7 @@ class Tree:
     def _truth(self, prefixes: U64, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         depth = np.maximum(numbers - 1, 0)
         # The last offset of the interval and of its left half: first offsets of the next may not fit 64 bits.
-        shift = (self._bits - depth).astype(np.uint64)
+        shift = (self.bits - depth).astype(np.uint64)
         width = np.where(shift >= 64, ~np.uint64(0), (np.uint64(1) << np.minimum(shift, np.uint64(63))) - np.uint64(1))
         first = np.where(shift >= 64, np.uint64(0), prefixes << np.minimum(shift, np.uint64(63)))
         below = self._tally.below
@@ -95,32 +98,41 @@ class Tree:
     @cached_property
     def deviation(self) -> float:
         """Of the noise of one node."""
-        return self._noise.deviation_of(0, self._index)
+        return self.spread.deviation
 
     @cached_property
-    def _tail(self) -> Tail:
-        return self._noise.tail(self._index, 0)
+    def spread(self) -> Spread:
+        """The noise of one node."""
+        spread = self._noise.spread(self._index, 0)
+        assert spread is not None
+        return spread
 
     @staticmethod
     def worst_of(bits: int, p: float) -> float:
         """The variance, in nodes, of the noise of (records below x) - p * (records), at most."""
         return bits / 9 + 5 / 36 + max(p, 1 - p) ** 2
 
-    def worst(self, p: float) -> float:
-        return self.worst_of(self._bits, p)
+    def noise_at_middle(self, depth: int, prefix: int, p: float) -> Spread:
+        """The noise of (records below x) - p * (records) for x in the middle of an interval."""
+        key = depth, prefix, p
+        if key not in self._noises:
+            if (depth, prefix) not in self._weights_at:
+                self._weights_at[depth, prefix] = _weights_at_middle(depth, prefix)
+            second, fourth, place = self._weights_at[depth, prefix]
+            root = (place - p) ** 2
+            self._noises[key] = Spread(
+                self.spread.variance * (second + root),
+                self.spread.fourth * (fourth + root**2),
+                self.spread.spacing * max(0.5, abs(place - p)),
+            )
+        return self._noises[key]
 
-    def rank_reaches(self, levels: Sequence[float]) -> list[float]:
-        """For each level, how far in ranks both ends of an interval lie from the quantile's own rank.
-
-        Let v be the true quantile. A descent to rank r - h that takes the first offset of the interval it ends at ends
-        above v only if at one of the b splits on the way to v it went right, so that the noise of the records below
-        that split, less p times that of all records, was -h or lower (and likewise above, with the last offset): the
-        union bound over b splits on both sides.
-        """
-        # Of all weights s <= 1/2 with these squares, few large ones have the heaviest tail.
-        weights = [(0.5, math.ceil(4 * (self._bits / 9 + 5 / 36))), (1.0, 1)]
-        chances = [(1 - level) / (2 * max(1, self._bits)) for level in levels]
-        return self._tail.combined(weights).reaches(chances)
+    def most_noise(self, p: float, level: float) -> tuple[float, float]:
+        """The deviation and the half-width of that noise at most, wherever x is: by level, one Laplace variable or a
+        Gaussian is the widest of all sums."""
+        variance = self.spread.variance * self.worst_of(self.bits, p)
+        laws = [Spread(variance, fourth, self.spread.spacing) for fourth in (0.0, 3 * variance**2)]
+        return math.sqrt(variance), max(law.half_width(level) for law in laws)
 
     @property
     def above_zero(self) -> bool:
@@ -136,39 +148,39 @@ class Tree:
         numerator, denominator = p.as_integer_ratio() if isinstance(p, float) else (p, 1)
         return numerator * self.total // denominator + round(beyond * self.denominator)
 
-    def descend(self, targets: Sequence[int], sides: Sequence[int] | None = None) -> list[int]:
-        """The offset at each rank. Targets on the same path share it; a larger one never ends lower. Within the
-        interval where the descent ends it is the first offset (side -1), the last (1) or in proportion (0)."""
+    def descend(self, targets: Sequence[int]) -> list[int]:
+        """The offset at each rank. Targets on the same path share it; a larger one never ends lower. Where the descent
+        ends in an interval, the offset in it is in proportion."""
         # Of the count of an interval, whose noise converges to 1/sqrt(3) of a node's; in integers, as it decides.
         shallow = math.isqrt(SHALLOW**2 * self._noise.square_of(0, self._index) // 3)
         # (depth, prefix, count, rank) of each target, the last two over denominator * 2^depth.
         places = [(0, 0, self.total, target) for target in targets]
         ends: dict[int, int] = {}
-        for depth in range(self._bits):
+        for depth in range(self.bits):
             open_ = [i for i in range(len(places)) if i not in ends]
             for i in open_:
                 _, prefix, size, rank = places[i]
                 if size <= shallow << depth:
-                    ends[i] = self._within(prefix, depth, size, rank, sides[i] if sides else 0)
+                    ends[i] = self._within(prefix, depth, size, rank)
             open_ = [i for i in open_ if i not in ends]
             if not open_:
                 break
-            self._look_ahead({places[i][1] for i in open_}, depth)
+            self.look_ahead({places[i][1] for i in open_}, depth)
             for i in open_:
                 places[i] = self._step(*places[i])
         return [ends.get(i, places[i][1]) for i in range(len(places))]
 
     def _step(self, depth: int, prefix: int, size: int, rank: int) -> tuple[int, int, int, int]:
-        left = self._left(depth, prefix, size)
+        left = self.left(depth, prefix, size)
         if 2 * rank < left:
             return depth + 1, 2 * prefix, left, 2 * rank
         return depth + 1, 2 * prefix + 1, 2 * size - left, 2 * rank - left
 
-    def _left(self, depth: int, prefix: int, size: int) -> int:
+    def left(self, depth: int, prefix: int, size: int) -> int:
         """The noisy count of the left half, over denominator * 2^(depth + 1)."""
         return size + (self._known[prefix, depth + 1] << depth)
 
-    def _look_ahead(self, prefixes: set[int], depth: int) -> None:
+    def look_ahead(self, prefixes: set[int], depth: int) -> None:
         """Draw what the next steps from these intervals may need."""
         if all((prefix, depth + 1) in self._known for prefix in prefixes):
             return
@@ -177,39 +189,37 @@ class Tree:
             [
                 ((prefix << step) + k, depth + step + 1)
                 for prefix in prefixes
-                for step in range(min(ahead, self._bits - depth))
+                for step in range(min(ahead, self.bits - depth))
                 for k in range(1 << step)
             ]
         )
 
-    def _within(self, prefix: int, depth: int, size: int, rank: int, side: int) -> int:
-        """In an interval that holds hardly more than noise: an end of it, or as if its records were spread evenly."""
-        width = 1 << (self._bits - depth)
-        if side or size <= 0:
-            inside = width - 1 if side > 0 or (not side and rank > 0) else 0
-        else:
-            inside = min(max(rank, 0) * width // size, width - 1)
-        return prefix * width + inside
+    def _within(self, prefix: int, depth: int, size: int, rank: int) -> int:
+        """In an interval that holds hardly more than noise: as if its records were spread evenly."""
+        width = 1 << (self.bits - depth)
+        # Without records in it, at one of its ends.
+        inside = max(rank, 0) * width // size if size > 0 else width * (rank > 0)
+        return prefix * width + min(inside, width - 1)
 
     def below(self, offset: int) -> tuple[int, dict[Node, float]]:
         """The noisy number of records under an offset, over denominator * 2^bits, and the weight of each node in it."""
-        if offset >> self._bits:
-            return self.total << self._bits, {(0, 0): 1.0}
-        path = [(offset >> (self._bits - depth)) for depth in range(self._bits)]
+        if offset >> self.bits:
+            return self.total << self.bits, {ROOT: 1.0}
+        path = [(offset >> (self.bits - depth)) for depth in range(self.bits)]
         self._draw([(prefix, depth + 1) for depth, prefix in enumerate(path)])
         total, size = 0, self.total
         for depth, prefix in enumerate(path):
-            left = self._left(depth, prefix, size)
-            if offset >> (self._bits - depth - 1) & 1:
+            left = self.left(depth, prefix, size)
+            if offset >> (self.bits - depth - 1) & 1:
                 total, size = 2 * total + left, 2 * size - left
             else:
                 total, size = 2 * total, left
         return total, self._weights(offset, path)
 
     def _weights(self, offset: int, path: list[int]) -> dict[Node, float]:
-        out: dict[Node, float] = {(0, 0): offset / 2**self._bits}
+        out: dict[Node, float] = {ROOT: offset / 2**self.bits}
         for depth, prefix in enumerate(path):
-            width = 1 << (self._bits - depth)
+            width = 1 << (self.bits - depth)
             inside = offset % width
             out[prefix, depth + 1] = min(inside, width - inside) / width
         return out
@@ -224,25 +234,40 @@ class Tree:
         unknown: bool,
     ) -> Ranks:
         """The quantiles, with the distribution function and the counts that were asked for."""
-        full = self.denominator << self._bits
-        counts, reaches = {}, {}
+        full = self.denominator << self.bits
+        counts, noise = {}, {}
         for span, (first, last) in spans.items():
             (high, above), (low, under) = self.below(last + 1), self.below(first)
             weights = {node: above.get(node, 0.0) - under.get(node, 0.0) for node in above.keys() | under.keys()}
             counts[span] = (high - low) / full
-            reaches[span] = self._combined(weights)
+            noise[span] = self._combined(weights)
         records = self.total / self.denominator
-        raw, spread = {}, {}
+        raw = {}
         for point, offset in points.items():
             below, weights = self.below(offset + 1)
-            raw[point] = 0.0 if unknown else below / full / records
-            spread[point] = self._combined(weights | {(0, 0): 1.0})
+            share = weights.pop(ROOT, 0.0)
+            raw[point] = Height(below / full, records, share, self._combined(weights), self.spread)
         order = sorted(points, key=points.__getitem__)
-        risen = dict(zip(order, increasing([raw[point] for point in order]), strict=True))
-        cdf = {point: None if unknown else min(1.0, max(0.0, risen[point])) for point in points}
-        return Ranks(values, cdf=cdf, counts=counts, records=records, raw=raw,
-                     noise={"counts": reaches, "cdf": spread})  # fmt: skip
+        risen = increasing([0.0 if unknown else raw[point].value for point in order])
+        cdf = {
+            point: None if unknown else min(1.0, max(0.0, height)) for point, height in zip(order, risen, strict=True)
+        }
+        return Ranks(
+            values, cdf={point: cdf[point] for point in points}, counts=counts, records=records, raw=raw, noise=noise
+        )
 
-    def _combined(self, weights: Mapping[Node, float]) -> Tail:
-        used = [abs(weight) for weight in weights.values() if weight]
-        return self._tail.combined([(weight, 1) for weight in used])
+    def _combined(self, weights: Mapping[Node, float]) -> Spread:
+        return Spread.combined((weight, self.spread) for weight in weights.values())
+
+
+def _weights_at_middle(depth: int, prefix: int) -> tuple[float, float, float]:
+    """For the middle of an interval: the weights of the differences in the records below it, squared and to the fourth
+    power, added up; and its place in the domain."""
+    odd, second, fourth, width = 2 * prefix + 1, 0.0, 0.0, 1
+    for _ in range(depth + 1):
+        width *= 2
+        inside = odd % width
+        square = (min(inside, width - inside) / width) ** 2
+        second += square
+        fourth += square * square
+    return second, fourth, odd / width

@@ -11,16 +11,17 @@ import numpy.typing as npt
 
 from ..schema import Field, Rows, Schema
 from .linear import Contributions, Layout, OfField
-from .moments import bounded, powers, ratio_bounds, span
+from .moments import bounded, powers, span
 from .noisy import Answer, Noisy
+from .ratio import ratio_interval
 
 
 class Mean(OfField):
     """**Privacy.** A record contributes (1, centred value): at most one unit in each of two coordinates.
     **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
 
-    Where the noisy count cannot be told from zero the value is None and the interval is the declared bounds. The
-    interval holds both the count and the sum with probability ``level`` together, and is cut to the declared bounds.
+    Where the noisy count cannot be told from zero the value is None and the interval is the declared bounds. Otherwise
+    it has every mean m for which sum - m * count stays within its noise (`ratio`), and is cut to the declared bounds.
 
     >>> Mean("age")
     Mean(field='age')
@@ -38,17 +39,18 @@ class Mean(OfField):
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         field = schema.fields[self.field]
         count, total = (float(v) for v in noisy.values)
+        if not noisy.above_zero(0):
+            return Answer(None, None, lambda level: bounds(field))
+        farthest = float(span(field))
 
         def interval(level: float) -> tuple[float, float]:
-            each = (1 + level) / 2  # both hold together with probability level, by the union bound
-            around, reach = noisy.half_width(0, each), noisy.half_width(1, each)
-            if count - around <= 0:
+            if count <= noisy.reach((1.0,), level):
                 return bounds(field)
-            low, high = ratio_bounds(total - reach, total + reach, count - around, count + around)
+            low, high = ratio_interval(
+                total, count, lambda mean: noisy.reach((-mean, 1.0), level), (-farthest, farthest)
+            )
             return to_field(low, field), to_field(high, field)
 
-        if not noisy.above_zero(0):
-            return Answer(None, None, interval)
         slope = total / count
         deviation = math.hypot(float(noisy.deviations[1]), slope * float(noisy.deviations[0])) / count
         return Answer(to_field(slope, field), deviation / 2 * float(field.step), interval)

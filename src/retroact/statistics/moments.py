@@ -40,9 +40,3 @@ def powers(rows: Rows, name: str, field: Field, highest: int) -> Contributions:
         np.repeat(np.arange(highest + 1), rows.count),
         np.concatenate(amounts),
     )
-
-
-def ratio_bounds(low: float, high: float, fewest: float, most: float) -> tuple[float, float]:
-    """The range of a / n for a in [low, high] and n in [fewest, most], with fewest > 0."""
-    corners = [low / fewest, low / most, high / fewest, high / most]
-    return min(corners), max(corners)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..noise import Mechanism
+from ..noise import Mechanism, Spread
 
 Integers = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 NoisyTotals = dict[tuple[int, Hashable, int], int]
@@ -47,6 +47,17 @@ class Noisy:
     def half_width(self, coordinate: int, level: float) -> float:
         """The noise of a coordinate is at most this in absolute value with probability ``level``."""
         return self._mechanism.half_width(self._index, self._first + coordinate, level)
+
+    def reach(self, weights: Sequence[float], level: float) -> float:
+        """The noise of the sum of weight * total is at most this in absolute value with probability ``level``."""
+        used = [(weight, i) for i, weight in enumerate(weights) if weight]
+        parts = [(weight, self._mechanism.spread(self._index, self._first + i)) for weight, i in used]
+        known = [(weight, spread) for weight, spread in parts if spread is not None]
+        if len(known) == len(parts):
+            return Spread.combined(known).half_width(level)
+        # A law of the user's own: all coordinates hold together, by the union bound.
+        each = 1 - (1 - level) / len(used)
+        return sum(abs(weight) * self.half_width(i, each) for weight, i in used)
 
     def above_zero(self, coordinate: int) -> bool:
         """Whether a total can be told from zero at the 95 % level."""

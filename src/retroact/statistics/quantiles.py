@@ -20,9 +20,12 @@ from .noisy import Answer, Published
 from .ranks import Beside, Ranks
 from .statistic import I64, Layout, Setting, Statistic, Totals, field_of
 from .tally import Tally
+from .value_bounds import value_bounds
 
+# Half the width of an interval at this level is a standard error.
+ONE_DEVIATION = 0.683
 # Intervals are worked out with the release, at these levels; one in between is given the next higher.
-LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
+LEVELS = (0.5, ONE_DEVIATION, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 
 class Quantiles(Statistic):
@@ -36,8 +39,8 @@ class Quantiles(Statistic):
     **Retroactivity.** Theorem "linear": noise is drawn by the name of the interval when a descent comes to it, and
     never stored.
 
-    Values are monotone in the probability. Their standard error is in ranks, that is, in records; intervals are in
-    values, and hold for one quantile in one round.
+    Values are monotone in the probability. Intervals hold for one quantile in one round (`value_bounds`); the standard
+    error is half the width of the one at 68.3 %, in the unit of the field: days for a date, seconds for a timestamp.
 
     >>> Quantiles("age", [0.5])
     Quantiles(field='age', probabilities=[0.5])
@@ -114,40 +117,28 @@ class Quantiles(Statistic):
         field = self.scale(setting.schema)
         tree = Tree(totals[0], _bits(field), noise, index)
         unknown = not tree.above_zero
-        # One descent serves all: the quantiles, and both ends of every band at every level.
-        targets = [tree.rank(p) for p in self.probabilities]
-        ends = [
-            (side, tree.rank(p, side * reach))
-            for reach in tree.rank_reaches(LEVELS)
-            for side in (-1, 1)
-            for p in self.probabilities
-        ]
-        found = tree.descend([*targets, *(rank for _, rank in ends)], [*(0 for _ in targets), *(s for s, _ in ends)])
+        found = [] if unknown else tree.descend([tree.rank(p) for p in self.probabilities])
         last = field.upper - field.lower
+        ends = {
+            level: [(min(low, at), min(max(high, at), last)) for at, (low, high) in zip(found, pairs, strict=True)]
+            for level, pairs in ({} if unknown else value_bounds(tree, self.probabilities, LEVELS)).items()
+        }
+        widest = [(0, last)] * len(self.probabilities)
 
         def value(offset: int) -> Any:
             return field.decode(field.lower + min(offset, last))
 
-        size = len(targets)
-        values = [None if unknown else value(offset) for offset in found[:size]]
-        sides = (
-            [[value(offset) for offset in found[i : i + size]] for i in range(size, len(found), size)] if size else []
-        )
-        known = {
-            level: list(zip(sides[2 * i], sides[2 * i + 1], strict=True)) if size and not unknown else []
-            for i, level in enumerate(LEVELS)
-        }
-        widest = [(field.decode(field.lower), field.decode(field.upper))] * size
-
+        values = [None] * len(widest) if unknown else [value(offset) for offset in found]
         ranks = self._ranks(tree, field, dict(zip(self.probabilities, values, strict=True)), unknown)
 
         def interval(level: float) -> Beside:
-            wide = next((known[at] for at in LEVELS if at >= level), widest)
-            return ranks.intervals(dict(zip(self.probabilities, widest if unknown else wide, strict=True)), level)
+            known = next((ends[at] for at in LEVELS if at >= level and not unknown), widest)
+            pairs = [(value(low), value(high)) for low, high in known]
+            return ranks.intervals(dict(zip(self.probabilities, pairs, strict=True)), level)
 
-        errors = ranks.errors({p: tree.deviation * math.sqrt(tree.worst(p)) for p in self.probabilities})
-        exact = () if unknown else found[:size]
-        return Published(Answer(ranks, errors, interval), (*exact, tree.total), tree.denominator, tree.noisy)
+        errors = [None] * len(widest) if unknown else [float((b - a) * field.step / 2) for a, b in ends[ONE_DEVIATION]]
+        answer = Answer(ranks, ranks.errors(dict(zip(self.probabilities, errors, strict=True))), interval)
+        return Published(answer, (*found, tree.total), tree.denominator, tree.noisy)
 
     def _ranks(self, tree: Tree, field: Field, values: Mapping[float, Any], unknown: bool) -> Ranks:
         def offset(value: Any) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ..noise import Tail
+from ..noise import Spread
 from .noisy import check_level
+from .ratio import ratio_interval
 
 
 class Beside(dict[float, Any]):
@@ -31,6 +32,34 @@ class Beside(dict[float, Any]):
         }
 
 
+@dataclass(frozen=True)
+class Height:
+    """The distribution function at one point: noisy records below it over the noisy number of all, which counts among
+    them with a share; all else is noise of their own."""
+
+    below: float
+    records: float
+    share: float
+    own: Spread
+    root: Spread
+
+    @property
+    def value(self) -> float:
+        return self.below / self.records
+
+    def noise(self, fraction: float) -> Spread:
+        """Of below - fraction * records."""
+        return Spread.combined([(1.0, self.own), (self.share - fraction, self.root)])
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """All fractions that the noise cannot tell from the one that was seen (`ratio`)."""
+        if self.records <= self.root.half_width(level):
+            return 0.0, 1.0
+        return ratio_interval(
+            self.below, self.records, lambda fraction: self.noise(fraction).half_width(level), (0.0, 1.0)
+        )
+
+
 class Ranks(Beside):
     """A quantile is None where the number of records cannot be told from zero.
 
@@ -45,44 +74,37 @@ class Ranks(Beside):
         cdf: Mapping[Any, float | None],
         counts: Mapping[tuple[Any, Any], float],
         records: float,
-        raw: Mapping[Any, float],
-        noise: Mapping[str, Mapping[Any, Tail]],
+        raw: Mapping[Any, Height],
+        noise: Mapping[tuple[Any, Any], Spread],
     ) -> None:
         super().__init__(values, cdf, counts)
         self.records = records
         self._raw, self._noise = raw, noise
 
-    def errors(self, ranks: Mapping[float, float]) -> Beside:
-        """Standard errors: of the quantiles in ranks, of the rest in its own unit."""
-        deviations = {
-            kind: {key: math.sqrt(tail.variance) for key, tail in tails.items()} for kind, tails in self._noise.items()
-        }
+    def errors(self, quantiles: Mapping[float, float | None]) -> Beside:
+        """Standard errors, each in the unit of what it belongs to."""
         fractions = {
-            point: None if fraction is None else deviations["cdf"][point] / self.records
+            point: None if fraction is None else self._raw[point].noise(fraction).deviation / self.records
             for point, fraction in self.cdf.items()
         }
-        return Beside(ranks, fractions, deviations["counts"])
+        return Beside(quantiles, fractions, {span: noise.deviation for span, noise in self._noise.items()})
 
     def intervals(self, values: Mapping[float, Any], level: float) -> Beside:
         return Beside(values, self.cdf_interval(level), self.counts_interval(level))
 
     def counts_interval(self, level: float = 0.95) -> dict[tuple[Any, Any], tuple[float, float]]:
         check_level(level)
-        reach = {span: tail.half_width(level) for span, tail in self._noise["counts"].items()}
+        reach = {span: noise.half_width(level) for span, noise in self._noise.items()}
         return {span: (count - reach[span], count + reach[span]) for span, count in self.counts.items()}
 
     def cdf_interval(self, level: float = 0.95) -> dict[Any, tuple[float, float]]:
-        """|records below - F * records| stays within the noise of both, which bounds F from both sides: around the
-        fraction of the point itself, since one that was averaged with noisier neighbours has their noise too."""
+        """That of the point's own fraction, stretched to the published one where that was averaged with neighbours
+        (it then has their noise too)."""
         check_level(level)
         out = {}
         for point, fraction in self.cdf.items():
-            if fraction is None:
-                out[point] = (0.0, 1.0)
-                continue
-            reach = self._noise["cdf"][point].half_width(level) / self.records
-            own = min(1.0, max(0.0, self._raw[point]))
-            out[point] = (max(0.0, min(fraction, own - reach)), min(1.0, max(fraction, own + reach)))
+            low, high = (0.0, 1.0) if fraction is None else self._raw[point].interval(level)
+            out[point] = (low, high) if fraction is None else (min(fraction, low), max(fraction, high))
         return out
 
 

@@ -11,16 +11,21 @@ import numpy.typing as npt
 
 from ..schema import Rows, Schema
 from .linear import Contributions, Layout, OfField
-from .moments import bounded, powers, ratio_bounds, span
+from .moments import bounded, powers, span
 from .noisy import Answer, Noisy
+from .ratio import ratio_interval
 
 
 class Variance(OfField):
     """The (population) variance. **Privacy.** A record contributes (1, c, c^2) with c its centred value: at most one
     unit in each of three coordinates. **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
 
-    The interval holds all three sums with probability ``level`` together; it lies between 0 and the largest variance
-    that the declared bounds allow. Where the noisy count cannot be told from zero the value is None.
+    With n, s, q the noisy sums, m and v the true mean and variance, and Z the noise,
+    q - s^2/n - v n = (Zq - 2m Zs + (m^2 - v) Zn) - (Zs - m Zn)^2 / n.
+    The interval has every v for which the left side stays within the noise of the first term (`ratio`), with the noisy
+    mean for m, moved outwards by a quarter of its deviation, and the mean of the second term added at the upper end.
+    That is close to exact and not a bound: docs/proofs.md has what is measured. It lies between 0 and the largest
+    variance that the declared bounds allow. Where the noisy count cannot be told from zero the value is None.
 
     >>> Variance("age")
     Variance(field='age')
@@ -41,25 +46,25 @@ class Variance(OfField):
         scale = (float(field.step) / 2) ** 2
         largest = float(span(field)) ** 2
         count, total, square = (float(v) for v in noisy.values)
+        if not noisy.above_zero(0):
+            return Answer(None, None, lambda level: (0.0, largest * scale))
+        mean = total / count
+        # What noise makes of sum - mean * count, whose square goes into the variance.
+        blur = math.hypot(float(noisy.deviations[1]), mean * float(noisy.deviations[0]))
+        outer = abs(mean) + blur / count / 4
 
         def interval(level: float) -> tuple[float, float]:
-            each = 1 - (1 - level) / 3
-            around, reach, wide = (noisy.half_width(i, each) for i in range(3))
-            if count - around <= 0:
+            if count <= noisy.reach((1.0,), level):
                 return 0.0, largest * scale
-            fewest, most = count - around, count + around
-            squares = ratio_bounds(square - wide, square + wide, fewest, most)
-            low, high = ratio_bounds(total - reach, total + reach, fewest, most)
-            nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
-            farthest = max(abs(low), abs(high))
-            return (
-                _between(squares[0] - farthest**2, largest) * scale,
-                _between(squares[1] - nearest**2, largest) * scale,
+            low, high = ratio_interval(
+                square - total * mean,
+                count,
+                lambda variance: noisy.reach((outer**2 - variance, -2 * outer, 1.0), level),
+                (0.0, largest),
+                above=blur**2 / count,
             )
+            return low * scale, high * scale
 
-        if not noisy.above_zero(0):
-            return Answer(None, None, interval)
-        mean = total / count
         value = square / count - mean**2
         # The gradient of q/n - (s/n)^2 in (n, s, q), times n.
         by_count = -square / count + 2 * mean**2

@@ -1,0 +1,102 @@
+"""How far a combination of independent noises reaches: enough of its law for a half-width at any level.
+
+Noise is a sum of independent discrete Laplace or Gaussian variables, and so is every linear combination of it. Its
+variance and its fourth cumulant are sums. A sum of m equal Laplace variables has the same ratio of the two when
+m = 3 variance^2 / fourth (Gaussian noise: m without end), and it stands for the combination: its upper tail, in units
+of one scale, is
+  P(Z >= x) = exp(-x) * sum over i < m of x^i / i! * sum over j < m - i of C(m + j - 1, j) / 2^(m + j)
+(one gamma variable beyond another by x; every term is positive). Quantiles in deviations are close to linear in 1/m,
+so they are worked out for some whole m. A lattice adds half its spacing. What this leaves out is measured: half-widths
+are within 0.3 % of those by `Tail`, which integrates the exact law (tests/noise/test_spread.py).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..privacy.normal import quantile as normal_quantile
+
+# Sums of so many equal Laplace variables are worked out; between them and the Gaussian it is linear in 1/m.
+COPIES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """
+    >>> laplace = Spread(variance=2.0, fourth=12.0, spacing=0.0)
+    >>> laplace.half_width(0.95), round(-math.log(0.05), 5)
+    (2.99573, 2.99573)
+    >>> Spread.combined([(3.0, laplace), (-4.0, laplace)]).deviation == 5 * laplace.deviation
+    True
+    """
+
+    variance: float
+    fourth: float
+    """The fourth cumulant: 0 for Gaussian noise."""
+    spacing: float
+    """Of the lattice on which it lies."""
+
+    @classmethod
+    def combined(cls, parts: Iterable[tuple[float, Spread]]) -> Spread:
+        """Of the sum of weight * noise over independent noises."""
+        variance = fourth = spacing = 0.0
+        for weight, part in parts:
+            square = weight * weight
+            variance += square * part.variance
+            fourth += square * square * part.fourth
+            spacing = max(spacing, abs(weight) * part.spacing)
+        return cls(variance, fourth, spacing)
+
+    @property
+    def deviation(self) -> float:
+        return math.sqrt(self.variance)
+
+    def half_width(self, level: float) -> float:
+        """The noise is at most this in absolute value with probability ``level``."""
+        if not self.variance:
+            return 0.0
+        return _deviations(level, self.fourth / 3 / self.variance**2) * self.deviation + self.spacing / 2
+
+
+def _deviations(level: float, inverse: float) -> float:
+    """A half-width in deviations, for 1 / m."""
+    places, heights = _table(level)
+    at = min(max(1, bisect_left(places, inverse)), len(places) - 1)
+    share = min(1.0, (inverse - places[at - 1]) / (places[at] - places[at - 1]))
+    return heights[at - 1] + share * (heights[at] - heights[at - 1])
+
+
+@lru_cache(maxsize=256)
+def _table(level: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    places, heights = [0.0], [normal_quantile((1 + level) / 2)]
+    for copies in reversed(COPIES):
+        places.append(1 / copies)
+        heights.append(_quantile(copies, (1 - level) / 2))
+    return tuple(places), tuple(heights)
+
+
+def _quantile(copies: int, chance: float) -> float:
+    """The x with P(Z >= x) = chance, in deviations; to 9 digits, so that the last bit of exp does not show."""
+    sums, total = [], 0.0
+    for j in range(copies):
+        total += math.comb(copies + j - 1, j) / 2 ** (copies + j)
+        sums.append(total)
+    low, high = 0.0, 2.0 * copies
+    while _upper(sums, high) > chance:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _upper(sums, middle) > chance else (low, middle)
+    return float(f"{high / math.sqrt(2 * copies):.9g}")
+
+
+def _upper(sums: list[float], x: float) -> float:
+    total, term = 0.0, math.exp(-x)
+    for i in range(len(sums)):
+        total += term * sums[-1 - i]
+        term *= x / (i + 1)
+    return total

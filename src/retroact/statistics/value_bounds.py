@@ -1,0 +1,103 @@
+"""Both ends of an interval of values for a quantile, by tests on the way down the tree.
+
+Let D(x) be the number of records below offset x minus p times the number of all: it never falls, and the quantile q has
+D(q) <= 0 <= D(q + 1). D(x) with its noise on differs from it by a combination of nodes whose half-width h(x) is known
+(`Spread`). The lower end is a descent that goes right of a middle x only where the noisy D(x) is below -h(x), so that
+with a chance of (1 - level) / 2 it passes a quantile that lies left of x; the upper end goes left only where it is
+above h(x). Each takes the outermost offset of the interval where it ends, so that ties and gaps inside cost nothing.
+
+Tests of values that lie close in rank are tests of the same thing with other noise, and enough of them would find any
+answer, so there are few:
+- a half that may well be empty is no reason to leave the other one: the test at its far end has been made before;
+- a descent ends at an interval that holds hardly anything, and after a few small ones, sooner where one half of them
+  has it all: from there on it would look for a single value, where the noise cannot tell.
+
+What is proved and what is measured is in docs/proofs.md, 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..noise import Spread
+from .dyadic import Tree
+
+# In deviations of the noise at the middle of an interval: what it holds where a descent ends, and where it is small.
+ENDS, SMALL = 0.3, 4.0
+# So many small intervals, of which one with everything in one half counts as so many.
+FEW, ALIKE = 5, 3
+# What a half must hold to be worth a turn: in deviations of a node, and as a part of a small interval.
+FILLED, PART = 1.5, 0.25
+
+
+def value_bounds(
+    tree: Tree, probabilities: Sequence[float], levels: Sequence[float]
+) -> dict[float, list[tuple[int, int]]]:
+    """For each level, the first and the last offset of an interval for every probability."""
+    ways = []
+    for level in levels:
+        for p in probabilities:
+            most, rank = tree.most_noise(p, level), tree.rank(p)
+            ways += [_Way(p, level, side, most, tree.total, rank) for side in (-1, 1)]
+    going, one = ways, float(tree.denominator)
+    for depth in range(tree.bits):
+        going = [way for way in going if way.goes_on(tree, one)]
+        if not going:
+            break
+        tree.look_ahead({way.prefix for way in going}, depth)
+        one *= 2
+        for way in going:
+            way.turn(tree, one)
+    ends = [way.end(tree.bits) for way in ways]
+    pairs = list(zip(ends[::2], ends[1::2], strict=True))
+    size = len(probabilities)
+    return {level: pairs[i * size : (i + 1) * size] for i, level in enumerate(levels)}
+
+
+@dataclass(slots=True)
+class _Way:
+    """A descent to the lower end (side -1) or the upper one (1); count and rank are over denominator * 2^depth."""
+
+    p: float
+    level: float
+    side: int
+    most: tuple[float, float]
+    """Deviation and half-width of the noise at most: few tests are close enough to need more."""
+    count: int
+    rank: int
+    prefix: int = 0
+    depth: int = 0
+    small: int = 0
+    """How many small intervals it has been through."""
+
+    def goes_on(self, tree: Tree, one: float) -> bool:
+        """A record is ``one`` at this depth."""
+        if self.count > SMALL * one * self.most[0]:
+            return True
+        deviation = self._noise(tree).deviation * one
+        self.small += self.count <= SMALL * deviation
+        return self.small <= FEW and self.count > ENDS * deviation
+
+    def turn(self, tree: Tree, one: float) -> None:
+        """To the left half or the right one; a record is ``one`` at their depth."""
+        left = tree.left(self.depth, self.prefix, self.count)
+        right = 2 * self.count - left
+        over, inner = left - 2 * self.rank, left if self.side > 0 else right
+        reach = self.most[1] * one
+        if abs(over) <= reach:
+            reach = self._noise(tree).half_width(self.level) * one
+        to_right = over < self.side * reach
+        if inner <= (PART * 2 * self.count if self.small else FILLED * tree.deviation * one):
+            to_right = self.side > 0
+            self.small += (ALIKE - 1) * (self.small > 0)
+        self.depth, self.prefix = self.depth + 1, 2 * self.prefix + to_right
+        self.count, self.rank = (right, 2 * self.rank - left) if to_right else (left, 2 * self.rank)
+
+    def _noise(self, tree: Tree) -> Spread:
+        return tree.noise_at_middle(self.depth, self.prefix, self.p)
+
+    def end(self, bits: int) -> int:
+        """The outermost offset of the interval that was reached."""
+        width = 1 << (bits - self.depth)
+        return self.prefix * width + (width - 1 if self.side > 0 else 0)
