@@ -28,7 +28,7 @@ COPIES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 class Spread:
     """
     >>> laplace = Spread(variance=2.0, fourth=12.0, spacing=0.0)
-    >>> laplace.half_width(0.95), round(-math.log(0.05), 5)
+    >>> round(laplace.half_width(0.95), 5), round(-math.log(0.05), 5)
     (2.99573, 2.99573)
     >>> Spread.combined([(3.0, laplace), (-4.0, laplace)]).deviation == 5 * laplace.deviation
     True
