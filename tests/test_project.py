@@ -246,5 +246,5 @@ def test_same_key_and_data_same_bytes(environment):
 
 
 # Of format 1: a change here changes every published number under every key.
-PUBLISHED = "f8c12ba0062cf9d848959d24352f62673b89a2d4754515931ab723ac76e58ee0"
-PUBLISHED_BY_KEY = "d0f0167cf0e6fcde4b86a69849a6f8bcf9245f69df6d2aed1d1ee36bda89b438"
+PUBLISHED = "946df3e0f92b17ffe843abb3f6685c034a6f85e3da6f485ab1c0cd105bd2ca58"
+PUBLISHED_BY_KEY = "f8173ce260fd1cc70d5837bb60691da7d6b2a056aff6c05c25e2855ff2dc7d6a"
