@@ -29,7 +29,13 @@ class Apart:
         self._columns = columns.without(schema.fields)
         self._fields = schema.fields.keys()
         self._roles = {role: own.column for role, own in self._columns.items()}
+        self.asks = columns.subject is None or not columns.subject.optional
+        """Whether subjects are looked at: there must be none, or none must be missing."""
         self._plain = not any(column in schema.fields for role, column in self._roles.items() if role in TAKEN)
+
+    def nothing(self, data: Any) -> bool:
+        """Whether there is nothing to take apart, which is seen quickly."""
+        return self._plain and type(data) is dict and data.keys() == self._fields
 
     def of(self, data: Any, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The data without the columns that are no fields, and the ids, subjects and stamps: as ``given`` or as they

@@ -102,10 +102,12 @@ class Intake:
         """
         with self._entering():
             now = self._round
-            data, beside = self._apart.of(data, {"id": id, "subject": subject, "stamp": stamp})
-            id, subject, stamp = beside.get("id"), beside.get("subject"), beside.get("stamp")
+            if not self._apart.nothing(data):
+                data, beside = self._apart.of(data, {"id": id, "subject": subject, "stamp": stamp})
+                id, subject, stamp = beside.get("id"), beside.get("subject"), beside.get("stamp")
             if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
-                self._owned(None if subject is None else [subject], 1)
+                if self._apart.asks:
+                    self._owned(None if subject is None else [subject], 1)
                 record = self.schema.encode_record(data)
                 at = timely(stamp_of(stamp, now), now, self.specification.late)
                 one, owner = name_of(id, "id"), name_of(subject, "subject")
