@@ -107,7 +107,7 @@ class Intake:
                 id, subject, stamp = beside.get("id"), beside.get("subject"), beside.get("stamp")
             if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self.schema.is_record(data):
                 if self._apart.asks:
-                    self._owned(None if subject is None else [subject], 1)
+                    self._owned(None if subject is None else [subject], 1)  # type: ignore[list-item]
                 record = self.schema.encode_record(data)
                 at = timely(stamp_of(stamp, now), now, self.specification.late)
                 one, owner = name_of(id, "id"), name_of(subject, "subject")
