@@ -16,6 +16,7 @@ SMALL = {
     "sensitivity": {"pairs": 5},
     "releases": {"histories": 2},
     "noise": {"draws": 4000},
+    "published noise": {"draws": 200},
 }
 
 

@@ -228,7 +228,7 @@ def twice_the_rate(honest):
 @pytest.mark.parametrize(
     ("form", "bug", "words"),
     [
-        ("fresh", lambda honest: first_ones, "how often a record is drawn"),
+        ("fresh", lambda honest: first_ones, "how often a record is drawn|the same one again"),
         ("fresh", the_same_again, "memory between samples"),
         ("by rate", the_same_again, "memory between samples"),
         ("by rate", twice_the_rate, "how often a record is drawn"),

@@ -43,7 +43,7 @@ def _one(spec: Specification, name: str, seeds: Seeds, draws: int) -> Result:
     kinds = residuals(scene, keys=keys, first=first)
     judged = judge(kinds)
     if judged.holds and judged.smallest is None:
-        return idle_inside(test, f"its noise is claimed to be 0 so often that {keys:,} keys say nothing about its law")
+        return idle_inside(test, f"{keys:,} keys say nothing about the law of its noise: it takes more of them")
     looks = sorted({look for kind in kinds for look in kind.looks})
     factor = judged.smallest or FACTORS[-1]
     return Result(

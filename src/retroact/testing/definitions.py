@@ -118,7 +118,7 @@ class Definition:
         out: Totals = {}
         for view, lag in enumerate(self.lags):
             first, last = self.span(round, lag)
-            counted = [r for r in records if first <= r.stamp <= last and self._counts(r.value)]
+            counted = [r for r in records if first <= r.stamp <= last and self.counts(r.value)]
             for (name, place), amount in self._view(counted, round, last, coins).items():
                 if amount:
                     out[Coordinate(view, name, place)] = Fraction(amount)
@@ -126,7 +126,7 @@ class Definition:
 
     def amounts(self, value: Mapping[str, Any], coins: Coins) -> list[tuple[int, int]]:
         """How far one record moves each coordinate: (place, amount); those of different cells stand apart."""
-        if not self._counts(value):
+        if not self.counts(value):
             return []
         if isinstance(self.inner, Distinct):
             return [(0, 1)]
@@ -181,7 +181,7 @@ class Definition:
         named = {(key if isinstance(key, tuple) else (None, key)): amount for key, amount in found.items()}
         return {(name, place): amount for (name, place), amount in named.items()}
 
-    def _counts(self, value: Mapping[str, Any]) -> bool:
+    def counts(self, value: Mapping[str, Any]) -> bool:
         """Whether the conditions hold, and what is read is there."""
         where = self.statistic.where
         if any(value[name] is None for name in {*where, *reads(self.inner, self.schema)}):

@@ -25,6 +25,7 @@ depend on their own noise, so what is there has the claimed law.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -40,7 +41,7 @@ from ..statistics import Quantiles
 from .characteristic import Form, Nodes
 from .conformance import claims
 from .definitions import Coordinate
-from .published import Scene
+from .published import Scene, parts_of
 
 F64 = npt.NDArray[np.float64]
 
@@ -110,9 +111,17 @@ def check_residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[
 
 
 def enough_keys(scene: Scene, draws: int) -> int:
-    """So many that there are as many draws of the most frequent kind of noise, but no fewer than 64."""
-    told = scene.look(Key.for_testing(0), 1).told
-    return max(64, -(-draws // max(1, len(told))))
+    """So many that there are as many draws of a noise of one kind, but no fewer than 64."""
+    look = scene.look(Key.for_testing(0), 1)
+    kinds = Counter(_kind(scene, parts_of(look.noise)[where.view].unit_of(where.place), where) for where in look.told)
+    return max(64, -(-draws // max(kinds.values(), default=1)))
+
+
+def _kind(scene: Scene, unit: int, where: Coordinate) -> tuple[int, int, int]:
+    """Coordinates that are compared with one another: of one view and unit. Whether a node of a tree is looked at
+    depends on those above it, so only those of one depth are."""
+    depth = where.name[1] if isinstance(scene.definition.inner, Quantiles) else 0  # type: ignore[index]
+    return where.view, unit, depth
 
 
 def rounds_looked_at(scene: Scene, some: int) -> list[int]:
@@ -151,9 +160,7 @@ def _kinds(
     laws = [(claim, mechanism) for _, _, claim, mechanism in claims(scene.spec, scene.name)]
     for where in found:
         unit = laws[where.view][1].unit_of(where.place)
-        # Whether a node of a tree is looked at depends on those above it: only those of one depth are compared.
-        depth = where.name[1] if isinstance(scene.definition.inner, Quantiles) else 0  # type: ignore[index]
-        groups.setdefault((where.view, unit, depth), []).append(where)
+        groups.setdefault(_kind(scene, unit, where), []).append(where)
     for (view, unit, _), members in groups.items():
         always = [w for w in members if sum(number < PILOT for number, _ in found[w]) >= PILOT][:MOST]
         if not always:
@@ -215,9 +222,7 @@ def _missing(values: F64, form: Form, where: str) -> Iterator[Tested]:
     counted = (~np.isnan(values)).sum(axis=1)
     zero = (values == 0).sum(axis=1)
     for row, (hits, n) in enumerate(zip(zero.tolist(), counted.tolist(), strict=True)):
-        yield Tested(
-            _often(hits, n, form.atom), f"noise that is missing ({where}, coordinate {row + 1} of {len(zero)})"
-        )
+        yield Tested(often(hits, n, form.atom), f"noise that is missing ({where}, coordinate {row + 1} of {len(zero)})")
 
 
 def _pairs(values: F64, form: Form, where: str) -> Iterator[Tested]:
@@ -227,7 +232,7 @@ def _pairs(values: F64, form: Form, where: str) -> Iterator[Tested]:
         for sign, word in ((1, "equal"), (-1, "opposite")):
             both = ~np.isnan(some[i] + some[j])
             hits = int((some[i] == sign * some[j])[both].sum())
-            yield Tested(_often(hits, int(both.sum()), form.atom), f"noise of two coordinates that is {word} ({where})")
+            yield Tested(often(hits, int(both.sum()), form.atom), f"noise of two coordinates that is {word} ({where})")
     half = len(values) // 2
     if not half:
         return
@@ -278,7 +283,7 @@ def _memory(kind: Kind, one: Form, other: Form, r: int, s: int) -> Iterator[Test
             yield _cosine(np.cos(t * there), form, t, f"the memory between rounds ({where})")
         counted = (~np.isnan(both)).sum(axis=1).tolist()
         for hits, n in zip((both == 0).sum(axis=1).tolist(), counted, strict=True):
-            yield Tested(_often(hits, n, form.atom), f"noise that two rounds share ({where})")
+            yield Tested(often(hits, n, form.atom), f"noise that two rounds share ({where})")
 
 
 def _across(one: Kind, other: Kind) -> Iterator[Tested]:
@@ -337,7 +342,7 @@ def bernstein(off: float, variance: float, n: int, within: float = 2.0) -> float
     return min(1.0, 2 * math.exp(-n * off * off / (2 * max(variance, 0.0) + 2 * within * off / 3)))
 
 
-def _often(hits: int, n: int, p: float) -> float:
+def often(hits: int, n: int, p: float) -> float:
     """P(so many hits or more), where each has probability p at most."""
     return 1.0 if not n or hits / n <= p or (p <= 0 and not hits) else math.exp(-n * _divergence(hits / n, p))
 

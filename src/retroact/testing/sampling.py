@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from copy import copy
 from fractions import Fraction
+from math import comb
 from random import Random
 from typing import Any, NamedTuple
 
@@ -25,10 +26,10 @@ from ..errors import VerificationError
 from ..oneshot import BOTTOM
 from ..schema import Rows, Schema
 from ..stream import Specification
-from .definitions import Record, lattice, rows_of
+from .definitions import Definition, Record, lattice, rows_of
 from .histories import values_of
 from .published import CLEAR
-from .residuals import ERROR, Tested, bernstein
+from .residuals import ERROR, Tested, bernstein, often
 
 FEWEST = 12
 
@@ -47,7 +48,11 @@ def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 
     if sample is None:
         return None
     records, drawn = _draw(spec, name, sample, random, keys)
-    copies = Counter({_value(spec.schema, sample, record): record.copies for record in records})
+    definition = Definition(spec, name)
+    live = [record for record in records if definition.counts(record.value)]
+    if not live:
+        return None  # none of these records passes the conditions
+    copies = Counter({_value(spec.schema, sample, record): record.copies for record in live})
     tests = list(_tests(sample, copies, drawn))
     worst = min(tests, key=lambda tested: tested.chance)
     if worst.chance * len(tests) <= ERROR:
@@ -112,6 +117,10 @@ def _tests(sample: WindowSample, copies: Counter[Any], drawn: list[Drawn]) -> li
     if part == 1 or fixed:
         wrong = any(one.first.total() != part * live for one in drawn)
         tests.append(Tested(0.0 if wrong else 1.0, "the size of a sample"))
+    if drawn[0].second is not None and part < 1 and not sample.persistent:
+        same = sum(one.first == one.second for one in drawn)
+        likeliest = min(_likeliest(count, live, sample.size, part) for count in copies.values())
+        tests.append(Tested(often(same, keys, likeliest), "the memory between samples: the same one again"))
     for value, count in copies.items():
         parts = np.array([[one.first[value], (one.second or one.first)[value]] for one in drawn]) / count
         mean = float(part)
@@ -129,3 +138,14 @@ def _tests(sample: WindowSample, copies: Counter[Any], drawn: list[Drawn]) -> li
             together = ((parts[:, 0] - mean) * (parts[:, 1] - mean)).mean()
             tests.append(Tested(bernstein(abs(float(together)), variance**2, keys, 1.0), "the memory between samples"))
     return tests
+
+
+def _likeliest(count: int, live: int, size: int | None, part: Fraction) -> float:
+    """The probability of the likeliest number of copies of one value in a sample: two samples that are independent
+    agree in it no more often."""
+    if size is None:
+        return max(float(comb(count, k) * part**k * (1 - part) ** (count - k)) for k in range(count + 1))
+    chosen, whole = min(size, live), comb(live, min(size, live))
+    return max(
+        float(Fraction(comb(count, k) * comb(live - count, chosen - k), whole)) for k in range(min(count, chosen) + 1)
+    )
