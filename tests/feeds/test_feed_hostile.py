@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -163,3 +164,26 @@ def test_nothing_of_a_batch_with_a_bad_value_is_taken(suffix: str, tmp_path: Pat
     assert caught.value.row == (4 if suffix == ".csv" else 3)
     assert stream.discard() == 0
     assert stream.position(str(path)) is None
+
+
+MANY = """
+import sys
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from feed_shop import Played
+print(Played(Path(sys.argv[1])).totals.added)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+def test_millions_of_equal_rows_in_a_small_file_take_little_memory(tmp_path: Path) -> None:
+    path, rows, groups = tmp_path / "e.parquet", 1 << 20, 12
+    table = pa.table({"country": pa.array(["DE"] * rows).dictionary_encode(), "amount": np.ones(rows)})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for _ in range(groups):
+            writer.write_table(table)
+    assert path.stat().st_size < 1 << 20
+    command = [sys.executable, "-c", MANY, str(path), str(Path(__file__).parent)]
+    added, peak = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout.split()
+    assert int(added) == rows * groups
+    assert int(peak) < 400_000, "kilobytes"

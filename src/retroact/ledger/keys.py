@@ -69,8 +69,13 @@ def starts(ordered: Words) -> Mask:
     return begins
 
 
-def unique(words: Words) -> tuple[Words, Integers]:
+def unique(words: Words, copies: Integers | None = None) -> tuple[Words, Integers]:
     """The distinct keys in order, and how often each occurs. Keys of one word are sorted where they are."""
+    if copies is not None:
+        ascending = order(words)
+        words = take(words, ascending)
+        begins = starts(words)
+        return take(words, begins), np.add.reduceat(copies[ascending], np.flatnonzero(begins))
     if len(words) == 1:
         words[0].sort()
     else:

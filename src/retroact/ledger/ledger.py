@@ -15,11 +15,12 @@ import numpy as np
 
 from retroact.errors import InputError
 from retroact.ledger import keys, multiset, registers
+from retroact.ledger.folding import Subjects
 from retroact.ledger.intern import Interner
 from retroact.ledger.keys import Integers, Mask, Words
 from retroact.ledger.packing import Packing, Widths
 from retroact.ledger.surviving import Surviving, from_bytes, to_bytes
-from retroact.ledger.updates import Subjects, Updates
+from retroact.ledger.updates import Updates
 from retroact.schema import Rows, Schema
 from retroact.schema.coded import Coded
 
@@ -190,15 +191,15 @@ class Ledger:
             interner.sweep()
 
     def _apply(self, round: int, updates: Updates, before: Callable[[Change], None] | None) -> Change:
-        added, _, late = self._arrived(round, *updates.additions.columns())
-        placed, timely, late_placed = self._arrived(round, *updates.placements.columns())
+        added, _, late, copies = self._arrived(round, *updates.additions.columns())
+        placed, timely, late_placed, _ = self._arrived(round, *updates.placements.columns())
         self._widen(round)
         ids, rows = _events(updates, timely)
-        deleted, unknown = self._named(*updates.deletions.columns())
+        deleted, unknown = self._named(*updates.deletions.columns()[:3])
         erased = self._erased(updates.erased, updates.erased_digests)
         asked = len(updates.erased) + len(updates.erased_digests)
 
-        plain = self._multiset.plan(self._pack(added), deleted, erased)
+        plain = self._multiset.plan(self._pack(added), deleted, erased, copies)
         held = self._registers.plan(ids, rows, self._pack(placed), erased)
 
         changed = keys.take(self._multiset.words, plain.changed)
@@ -227,13 +228,17 @@ class Ledger:
         self._refer((plain.inserted, held.gained), (gone, held.lost))
         return change
 
-    def _arrived(self, round: int, rows: Rows, stamps: Integers, subjects: Subjects) -> tuple[_Coded, Mask, int]:
-        """Additions in codes, without those from the future; which ones are kept, and how many are not."""
-        timely = stamps <= round
-        late = len(stamps) - int(timely.sum())
-        if late:
+    def _arrived(
+        self, round: int, rows: Rows, stamps: Integers, subjects: Subjects, counts: Integers | None
+    ) -> tuple[_Coded, Mask, int, Integers | None]:
+        """Additions in codes, without those from the future; which ones are kept, how many are not, and how many there
+        are of each."""
+        timely, late = stamps <= round, 0
+        if not timely.all():
+            late = int((~timely).sum()) if counts is None else int(counts[~timely].sum())
             rows, stamps, subjects = rows.take(timely), stamps[timely], _chosen(subjects, timely)
-        return self._coded(rows, stamps, subjects, Interner.intern), timely, late
+            counts = None if counts is None else counts[timely]
+        return self._coded(rows, stamps, subjects, Interner.intern), timely, late, counts
 
     def _named(self, rows: Rows, stamps: Integers, subjects: Subjects) -> tuple[Words, int]:
         """The keys that deletions name, and how many deletions name nothing that could have a key."""

@@ -61,12 +61,19 @@ class Multiset:
         start, stop = np.searchsorted(first, smallest), np.searchsorted(first, largest, side="right")
         return slice(int(start), int(stop))
 
-    def plan(self, additions: Words, deletions: Words, erased: Callable[[Words], Mask] | None) -> Edit:
+    def plan(
+        self,
+        additions: Words,
+        deletions: Words,
+        erased: Callable[[Words], Mask] | None,
+        copies: Integers | None = None,
+    ) -> Edit:
         """The effect of one round; the keys handed in are used up.
 
-        `erased` says which keys belong to an erased subject; None if nobody is erased.
+        `erased` says which keys belong to an erased subject, None if nobody is erased; `copies` how many there are of
+        each addition, None if one.
         """
-        added, net = keys.unique(additions)
+        added, net = keys.unique(additions, copies)
         deleted, losses = keys.unique(deletions)
         again, both = keys.find(added, deleted)
         if both.any():

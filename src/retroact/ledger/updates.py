@@ -9,53 +9,60 @@ from typing import Any
 import numpy as np
 
 from retroact.errors import InputError
+from retroact.ledger.folding import Batch, Subjects, folded
 from retroact.ledger.keys import Integers
 from retroact.schema import Rows, Schema
 from retroact.schema.field import Record
 
-Subjects = Sequence[str | None] | str | None
-
 
 class Arrivals:
-    """Records with stamps and subjects, in arrival order: one by one, or many at a time."""
+    """Records with stamps and subjects, in arrival order: one by one, or many at a time. Where their order does not
+    count, equal ones may be folded."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, schema: Schema, *, folds: bool = False) -> None:
+        self._schema, self._folds = schema, folds
         self.singles: list[tuple[Record, int, str | None]] = []
-        self._batches: list[tuple[Rows, Integers, Subjects]] = []
+        self._batches: list[Batch] = []
 
     def __len__(self) -> int:
-        return len(self.singles) + sum(rows.count for rows, _, _ in self._batches)
+        held = (rows.count if counts is None else int(counts.sum()) for rows, _, _, counts in self._batches)
+        return len(self.singles) + sum(held)
 
     def extend(self, rows: Rows, stamps: Integers, subjects: Subjects) -> None:
         if rows.count:
             self._settle()
-            self._batches.append((rows, stamps, subjects))
+            self._batches.append(folded(rows, stamps, subjects) if self._folds else (rows, stamps, subjects, None))
 
     def of_subject(self, who: str | bytes) -> int:
         """How many records belong to a subject, who may be named by the SHA-256 of the name."""
-        owners = {owner for _, _, own in self.settled() for owner in ([own] if isinstance(own, str) else own or ())}
+        owners = {owner for _, _, own, _ in self.settled() for owner in ([own] if isinstance(own, str) else own or ())}
         if isinstance(who, bytes):
             names = {owner for owner in owners if owner is not None and sha256(owner.encode()).digest() == who}
         else:
             names = {who} & owners
-        return sum(
-            (rows.count if own in names else 0) if isinstance(own, str) else sum(owner in names for owner in own or ())
-            for rows, _, own in self._batches
-        )
+        found = 0
+        for rows, _, own, counts in self._batches:
+            each = [own] * rows.count if own is None or isinstance(own, str) else own
+            theirs = [owner in names for owner in each]
+            found += sum(theirs) if counts is None else int(counts[theirs].sum())
+        return found
 
-    def columns(self) -> tuple[Rows, Integers, Subjects]:
+    def columns(self) -> Batch:
         """Everything so far; subjects are one for all, or one for each."""
         self._settle()
         if not self._batches:
-            return Rows.empty(self._schema), np.zeros(0, dtype=np.int64), None
+            return Rows.empty(self._schema), np.zeros(0, dtype=np.int64), None, None
         if len(self._batches) > 1:
-            rows, stamps, subjects = zip(*self._batches, strict=True)
+            rows, stamps, subjects, counts = zip(*self._batches, strict=True)
             named: list[str | None] = []
             for batch, owners in zip(rows, subjects, strict=True):
                 named += [owners] * batch.count if owners is None or isinstance(owners, str) else owners
             nobody = all(owners is None for owners in subjects)
-            self._batches = [(Rows.concatenate(rows), np.concatenate(stamps), None if nobody else named)]
+            copies = None
+            if any(own is not None for own in counts):
+                each = zip(rows, counts, strict=True)
+                copies = np.concatenate([np.ones(b.count, np.int64) if own is None else own for b, own in each])
+            self._batches = [(Rows.concatenate(rows), np.concatenate(stamps), None if nobody else named, copies)]
         return self._batches[0]
 
     def settled(self) -> list[Any]:
@@ -68,7 +75,7 @@ class Arrivals:
             records, stamps, subjects = zip(*self.singles, strict=True)
             owners = list(subjects) if any(subject is not None for subject in subjects) else None
             rows = Rows.from_tuples(self._schema, records)
-            self._batches.append((rows, np.array(stamps, dtype=np.int64), owners))
+            self._batches.append((rows, np.array(stamps, dtype=np.int64), owners, None))
             self.singles = []
 
 
@@ -80,7 +87,7 @@ class Updates:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.additions = Arrivals(schema)
+        self.additions = Arrivals(schema, folds=True)
         self.deletions = Arrivals(schema)
         self.placements = Arrivals(schema)
         """Additions with an id."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import VerificationError
 from ..ledger import Updates
+from ..ledger.folding import Subjects
 from ..ledger.keys import Integers
-from ..ledger.updates import Subjects
 from ..schema import Rows, Schema
 from ..schema.field import Record
 
