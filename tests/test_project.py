@@ -247,4 +247,4 @@ def test_same_key_and_data_same_bytes(environment):
 
 # Of format 1: a change here changes every published number under every key.
 PUBLISHED = "946df3e0f92b17ffe843abb3f6685c034a6f85e3da6f485ab1c0cd105bd2ca58"
-PUBLISHED_BY_KEY = "f8173ce260fd1cc70d5837bb60691da7d6b2a056aff6c05c25e2855ff2dc7d6a"
+PUBLISHED_BY_KEY = "057674684e922ba7799d8f76ed3dd99fd205c9c9e6747e32777c213c74360493"

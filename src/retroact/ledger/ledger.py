@@ -231,8 +231,7 @@ class Ledger:
     def _arrived(
         self, round: int, rows: Rows, stamps: Integers, subjects: Subjects, counts: Integers | None
     ) -> tuple[_Coded, Mask, int, Integers | None]:
-        """Additions in codes, without those from the future; which ones are kept, how many are not, and how many there
-        are of each."""
+        """Additions in codes, without those from the future; which are kept, how many are not, and copies of each."""
         timely, late = stamps <= round, 0
         if not timely.all():
             late = int((~timely).sum()) if counts is None else int(counts[~timely].sum())

@@ -15,7 +15,8 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..coins.coins import I64
 from ..errors import InputError
-from ..noise import Blocks, Flips, Fresh, Mechanism, Patterns, Process, best_block
+from ..noise import Blocks, BySize, Flips, Fresh, Mechanism, Patterns, Process, best_block
+from ..noise.by_size import MOST
 from ..noise.choice import Candidates
 from ..noise.process import some_rounds
 from ..privacy import Share
@@ -313,7 +314,11 @@ def designed(form: Form, case: Case) -> tuple[Design, ...]:
         releases = None if horizon is None else case.releases(horizon)
         window = None if case.window is None else case.releases(case.window)
         reach = min((n for n in (releases, window) if n is not None), default=None)
-        found: list[Process] = [Patterns(releases, window=window), *([Fresh(reach)] if reach is not None else [])]
+        found: list[Process] = [Patterns(releases, window=window)]
+        if reach is not None:
+            found.append(Fresh(reach))
+        if releases is not None and releases <= MOST[p]:
+            found.append(BySize(releases, p=p))
         return tuple(Design(form, process, rounds, bias, case) for process in found)
     if form == "flips":
         # No more changes than there are boundaries.
