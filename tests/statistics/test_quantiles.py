@@ -237,7 +237,7 @@ VARIANTS = {
 
 def plenty(statistic, schema, delta):
     """Enough for the few records of generated histories to be told from none."""
-    return (10.0 if delta else 5.0) * float(statistic.layout(ra.Schema(schema)).norm1)
+    return (10.0 if delta else 4.0) * float(statistic.layout(ra.Schema(schema)).norm1)
 
 
 # The others take turns with pure and Gaussian noise.

@@ -13,7 +13,7 @@ from retroact.coins import Coins
 from retroact.ledger import Ledger
 from retroact.ledger.surviving import Surviving, to_bytes
 from retroact.noise import Bridge, Fresh, Mechanism
-from retroact.noise.threshold import PaperThreshold, Threshold
+from retroact.noise.threshold import GaussianThreshold, PaperThreshold
 from retroact.privacy import Share
 from retroact.schema import Rows, Schema
 
@@ -83,13 +83,13 @@ def test_a_threshold_is_never_below_what_its_chance_of_failure_asks_for(bins):
         return np.ones(len(rounds))
 
     failure = Fraction(1, 10**6)
-    found = float(Threshold(variances, 0.0, failure, 4, bins=bins).at(1))
+    found = float(GaussianThreshold(variances, 0.0, failure, 4, bins=bins).at(1))
     # The tail at x is at least exp(-x^2/2) / (x sqrt(2 pi)) (1 - 1/x^2), and must be at most the chance.
     x = found - 1
     assert -x * x / 2 - log(x * sqrt(2 * pi)) + log1p(-1 / x**2) <= log(1e-6 / 4) - log(bins)
     for make in (
-        lambda: Threshold(variances, 0.0, failure, 4, bins=10**330),
-        lambda: Threshold(variances, 0.0, failure / 10**330, None),
+        lambda: GaussianThreshold(variances, 0.0, failure, 4, bins=10**330),
+        lambda: GaussianThreshold(variances, 0.0, failure / 10**330, None),
         lambda: PaperThreshold(3, Fraction(8), failure, 4, 10**330),
     ):
         with pytest.raises(ra.InputError, match="for each bin and release"):

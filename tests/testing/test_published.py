@@ -47,7 +47,9 @@ BY_LAW = [
 @pytest.mark.parametrize(("kind", "bug"), BY_LAW)
 def test_the_law_of_what_is_published_refutes_a_bug_in_a_release(kind, bug):
     scene = Scene(specification(crooked(kind, bug)), "n", Random(1))
-    keys = enough_keys(scene, TESTS["published noise"].quick["draws"])
+    # Where one of four bins has none, it takes more of them.
+    more = 2 if "one bin" in bug else 1
+    keys = enough_keys(scene, more * TESTS["published noise"].quick["draws"])
     looks = [1, 16] if "late" in bug else [1, 2, 3]
     with pytest.raises(ra.VerificationError, match="refutes it"):
         check_residuals(scene, keys=keys, looks=looks)
@@ -136,7 +138,7 @@ def test_noise_that_is_drawn_too_small_is_refuted_by_what_is_published(monkeypat
 
     monkeypatch.setattr(Mechanism, "draw", lambda self, *rest: smaller(draw(self, *rest)))
     monkeypatch.setattr(Mechanism, "sample", lambda self, *rest: smaller(sample(self, *rest)))
-    with pytest.raises(ra.VerificationError, match=r"refutes it: the (size|tails) of the noise"):
+    with pytest.raises(ra.VerificationError, match="refutes it: the"):
         check_residuals(scene, keys=enough_keys(scene, 600), looks=[1, 2, 16])
 
 

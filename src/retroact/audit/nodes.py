@@ -20,7 +20,7 @@ from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law
 from ..compilers import sample_in
 from ..errors import InputError
 from ..ledger.model import Sequence
-from ..noise import Blocks, Flips, Mechanism, Oblivious, Patterns, Process
+from ..noise import Blocks, BySize, Flips, Mechanism, Oblivious, Patterns, Process
 from ..noise.crossed import Crossed
 from ..noise.process import Shift, Wrapping, combined, difference
 from ..privacy import Share
@@ -42,6 +42,8 @@ VALUES = 12
 LAST, WINDOWS = 1 << 20, 4
 # Processes that move every node of a block for any change are not searched beyond this.
 MOST_NODES = 1 << 14
+BY_PATTERN = (Patterns, Blocks, BySize)
+"""What hides a change by a shift for the whole pattern."""
 READABLE = 64
 
 
@@ -84,7 +86,7 @@ def obstacle(spec: Specification, name: str) -> str | None:
         return "its noise is a law of the user's own with a declared cost, which is taken on trust"
     if sample_in(statistic) is not None:
         return "it hides records by sampling them and not by noise on totals"
-    if isinstance(_core(spec.processes[name]), Patterns | Blocks) and (spec.releases(name) or 0) > MOST_NODES:
+    if isinstance(_core(spec.processes[name]), BY_PATTERN) and (spec.releases(name) or 0) > MOST_NODES:
         return f"one change moves a noise for every release, more than {MOST_NODES:,}"
     return None
 
@@ -190,7 +192,7 @@ def _long(
     last = spec.releases(name) or LAST
     if setting.live is not None:
         last = min(last, WINDOWS * setting.live + 1)
-    if isinstance(_core(mechanism.process), Patterns | Blocks) and last > MOST_NODES:
+    if isinstance(_core(mechanism.process), BY_PATTERN) and last > MOST_NODES:
         return
     by_value = [(value, amounts) for value in values if (amounts := _amounts(spec, name, mechanism, value))]
     if not by_value:
@@ -221,7 +223,7 @@ def _hiding(
         views = zip(mechanism.parts, statistic.views(spec.settings[name]), strict=True)
         seen = [(part, *_seen(view, statistic.every, start, end, stamp)) for part, view in views]
         return [(part, _interval(part.process, s, e)) for part, s, e in seen if s < e]
-    if isinstance(_core(process), Patterns | Blocks):
+    if isinstance(_core(process), BY_PATTERN):
         try:
             return [(mechanism, process.hidden([0] * start + [1] * (end - start)))]
         except InputError:

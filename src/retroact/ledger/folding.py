@@ -1,7 +1,7 @@
 """Equal records of a batch, once and with their number: a small file can hold a hundred million of them.
 
-A batch is folded only where a glance at some of its records finds few different ones, so others pay hardly anything. What
-the ledger makes of it is the same either way.
+A batch is folded only where a glance at some of its records finds few different ones, so others pay hardly anything.
+What the ledger makes of it is the same either way.
 """
 
 from __future__ import annotations

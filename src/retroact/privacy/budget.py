@@ -53,7 +53,7 @@ def split(
     {'a': 0.75, 'b': 0.25}
     """
     whole, failure = check_budget(epsilon, delta)
-    exact = {name: check_weight(weights.get(name, 1), name) for name in kinds}
+    exact = {name: check_weight(weights.get(name, 1), f"statistics.{name}.weight") for name in kinds}
     total = sum(exact.values())
     gaussian = sum((exact[name] for name, kind in kinds.items() if kind == "gaussian"), Fraction(0))
     mu = largest_mu(whole * gaussian / total, failure) if gaussian else Fraction(0)
@@ -63,11 +63,11 @@ def split(
     }
 
 
-def check_weight(weight: float, name: str) -> Fraction:
+def check_weight(weight: float, place: str) -> Fraction:
     number = not isinstance(weight, bool) and isinstance(weight, int | float | Fraction)
     if not number or not LEAST_WEIGHT <= weight <= 1 / LEAST_WEIGHT:
         raise InputError(
             f"expected a weight from {LEAST_WEIGHT:g} to {1 / LEAST_WEIGHT:g}, got {show(weight)}",
-            place=f"statistics.{name}.weight",
+            place=place,
         )
     return Fraction(weight)

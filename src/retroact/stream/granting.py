@@ -24,7 +24,7 @@ THRESHOLD_SHARE = Fraction(7, 20)
 
 def granted(spec: Specification, law: Law, noise: Mapping[str, str] | None = None) -> dict[str, Setting]:
     """What every statistic is given under a law, with its process where that is chosen."""
-    weights = {name: check_weight(weight, name) for name, weight in spec.weights.items()}
+    weights = {name: check_weight(weight, f"statistics.{name}.weight") for name, weight in spec.weights.items()}
     parts = {name: weight / sum(weights.values()) for name, weight in weights.items()}
     failures, shares = _split(spec, law)
     return {
@@ -75,7 +75,7 @@ def _split(spec: Specification, law: Law) -> tuple[dict[str, Fraction], dict[str
 def _thresholds(spec: Specification, slack: Fraction, gaussian: bool) -> dict[str, Fraction]:
     """The part of delta that each threshold may fail with."""
     weights = {
-        name: check_weight(spec.weights[name], name)
+        name: check_weight(spec.weights[name], f"statistics.{name}.weight")
         for name, s in spec.statistics.items()
         if s.spends_delta(spec.schema)
     }

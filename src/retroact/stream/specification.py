@@ -101,9 +101,10 @@ class Specification:
         self.source: Mapping[str, Any] | None = None
         """The tables of the file that this was read from, if it was."""
         self.given = self.statistics = _checked(statistics, self.schema)
-        for name in weights or {}:
+        for name, weight in (weights or {}).items():
             if name not in self.statistics:
                 raise InputError(f"expected one of {', '.join(self.statistics)}, got {name!r}", place="weights")
+            check_weight(weight, f"weights.{name}")
         self.weights = {name: s.weight for name, s in self.statistics.items()} | dict(weights or {})
         self.capacity = self._capacity()
         self._check_schedules()
@@ -295,7 +296,7 @@ class Specification:
         if self.law == "gaussian" and not self.delta:
             raise InputError("expected a delta above 0 with Gaussian noise", place="law")
         laws = (self.law,) if self.law else self.laws
-        weights = {name: check_weight(weight, name) for name, weight in self.weights.items()}
+        weights = {name: check_weight(weight, f"statistics.{name}.weight") for name, weight in self.weights.items()}
         return choose(self.given, weights, partial(granted, self), laws, self.records)
 
     def _checked_choice(self, choice: Choice) -> Choice:
