@@ -44,8 +44,8 @@ class Distinct(Statistic):
     of rounds: the count is not linear, and an answer that is private and retroactive has a polynomial error even on
     streams that only add (paper, Theorem "countdistinct"), unless something is known. What ``form`` counts on:
 
-    - ``"releases"``: nothing. Any set of releases is hidden (`noise.Patterns`); the standard deviation for R of them is
-      (sqrt(R) + 1) / (2 mu).
+    - ``"releases"``: nothing. Any set of releases is hidden (`noise.Patterns`, or `noise.BySize` for few); the standard
+      deviation for R of them is at most (sqrt(R) + 1) / (2 mu).
     - ``"blocks"``: no late data. In blocks of ``block`` rounds, counted are values with a record from before the block.
       Their records only go, so within a block a value goes once and never comes: one step in every block, and an
       interval in the one where x goes (`noise.Blocks`). At most ``additions`` records a round are too new to count;
