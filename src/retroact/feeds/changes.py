@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +9,8 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError, Place
 from retroact.feeds.columns import Batch, Cells
-from retroact.feeds.events import Roles
 from retroact.feeds.operations import WEIGHT_COLUMNS, kind_of, weigh
-from retroact.feeds.roles import heading
+from retroact.feeds.roles import Heading, heading
 from retroact.schema import Schema
 from retroact.schema.messages import mismatch
 from retroact.stream.intake import LARGEST
@@ -26,17 +24,8 @@ ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
 _CODES = {"add": ADD, "update": UPDATE, "delete": DELETE, "erase": ERASE, "close": CLOSE}
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Heading):
     """The columns of a table, by what they are for."""
-
-    fields: tuple[str, ...]
-    roles: Roles
-    operation: str | None
-    """The column that says what to do; None when all rows are additions."""
-    time: str | None
-    position: str | None
-    ignored: tuple[str, ...]
 
     @property
     def weighted(self) -> bool:
@@ -67,8 +56,7 @@ def layout_of(names: list[str], schema: Schema, options: Options) -> Layout:
     """
     timed = options.time is not None
     found = heading(names, schema, options.columns, by_number=options.by_number, timed=timed)
-    time = found.time if timed else None
-    return Layout(found.fields, found.roles, found.operation, time, found.position, found.ignored)
+    return Layout(**{**vars(found), **({} if timed else {"time": None})})
 
 
 def operations(batch: Batch, layout: Layout, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:
