@@ -13,8 +13,9 @@ from retroact.statistics.noisy import Noisy
 
 BOTH = pytest.mark.parametrize(("delta", "epsilon"), [(0.0, 2.0), (1e-6, 0.5)], ids=["pure", "gaussian"])
 RECORDS, ROUNDS, PAIRS = 2000, 15, 800
-# What each level may cover at most where there is little noise.
+# What each level may cover at most where there is little noise; one test inverted has less to spare than a quantile.
 MOST = {0.95: 0.985, 0.5: 0.65}
+MOST_OF_ONE_TEST = {0.95: 0.985, 0.5: 0.6}
 # Chance that a coverage within its bounds is found outside them: 32 comparisons, so 1 in 3,000 for the whole file.
 ERROR = 1e-5
 FIELD = ra.Number(0, 1000, step="0.01")
@@ -70,7 +71,7 @@ def test_intervals_cover_what_they_say(name, delta, epsilon):
             low, high = interval_of(name, answer, level)
             hits[level] += low <= TRUTH[name](values) <= high
     assert noise.deviation_of(0, ROUNDS // 2) < RECORDS / 10
-    for level, most in MOST.items():
+    for level, most in (MOST if name == "quantiles" else MOST_OF_ONE_TEST).items():
         assert at_most(hits[level], level) > ERROR, (level, hits[level] / PAIRS)
         assert 1 - at_most(hits[level] - 1, most) > ERROR, (level, hits[level] / PAIRS)
 
