@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -160,3 +164,35 @@ def test_close_lines_before_half_a_line_are_published(run, folder: Path) -> None
     assert ended.code == 2
     assert [json.loads(line)["round"] for line in ended.out.splitlines()] == [1]
     assert "e.jsonl:3: the last line has no end" in ended.err
+
+
+def test_a_followed_file_gives_the_rest_of_its_last_line_in_time(run, folder: Path) -> None:
+    """A real process: half a line waits while it runs, and is named when it is interrupted before the rest came."""
+    (folder / "spec.toml").write_text(SPEC)
+    events, out = folder / "e.jsonl", folder / "out.jsonl"
+    end = json.dumps(CLOSE).encode() + b"\n"
+    events.write_bytes(FIVE + end + REST[:-12])
+    program = [sys.executable, "-c", "from retroact.cli import main; main()", "run", "e.jsonl", "--spec", "spec.toml"]
+    command = [*program, *map(str, STORE), "--out", "out.jsonl", "-q", "--follow"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=folder)
+    try:
+        published(out, 1, process)
+        with events.open("ab") as file:
+            file.write(REST[-12:] + end + FIVE[:-9])
+        published(out, 2, process)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert b"e.jsonl:5: the last line has no end" in err
+    assert amounts(folder) == [500, 12550]
+
+
+def published(out: Path, round: int, process: subprocess.Popen) -> None:
+    """Waits for a round in the output."""
+    until = time.monotonic() + 60
+    while not out.exists() or f'"round":{round},'.encode() not in out.read_bytes():
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.01)
