@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 import numpy as np
@@ -41,6 +41,13 @@ def meant(name: object, known: Iterable[str]) -> str:
     """
     found = get_close_matches(name, known, n=1) if isinstance(name, str) else []
     return f" (did you mean {show(found[0])}?)" if found else ""
+
+
+def check_keys(table: Iterable[object], known: Sequence[str], place: str) -> None:
+    """That a table has no other keys."""
+    for key in table:
+        if key not in known:
+            raise InputError(f"expected {', '.join(known)}, got {show(key)}{meant(key, known)}", place=f"{place}.{key}")
 
 
 def mismatch(expected: str, value: object, place: str | None) -> InputError:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..errors import InputError
-from ..schema.messages import meant, mismatch, show
+from ..schema.messages import check_keys, mismatch, show
 
 ROLES = ("id", "subject", "time", "op", "position", "stamp", "round")
 USUAL = ("id", "subject", "stamp", "round", "op")
@@ -67,11 +67,7 @@ class Columns:
             return table
         if not isinstance(table, Mapping):
             raise mismatch("a table such as { subject = 'customer' }", table, place)
-        for key in table:
-            if key not in _KEYS:
-                raise InputError(
-                    f"expected {', '.join(_KEYS)}, got {show(key)}{meant(key, _KEYS)}", place=f"{place}.{key}"
-                )
+        check_keys(table, _KEYS, place)
         roles = {role: _role(table[role], f"{place}.{role}") for role in ROLES if role in table}
         return cls(**roles, ignore=_ignored(table.get("ignore", False), f"{place}.ignore"))  # type: ignore[arg-type]
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 from ..errors import InputError
 from ..noise.process import check_horizon
-from ..schema.messages import meant, mismatch, show
+from ..schema.messages import check_keys, mismatch, show
 from .grid import Grid, length_of, length_text
 
 CloseBy = Literal["lines", "progress", "grid", "end"]
@@ -85,11 +85,7 @@ class Rounds:
             return cls(table)
         if not isinstance(table, Mapping):
             raise mismatch("a table such as { start = 2026-01-01, length = '1d' }", table, place)
-        for key in table:
-            if key not in _KEYS:
-                raise InputError(
-                    f"expected {', '.join(_KEYS)}, got {show(key)}{meant(key, _KEYS)}", place=f"{place}.{key}"
-                )
+        check_keys(table, _KEYS, place)
         try:
             others: dict[str, Any] = {
                 key: table[key] for key in ("close_by", "late_events", "contribution") if key in table
