@@ -166,6 +166,26 @@ def test_a_request_goes_from_received_to_purged(store):
     assert store.requests()[0].purged == "day 3"
 
 
+def test_a_request_that_no_round_comes_of(store, opened):
+    request = Request(b"name", b"content", "received", "day 1", outcome=b"sealed")
+    store.seal(4, Edit([], BLOCKS))
+    store.receive(1, b"entry")
+    store.prepare(5, {}, [request], [b"\x01"])
+    store.amend(Edit([(3, 7)], [((5, 5), b"new")]), [b"one", b"two"])
+    assert (store.sealed, store.inbox()) == (4, [b"one", b"two"])
+    assert store.blocks() == [*BLOCKS[:1], BLOCKS[2], ((5, 5), b"new"), BLOCKS[3]]
+    store.applied_without_round(5, "day 2")
+    store.forget_unsealed()
+    store.close()
+    store = opened()
+    assert store.requests() == [request._replace(state="applied", applied="day 2", prepared=5)]
+    assert (store.erased(), store.unpurged) == ({b"\x01"}, True)
+    store.replace_inbox([b"three"])
+    assert store.inbox() == [b"three"]
+    store.replace_inbox([])
+    assert store.inbox() == []
+
+
 def test_a_commit_is_for_ever(store, opened):
     store.commit(1, [LINE], "now")
     store.commit(1, [LINE], "later")

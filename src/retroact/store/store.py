@@ -33,7 +33,8 @@ TABLES: dict[Side, tuple[str, ...]] = {
         "create table if not exists source(name text not null, round bigint not null, position text not null, "
         "delivered {bytes} not null, primary key(name, round)) {clustered}",
         "create table if not exists request(name {bytes} primary key, content {bytes} not null, state text not null, "
-        "received text not null, round bigint, applied text, purged text, prepared bigint) {clustered}",
+        "received text not null, round bigint, applied text, purged text, prepared bigint, outcome {bytes}) "
+        "{clustered}",
         "create table if not exists erased(subject {bytes} primary key, round bigint not null) {clustered}",
         # for people: each release as JSON
         "{view} published as select round, statistic, {line} as release from release",
@@ -63,6 +64,8 @@ class Request(NamedTuple):
     purged: str | None = None
     prepared: int | None = None
     """The round whose seal applies it."""
+    outcome: bytes | None = None
+    """Whether records were found, sealed."""
 
 
 class Store(ABC):
@@ -150,6 +153,21 @@ class Store(ABC):
         with self.transaction("data"):
             self.run("data", "delete from inbox")
 
+    def replace_inbox(self, entries: Sequence[bytes]) -> None:
+        """The open round holds these entries and nothing else."""
+        with self.transaction("data"):
+            self._fill_inbox(entries)
+
+    def _fill_inbox(self, entries: Sequence[bytes]) -> None:
+        self.run("data", "delete from inbox")
+        self.many("data", "insert into inbox values (?, ?)", enumerate(entries, start=1))
+
+    def amend(self, edit: Edit, entries: Sequence[bytes]) -> None:
+        """Other surviving data and another open round, while the round stays what it is."""
+        with self.transaction("data"):
+            self._edit_blocks(edit)
+            self._fill_inbox(entries)
+
     def found(self, stream: str) -> None:
         """Begin: whose data these are."""
         with self.transaction("data"):
@@ -158,11 +176,14 @@ class Store(ABC):
     def seal(self, round: int, edit: Edit) -> None:
         """The surviving data of a round in place of those of the round before, and an empty inbox."""
         with self.transaction("data"):
-            self.many("data", "delete from block where stamp = ? and mark = ?", edit.gone)
-            self.insert_blocks(edit.new)
+            self._edit_blocks(edit)
             self.run("data", "delete from inbox")
             self.run("data", "delete from state where name = ?", ["round"])
             self.run("data", "insert into state values (?, ?)", ["round", str(round)])
+
+    def _edit_blocks(self, edit: Edit) -> None:
+        self.many("data", "delete from block where stamp = ? and mark = ?", edit.gone)
+        self.insert_blocks(edit.new)
 
     # Journal ---------------------------------------------------------------------------------------------------------
 
@@ -218,7 +239,9 @@ class Store(ABC):
                 "journal", "delete from request where name = ? and state = ?", [(r.name, "received") for r in requests]
             )
             prepared = [each._replace(prepared=round) for each in requests]
-            self.many("journal", "insert into request values (?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing", prepared)
+            self.many(
+                "journal", "insert into request values (?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing", prepared
+            )
             hashes = [(subject, round) for subject in erased]
             self.many("journal", "insert into erased values (?, ?) on conflict do nothing", hashes)
 
@@ -229,7 +252,11 @@ class Store(ABC):
             for table in ("source", "erased"):
                 self.run("journal", f"delete from {table} where round > ?", [self.sealed])
             kept = {*waiting}
-            rows = self.run("journal", "select name from request where prepared > ?", [self.sealed])
+            rows = self.run(
+                "journal",
+                "select name from request where prepared > ? and (round is not null or state = ?)",
+                [self.sealed, "received"],
+            )
             gone = [(bytes(row[0]),) for row in rows if bytes(row[0]) not in kept]
             self.many("journal", "delete from request where name = ?", gone)
 
@@ -255,6 +282,16 @@ class Store(ABC):
                 "update request set state = ?, round = ?, applied = ? where state = ? and prepared = ?",
                 ["applied", round, now, "received", round],
             )
+
+    def applied_without_round(self, round: int, now: str) -> None:
+        """What was prepared for the open round is applied to the data as they are; no round comes of it."""
+        with self.transaction("journal"):
+            self.run(
+                "journal",
+                "update request set state = ?, applied = ? where state = ? and prepared = ?",
+                ["applied", now, "received", round],
+            )
+            self.run("journal", "update erased set round = ? where round = ?", [self.sealed, round])
 
     def purged(self, now: str) -> None:
         with self.transaction("journal"):
@@ -288,4 +325,6 @@ class Store(ABC):
 
 
 def _request(row: Sequence[Any]) -> Request:
-    return Request(bytes(row[0]), bytes(row[1]), *row[2:])
+    request = Request(*row)
+    outcome = None if request.outcome is None else bytes(request.outcome)
+    return request._replace(name=bytes(request.name), content=bytes(request.content), outcome=outcome)
