@@ -514,7 +514,9 @@ def test_nothing_secret_is_shown(program: Program, orders: Path) -> None:
     ends = [
         program("run", "more.jsonl", "--store", "orders"),
         program("erase", "orders", "--subject", "ben-c", "--request", "ticket-17", "--close", "--receipt", "receipts"),
-        program("erase", "orders", "--subject", "nobody", "--request", "ticket-18", "--receipt", "r.json"),
+        program(
+            "erase", "orders", "--subject", "nobody", "--request", "ticket-18", "--receipt", "r.json", "--allow-missing"
+        ),
         program("erase", "orders", "--status"),
         program("verify", "orders"),
         program("export", "orders", "--format", "csv"),
@@ -552,36 +554,48 @@ def test_a_dry_run_changes_nothing(program: Program, orders: Path) -> None:
     before = content(orders.parent)
     who = ("--subject", "ben-c", "--subject", "nobody", "--sha256", sha256("carl-d"), "--request", "t")
     ended = program("erase", "orders", *who, "--dry-run", "--close", "--receipt", "r.json")
-    assert ended.code == 0, ended.err
+    assert ended.code == 5, ended.err
+    assert ended.err == "error: no record was found of a subject. If that is right: --allow-missing\n"
     assert ended.out.splitlines() == [
         "ben-c: 6 surviving records and 1 in the open round; dry run (t)",
-        "nobody: no surviving record; dry run (t)",
+        "no record was found of nobody; dry run (t)",
         f"{sha256('carl-d')}: 6 surviving records; dry run (t)",
     ]
     assert content(orders.parent) == before
+    assert program("erase", "orders", *who, "--dry-run", "--allow-missing").code == 0
     assert program("erase", "orders", "--status").out == ""
 
 
 def test_a_request_is_done_once(program: Program, orders: Path) -> None:
     ask = ("erase", "orders", "--subject", "dora-e", "--subject", "nobody", "--request", "t")
-    received = program(*ask, "--receipt", "r.json")
+    received = program(*ask, "--receipt", "r.json", "--allow-missing")
+    assert received.code == 0
     assert received.out.splitlines() == [
         "dora-e: 6 surviving records; received; applied when round 7 closes (t)",
-        "nobody: no surviving record; received; applied when round 7 closes (t)",
+        "no record was found of nobody; entered all the same: received; applied when round 7 closes (t)",
     ]
     assert read_receipt((orders.parent / "r.json").read_bytes(), place="").state == "received"
     before = content(orders)
-    assert program(*ask).out == received.out
+    again = program(*ask)
+    assert again.code == 5
+    assert again.out.splitlines() == [
+        "dora-e: records were found when it was asked for; received; applied when round 7 closes (t)",
+        "no record was found of nobody when it was asked for; entered all the same: received; applied when round 7 "
+        "closes (t)",
+    ]
     assert content(orders) == before
     other = program("erase", "orders", "--subject", "ben-c", "--request", "t")
     assert (other.code, other.err) == (2, "error: this name was given to another request - at request\n")
     (orders.parent / "close.jsonl").write_text(lines(CLOSE))
     assert program("run", "close.jsonl", "--store", "orders", "-q").code == 0
     told = "purged; answers are as if never there from round 7 on (t)"
-    again = program(*ask, "--receipt", "r.json")
-    assert again.out.splitlines() == [f"{who}: no surviving record; {told}" for who in ("dora-e", "nobody")]
+    again = program(*ask, "--receipt", "r.json", "--allow-missing")
+    assert again.out.splitlines() == [
+        f"dora-e: records were found when round 7 closed; {told}",
+        f"no record was found of nobody when round 7 closed; entered all the same: {told}",
+    ]
     receipt = read_receipt((orders.parent / "r.json").read_bytes(), place="")
-    assert (receipt.state, receipt.round) == ("purged", 7)
+    assert (receipt.state, receipt.round, sorted(receipt.found)) == ("purged", 7, [False, True])
     (line,) = program("erase", "orders", "--status").out.splitlines()
     assert line.startswith(f"{receipt.request[:16]} purged, received ")
     assert "applied in round 7, purged " in line
@@ -632,13 +646,17 @@ def test_requests_from_a_file(program: Program, orders: Path) -> None:
     rows = ["subject,sha256,request", "ben-c,,t-1", '"no,body",,t-2', f",{sha256('carl-d')},t-1", "dora-e,,", ""]
     (folder / "list.csv").write_text("\r\n".join(rows))
     ended = program("erase", "orders", "--from", "list.csv", "--close", "--receipt", "receipts")
-    assert ended.code == 0, ended.err
+    assert ended.code == 5
+    assert ended.err == (
+        "error: no record was found of a subject, and no receipt was written for that request. If that is right: "
+        "--allow-missing\n"
+    )
     told = "purged; answers are as if never there from round 7 on"
     names = [line.rpartition(" (")[2] for line in ended.out.splitlines()]
     assert [line.rpartition(" (")[0] for line in ended.out.splitlines()] == [
         f"ben-c: 6 surviving records and 1 in the open round; {told}",
         f"{sha256('carl-d')}: 6 surviving records; {told}",
-        f"no,body: no surviving record; {told}",
+        f"no record was found of no,body; entered all the same: {told}",
         f"dora-e: 6 surviving records; {told}",
     ]
     assert names[:3] == ["t-1)", "t-1)", "t-2)"]
@@ -649,7 +667,7 @@ def test_requests_from_a_file(program: Program, orders: Path) -> None:
         receipt = read_receipt(path.read_bytes(), place="", public_key=public_key(hashes.signing))
         assert (receipt.state, receipt.round, f"{receipt.request}.json") == ("purged", 7, path.name)
     asked = hashes.request("t-1", ["ben-c", "carl-d"], [])
-    assert len(receipts) == 3
+    assert len(receipts) == 2
     assert f"{asked.content.hex()}.json" in {path.name for path in receipts}
     assert len(program("erase", "orders", "--status").out.splitlines()) == 3
     # nothing of it twice
@@ -809,11 +827,15 @@ def test_a_receipt_of_another_stream(program: Program, orders: Path, receipt: by
     assert (ended.code, ended.out) == (4, "")
     # of which one learns nothing about the numbers of records
     (orders.parent / "none").mkdir()
-    assert program("erase", "orders", "--subject", "nobody", "--close", "--receipt", "none").code == 0
+    assert program("erase", "orders", "--subject", "nobody", "--close", "--receipt", "none").code == 5
+    assert not list((orders.parent / "none").iterdir())
+    ask = ("erase", "orders", "--subject", "nobody", "--close", "--receipt", "none", "--allow-missing")
+    assert program(*ask).code == 0
     (other,) = (orders.parent / "none").iterdir()
     one, two = json.loads(receipt)["receipt"], json.loads(other.read_bytes())["receipt"]
     differing = {name for name in one if one[name] != two[name]}
-    assert differing <= {"request", "round", "received", "applied", "purged"}
+    assert differing <= {"request", "round", "received", "applied", "purged", "found"}
+    assert (one["found"], two["found"]) == ([True], [False])
     assert {name for name, value in one.items() if isinstance(value, int | float)} == {"round", "version"}
 
 

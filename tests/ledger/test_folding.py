@@ -73,7 +73,7 @@ def test_those_who_wait_are_counted_with_their_copies():
     updates = Updates(SCHEMA)
     rows, stamps, subjects = batch(2, 3)
     updates.add(rows, stamps, subjects)
-    assert updates.additions.of_subject("s1") == sum(subject == "s1" for subject in subjects)
+    assert updates.additions.of_subjects(["s1"]) == [sum(subject == "s1" for subject in subjects)]
     assert len(updates) == COUNT
 
 

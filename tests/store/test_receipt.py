@@ -9,14 +9,27 @@ from retroact.store.receipt import LIMIT, Receipt, public_key, sign, verify
 SECRET = bytes(range(32))
 RECEIPT = Receipt(
     stream="a1b2", request="0f" * 16, state="purged", received="2026-01-31T12:00:00Z", round=7,
-    applied="2026-01-31T12:01:00Z", purged="2026-01-31T12:02:00.5Z", what=["ledger", "log"], remains=["backups – old"],
-    later="reject",
+    applied="2026-01-31T12:01:00Z", purged="2026-01-31T12:02:00.5Z", found=[True, False],
+    what=["ledger", "log"], remains=["backups – old"], later="reject",
 )  # fmt: skip
 CHANGED = {
     "stream": "a1b3", "request": "0e" * 16, "received": "2026-01-31T12:00:01Z", "round": 8, "state": "applied",
     "applied": "2026-01-31T12:01:01Z", "purged": "2026-01-31T12:02:00Z", "what": ["ledger"], "remains": [],
-    "later": "accept",
+    "found": [True, True], "later": "accept",
 }  # fmt: skip
+FIRST_KEY = "e889cbdee20e5839c071d71f0a87e1b645b0f8eff4f0f404287dd889e467471d"
+FIRST = (
+    b'{"public_key":"e889cbdee20e5839c071d71f0a87e1b645b0f8eff4f0f404287dd889e467471d","receipt":{"applied":"2026-11-17'
+    b'T20:34:55Z","format":"retroact erasure receipt","later":"accept","purged":"2026-11-17T20:34:55Z","received":"2026'
+    b'-11-17T20:34:55Z","remains":["blocks of the file system that held earlier versions of these files (an encrypted v'
+    b'olume covers them)","backups and copies of the folder made before the purge","the source that the records came fr'
+    b'om, and where releases went","memory of running processes"],"request":"1e88b9eb59eb7617891d1d437c4bb1da4e65a2ec3b'
+    b'0df579adfd457d0651ff40","round":2,"state":"purged","stream":"7c6fb1a727f15860d4a8862b8e327f74","version":1,"what"'
+    b':["data.sqlite: rows, free pages, gaps in pages, and the layout","data.sqlite-wal, cut to nothing","journal.sqlit'
+    b'e, which holds no values, ids or subjects"]},"signature":"210ed49f356fe3de59c8169574b6beb324f81c2eb732a8172200c50'
+    b'221f772fa8fe005447f3ea64e86eabe9ef48d9d383c442331a14405362f30acc06c866804"}\n'
+)
+"""Of version 1, as version 0.1.0 of the program wrote it."""
 
 
 def canonical(value):
@@ -38,12 +51,38 @@ def test_round_trip():
 
 
 def test_golden_vector():
-    content = sign(RECEIPT, SECRET)
+    first = msgspec.structs.replace(RECEIPT, version=1, found=msgspec.UNSET)
     assert public_key(SECRET) == "9077b23a1312c350dcf1d0a654e4f29884688db26fd980d72adeedbaa2596a9f"
-    assert json.loads(content)["signature"] == (
+    assert [json.loads(sign(receipt, SECRET))["signature"] for receipt in (first, RECEIPT)] == [
         "bd43423874f4e08ef9b79f42d3dc31c815b12b8a4d1d7a50a463104e91902da8"
-        "94b7e5f1b0ea74389ec53c8fb1843c909d2980afc8397187adbdbe7cbad4d507"
-    )
+        "94b7e5f1b0ea74389ec53c8fb1843c909d2980afc8397187adbdbe7cbad4d507",
+        "710aae4ba3b6349fccb9d14743aea9397f9fce1a8bfd731bd64f0f032daf2466"
+        "b3d3fd5680884fe78b46586a9dcae024a92a8410cf910c4739493f1d622f8f08",
+    ]
+
+
+def test_a_receipt_of_the_first_version_still_verifies():
+    receipt = verify(FIRST, place="r", public_key=FIRST_KEY)
+    assert (receipt.version, receipt.state, receipt.round, receipt.missing) == (1, "purged", 2, 0)
+    assert receipt.found is msgspec.UNSET
+    for name, other in (("round", None), ("round", 3), ("version", 2), ("found", [True])):
+        value = json.loads(FIRST)
+        value["receipt"][name] = other
+        with pytest.raises((InputError, VerificationError)):
+            verify(canonical(value), place="r")
+
+
+def test_an_erasure_after_the_last_round_has_none():
+    receipt = msgspec.structs.replace(RECEIPT, round=None)
+    assert verify(sign(receipt, SECRET), place="r") == receipt
+
+
+def test_what_was_only_received_tells_nothing_yet():
+    receipt = msgspec.structs.replace(RECEIPT, state="received", round=None, applied=None, purged=None, found=None)
+    assert verify(sign(receipt, SECRET), place="r").missing == 0
+    for name, other in (("found", [True]), ("found", msgspec.UNSET), ("round", 3)):
+        with pytest.raises(InputError, match=f"at receipt, {name}"):
+            sign(msgspec.structs.replace(receipt, **{name: other}), SECRET)
 
 
 def test_every_field_is_signed():
@@ -93,12 +132,21 @@ def test_every_altered_bit_is_refused():
     [
         (canonical(altered(count=3)), "unknown field `count`"),
         (canonical({**altered(), "more": 1}), "unknown field `more`"),
-        (canonical(altered(version=2)), r"\$.receipt.version"),
+        (canonical(altered(version=3)), r"\$.receipt.version"),
+        (canonical(altered(version=1)), "expected none in version 1, found one - at r, found"),
         (canonical(altered(format="other")), r"\$.receipt.format"),
         (canonical(altered(round="7")), r"\$.receipt.round"),
         (canonical(altered(round=True)), r"\$.receipt.round"),
         (canonical(altered(round=0)), "found 0 - at r, round"),
-        (canonical(altered(round=None)), "found none - at r, round"),
+        (canonical(altered(found=None)), "found none - at r, found"),
+        (canonical(altered(found=[])), "found none - at r, found"),
+        (canonical(altered(found=[1])), r"\$.receipt.found"),
+        (
+            canonical(altered(purged="2026-01-31T12:00:59Z")),
+            "after it was applied, .* - at r, purged",
+        ),
+        (canonical(altered(applied="2026-01-31T11:59:59Z")), "after it was received, .* - at r, applied"),
+        (canonical(altered(received="2026-01-31T12:01:00.1Z")), "after it was received, .* - at r, applied"),
         (canonical(altered(what=[1])), r"\$.receipt.what"),
         (canonical(altered(state="done")), r"\$.receipt.state"),
         (canonical(altered(state="received")), "found one - at r, applied"),

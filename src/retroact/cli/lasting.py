@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retroact.cli.console import say
+from retroact.cli.missing import MissingError
 from retroact.cli.output import OutputFormat
 from retroact.cli.places import told
 from retroact.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
     from retroact.stream import Durable
-    from retroact.stream.erasure import Erasure
+    from retroact.stream.erasure import Requested
+    from retroact.stream.outcome import Outcome
 
 StoreArgument = Annotated[
     str, typer.Argument(metavar="STREAM", help="The folder of a stream, or postgresql://...#name.")
@@ -63,13 +65,21 @@ def erase(
         Path | None,
         typer.Option("--receipt", metavar="FILE", help="Write the signed receipt; a folder for --from."),
     ] = None,
+    allow_missing: Annotated[
+        bool,
+        typer.Option("--allow-missing", help="Subjects without a record are no error; the receipt says so."),
+    ] = False,
     status: Annotated[bool, typer.Option("--status", help="List all requests and how far they are.")] = False,
     key_file: KeyFileOption = None,
     fence: FenceOption = None,
 ) -> None:
     """Erase all records of a subject: received, applied when the round closes, purged.
 
-    Asked again under the same --request, the command tells how far it is and writes the receipt anew.
+    Asked again under the same --request, the command tells how far it is and what it found, and writes the receipt
+    anew.
+
+    A subject of which no record is found is entered all the same, but a typo looks like that: the exit code is 5, and
+    no receipt is written, unless --allow-missing is given.
 
     What is printed here is exact: it is for whoever runs the stream.
 
@@ -99,9 +109,11 @@ def erase(
         erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
         if close and any(erasure.state == "received" for erasure in erasures):
             open_stream.close_round()
+        missed = 0
         for erasure in erasures:
             _tell(erasure, open_stream.round)
-            if receipt is not None and not dry_run:
+            missed += sum(not outcome.found for outcome in erasure.outcomes)
+            if receipt is not None and not dry_run and (erasure.found or allow_missing):
                 name = f"{erasure.now.content.hex()}.json"
                 with told(receipt, "--receipt"):
                     (receipt / name if receipt.is_dir() else receipt).write_bytes(erasure.receipt())
@@ -110,19 +122,39 @@ def erase(
                 line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
                 line += "" if known.round is None else f", applied in round {known.round}"
                 say(line if known.purged is None else f"{line}, purged {known.purged}")
+    if missed and not allow_missing:
+        many = f"{missed:,} subjects" if missed > 1 else "a subject"
+        unwritten = "" if receipt is None or dry_run else ", and no receipt was written for that request"
+        raise MissingError(f"no record was found of {many}{unwritten}. If that is right: --allow-missing")
 
 
-def _tell(erasure: Erasure, open_round: int) -> None:
-    state = erasure.state
-    if state == "received":
+def _tell(erasure: Requested, open_round: int) -> None:
+    now = erasure.now
+    if now.state == "received":
         state = f"received; applied when round {open_round} closes"
-    elif erasure.round is not None:
-        state = f"{state}; answers are as if never there from round {erasure.round} on"
+    elif now.state == "dry run":
+        state = "dry run"
+    elif now.round is None:
+        state = f"{now.state}; nothing is published after it"
+    else:
+        state = f"{now.state}; answers are as if never there from round {now.round} on"
+    applied = "it was applied" if now.round is None else f"round {now.round} closed"
+    when = applied if now.applied is not None else "it was asked for"
     for outcome in erasure.outcomes:
-        many = f"{outcome.surviving:,} surviving record{'s' * (outcome.surviving != 1)}"
-        found = many if outcome.surviving else "no surviving record"
-        waiting = f" and {outcome.waiting:,} in the open round" if outcome.waiting else ""
-        say(f"{outcome.identifier}: {found}{waiting}; {state} ({erasure.name})")
+        entered = "" if outcome.found or now.state == "dry run" else "entered all the same: "
+        say(f"{_found(outcome, when)}; {entered}{state} ({erasure.name})")
+
+
+def _found(outcome: Outcome, when: str) -> str:
+    """In words; what was found before is known without counts."""
+    who = outcome.identifier
+    if not outcome.found:
+        return f"no record was found of {who}" + (f" when {when}" if outcome.surviving is None else "")
+    if outcome.surviving is None:
+        return f"{who}: records were found when {when}"
+    surviving, waiting = outcome.surviving, outcome.waiting
+    many = f"{surviving:,} surviving record{'s' * (surviving != 1)}" if surviving else "no surviving record"
+    return f"{who}: {many}" + (f" and {waiting:,} in the open round" if waiting else "")
 
 
 @dataclass
@@ -133,7 +165,7 @@ class Asked:
     subjects: list[str]
     digests: list[bytes]
 
-    def erase(self, stream: Durable, *, dry_run: bool) -> Erasure:
+    def erase(self, stream: Durable, *, dry_run: bool) -> Requested:
         return stream.erase(
             subject=self.subjects or None, sha256=self.digests or None, request=self.request, dry_run=dry_run
         )

@@ -355,7 +355,8 @@ auditing.register(app)
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the program and end the process: 0 fine, 2 bad input, 3 horizon exhausted, 4 verification failed."""
+    """Run the program and end the process: 0 fine, 2 bad input, 3 horizon exhausted, 4 verification failed, 5 an
+    erasure found nothing."""
     code: int | str | None = 0
     try:
         app(None if argv is None else list(argv))

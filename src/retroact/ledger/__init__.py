@@ -1,6 +1,7 @@
 """What survives: the ledger, and the paper's definitions that it must agree with (`retroact.ledger.model`)."""
 
-from retroact.ledger.ledger import Change, Ledger
+from retroact.ledger.change import Change
+from retroact.ledger.ledger import Ledger
 from retroact.ledger.surviving import Surviving
 from retroact.ledger.updates import Updates
 

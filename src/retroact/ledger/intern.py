@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import repeat
 from typing import Any
@@ -60,12 +60,10 @@ class Interner:
         """The code of each text, -1 where there is none."""
         return np.fromiter(map(self._codes.get, texts, repeat(-1)), dtype=np.int64, count=len(texts))
 
-    def with_digests(self, digests: Sequence[bytes]) -> list[str]:
-        """The texts that have one of these SHA-256 digests, found by trying them all."""
-        wanted = set(digests)
-        if not wanted:
-            return []
-        return [text for text in self._codes if text is not None and sha256(text.encode()).digest() in wanted]
+    def find(self, who: Sequence[str | bytes]) -> Integers:
+        """The same for texts that may be given by their SHA-256."""
+        names: dict[Any, Any] = by_digest(who, self._codes)
+        return self.lookup([names.get(each, each) for each in who])
 
     def texts(self, codes: Integers) -> NDArray[Any]:
         return self._texts[codes]
@@ -133,6 +131,19 @@ class Interner:
         self.size = grown
         self._texts[numbers] = np.array(fresh, dtype=object)
         self._codes.update(zip(fresh, codes, strict=True))
+
+
+def by_digest(who: Sequence[str | bytes], texts: Iterable[str | None]) -> dict[bytes, str]:
+    """The texts that those of these have that are SHA-256 digests, found by trying them all.
+
+    >>> by_digest(["u1", sha256(b"u2").digest(), sha256(b"u3").digest()], ["u1", "u2", None]).values()
+    dict_values(['u2'])
+    """
+    wanted = {each for each in who if isinstance(each, bytes)}
+    if not wanted:
+        return {}
+    digests = ((sha256(text.encode()).digest(), text) for text in texts if text is not None)
+    return {digest: text for digest, text in digests if digest in wanted}
 
 
 def require_utf8(texts: Sequence[str | None], *, place: str) -> None:

@@ -7,14 +7,14 @@ that no surviving record holds. Two ledgers with equal surviving data give equal
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
 
 from retroact.errors import InputError
 from retroact.ledger import keys, multiset, registers
+from retroact.ledger.change import Change
 from retroact.ledger.folding import Subjects
 from retroact.ledger.intern import Interner
 from retroact.ledger.keys import Integers, Mask, Words
@@ -23,30 +23,6 @@ from retroact.ledger.surviving import Surviving, from_bytes, to_bytes
 from retroact.ledger.updates import Updates
 from retroact.schema import Rows, Schema
 from retroact.schema.coded import Coded
-
-
-@dataclass(frozen=True, eq=False)
-class Change:
-    """Data_i - Data_{i-1} as signed copies, in no particular order, and how many operations had no effect."""
-
-    rows: Rows
-    """With their stamps."""
-    weights: Integers
-    """Copies gained (above zero) or lost (below)."""
-    added: int
-    """The sum of the weights above zero, and, as a number above zero, of those below."""
-    removed: int
-    ignored_deletions: int
-    """Deletions by value, id or subject that named nothing."""
-    ignored_additions: int
-    """Additions with a stamp in the future."""
-    named: Callable[[], Surviving]
-    """The same with ids and subjects, copies as in `weights`; to be asked for before the change is written."""
-
-    @property
-    def stamps(self) -> Integers:
-        assert self.rows.stamps is not None
-        return self.rows.stamps
 
 
 class Ledger:
@@ -115,15 +91,16 @@ class Ledger:
             raise InputError(f"expected a number of rounds from 1, got {window}", place="window")
         return self._surviving(max(1, round - window + 1), round)
 
-    def find_subject(self, subject: str | bytes) -> int:
-        """The number of surviving records of one subject, who may be named by the SHA-256 of the name."""
-        names = self._subjects.with_digests([subject]) if isinstance(subject, bytes) else [subject]
-        code = int(self._subjects.lookup(names)[0]) if names else -1
-        if code < 0:
-            return 0
-        own = self._packing.subjects(self._multiset.words) == code
-        held = self._packing.subjects(self._registers.words) == code
-        return int(self._multiset.counts[own].sum()) + int(held.sum())
+    def of_subjects(self, who: Sequence[str | bytes]) -> list[int]:
+        """How many surviving records each of these subjects has; they may be named by the SHA-256 of their names."""
+        codes = self._subjects.find(who)
+        found = np.zeros(self._subjects.size + 1, dtype=np.int64)  # the last one is for those without a code
+        if (codes >= 0).any():
+            for words, counts in ((self._multiset.words, self._multiset.counts), (self._registers.words, None)):
+                owners = self._packing.subjects(words)
+                own = np.isin(owners, codes)
+                np.add.at(found, owners[own], 1 if counts is None else counts[own])
+        return [int(number) for number in found[codes]]
 
     def state(self) -> bytes:
         """The surviving data as bytes: equal for equal data."""
@@ -197,7 +174,6 @@ class Ledger:
         ids, rows = _events(updates, timely)
         deleted, unknown = self._named(*updates.deletions.columns()[:3])
         erased = self._erased(updates.erased, updates.erased_digests)
-        asked = len(updates.erased) + len(updates.erased_digests)
 
         plain = self._multiset.plan(self._pack(added), deleted, erased, copies)
         held = self._registers.plan(ids, rows, self._pack(placed), erased)
@@ -208,13 +184,12 @@ class Ledger:
         differences = plain.counts - self._multiset.counts[plain.changed]
         gained, lost = len(held.gained[0]), len(held.lost[0])
         weights = (plain.copies, differences, np.ones(gained, dtype=np.int64), np.full(lost, -1, dtype=np.int64))
-        somebody = len(np.unique(self._packing.subjects(plain.erased, held.erased)))
         change = Change(
             rows=self._rows(*parts),
             weights=np.concatenate(weights),
             added=int(plain.copies.sum()) + int(differences[differences > 0].sum()) + gained,
             removed=lost - int(differences[differences < 0].sum()),
-            ignored_deletions=unknown + plain.ignored + held.ignored + asked - somebody,
+            ignored_deletions=unknown + plain.ignored + held.ignored,
             ignored_additions=late + late_placed,
             named=lambda: self._named_parts(change, parts, held.named()),
         )
@@ -277,7 +252,7 @@ class Ledger:
 
     def _erased(self, subjects: list[str], digests: list[bytes]) -> Callable[[Words], Mask] | None:
         """The predicate "belongs to one of these subjects"; None if none of them can have a record."""
-        codes = self._subjects.lookup([*subjects, *self._subjects.with_digests(digests)])
+        codes = self._subjects.find([*subjects, *digests])
         codes = codes[codes >= 0]
         if len(codes) == 0:
             return None

@@ -29,8 +29,6 @@ class Edit:
     changed: Integers
     """Positions whose number of copies changes, sorted; with the new number, 0 to remove the key."""
     counts: Integers
-    erased: Words
-    """Keys, old or new, that had copies left when the erasures came."""
     ignored: int
     """Deletions that found no copy."""
 
@@ -98,19 +96,17 @@ class Multiset:
         inserted, copies, at = added, net, at[new[:old]]
         if not new.all():
             inserted, copies = keys.take(added, new), net[new]
-        lost = keys.take(inserted, slice(0))
         if erased is not None:
             gone = np.flatnonzero(erased(self.words))
             current = self.counts.copy()
             current[changed] = counts
             unborn = erased(inserted)
-            lost = keys.concatenate(keys.take(self.words, gone[current[gone] > 0]), keys.take(inserted, unborn))
             inserted, copies, at = keys.take(inserted, ~unborn), copies[~unborn], at[~unborn[: len(at)]]
             current[gone] = 0
             changed = np.unique(np.concatenate([changed, gone]))
             counts = current[changed]
         real = counts != self._counts[changed]
-        return Edit(inserted, copies, at, changed[real], counts[real], lost, ignored)
+        return Edit(inserted, copies, at, changed[real], counts[real], ignored)
 
     def apply(self, edit: Edit) -> None:
         """Carry out an edit planned on this very state; whatever can fail fails before anything changes."""

@@ -36,8 +36,6 @@ class Edit:
     lost: Words
     named: Callable[[], tuple[list[str], list[str]]]
     """The ids of `gained` and of `lost`, to be asked for before the edit is carried out."""
-    erased: Words
-    """Records, old or new, that were there when the erasures came."""
     ignored: int
     """Deletions of ids that held nothing."""
 
@@ -75,14 +73,12 @@ class Registers:
         slot, row = slots[final], rows[final]
         held = slot < len(self._ids)
 
-        lost = keys.take(records, slice(0))
         removed = slot[held & (row < 0)]
         if erased is not None:
             old = erased(self.words)
             old[slot[held]] = False
             placed = np.flatnonzero(row >= 0)
             unborn = placed[erased(keys.take(records, row[placed]))]
-            lost = keys.concatenate(keys.take(self.words, old), keys.take(records, row[unborn]))
             removed = np.concatenate([removed, np.flatnonzero(old), slot[unborn][held[unborn]]])
             row[unborn] = -1
 
@@ -109,7 +105,6 @@ class Registers:
             gained=keys.concatenate(keys.take(replacements, differs), inserted),
             lost=keys.concatenate(keys.take(before, differs), keys.take(self._words, removed)),
             named=named,
-            erased=lost,
             ignored=ignored,
         )
 

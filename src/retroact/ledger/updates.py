@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from retroact.errors import InputError
 from retroact.ledger.folding import Batch, Subjects, folded
+from retroact.ledger.intern import by_digest
 from retroact.ledger.keys import Integers
 from retroact.schema import Rows, Schema
 from retroact.schema.field import Record
@@ -23,6 +24,9 @@ class Arrivals:
         self._schema, self._folds = schema, folds
         self.singles: list[tuple[Record, int, str | None]] = []
         self._batches: list[Batch] = []
+        self._owners: Counter[str | None] = Counter()
+        """How many records each subject has in the batches that were counted: none, before somebody asks."""
+        self._counted = 0
 
     def __len__(self) -> int:
         held = (rows.count if counts is None else int(counts.sum()) for rows, _, _, counts in self._batches)
@@ -33,19 +37,28 @@ class Arrivals:
             self._settle()
             self._batches.append(folded(rows, stamps, subjects) if self._folds else (rows, stamps, subjects, None))
 
-    def of_subject(self, who: str | bytes) -> int:
-        """How many records belong to a subject, who may be named by the SHA-256 of the name."""
-        owners = {owner for _, _, own, _ in self.settled() for owner in ([own] if isinstance(own, str) else own or ())}
-        if isinstance(who, bytes):
-            names = {owner for owner in owners if owner is not None and sha256(owner.encode()).digest() == who}
-        else:
-            names = {who} & owners
-        found = 0
-        for rows, _, own, counts in self._batches:
-            each = [own] * rows.count if own is None or isinstance(own, str) else own
-            theirs = [owner in names for owner in each]
-            found += sum(theirs) if counts is None else int(counts[theirs].sum())
-        return found
+    def of_subjects(self, who: Sequence[str | bytes]) -> list[int]:
+        """How many records each of these subjects has; they may be named by the SHA-256 of their names."""
+        for rows, _, own, counts in self.settled()[self._counted :]:
+            if own is None or isinstance(own, str):
+                self._owners[own] += rows.count if counts is None else int(counts.sum())
+            elif counts is None:
+                self._owners.update(own)
+            else:
+                for owner, number in zip(own, counts.tolist(), strict=True):
+                    self._owners[owner] += number
+        self._counted = len(self._batches)
+        names: dict[Any, Any] = by_digest(who, self._owners)
+        return [self._owners[names.get(each, each)] for each in who]
+
+    def go_back(self, length: int) -> None:
+        """Forget all batches after so many."""
+        del self.settled()[length:]
+        if self._counted > length:
+            self._recount()
+
+    def _recount(self) -> None:
+        self._owners, self._counted = Counter(), 0
 
     def columns(self) -> Batch:
         """Everything so far; subjects are one for all, or one for each."""
@@ -63,6 +76,7 @@ class Arrivals:
                 each = zip(rows, counts, strict=True)
                 copies = np.concatenate([np.ones(b.count, np.int64) if own is None else own for b, own in each])
             self._batches = [(Rows.concatenate(rows), np.concatenate(stamps), None if nobody else named, copies)]
+            self._recount()
         return self._batches[0]
 
     def settled(self) -> list[Any]:
@@ -104,6 +118,11 @@ class Updates:
         erased = len(self.erased) + len(self.erased_digests)
         return len(self.additions) + len(self.deletions) + len(self.event_ids) + erased
 
+    def of_subjects(self, who: Sequence[str | bytes]) -> list[int]:
+        """How many records each of these subjects has among the additions, whatever else the round does to them."""
+        each = zip(self.additions.of_subjects(who), self.placements.of_subjects(who), strict=True)
+        return [plain + placed for plain, placed in each]
+
     def mark(self) -> tuple[int, ...]:
         """How much there is, to go back to."""
         arrived = (self.additions, self.deletions, self.placements)
@@ -112,9 +131,10 @@ class Updates:
 
     def go_back(self, mark: tuple[int, ...]) -> None:
         """Forget what came after."""
-        arrived = (self.additions, self.deletions, self.placements)
-        parts = (*(each.settled() for each in arrived), self.event_ids, self.emptied, self.erased, self.erased_digests)
-        for part, length in zip(parts, mark, strict=True):
+        for each, length in zip((self.additions, self.deletions, self.placements), mark, strict=False):
+            each.go_back(length)
+        named: tuple[list[Any], ...] = (self.event_ids, self.emptied, self.erased, self.erased_digests)
+        for part, length in zip(named, mark[3:], strict=True):
             del part[length:]
 
     def add(

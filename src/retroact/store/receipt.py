@@ -1,12 +1,13 @@
 """Erasure receipts: signed statements of what was erased, from when on, and what may remain elsewhere.
 
-A receipt never holds a count of records, nor anything that is derived from them: the request appears as a keyed hash.
+A receipt never holds a count of records: it says whether there were any, and the request appears as a keyed hash.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -15,23 +16,28 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ..errors import InputError
 from .signed import HEX, Signed
 
-LIMIT = 65536
+LIMIT = 1 << 20
+_TIMES = ("received", "applied", "purged")
 _time = re.compile(r"(?a)\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?Z")
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is said of one request for erasure. Times are RFC 3339 texts in UTC, such as 2026-01-31T12:00:00Z.
 
-    ``round`` is the first from which answers are as if the records had never been there; ``what`` was purged;
-    ``remains`` cannot be reached and may remain elsewhere; ``later`` is what happens to later records of the subjects.
+    ``round`` is the first from which answers are as if the records had never been there; an applied request without one
+    came after the last round, and nothing is published after it. ``found`` says whether there were records, for each
+    different subject in the order of their keyed hashes; it is decided when the request is applied, and version 1 did
+    not say it. ``what`` was purged; ``remains`` cannot be reached and may remain elsewhere; ``later`` is what happens
+    to later records of the subjects.
 
-    >>> receipt = Receipt(stream="a1", request="0f", state="received", received="2026-01-31T12:00:00Z", later="reject")
+    >>> receipt = Receipt(
+    ...     stream="a1", request="0f", state="received", received="2026-01-31T12:00:00Z", found=None, later="reject")
     >>> verify(sign(receipt, bytes(32)), place="receipt.json") == receipt
     True
     """
 
     format: Literal["retroact erasure receipt"] = "retroact erasure receipt"
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
     stream: str
     request: str
     state: Literal["received", "applied", "purged"]
@@ -39,9 +45,15 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     round: int | None = None
     applied: str | None = None
     purged: str | None = None
+    found: list[bool] | msgspec.UnsetType | None = msgspec.UNSET
     what: list[str] = []
     remains: list[str] = []
     later: Literal["accept", "reject"]
+
+    @property
+    def missing(self) -> int:
+        """How many of its subjects had no record."""
+        return self.found.count(False) if isinstance(self.found, list) else 0
 
 
 _receipts = Signed("receipt", Receipt, LIMIT)
@@ -84,20 +96,30 @@ def _check(receipt: Receipt, place: str) -> None:
             raise InputError(
                 f"expected hexadecimal digits in lower case, found {text[:80]!r}", place=f"{place}, {name}"
             )
-    for name in ("received", "applied", "purged"):
+    for name in _TIMES:
         if (time := getattr(receipt, name)) is not None and not _is_time(time):
             raise InputError(
                 f"expected a UTC time like 2026-01-31T12:00:00Z, found {time[:80]!r}", place=f"{place}, {name}"
             )
     if receipt.round is not None and receipt.round < 1:
         raise InputError(f"expected a round from 1 on, found {receipt.round}", place=f"{place}, round")
-    steps = ["received", "applied", "purged"].index(receipt.state)
-    for step, name in ((1, "round"), (1, "applied"), (2, "purged")):
-        if steps >= step and getattr(receipt, name) is None:
+    steps, first = ["received", "applied", "purged"].index(receipt.state), receipt.version == 1
+    for step, name in ((1, "applied"), (2, "purged"), (1, "round" if first else "found")):
+        if steps >= step and getattr(receipt, name) in (None, msgspec.UNSET, []):
             raise InputError(f"expected a value in the state {receipt.state!r}, found none", place=f"{place}, {name}")
-    for step, name in ((1, "applied"), (2, "purged")):
+    for step, name in ((1, "applied"), (2, "purged"), *([] if first else [(1, "round"), (1, "found")])):
         if steps < step and getattr(receipt, name) is not None:
             raise InputError(f"expected none in the state {receipt.state!r}, found one", place=f"{place}, {name}")
+    if first:
+        if receipt.found is not msgspec.UNSET:
+            raise InputError("expected none in version 1, found one", place=f"{place}, found")
+        return
+    if receipt.found is msgspec.UNSET:
+        raise InputError("expected it in version 2, found none", place=f"{place}, found")
+    times = [(name, datetime.fromisoformat(time)) for name in _TIMES if (time := getattr(receipt, name)) is not None]
+    for (before, earlier), (name, later) in pairwise(times):
+        if later < earlier:
+            raise InputError(f"expected a time after it was {before}, found an earlier one", place=f"{place}, {name}")
 
 
 def _is_time(text: str) -> bool:
@@ -105,3 +127,8 @@ def _is_time(text: str) -> bool:
         return bool(_time.fullmatch(text)) and datetime.fromisoformat(text) is not None
     except ValueError:
         return False
+
+
+def moment() -> str:
+    """Now, to the second, as receipts and requests have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

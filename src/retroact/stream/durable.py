@@ -13,7 +13,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +25,12 @@ from ..privacy import Guarantee
 from ..store import blocks, inbox
 from ..store.fence import Fence, Mark
 from ..store.packed import Records, unpack
-from ..store.store import Request, Store, Stored
+from ..store.receipt import moment
+from ..store.store import Store, Stored
 from .apart import Apart
 from .columns import Columns
-from .erasure import Erasure, Hashes, Outcome
+from .erasure import Hashes
 from .kept import Kept
-from .names import Names, digests_of, required
 from .release import Release, Round
 from .specification import Specification
 from .stream import Stream
@@ -122,57 +121,6 @@ class Durable(Kept):
         self.close()
 
     # What comes in -------------------------------------------------------------------------------------------------
-
-    def erase(
-        self,
-        *,
-        subject: Names = None,
-        sha256: Sequence[bytes] | bytes | None = None,
-        request: str | None = None,
-        dry_run: bool = False,
-    ) -> Erasure:
-        """Ask for the erasure of all records of some subjects: those that survive, and those of the open round.
-
-        It is applied when the round closes, and purged then. ``request`` names it: asked again under the same name,
-        nothing happens twice, and the answer tells how far it is.
-        """
-        with self._lock:
-            names = [] if subject is None else required(subject, "subject")
-            digests = [] if sha256 is None else digests_of(sha256)
-            if not names and not digests:
-                raise InputError("expected a subject, or the SHA-256 of one", place="subject")
-            everybody: list[str | bytes] = [*names, *digests]
-            outcomes = [self._outcome(who) for who in everybody]
-            asked = self._hashes.request(request, names, digests)
-            known = self.request(asked.name)
-            if known is not None:
-                if known.content != asked.content:
-                    raise InputError("this name was given to another request", place="request")
-                return Erasure(self, known, outcomes, asked.token)
-            now = moment()
-            made = Request(asked.name, asked.content, "received", now)
-            if dry_run:
-                return Erasure(self, made._replace(state="dry run"), outcomes, asked.token)
-            with self._entering():
-                if names:
-                    super().erase(subject=names)
-                if digests:
-                    super().erase(sha256=digests)
-                hashes = [self._hashes.subject(who) for who in everybody]
-                self._entry.requests = [*self._entry.requests, [*made[:2], now, hashes]]
-            self._requests.append((made, hashes))
-            return Erasure(self, made, outcomes, asked.token)
-
-    def request(self, name: bytes) -> Request | None:
-        """A request by the keyed hash of its name."""
-        waiting = next((made for made, _ in self._requests if made.name == name), None)
-        return waiting or self.store.request(name)
-
-    def requests(self) -> list[Request]:
-        """All requests: those of closed rounds, and those that wait for the open one to close."""
-        waiting = [made for made, _ in self._requests]
-        names = {made.name for made in waiting}
-        return [*(known for known in self.store.requests() if known.name not in names), *waiting]
 
     def discard(self) -> int:
         with self._lock, self._writing():
@@ -300,7 +248,7 @@ class Durable(Kept):
             source: (position, Taken.of(known).to_bytes()) for source, (position, known) in self._reading.items()
         }
         if positions or self._requests or notes:
-            self.store.prepare(self._round, positions, [made for made, _ in self._requests], hashes, notes)
+            self.store.prepare(self._round, positions, self._decided(), hashes, notes)
         self._erased |= {*hashes}
 
     def _commit(self, round: int, releases: Mapping[str, Release]) -> None:
@@ -360,20 +308,6 @@ class Durable(Kept):
         )
         return shadow
 
-    @property
-    def hashes(self) -> Hashes:
-        """What is hashed or signed under the key of this stream."""
-        return self._hashes
-
-    @property
-    def name(self) -> str:
-        """The stream by a keyed id that says nothing."""
-        return self._hashes.stream
-
-    def _outcome(self, who: str | bytes) -> Outcome:
-        waiting = self._updates.additions.of_subject(who) + self._updates.placements.of_subject(who)
-        return Outcome(who if isinstance(who, str) else who.hex(), self._ledger.find_subject(who), waiting)
-
 
 def _ledger(where: str, spec: Specification, stored: list[bytes]) -> Ledger:
     try:
@@ -388,8 +322,3 @@ def stored_form(round: int, releases: Mapping[str, Release], hashes: Hashes) -> 
         for name, release in releases.items()
     ]
     return [form._replace(mac=hashes.release(*form[:4])) for form in forms]
-
-
-def moment() -> str:
-    """Now, to the second, as receipts and requests have it."""
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ..coins import Key, name_bytes
-from ..errors import InputError
+from ..errors import InputError, VerificationError
 from ..store.receipt import Receipt, sign
 from ..store.store import Request
 from .names import name_of
+from .outcome import Erasure, Outcome
 
 if TYPE_CHECKING:
-    from .durable import Durable
+    from .kept import Kept
+
+
+# Up to so many subjects, the size of a sealed outcome does not tell their number.
+PADDED = 64
 
 
 class Asked(NamedTuple):
@@ -27,6 +32,10 @@ class Asked(NamedTuple):
     token: str
     name: bytes
     content: bytes
+    who: list[str | bytes]
+    """The subjects, by name or by the SHA-256 of it."""
+    subjects: list[bytes]
+    """The hash of each."""
 
 
 class Hashes:
@@ -42,6 +51,7 @@ class Hashes:
         own = key.derive("hashes of requests and subjects")
         self._wrap = AESGCM(key.derive("hashes of the stream before"))
         self._secret = own if sealed is None else self._wrap.decrypt(sealed[:12], sealed[12:], None)
+        self._outcomes = AESGCM(self._hash("outcomes of requests"))
         self.signing = key.derive("receipts")
         self.stream = key.derive("name of the stream")[:16].hex()
 
@@ -65,44 +75,70 @@ class Hashes:
                 raise InputError(f"expected a name for the request, got {token!r}", place="request")
         token = f"request-{secrets.token_hex(8)}" if token is None else token
         everybody: list[str | bytes] = [*names, *digests]
-        subjects = sorted({self.subject(who) for who in everybody})
-        return Asked(token, self._hash("request", token), self._hash("content", token, *subjects))
+        subjects = [self.subject(who) for who in everybody]
+        content = self._hash("content", token, *sorted({*subjects}))
+        return Asked(token, self._hash("request", token), content, everybody, subjects)
+
+    def seal(self, content: bytes, found: Mapping[bytes, bool], subjects: Iterable[bytes]) -> bytes:
+        """Of which subjects of a request records were found, so that only the key tells.
+
+        >>> hashes = Hashes(Key.for_testing(1))
+        >>> sealed = hashes.seal(b"request", {b"1": True, b"2": False}, [b"2", b"1"])
+        >>> hashes.unseal(b"request", sealed), len(sealed)
+        ([True, False], 92)
+        """
+        flags = bytes(found[subject] for subject in sorted({*subjects}))
+        nonce = secrets.token_bytes(12)
+        return nonce + self._outcomes.encrypt(nonce, flags + bytes([2]) * (-len(flags) % PADDED), content)
+
+    def unseal(self, content: bytes, sealed: bytes | None) -> list[bool]:
+        """For each different subject of the request, in the order of their hashes."""
+        try:
+            flags = self._outcomes.decrypt((sealed or b"")[:12], (sealed or b"")[12:], content)
+        except (InvalidTag, ValueError):
+            raise VerificationError("expected what a request found as this stream sealed it, got another") from None
+        return [flag == 1 for flag in flags if flag != 2]
 
     def _hash(self, *parts: str | bytes) -> bytes:
         return hmac.digest(self._secret, name_bytes(*parts), "sha256")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What was found of one identifier. Exact, so for whoever runs the stream only."""
+class Requested(Erasure):
+    """A request in a store and how far it is: received, applied, purged."""
 
-    identifier: str
-    surviving: int
-    """Records at the last close."""
-    waiting: int
-    """Records that the open round holds, whatever else it does to them."""
+    def __init__(self, stream: Kept, request: Request, asked: Asked, outcomes: Sequence[Outcome] | None = None) -> None:
+        """`outcomes`: what was counted when it was asked for; None where that was before."""
+        super().__init__(outcomes or ())
+        self._repeated = outcomes is None
+        self._stream, self._request, self._asked = stream, request, asked
 
     @property
-    def found(self) -> bool:
-        return bool(self.surviving or self.waiting)
+    def name(self) -> str:
+        """To ask for it again."""
+        return self._asked.token
 
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """As it was when it was asked for. A repeated request has the later of two answers: what was there when it was
+        asked for the first time or, once its round is closed, in all of that round."""
+        if not self._repeated:
+            return super().outcomes
+        now, asked = self.now, self._asked
+        found = dict(zip(sorted({*asked.subjects}), self._stream.hashes.unseal(now.content, now.outcome), strict=True))
+        names = [who if isinstance(who, str) else who.hex() for who in asked.who]
+        return [Outcome(name, found[subject]) for name, subject in zip(names, asked.subjects, strict=True)]
 
-@dataclass(frozen=True)
-class Erasure:
-    """A request and how far it is: received, applied in a round, purged."""
-
-    stream: Durable
-    asked: Request
-    outcomes: list[Outcome]
-    name: str
-    """To ask for it again."""
+    @property
+    def repeated(self) -> bool:
+        """Whether it had been asked for before."""
+        return self._repeated
 
     @property
     def now(self) -> Request:
-        known = self.stream.request(self.asked.name)
-        if known is None and self.asked.state != "dry run":
+        known = self._stream.request(self._request.name)
+        if known is None and self._request.state != "dry run":
             raise InputError("this request was dropped with its round, before it closed", place="request")
-        return known or self.asked
+        return known or self._request
 
     @property
     def state(self) -> str:
@@ -114,23 +150,24 @@ class Erasure:
         return self.now.round
 
     def receipt(self) -> bytes:
-        """Signed, for whoever asked; without a count."""
-        request, store = self.now, self.stream.store
+        """Signed, for whoever asked; without a count. Once it is applied, it says whether records were found."""
+        request, stream = self.now, self._stream
         state: Any = request.state
-        later: Any = self.stream.specification.after_erasure
+        later: Any = stream.specification.after_erasure
         if request.state == "dry run":
             raise InputError("a dry run has no receipt")
         purged = request.state == "purged"
         receipt = Receipt(
-            stream=self.stream.name,
+            stream=stream.name,
             request=request.content.hex(),
             state=state,
             received=request.received,
             round=request.round,
             applied=request.applied,
             purged=request.purged,
-            what=list(store.reached) if purged else [],
-            remains=list(store.beyond),
+            found=None if request.state == "received" else stream.hashes.unseal(request.content, request.outcome),
+            what=list(stream.store.reached) if purged else [],
+            remains=list(stream.store.beyond),
             later=later,
         )
-        return sign(receipt, self.stream.hashes.signing)
+        return sign(receipt, stream.hashes.signing)

@@ -31,6 +31,7 @@ from .names import (
     stamps_of,
     timely,
 )
+from .outcome import Erasure, Outcome
 from .specification import Specification
 from .taken import Taken
 
@@ -190,20 +191,17 @@ class Intake:
             stamps = stamps_of(stamp, count, self._round, rows)
             self._updates.delete(rows, stamps, names_of(subject, count, "subject", rows))
 
-    def erase(self, *, subject: Names = None, sha256: Sequence[bytes] | bytes | None = None) -> Any:
+    def erase(self, *, subject: Names = None, sha256: Sequence[bytes] | bytes | None = None) -> Erasure:
         """Erase all records of a subject: one deletion for each of them, also for those added in this round.
 
-        Subjects may also be named by the SHA-256 of their text.
+        Subjects may also be named by the SHA-256 of their text. What is returned says whether they have records now;
+        the erasure is entered all the same.
         """
         with self._entering():
-            if not self.specification.has_subjects:
-                raise no_subjects()
-            if (subject is None) == (sha256 is None):
-                raise InputError("expected a subject, or the SHA-256 of one", place="subject")
-            if sha256 is None:
-                self._updates.erase(required(subject, "subject"))
-            else:
-                self._updates.erase_digests(digests_of(sha256))
+            names, digests = self._to_erase(subject, sha256)
+            outcomes = self._outcomes([*names, *digests])
+            self._enter_erasure(names, digests)
+            return Erasure(outcomes)
 
     # Where it comes from ---------------------------------------------------------------------------------------------
 
@@ -269,6 +267,36 @@ class Intake:
     def _entering(self) -> AbstractContextManager[Any]:
         """Around all that changes the open round."""
         return self._lock
+
+    def _to_erase(self, subject: Names, sha256: Sequence[bytes] | bytes | None) -> tuple[list[str], list[bytes]]:
+        """Whom an erasure is about."""
+        if not self.specification.has_subjects:
+            raise InputError(
+                "this stream has no subjects, so nobody can be erased: its specification names no column of them. Make "
+                'a new stream with subjects (subject = "COLUMN" in [columns], or `retroact run --subject COLUMN`), or '
+                'delete a record by its id (stream.delete(id=...), or {"op": "delete", "id": ...} in the feed)',
+                place="subject",
+            )
+        names = [] if subject is None else required(subject, "subject")
+        digests = [] if sha256 is None else digests_of(sha256)
+        if not names and not digests:
+            raise InputError("expected a subject, or the SHA-256 of one", place="subject")
+        return names, digests
+
+    def _outcomes(self, who: Sequence[str | bytes]) -> list[Outcome]:
+        """What there is now of each of these subjects."""
+        surviving, arrived = self._ledger.of_subjects(who), self._updates.of_subjects(who)
+        names = [each if isinstance(each, str) else each.hex() for each in who]
+        return [
+            Outcome(name, bool(there or waiting), there, waiting)
+            for name, there, waiting in zip(names, surviving, arrived, strict=True)
+        ]
+
+    def _enter_erasure(self, names: list[str], digests: list[bytes]) -> None:
+        if names:
+            self._updates.erase(names)
+        if digests:
+            self._updates.erase_digests(digests)
 
     def _one_each(self, data: Any, **given: Names) -> None:
         """One text is for one record: for a batch it may as well be meant as the name of a column."""

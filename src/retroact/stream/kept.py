@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from ..errors import InputError
 from ..ledger import Updates
 from ..store import inbox
+from ..store.receipt import moment
 from ..store.store import Request, Store
+from .erasure import Hashes, Requested
 from .intake import Position
+from .names import Names
 from .stream import Stream
 
 
@@ -23,6 +26,8 @@ class Kept(Stream):
     _number: int
     _entry: inbox.Entry
     _requests: list[tuple[Request, list[bytes]]]
+    """Those that wait for the round to close, each with the hashes of its subjects."""
+    _hashes: Hashes
 
     @property
     def store(self) -> Store:
@@ -31,6 +36,71 @@ class Kept(Stream):
         if self._broken:
             raise InputError("the store failed while it was written: close this stream and open it again")
         return self._store
+
+    @property
+    def hashes(self) -> Hashes:
+        """What is hashed, sealed or signed under the key of this stream."""
+        return self._hashes
+
+    @property
+    def name(self) -> str:
+        """The stream by a keyed id that says nothing."""
+        return self._hashes.stream
+
+    def erase(
+        self,
+        *,
+        subject: Names = None,
+        sha256: Sequence[bytes] | bytes | None = None,
+        request: str | None = None,
+        dry_run: bool = False,
+    ) -> Requested:
+        """Ask for the erasure of all records of some subjects: those that survive, and those of the open round.
+
+        It is applied when the round closes, and purged then. ``request`` names it: asked again under the same name,
+        nothing happens twice, and the answer tells how far it is and what it found.
+        """
+        with self._lock:
+            names, digests = self._to_erase(subject, sha256)
+            asked = self._hashes.request(request, names, digests)
+            known = self.request(asked.name)
+            if known is not None:
+                if known.content != asked.content:
+                    raise InputError("this name was given to another request", place="request")
+                return Requested(self, known, asked)
+            outcomes = self._outcomes(asked.who)
+            found = {subject: outcome.found for subject, outcome in zip(asked.subjects, outcomes, strict=True)}
+            sealed = self._hashes.seal(asked.content, found, asked.subjects)
+            made = Request(asked.name, asked.content, "received", moment(), outcome=sealed)
+            if dry_run:
+                return Requested(self, made._replace(state="dry run"), asked, outcomes)
+            with self._entering():
+                self._enter_erasure(names, digests)
+                entered = [made.name, made.content, made.received, asked.subjects, sealed]
+                self._entry.requests = [*self._entry.requests, entered]
+            self._requests.append((made, asked.subjects))
+            return Requested(self, made, asked, outcomes)
+
+    def request(self, name: bytes) -> Request | None:
+        """A request by the keyed hash of its name."""
+        waiting = next((made for made, _ in self._requests if made.name == name), None)
+        return waiting or self.store.request(name)
+
+    def requests(self) -> list[Request]:
+        """All requests: those of closed rounds, and those that wait for the open one to close."""
+        waiting = [made for made, _ in self._requests]
+        names = {made.name for made in waiting}
+        return [*(known for known in self.store.requests() if known.name not in names), *waiting]
+
+    def _decided(self) -> list[Request]:
+        """The requests that wait, each with what there is of its subjects among all that this round holds."""
+        updates = self._updates
+        who: list[str | bytes] = [*updates.erased, *updates.erased_digests] if self._requests else []
+        outcomes = zip(who, self._outcomes(who), strict=True)
+        found = {self._hashes.subject(each): outcome.found for each, outcome in outcomes}
+        return [
+            made._replace(outcome=self._hashes.seal(made.content, found, subjects)) for made, subjects in self._requests
+        ]
 
     @contextmanager
     def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
@@ -100,8 +170,8 @@ class Kept(Stream):
                 reached = max(reached, self._positions.get(entry.source, ()), tuple(entry.position))
                 known.update(entry.delivered)
                 self._reading[entry.source] = (reached, known)
-            for name, content, received, hashes in entry.requests:
-                self._requests.append((Request(name, content, "received", received), hashes))
+            for name, content, received, subjects, outcome in entry.requests:
+                self._requests.append((Request(name, content, "received", received, outcome=outcome), subjects))
         assert isinstance(self._updates, inbox.Recorded)
         self._updates.unsaved = []
         self._number = len(entries) + 1

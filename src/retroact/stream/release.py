@@ -63,6 +63,7 @@ class Applied:
     added: int
     removed: int
     ignored_deletions: int
+    """By value or id."""
     ignored_additions: int
     rejected: int = 0
     """Records of subjects that were erased before, where those are rejected."""

@@ -56,7 +56,8 @@ class Stream(Intake):
     >>> orders.add({"amount": 12.5}, id="o-1", subject="u17")
     1
     >>> first = orders.close_round()
-    >>> orders.erase(subject="u17")
+    >>> orders.erase(subject="u17").found
+    True
     >>> second = orders.close_round()      # as if u17 had never been there
     >>> second["revenue"].round, second.applied.removed
     (2, 1)
