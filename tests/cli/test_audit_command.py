@@ -233,7 +233,7 @@ def assert_refused(ended: Ended, *texts: str) -> None:
         (("shop.toml", "--out", "none/report.json"), ("none/report.json", "--out")),
         (("shop.toml", "--html", "."), ("is a directory", "--html")),
         (("shop.toml", "--out", "shop.toml"), ("another file than the specification",)),
-        (("shop.toml", "--out", "r", "--html", "./r"), ("two files", "--html")),
+        (("shop.toml", "--out", "r", "--html", "./r"), ("another file than the one for --out", "--html")),
         (("shop.toml", "--key-file", "k", "--out", "k"), ("another file than the key file", "--out")),
         (("shop.toml", "--key-file", "k", "--html", "../{name}/k"), ("another file than the key file", "--html")),
         (("shop.toml", "--key-file", "k", "--out", "none/r"), ("none/r", "--out")),
@@ -309,7 +309,7 @@ def test_places_are_tried_before_the_work(
 
     monkeypatch.setattr(run, "audit_stream", work)
     (folder / "loop").symlink_to("loop")
-    for path in ("x" * 250, "loop/r", "shop.toml/r"):
+    for path in ("x" * 256, "loop/r", "shop.toml/r"):
         ended = program("audit", "shop.toml", "--out", "report.json", "--html", path, "--key-file", "audit.key")
         assert_refused(ended, path, "--html")
     assert sorted(path.name for path in folder.iterdir()) == ["loop", "shop.toml"]
@@ -356,7 +356,7 @@ def test_standard_output_is_not_replaced(folder: Path) -> None:
     with (folder / "table.txt").open("wb") as file:
         ended = subprocess.run(program, stdout=file, stderr=subprocess.PIPE, timeout=60, check=False)
     assert ended.returncode == 2
-    assert b"nothing else is written to, got /dev/stdout" in ended.stderr
+    assert b"/dev/stdout: expected a file that nothing else is written to" in ended.stderr
     assert (folder / "table.txt").read_bytes() == b""
 
 

@@ -876,7 +876,10 @@ def test_export_of_some_rounds(program: Program, orders: Path) -> None:
         assert ended.out.splitlines() == [line for line in whole if json.loads(line)["round"] in wanted]
     assert program("export", "orders", "--first", 0).code == 2
     ended = program("export", "orders", "--out", "nowhere/out.csv")
-    assert (ended.code, ended.err) == (2, "error: nowhere/out.csv: no such file or directory - at --out\n")
+    assert (ended.code, ended.err) == (
+        2,
+        "error: nowhere/out.csv: expected a file in a folder that exists - at --out\n",
+    )
 
 
 # The end --------------------------------------------------------------------------------------------------------------

@@ -146,7 +146,7 @@ def test_what_cannot_be_done_is_refused_before_the_work(tmp_path: Path) -> None:
         demo(out=tmp_path / "page.html", rounds=9, console=plain())
     with pytest.raises(ra.InputError, match="a folder that exists"):
         demo(out=tmp_path / "nowhere" / "page.html", console=plain())
-    with pytest.raises(ra.InputError, match="got a folder"):
+    with pytest.raises(ra.InputError, match="is a directory"):
         demo(out=tmp_path, console=plain())
 
 

@@ -11,7 +11,7 @@ import typer
 
 from retroact.cli import options as o
 from retroact.cli.console import say
-from retroact.cli.places import opened, put, same_file
+from retroact.cli.places import check, opened, put
 from retroact.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
@@ -83,10 +83,8 @@ def audit(
         _check_installed()
         _reproduce(reproduce, public_key, workers=workers, quiet=quiet)
         return
-    for path, option in ((out, "--out"), (html, "--html")):
-        _check_place(path, option, spec, key_file)
-    if out is not None and html is not None and same_file(out, html):
-        raise InputError(f"expected two files, got {out} twice", place="--html")
+    targets = [("--out", out), ("--html", html)]
+    check(targets, used={"specification": spec or o.DEFAULT_FILE}, key_file=key_file)
     if open_page and html is None:
         raise InputError("expected --html FILE beside --open", place="--open")
     _check_installed()
@@ -285,10 +283,3 @@ def _contents(report: Report, out: Path | None, html: Path | None, secret: bytes
         # without the report there is no signature that the key could be of
         contents.append(page(report, public_key=None if out is None else public_key(secret)).encode())
     return contents
-
-
-def _check_place(path: Path | None, option: str, spec: Path | None, key_file: Path | None) -> None:
-    """Before any work, and before a key is created: whether the file may be written."""
-    for other, name in ((spec or o.DEFAULT_FILE, "specification"), (key_file, "key file")):
-        if path is not None and other is not None and same_file(path, other):
-            raise InputError(f"expected another file than the {name}, got {path}", place=option)

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from .. import __version__
 from ..coins import Key
-from ..errors import InputError, VerificationError
+from ..errors import VerificationError
 from ..schema import Category, Integer, Number
 from ..statistics import Count, GroupBy, Mean, Sum
 from ..stream import HorizonWarning, Release, Round, Stream
@@ -25,6 +25,7 @@ from .demo_shop import COUNTRIES, LARGEST_ORDER, ORDERS_A_ROUND, Order, Shop, op
 from .demo_text import print_check, print_story
 from .page import page
 from .page_story import Line, Point, Story
+from .places import check, opened, put
 
 SHOP = 1608
 """The seed of the shop that is shown when none is asked for."""
@@ -59,14 +60,13 @@ CLOSE_UP = 16
 
 def demo(*, out: Path, rounds: int = 1000, seed: int | None = None, open_page: bool = False, console: Console) -> None:
     """Run the demo, print what it shows and write its page to ``out``."""
-    _check_writable(out)
+    check([("--out", out)])
     shop = open_shop(rounds, SHOP if seed is None else seed)
     key = Key.for_testing(secrets.randbits(128) if seed is None else seed)
-    story = run(shop, key, console)
-    try:
-        out.write_text(page(story), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the page ({error.strerror})", place=str(out)) from None
+    # opened before the work, and put in its place after it
+    with opened((out, "--out")) as outputs:
+        story = run(shop, key, console)
+        put(outputs, [page(story).encode()])
     print_story(story, out, console)
     if open_page:
         webbrowser.open(out.resolve().as_uri())
@@ -218,11 +218,3 @@ def _progress(console: Console) -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
-
-
-def _check_writable(out: Path) -> None:
-    """Before the work, not after it."""
-    if out.is_dir():
-        raise InputError("expected the name of a file, got a folder", place=str(out))
-    if not out.parent.is_dir():
-        raise InputError("expected a file in a folder that exists", place=str(out))

@@ -15,7 +15,8 @@ import typer
 from retroact.cli.console import say
 from retroact.cli.missing import MissingError
 from retroact.cli.output import OutputFormat
-from retroact.cli.places import told
+from retroact.cli.places import check, check_sources, put
+from retroact.cli.places import opened as places
 from retroact.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ def erase(
         raise InputError("expected --subject, --sha256, --from or --status", place="erase")
     if receipt is not None and requests is not None and not receipt.is_dir():
         raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
-    if receipt is not None and not receipt.is_dir() and not receipt.parent.is_dir():
-        raise InputError(f"{receipt}: expected a file in a folder that exists", place="--receipt")
+    targets = [("--receipt", receipt)]
+    check(targets, used={"file of requests": requests}, store=stream, key_file=key_file, fence=fence)
     with opened(stream, key_file, fence) as open_stream:
         if close and open_stream.specification.rounds.grid is not None:
             raise InputError(
@@ -103,9 +104,10 @@ def erase(
                 "that. The request is applied when the round closes",
                 place="--close",
             )
-        for each in asked:
-            # all of them are looked at before the first is taken
-            each.erase(open_stream, dry_run=True)
+        check_sources(targets, open_stream)
+        # all of them are looked at before the first is taken
+        for looked in [each.erase(open_stream, dry_run=True) for each in asked]:
+            check([("--receipt", _receipt_file(receipt, looked))])
         erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
         if close and any(erasure.state == "received" for erasure in erasures):
             open_stream.close_round()
@@ -113,10 +115,9 @@ def erase(
         for erasure in erasures:
             _tell(erasure, open_stream.round)
             missed += sum(not outcome.found for outcome in erasure.outcomes)
-            if receipt is not None and not dry_run and (erasure.found or allow_missing):
-                name = f"{erasure.now.content.hex()}.json"
-                with told(receipt, "--receipt"):
-                    (receipt / name if receipt.is_dir() else receipt).write_bytes(erasure.receipt())
+            if not dry_run and (erasure.found or allow_missing):
+                with places((_receipt_file(receipt, erasure), "--receipt")) as outputs:
+                    put(outputs, [erasure.receipt() for _ in outputs])
         if status:
             for known in open_stream.requests():
                 line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
@@ -126,6 +127,12 @@ def erase(
         many = f"{missed:,} subjects" if missed > 1 else "a subject"
         unwritten = "" if receipt is None or dry_run else ", and no receipt was written for that request"
         raise MissingError(f"no record was found of {many}{unwritten}. If that is right: --allow-missing")
+
+
+def _receipt_file(receipt: Path | None, erasure: Requested) -> Path | None:
+    if receipt is not None and receipt.is_dir():
+        return receipt / f"{erasure.now.content.hex()}.json"
+    return receipt
 
 
 def _tell(erasure: Requested, open_round: int) -> None:
@@ -323,9 +330,12 @@ def export(
     """
     from retroact.cli.output import format_of, open_output
 
-    with opened(stream, key_file, fence) as open_stream, open_output(out, format_of(out, format)) as output:
-        for line in open_stream.releases(first, last):
-            output.write_line(line)
+    check([("--out", out)], store=stream, key_file=key_file, fence=fence)
+    with opened(stream, key_file, fence) as open_stream:
+        check_sources([("--out", out)], open_stream)
+        with open_output(out, format_of(out, format)) as output:
+            for line in open_stream.releases(first, last):
+                output.write_line(line)
 
 
 def register(app: typer.Typer) -> None:

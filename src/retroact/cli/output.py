@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import csv
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from retroact.cli.places import Told, part_of, told
+from retroact.cli.places import Told, opened
 from retroact.errors import InputError
+from retroact.files import told
 
 if TYPE_CHECKING:
     from retroact.stream import Round
@@ -153,7 +153,7 @@ def _csv_lines(rows: Any) -> bytes:
 
 @contextmanager
 def open_output(
-    path: Path | None, format: OutputFormat, *, events: str = "", before: Iterable[Mapping[str, Any]] | None = None
+    path: Path | None, format: OutputFormat, *, before: Iterable[Mapping[str, Any]] | None = None
 ) -> Iterator[Writer]:
     """Standard output as it comes, or a file that appears whole or not at all.
 
@@ -165,44 +165,20 @@ def open_output(
         yield writer
         writer.finish()
         return
-    if path.exists() and events and Path(events).exists() and path.samefile(events):
-        raise InputError(f"expected another file than the events, got {path}", place="--out")
-    target = path.resolve()
-    if target.exists() and not target.is_file() and not target.is_dir():
-        # a device or a pipe is written to, never replaced
-        with told(path, "--out"):
-            file = target.open("wb")
-        try:
-            writer = make(cast(BinaryIO, Told(file, path, "--out")))
+    with opened((path, "--out")) as (place,):
+        writer = make(cast(BinaryIO, Told(place.file, path, "--out")))
+        if place.part is None:
             yield writer
             writer.finish()
-        finally:
-            with suppress(OSError):  # told by then
-                file.close()
-        return
-    part = part_of(target)
-    try:
-        with told(path, "--out"):
-            if target.is_dir():
-                raise IsADirectoryError(None, "is a directory")
-            file = part.open("xb")
-        try:
-            writer = make(cast(BinaryIO, Told(file, path, "--out")))
-            for line in before or ():
-                writer.write_line(line)
-            grows = before is not None and format is not OutputFormat.parquet
-            if grows:
-                writer.flush()
-                os.replace(part, target)
-            yield writer
-            writer.finish()
+            return
+        for line in before or ():
+            writer.write_line(line)
+        grows = before is not None and format is not OutputFormat.parquet
+        if grows:
+            writer.flush()
             with told(path, "--out"):
-                os.fsync(file.fileno())
-        finally:
-            with suppress(OSError):  # told by then
-                file.close()
-        if not grows:
-            os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+                place.part.put()
+        yield writer
+        writer.finish()
+        with told(path, "--out"):
+            place.part.sync() if grows else place.part.put()

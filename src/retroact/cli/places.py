@@ -1,38 +1,25 @@
-"""Files that appear whole or not at all: opened before the work begins, beside their place, and renamed into it."""
+"""Files that a command writes: opened before the work begins, and put in their places after it."""
 
 from __future__ import annotations
 
-import os
-import secrets
-import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from retroact.errors import InputError
+from retroact.files import Part, told
 
-
-def part_of(target: Path) -> Path:
-    """Where a file is written before it is whole. Not a tempfile, whose mode would hide it from other readers."""
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-
-
-def same_file(one: Path, other: Path) -> bool:
-    """Also where neither is there yet."""
-    try:
-        return one.samefile(other)
-    except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)
+if TYPE_CHECKING:
+    from retroact.stream import Stream
 
 
 class Place(NamedTuple):
     path: Path
     option: str
     file: BinaryIO
-    target: Path | None
-    """What the file becomes; None for a device or a pipe, which is written to and never replaced."""
+    part: Part | None
+    """None for a device or a pipe, which is written to and never replaced."""
 
 
 @contextmanager
@@ -44,21 +31,42 @@ def opened(*asked: tuple[Path | None, str]) -> Iterator[list[Place]]:
 
 def _open(path: Path, option: str, stack: ExitStack) -> Place:
     with told(path, option):
-        about = path.stat() if path.exists() else None
-        if about is not None and not stat.S_ISREG(about.st_mode):
-            file: BinaryIO = path.open("wb")
+        if is_endless(path):
+            file = path.open("wb")
             stack.callback(_close, file)
             return Place(path, option, file, None)
-        if about is not None and any(os.path.samestat(about, stream) for stream in _streams()):
-            raise InputError(f"expected a file that nothing else is written to, got {path}", place=option)
-        target = Path(os.path.realpath(path))
-        if not target.parent.is_dir():
-            raise InputError(f"{path}: expected a file in a folder that exists", place=option)
-        part = part_of(target)
-        file = part.open("xb")
-        stack.callback(part.unlink, missing_ok=True)
-        stack.callback(_close, file)
-        return Place(path, option, file, target)
+        part = stack.enter_context(Part(path))
+        return Place(path, option, cast(BinaryIO, part.file), part)
+
+
+def is_endless(path: Path) -> bool:
+    """A pipe or a device."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def check(targets: Sequence[tuple[str, Path | None]], **known: Any) -> None:
+    """Refuse files that must not be written over (`check_targets`) or cannot be written, before anything is done."""
+    from retroact.store.targets import check_targets
+
+    check_targets(targets, **known)
+    for option, path in targets:
+        if path is not None and not path.is_dir():
+            try_out(path, option)
+
+
+def check_sources(targets: Sequence[tuple[str, Path | None]], stream: Stream) -> None:
+    """The same for what a stream was ever fed from."""
+    from retroact.store.targets import check_targets
+
+    check_targets(targets, used={f"source {name}": Path(name) for name in stream.sources if "\0" not in name})
+
+
+def try_out(path: Path, option: str) -> None:
+    """Whether a file can be made there."""
+    with told(path, option):
+        if not is_endless(path):
+            with Part(path):
+                pass
 
 
 def put(outputs: list[Place], contents: list[bytes]) -> None:
@@ -66,46 +74,25 @@ def put(outputs: list[Place], contents: list[bytes]) -> None:
     with suppress(OSError, AttributeError):  # it may be closed
         sys.stdout.flush()
     # devices last: what they got is not taken back
-    for one, content in sorted(zip(outputs, contents, strict=True), key=lambda pair: pair[0].target is None):
+    for one, content in sorted(zip(outputs, contents, strict=True), key=lambda pair: pair[0].part is None):
         with told(one.path, one.option):
             one.file.write(content)
-            one.file.flush()
-            if one.target is not None:
-                os.fsync(one.file.fileno())
-            one.file.close()
+            one.file.flush() if one.part is None else one.part.sync()
     with ExitStack() as undo:
         for one in outputs:
-            if one.target is not None:
-                new = not one.target.exists()
+            if one.part is not None:
+                new = not one.part.target.exists()
                 with told(one.path, one.option):
-                    os.replace(one.file.name, one.target)
+                    one.part.put()
                 if new:
-                    undo.callback(one.target.unlink, missing_ok=True)
+                    undo.callback(one.part.target.unlink, missing_ok=True)
         undo.pop_all()
-
-
-def _streams() -> Iterator[os.stat_result]:
-    """Where standard output and error go."""
-    for number in (1, 2):
-        with suppress(OSError):
-            yield os.fstat(number)
 
 
 def _close(file: BinaryIO) -> None:
     # what could not be written has been told
     with suppress(OSError):
         file.close()
-
-
-@contextmanager
-def told(path: Path | str, option: str | None = None) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        # whoever reads has gone: nobody is there to be told
-        raise
-    except OSError as error:
-        raise InputError((error.strerror or str(error)).lower(), place=option, source=str(path)) from None
 
 
 class Told:

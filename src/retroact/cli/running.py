@@ -15,6 +15,7 @@ from retroact.cli.declaring import Said, as_option
 from retroact.cli.keys import choose_key
 from retroact.cli.options import Asked
 from retroact.cli.output import OutputFormat, format_of, open_output
+from retroact.cli.places import check, check_sources
 from retroact.cli.report import Progress, Report
 from retroact.coins import Key
 from retroact.errors import InputError
@@ -45,7 +46,13 @@ class Run:
 
 def run(asked: Asked, said: Said, order: Run) -> None:
     report = Report(quiet=order.quiet)
+    targets = [("--out", order.out)]
+    events = Path("/dev/stdin") if order.events == STDIN else Path(order.events)
+    used = {"file of events": events, "specification": asked.file if asked.given else None}
+    check(targets, used=used, store=order.store, key_file=order.key_file, fence=order.fence)
     with _Target(asked, said, order) as target:
+        if target.stream is not None:
+            check_sources(targets, target.stream)
         if is_table(order.events):
             _run_table(target, order, report)
         else:
@@ -59,7 +66,7 @@ class _Target:
 
     def __init__(self, asked: Asked, said: Said, order: Run) -> None:
         self._order = order
-        self._stream: Stream | None = None
+        self.stream: Stream | None = None
         if order.store is None:
             for name, given in (("fence", order.fence), ("restored", order.restored), ("after", order.after)):
                 if given not in (None, False):
@@ -67,10 +74,10 @@ class _Target:
         source = said.source or (None if order.events == STDIN else order.events)
         if order.store is not None and (exists(order.store) or not asked.given):
             self._given = asked.specification(rounds=said.cut) if asked.given else None
-            self._stream = self._lasting()
+            self.stream = self._lasting()
             try:
                 self.options = options_for(
-                    self._stream, source, said.roles, said.cut, rounds=said.rounds, follow=said.follow,
+                    self.stream, source, said.roles, said.cut, rounds=said.rounds, follow=said.follow,
                     complete=said.complete,
                 )  # fmt: skip
             except InputError as error:
@@ -82,7 +89,7 @@ class _Target:
 
     @property
     def spec(self) -> Specification:
-        spec = self._given if self._stream is None else self._stream.specification
+        spec = self._given if self.stream is None else self.stream.specification
         assert spec is not None
         return spec
 
@@ -91,9 +98,9 @@ class _Target:
         if self._order.store is None:
             key, origin = choose_key(self._order.key_file, self._order.testing_seed)
             return Stream.from_specification(self.spec, key=key), origin
-        if self._stream is None:
-            self._stream = self._lasting()
-        stream = self._stream
+        if self.stream is None:
+            self.stream = self._lasting()
+        stream = self.stream
         assert isinstance(stream, Durable)
         origin = f"note: round {stream.round:,} of {stream.store.where} is open"
         if stream.replaying:
@@ -103,7 +110,7 @@ class _Target:
     @property
     def before(self) -> Iterator[dict[str, Any]] | None:
         """What a store has published, which a file of releases begins with."""
-        return self._stream.releases() if isinstance(self._stream, Durable) else None
+        return self.stream.releases() if isinstance(self.stream, Durable) else None
 
     def _lasting(self) -> Stream:
         order = self._order
@@ -122,8 +129,8 @@ class _Target:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if isinstance(self._stream, Durable):
-            self._stream.close()
+        if isinstance(self.stream, Durable):
+            self.stream.close()
 
 
 def _options(spec: Specification, said: Said, source: str | None) -> Options:
@@ -143,9 +150,7 @@ def _run_lines(target: _Target, order: Run, report: Report) -> None:
     with open_feed(order.events, target.spec.schema, target.options, lasting=lasting) as feed:
         feed.look()
         stream, origin = target.open()
-        with open_output(
-            order.out, format_of(order.out, order.format), events=order.events, before=target.before
-        ) as output:
+        with open_output(order.out, format_of(order.out, order.format), before=target.before) as output:
 
             def recognised(first: Block) -> None:
                 report.recognised(feed, target.spec, first)
@@ -175,9 +180,7 @@ def _run_table(target: _Target, order: Run, report: Report) -> None:
     options = target.options
     seen = recognise_table(order.events, target.spec.schema, options)
     stream, origin = target.open()
-    with open_output(
-        order.out, format_of(order.out, order.format), events=order.events, before=target.before
-    ) as output:
+    with open_output(order.out, format_of(order.out, order.format), before=target.before) as output:
         report.table(seen, options, target.spec)
         report.line(origin)
         shown = order.out is not None or not sys.stdout.isatty()

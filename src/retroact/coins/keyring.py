@@ -13,6 +13,7 @@ from binascii import unhexlify
 from pathlib import Path
 
 from ..errors import InputError
+from ..files import Part, told
 from .key import SIZE, Key
 
 VARIABLE = "RETROACT_KEY"
@@ -39,41 +40,31 @@ def from_environment() -> tuple[Key, str] | None:
 
 def from_file(path: Path, *, create: bool = True) -> tuple[Key, bool]:
     """The key in a file, and whether it was made just now."""
-    if not create:
-        return Key(_read(path)), False
-    if path.exists():
-        return Key(_read(path)), False
-    secret = os.urandom(SIZE)
-    part = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
-    try:
-        # there whole or not at all, and never in place of another
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secret.hex().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(part, path)
-    except FileExistsError:
-        return Key(_read(path)), False
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="key file") from None
-    finally:
-        part.unlink(missing_ok=True)
-    return Key(secret), True
+    with told(path, "key file"):
+        if not create or path.exists():
+            return Key(_read(path)), False
+        secret = os.urandom(SIZE)
+        with Part(path, mode=0o600) as part:
+            part.file.write(secret.hex().encode() + b"\n")
+            made = part.put_new()
+    return (Key(secret), True) if made else (Key(_read(path)), False)
 
 
 def _read(path: Path) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            content = file.read(4 * SIZE)
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="key file") from None
+    with told(path, "key file"), open(path, "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        content = file.read(4 * SIZE)
     if os.name == "posix" and mode & _OTHERS:
         raise InputError(f"{path}: expected a file for its owner alone (chmod 600), got mode {mode & 0o777:03o}")
-    secret = content if len(content) == SIZE else _from_hex(content)
+    secret = secret_in(content)
     if secret is None:
         raise InputError(f"{path}: expected {SIZE} bytes or {2 * SIZE} hexadecimal digits", place="key file")
     return secret
+
+
+def secret_in(content: bytes) -> bytes | None:
+    """The secret that a key file with this content holds; None where it is no key file."""
+    return content if len(content) == SIZE else _from_hex(content)
 
 
 def _expect(secret: bytes | None, place: str) -> bytes:

@@ -233,6 +233,11 @@ class Intake:
             finally:
                 self._receiving = False
 
+    @property
+    def sources(self) -> list[str]:
+        """What was read from, by the names that positions are kept under."""
+        return list(self._positions | self._reading)
+
     def position(self, source: str) -> Position | None:
         """How far a source was read, so that nothing of it is taken twice."""
         return self._reading[source][0] if source in self._reading else self._positions.get(source)

@@ -19,13 +19,12 @@ from ..store.fence import Fence, Mark
 from ..store.packed import Records
 from ..store.sqlite import SQLiteStore
 from ..store.store import FORMAT, Store
+from ..store.targets import POSTGRES, base_of, beside, check_targets
 from .choosing import Choice
 from .durable import Durable
 from .erasure import Hashes
 from .specification import Specification
 from .written import columns_tables, columns_written, described, differences, written
-
-POSTGRES = ("postgresql://", "postgres://")
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,10 @@ def open_stream(
     follows: Follows | None = None,
 ) -> Durable:
     """See `Stream.open`."""
-    base = _base(where)
+    base = base_of(where)
     if after is not None and (isinstance(after, bool) or not isinstance(after, int) or after < 0):
         raise InputError(f"expected the number of a round, got {after!r}", place="after")
+    check_targets(store=where, key_file=key_file, fence=fence)
     store = _store(where, create=specification is not None)
     barrier: Fence | None = None
     try:
@@ -66,7 +66,7 @@ def open_stream(
         if fresh and specification is not None:
             specification.check_rounds(before=0 if follows is None else follows.round)
         own, secret_file = _key(key, key_file, base, create=fresh)
-        barrier = Fence(Path(fence) if fence is not None else _beside(secret_file or base))
+        barrier = Fence(Path(fence) if fence is not None else beside(secret_file or base))
         barrier.lock()
         name = Hashes(own).stream
         if not fresh and store.state("stream") != name:
@@ -111,20 +111,6 @@ def exists(where: str | Path) -> bool:
         return store.state("stream") is not None
     finally:
         store.close()
-
-
-def _beside(path: Path) -> Path:
-    """The fence of a key or of a folder."""
-    return path.with_name(f"{path.name.removesuffix('.key')}.fence")
-
-
-def _base(where: str | Path) -> Path:
-    """Beside the store: where the key and the fence lie unless they are elsewhere."""
-    text = str(where)
-    if text.startswith(POSTGRES):
-        return Path(text.partition("#")[2] or "retroact")
-    folder = Path(where)
-    return folder.parent / folder.resolve().name
 
 
 def _store(where: str | Path, *, create: bool) -> Store:

@@ -1,0 +1,97 @@
+"""Files that appear whole or not at all: written beside their place, on disk, and renamed into it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from .errors import InputError
+
+
+@contextmanager
+def told(path: Path | str, option: str | None = None) -> Iterator[None]:
+    """What the system refuses is bad input: it names the file, and the option that asked for it."""
+    try:
+        yield
+    except BrokenPipeError:
+        # whoever reads has gone: nobody is there to be told
+        raise
+    except OSError as error:
+        raise InputError((error.strerror or str(error)).lower(), place=option, source=str(path)) from None
+
+
+class Part:
+    """A file on its way: links to its place are followed, and a file that is there leaves its mode to the new one.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "report.json"
+    >>> with Part(path) as part:
+    ...     _ = part.file.write(b"{}")
+    ...     part.put()
+    >>> path.read_bytes(), len(list(path.parent.iterdir()))
+    (b'{}', 1)
+    """
+
+    def __init__(self, path: Path, *, mode: int | None = None) -> None:
+        self.target = Path(os.path.realpath(path))
+        try:
+            about = os.stat(self.target)
+        except FileNotFoundError:
+            about = None
+        if about is not None and stat.S_ISDIR(about.st_mode):
+            raise IsADirectoryError(None, "is a directory")
+        if not self.target.parent.is_dir():
+            raise FileNotFoundError(None, "expected a file in a folder that exists")
+        # not a tempfile, whose mode would hide it from other readers; and not too long where the name itself is not
+        name = os.fsdecode(os.fsencode(self.target.name)[:200])
+        self.path = self.target.with_name(f".{name}.{secrets.token_hex(4)}.part")
+        self.file = os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode or 0o666), "wb")
+        if about is not None and mode is None:
+            with suppress(OSError):
+                self.path.chmod(stat.S_IMODE(about.st_mode))
+
+    def sync(self) -> None:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+
+    def put(self) -> None:
+        """On disk, and in its place when this returns; the file may grow on."""
+        self.sync()
+        os.replace(self.path, self.target)
+        sync_folder(self.target.parent)
+
+    def put_new(self) -> bool:
+        """The same, but never in place of another: whether there was none."""
+        self.sync()
+        try:
+            os.link(self.path, self.target)
+        except FileExistsError:
+            return False
+        sync_folder(self.target.parent)
+        return True
+
+    def __enter__(self) -> Part:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with suppress(OSError):  # what could not be written has been told
+            self.file.close()
+        self.path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return  # a folder that may be written to and not read, or a system that opens none
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,196 @@
+"""Where a command may write: never over what a stream needs, under whatever name, nor twice to one place."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import InputError
+from ..files import told
+
+POSTGRES = ("postgresql://", "postgres://")
+Targets = Iterable[tuple[str, Path | None]]
+STORE = ("data.sqlite", "journal.sqlite", "lock")
+"""Any two of these make a folder that of a stream."""
+LIMIT = 1 << 20
+SQLITE = {b"SQLite format 3\0": "a database", b"\x37\x7f\x06\x82": "a log of a database",
+          b"\x37\x7f\x06\x83": "a log of a database", b"\x18\xe2\x2d\0": "an index of a log of a database"}  # fmt: skip
+
+
+class Identity(NamedTuple):
+    """A file by its device and inode, whatever it is called; one that is not there by its folder and its name."""
+
+    device: int
+    inode: int
+    name: str = ""
+
+
+def identity(path: Path) -> Identity:
+    """
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> identity(folder / "x.key") == identity(folder / ".." / folder.name / "X.key")
+    True
+    """
+    rest: list[str] = []
+    real = Path(os.path.realpath(path))
+    while True:
+        try:
+            about = os.stat(real)
+        except (FileNotFoundError, NotADirectoryError):
+            rest.append(real.name)
+            real = real.parent
+        else:
+            # some file systems take these for the same
+            name = unicodedata.normalize("NFC", "/".join(reversed(rest))).casefold()
+            return Identity(about.st_dev, about.st_ino, name)
+
+
+def belongings(where: str | Path | None, key_file: str | Path | None, fence: str | Path | None) -> dict[str, Path]:
+    """The files that a stream has outside its store, whether they are there or not."""
+    if where is None:
+        return {} if key_file is None else {"key file": Path(key_file)}
+    key = named(base_of(where), ".key") if key_file is None else Path(key_file)
+    barrier = beside(key) if fence is None else Path(fence)
+    return {"key file": key, "fence": barrier, "lock of the fence": named(barrier, ".lock")}
+
+
+def base_of(where: str | Path) -> Path:
+    """Beside the store: where the key and the fence lie unless they are elsewhere."""
+    text = str(where)
+    if text.startswith(POSTGRES):
+        return Path(text.partition("#")[2] or "retroact")
+    folder = Path(where)
+    return folder.parent / folder.resolve().name
+
+
+def beside(path: Path) -> Path:
+    """The fence of a key or of a folder."""
+    return path.with_name(f"{path.name.removesuffix('.key')}.fence")
+
+
+def named(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def check_targets(
+    targets: Targets = (),
+    *,
+    used: Mapping[str, Path | None] | None = None,
+    store: str | Path | None = None,
+    key_file: str | Path | None = None,
+    fence: str | Path | None = None,
+) -> None:
+    """Refuse to write over what a command uses, into its store, to anything of any other stream, or to one place twice.
+
+    Targets are options and their files; key and fence are too, where they are yet to be made. Before anything is done.
+    """
+    own = belongings(store, key_file, fence)
+    others = {name: path for name, path in (used or {}).items() if path is not None}
+    folder = None if store is None or str(store).startswith(POSTGRES) else identity(Path(store))
+    _refuse(targets, {**others, **own}, folder)
+    made = {name: path for name, path in own.items() if not path.exists()}
+    _refuse(made.items(), {**others, **{name: own[name] for name in own.keys() - made.keys()}}, folder)
+    kind = kind_of(own["fence"]) if "fence" in own else None
+    if kind not in (None, "a fence"):
+        raise InputError(f"expected a fence, got {kind}", place="fence", source=str(own["fence"]))
+
+
+def _refuse(targets: Targets, used: Mapping[str, Path], folder: Identity | None) -> None:
+    others = {identity(path): name for name, path in used.items()}
+    seen: dict[Identity, str] = {}
+    for option, path in targets:
+        if path is None or _endless(path):
+            continue
+        with told(path, option):
+            this = identity(path)
+            taken = others.get(this) or seen.get(this)
+            if taken is not None:
+                raise InputError(f"expected another file than the {taken}", place=option, source=str(path))
+            found = _stream_part(path, folder)
+        if found is not None:
+            raise InputError(f"expected a file that no stream needs, got {found}", place=option, source=str(path))
+        seen[this] = f"one for {option}"
+        if any(this[:2] == (about.st_dev, about.st_ino) and not this.name for about in _standard()):
+            raise InputError("expected a file that nothing else is written to", place=option, source=str(path))
+
+
+def kind_of(path: Path) -> str | None:
+    """What a file is to some stream, by its content, and where that may be broken by its name; in words."""
+    real = Path(os.path.realpath(path))
+    try:
+        if not stat.S_ISREG(os.stat(real).st_mode):
+            return None
+        with real.open("rb") as file:
+            content = file.read(LIMIT)
+    except FileNotFoundError:
+        return None
+    for magic, kind in SQLITE.items():
+        if content.startswith(magic):
+            return kind
+    if real.suffix == ".fence" or _is_fence(content):
+        return "a fence"
+    if real.suffix == ".lock" and kind_of(real.with_suffix("")) == "a fence":
+        return "the lock of a fence"
+    if _is_key(content):
+        return "a key"
+    if real.suffix == ".toml" or _is_specification(content):
+        return "a specification"
+    return None
+
+
+def is_store(folder: Path) -> bool:
+    return sum((folder / name).exists() for name in STORE) > 1
+
+
+def _stream_part(path: Path, own: Identity | None) -> str | None:
+    real = Path(os.path.realpath(path))
+    for folder in (real, *real.parents):
+        if is_store(folder) or (own is not None and identity(folder) == own):
+            return f"a part of the stream in {folder}"
+    return kind_of(path)
+
+
+def _endless(path: Path) -> bool:
+    """A pipe or a device, which is written to and never replaced."""
+    with suppress(OSError):
+        mode = os.stat(path).st_mode
+        return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    return False
+
+
+def _standard() -> Iterator[os.stat_result]:
+    """Where standard output and error go."""
+    for number in (1, 2):
+        with suppress(OSError):
+            yield os.fstat(number)
+
+
+def _is_fence(content: bytes) -> bool:
+    import msgspec
+
+    try:
+        mark = msgspec.json.decode(content)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return False
+    return isinstance(mark, dict) and {"stream", "round", "salt"} <= mark.keys()
+
+
+def _is_key(content: bytes) -> bool:
+    from ..coins.keyring import secret_in
+
+    return secret_in(content) is not None
+
+
+def _is_specification(content: bytes) -> bool:
+    try:
+        tables = tomllib.loads(content.decode())
+    except ValueError:
+        return False
+    return {"schema", "statistics"} <= tables.keys()
