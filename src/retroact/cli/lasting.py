@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retroact.cli.console import say
-from retroact.cli.missing import MissingError
+from retroact.cli.missing import ALLOW, MissingError
+from retroact.cli.options import AllowMissingOption
 from retroact.cli.output import OutputFormat
 from retroact.cli.places import check, check_sources, put
 from retroact.cli.places import opened as places
 from retroact.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
+    from retroact.store.receipt import Receipt
     from retroact.stream import Durable
     from retroact.stream.erasure import Requested
     from retroact.stream.outcome import Outcome
@@ -66,10 +68,7 @@ def erase(
         Path | None,
         typer.Option("--receipt", metavar="FILE", help="Write the signed receipt; a folder for --from."),
     ] = None,
-    allow_missing: Annotated[
-        bool,
-        typer.Option("--allow-missing", help="Subjects without a record are no error; the receipt says so."),
-    ] = False,
+    allow_missing: AllowMissingOption = False,
     status: Annotated[bool, typer.Option("--status", help="List all requests and how far they are.")] = False,
     key_file: KeyFileOption = None,
     fence: FenceOption = None,
@@ -126,7 +125,7 @@ def erase(
     if missed and not allow_missing:
         many = f"{missed:,} subjects" if missed > 1 else "a subject"
         unwritten = "" if receipt is None or dry_run else ", and no receipt was written for that request"
-        raise MissingError(f"no record was found of {many}{unwritten}. If that is right: --allow-missing")
+        raise MissingError(f"no record was found of {many}{unwritten}. {ALLOW}")
 
 
 def _receipt_file(receipt: Path | None, erasure: Requested) -> Path | None:
@@ -283,6 +282,7 @@ def _verify_receipt(
     from retroact.store.receipt import public_key
     from retroact.store.receipt import verify as check
 
+    named: dict[bytes, str] = {}
     if stream is None:
         if subjects or request:
             raise InputError("expected --stream: only its key tells whom a receipt is about", place="--subject")
@@ -296,17 +296,37 @@ def _verify_receipt(
             if subjects or request:
                 if not subjects or request is None:
                     raise InputError("expected --subject and --request together", place="--request")
-                if hashes.request(request, subjects, []).content.hex() != receipt.request:
+                asked = hashes.request(request, subjects, [])
+                if asked.content.hex() != receipt.request:
                     raise VerificationError(f"{path}: expected a receipt of this request, got one of another")
+                named = dict(zip(asked.subjects, subjects, strict=True))
+    for line in _missing_in(receipt, [named[subject] for subject in sorted(named)]):
+        say(line)
     signed = "signed by this stream" if stream is not None else "whole (give --stream to check who signed it)"
     say(f"{path}: {signed}; {receipt.state}, received {receipt.received}")
     if receipt.round is not None:
         say(f"answers are as if never there from round {receipt.round} on (applied {receipt.applied})")
+    elif receipt.applied is not None:
+        say(f"nothing is published after it (applied {receipt.applied})")
+    if receipt.version == 1 and receipt.applied is not None:
+        say("note: version 1 of receipts does not say whether records were found")
     for text in receipt.what:
         say(f"purged {receipt.purged}: {text}")
     for text in receipt.remains:
         say(f"may remain: {text}")
     say(f"later records of the subject: {receipt.later}")
+
+
+def _missing_in(receipt: Receipt, names: list[str]) -> list[str]:
+    """Whom no record was found of; the names are in the order of the receipt, if they are known."""
+    found = receipt.found if isinstance(receipt.found, list) else []
+    if not receipt.missing:
+        return []
+    if receipt.missing == len(found):
+        return ["no record was found"]
+    if names:
+        return [f"no record was found of {name}" for name, own in zip(names, found, strict=True) if not own]
+    return [f"no record was found of {receipt.missing:,} of its {len(found):,} subjects"]
 
 
 def export(

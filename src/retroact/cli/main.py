@@ -180,6 +180,7 @@ def run(
         int | None,
         typer.Option("--testing-key", metavar="SEED", help="Reproducible, not private.", rich_help_panel=_KEY),
     ] = None,
+    allow_missing: o.AllowMissingOption = False,
     store: Annotated[
         str | None,
         typer.Option(
@@ -249,7 +250,8 @@ def run(
          "late_events": late, "contribution": contribution, "grace": grace, "publish_after": publish_after},
         source=source, rounds=rounds, follow=follow, complete=complete,
     )  # fmt: skip
-    run_events(asked, said, Run(events, out, format, key_file, testing_key, quiet, store, fence, restored, after))
+    order = Run(events, out, format, key_file, testing_key, quiet, store, fence, restored, after, allow_missing)
+    run_events(asked, said, order)
 
 
 @app.command(short_help="The errors to expect from an ε, or the ε for wanted errors.")

@@ -13,6 +13,7 @@ from typing import Any
 
 from retroact.cli.declaring import Said, as_option
 from retroact.cli.keys import choose_key
+from retroact.cli.missing import missing, tell
 from retroact.cli.options import Asked
 from retroact.cli.output import OutputFormat, format_of, open_output
 from retroact.cli.places import check, check_sources
@@ -24,6 +25,7 @@ from retroact.feeds.files import STDIN
 from retroact.feeds.options import Options, options_for
 from retroact.feeds.playing import Feed, is_table, open_feed
 from retroact.feeds.replay import Replay
+from retroact.feeds.rounds import Totals
 from retroact.stream import Durable, Specification, Stream
 from retroact.stream.opening import exists
 
@@ -42,21 +44,22 @@ class Run:
     fence: Path | None = None
     restored: bool = False
     after: int | None = None
+    allow_missing: bool = False
 
 
 def run(asked: Asked, said: Said, order: Run) -> None:
-    report = Report(quiet=order.quiet)
+    report, totals = Report(quiet=order.quiet), Totals()
     targets = [("--out", order.out)]
     events = Path("/dev/stdin") if order.events == STDIN else Path(order.events)
     used = {"file of events": events, "specification": asked.file if asked.given else None}
     check(targets, used=used, store=order.store, key_file=order.key_file, fence=order.fence)
-    with _Target(asked, said, order) as target:
+    with missing(totals.missed, report, allowed=order.allow_missing), _Target(asked, said, order) as target:
         if target.stream is not None:
             check_sources(targets, target.stream)
         if is_table(order.events):
-            _run_table(target, order, report)
+            _run_table(target, order, report, totals)
         else:
-            _run_lines(target, order, report)
+            _run_lines(target, order, report, totals)
 
 
 class _Target:
@@ -145,7 +148,7 @@ def _options(spec: Specification, said: Said, source: str | None) -> Options:
         raise as_option(error) from None
 
 
-def _run_lines(target: _Target, order: Run, report: Report) -> None:
+def _run_lines(target: _Target, order: Run, report: Report, totals: Totals) -> None:
     lasting = order.store is not None
     with open_feed(order.events, target.spec.schema, target.options, lasting=lasting) as feed:
         feed.look()
@@ -162,19 +165,21 @@ def _run_lines(target: _Target, order: Run, report: Report) -> None:
 
                 def after(replay: Replay) -> None:
                     output.flush()
+                    if feed.source.follow:
+                        tell(totals.missed, report, allowed=order.allow_missing)
                     read = feed.source.bytes_read
                     progress.update(read, f"{read / 1e6:,.0f} MB, {replay.totals.rounds:,} rounds")
 
-                feed.play(stream, output.write, recognised=recognised, after=after)
+                feed.play(stream, output.write, recognised=recognised, after=after, totals=totals)
     report.summary(stream, feed)
-    waiting = None if feed.replay is None else feed.replay.totals.waiting
+    waiting = totals.waiting
     if waiting is not None:
         if not waiting.adds:
             raise InputError(waiting.message, source=waiting.source, row=waiting.line, unit="line")
         report.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
 
 
-def _run_table(target: _Target, order: Run, report: Report) -> None:
+def _run_table(target: _Target, order: Run, report: Report, totals: Totals) -> None:
     from retroact.feeds.tables import play_table, recognise_table
 
     options = target.options
@@ -190,7 +195,7 @@ def _run_table(target: _Target, order: Run, report: Report) -> None:
                 output.flush()
                 progress.update(rows, f"{rows:,} rows, {stream.round - 1:,} rounds")
 
-            totals = play_table(stream, order.events, options, output.write, progress=read)
+            play_table(stream, order.events, options, output.write, totals=totals, progress=read)
     report.totals(stream, totals, options.contribution)
 
 

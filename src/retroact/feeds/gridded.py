@@ -44,6 +44,7 @@ class Gridded:
         options: Options,
         publish: Publish | None,
         origin: Origin,
+        totals: Totals | None,
         progress: Callable[[int], None] | None,
     ) -> None:
         assert options.grid is not None
@@ -55,7 +56,7 @@ class Gridded:
             )
         self._stream, self._table, self._layout, self._options = stream, table, layout, options
         self._grid, self._last = options.grid, options.grid.rounds
-        self._rounds = Rounds(stream, publish)
+        self._rounds = Rounds(stream, publish, None, totals)
         self._hand = Hand(stream, layout, table.name)
         self._origin = origin
         self._progress = progress
@@ -173,7 +174,9 @@ class Gridded:
                 self._rounds.open = True
                 self._in_order(rows.batch)
                 with self._origin.receiving((self._first, self._open, int(rows.batch.numbers[-1]), self._count)):
-                    self._hand.over(rows)
+                    missed = self._hand.over(rows)
+                if missed:
+                    self._rounds.totals.missed.add(self._table.name, "row", missed)
             if self._open > self._last or last[self._open - self._first] > read:
                 return
             try:

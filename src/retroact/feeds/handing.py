@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,11 @@ from retroact.errors import InputError, RetroactError
 from retroact.feeds.changes import ADD, DELETE, ERASE, UPDATE, Layout
 from retroact.feeds.columns import Batch, Mask
 from retroact.feeds.events import EVERY_RECORD, located
+from retroact.feeds.missed import unfound
 from retroact.stream import Stream
 
 I64 = NDArray[np.int64]
+T = TypeVar("T")
 _NEEDS_ID = "an update replaces what an id holds: name the column of the id"
 _NEEDS_STAMP = (
     "a deletion without id names the round that its record was added in: name the column of the id, or of the stamp"
@@ -118,7 +120,8 @@ class Hand:
         self._name = name
         self._constant = EVERY_RECORD in stream.schema.fields
 
-    def over(self, rows: Rows) -> None:
+    def over(self, rows: Rows) -> list[int]:
+        """The rows of erasures that found nothing."""
         codes = rows.codes
         named = self._named(rows.batch)
         if rows.copies is not None:
@@ -130,7 +133,7 @@ class Hand:
         self._upsert(rows, named & (adds | deletes))
         self._add(rows, ~named & adds)
         self._delete(rows, ~named & deletes)
-        self._erase(rows, codes == ERASE)
+        return self._erase(rows, codes == ERASE, adds)
 
     def located(self, error: RetroactError, numbers: I64) -> RetroactError:
         """With the name of the source and, where the error tells one of these rows, its number there."""
@@ -204,16 +207,19 @@ class Hand:
             ),
         )
 
-    def _erase(self, rows: Rows, chosen: Mask) -> None:
+    def _erase(self, rows: Rows, chosen: Mask, adds: Mask) -> list[int]:
         if not chosen.any():
-            return
+            return []
         some = rows.take(chosen)
         column = self._layout.roles.subject
         known = np.zeros(len(some), np.bool_) if not column else some.batch.columns[column].there()
-        if not known.all():
+        if self.stream.specification.has_subjects and not known.all():
             self._refuse(some, ~known, InputError("expected a subject to erase, got none", place="subject"))
-        names = some.batch.columns[column or ""].names()
-        self._call(lambda _: some.batch.numbers, lambda: self.stream.erase(subject=names))
+        names = some.batch.columns[column].names() if column else []
+        found = self._call(lambda _: some.batch.numbers, lambda: self.stream.erase(subject=names))
+        added = (self._subjects(rows.take(adds)) or []) if adds.any() else []
+        before = np.cumsum(adds)[chosen].tolist()
+        return [int(some.batch.numbers[place]) for place in unfound(found.outcomes, (added, before))]
 
     def _data(self, rows: Rows) -> dict[str, Any]:
         columns = {name: rows.batch.columns[name].column() for name in self._layout.fields}
@@ -234,9 +240,9 @@ class Hand:
             stamps = np.where(cells.there(), cells.whole(column), stamps)
         return stamps if always or bool((stamps != now).any()) else None
 
-    def _call(self, numbers: Callable[[str | None], I64], call: Callable[[], object]) -> None:
+    def _call(self, numbers: Callable[[str | None], I64], call: Callable[[], T]) -> T:
         try:
-            call()
+            return call()
         except InputError as error:
             raise self.located(error, numbers(error.path)) from None
 

@@ -123,9 +123,11 @@ class Feed:
         *,
         recognised: Callable[[Block], None] | None = None,
         after: Callable[[Replay], None] | None = None,
+        totals: Totals | None = None,
     ) -> Totals:
-        """All of it. ``recognised`` is called with the first events, ``after`` after every block."""
-        replay = self.replay = Replay(stream, self.reader.records, self.source.name, self.options, publish)
+        """All of it. ``recognised`` is called with the first events, ``after`` after every block; ``totals`` are
+        counted on."""
+        replay = self.replay = Replay(stream, self.reader.records, self.source.name, self.options, publish, totals)
         played = self._on_grid(replay) if self.options.grid is not None else replay
         if not isinstance(played, Complete):
             self._take_up(replay)

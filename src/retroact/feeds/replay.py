@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from retroact.coins import Key
 from retroact.errors import InputError, RetroactError
 from retroact.feeds.events import Block, Event, Records, located
+from retroact.feeds.missed import unfound
 from retroact.feeds.options import Options
 from retroact.feeds.rounds import Publish, Rounds, Totals
 from retroact.stream import Stream
@@ -22,11 +23,17 @@ class Replay:
     """One file of events, one stream."""
 
     def __init__(
-        self, stream: Stream, records: Records, name: str, options: Options, publish: Publish | None = None
+        self,
+        stream: Stream,
+        records: Records,
+        name: str,
+        options: Options,
+        publish: Publish | None = None,
+        totals: Totals | None = None,
     ) -> None:
         self.stream = stream
         self.records = records
-        self.rounds = Rounds(stream, publish, options.rounds)
+        self.rounds = Rounds(stream, publish, options.rounds, totals)
         self.clocked = options.close_by in ("progress", "grid")
         """Whether something but the end of the input closes rounds."""
         self.source = options.source_name or name
@@ -121,6 +128,8 @@ class Replay:
         """Whether some of them delete."""
         self._deletions: list[Event] = []
         self._erasures: list[Event] = []
+        self._erased_after: list[tuple[int, int, int]] = []
+        """The line of each of them, and how many additions and events on ids had come before."""
 
     def _came_before(self, index: int) -> bool:
         """Whether an event was taken already, by its position. Events of one line share theirs."""
@@ -158,6 +167,8 @@ class Replay:
                 if event.record is not None or event.id is not None or event.stamp is not None:
                     raise InputError("expected a subject alone", place="erase")
                 self._erasures.append(event)
+                line = self._block.lines[position]
+                self._erased_after.append((line, len(self._additions), len(self._placements)))
             elif event.id is not None and event.record is None and event.stamp is None and event.subject is None:
                 self._placements.append(event)
                 self._emptied = True
@@ -184,7 +195,7 @@ class Replay:
         self.rounds.open = self.begun = True
         with self.stream.receiving(self.source, reached, delivered):
             try:
-                self._hand_over()
+                missed = self._hand_over()
             except InputError as error:
                 self._name_the_line(error, until)
             if ends:
@@ -193,11 +204,14 @@ class Replay:
                     self.rounds.close_one()
                 except RetroactError as error:
                     raise self._located(error, until - 1) from None
+        if missed:
+            self.totals.missed.add(self._name, "line", missed)
         self._handed_over = until
         self._fresh = {position: index for position, index in self._fresh.items() if index >= until}
         self._forget()
 
-    def _hand_over(self) -> None:
+    def _hand_over(self) -> list[int]:
+        """The lines of erasures that found nothing."""
         stream, columns = self.stream, self.records.columns
         added = [event for event in self._placements if event.op == "add"] if self._emptied else self._placements
         if self._additions:
@@ -219,8 +233,13 @@ class Replay:
             data = columns([event.record for event in self._deletions])
             stamps = _stamps(self._deletions, stream.round)
             stream.delete(data, stamp=stamps, subject=_subjects(self._deletions))
-        if self._erasures:
-            stream.erase(subject=[event.subject for event in self._erasures])
+        if not self._erasures:
+            return []
+        outcomes = stream.erase(subject=[event.subject for event in self._erasures]).outcomes
+        lines, additions, placements = zip(*self._erased_after, strict=True)
+        owners = [None if event.op == "delete" else event.subject for event in self._placements]
+        plain = [event.subject for event in self._additions]
+        return [lines[place] for place in unfound(outcomes, (plain, additions), (owners, placements))]
 
     def _name_the_line(self, refused: InputError, until: int) -> NoReturn:
         """Again, one by one: into a stream that nobody sees, for most of what is refused does not depend on the round,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from retroact.errors import InputError
+from retroact.feeds.missed import Missed
 from retroact.stream import Round, Stream
 
 Publish = Callable[[Round], None]
@@ -37,6 +38,7 @@ class Totals:
     added: int = 0
     removed: int = 0
     ignored_deletions: int = 0
+    """By value or id."""
     ignored_additions: int = 0
     absorbed: int = 0
     """Events that came before, by their positions."""
@@ -51,6 +53,8 @@ class Totals:
     """Which source was read before, and how far."""
     left_open: bool = False
     """Whether some of the input waits for a round to close."""
+    missed: Missed = field(default_factory=Missed)
+    """Erasures that found no record."""
     waiting: Waiting | None = None
     """The last line, where it was left unread because nothing ends it."""
 
@@ -73,11 +77,13 @@ class Rounds:
     (3, 4)
     """
 
-    def __init__(self, stream: Stream, publish: Publish | None, limit: int | None = None) -> None:
+    def __init__(
+        self, stream: Stream, publish: Publish | None, limit: int | None = None, totals: Totals | None = None
+    ) -> None:
         self.stream = stream
         self.limit = limit
         """The last round that is published."""
-        self.totals = Totals()
+        self.totals = Totals() if totals is None else totals
         self.open = False
         """Whether something waits for a round to close."""
         self._publish = publish

@@ -39,9 +39,12 @@ def play_table(
     options: Options,
     publish: Publish | None = None,
     *,
+    totals: Totals | None = None,
     progress: Progress | None = None,
 ) -> Totals:
     """Play a columnar file, or a frame, into a stream, and publish its rounds as they close.
+
+    ``totals``: where to count, so that it is known what was done even if this fails.
 
     >>> import pyarrow as pa
     >>> import retroact as ra
@@ -58,7 +61,7 @@ def play_table(
     if layout.position and origin.name is None:
         raise InputError("expected a name for the source of the positions", place="source_name")
     kind = _Sequential if options.grid is None else Gridded
-    return kind(stream, table, layout, options, publish, origin, progress).run()
+    return kind(stream, table, layout, options, publish, origin, totals, progress).run()
 
 
 @dataclass(frozen=True)
@@ -120,10 +123,11 @@ class _Sequential:
         options: Options,
         publish: Publish | None,
         origin: Origin,
+        totals: Totals | None,
         progress: Progress | None,
     ) -> None:
         self._stream, self._table, self._layout, self._options = stream, table, layout, options
-        self._rounds = Rounds(stream, publish, options.rounds)
+        self._rounds = Rounds(stream, publish, options.rounds, totals)
         self._numbered = self._begun = False
         self._by_number: bool | None = None
         """Whether rows have the numbers of their rounds: all of them or none, as the first one says."""
@@ -261,7 +265,9 @@ class _Sequential:
         changes = rows.codes != NOTHING
         self._rounds.open = self._begun = True
         with self._receiving(number, positions):
-            self._hand.over(rows if changes.all() else rows.take(changes))
+            missed = self._hand.over(rows if changes.all() else rows.take(changes))
+        if missed:
+            self._rounds.totals.missed.add(self._table.name, "row", missed)
 
     def _receiving(self, number: int, positions: I64 | None) -> AbstractContextManager[None]:
         if positions is None:
