@@ -9,6 +9,8 @@ import pytest
 from retroact.store.postgres import PostgresStore
 from retroact.store.sqlite import SQLiteStore
 
+SECRET = bytes(range(32))
+
 
 @pytest.fixture(scope="session")
 def postgres_server():
@@ -44,6 +46,7 @@ def opened(request, tmp_path):
     def opened(*, create=False):
         store = PostgresStore(url, create=create) if url else SQLiteStore(tmp_path / "orders", create=create)
         stores.append(store)
+        store.unlock(SECRET, "5eed")
         return store
 
     yield opened

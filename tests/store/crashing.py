@@ -23,8 +23,8 @@ STATISTICS = {
 KEY = ra.Key.for_testing(11)
 ROUNDS, BATCHES = 5, 3
 
-METHODS = ("receive", "prepare", "seal", "insert_blocks", "scrub", "commit", "purge", "purged", "advance", "replace")
-"""Every step of the protocol; `insert_blocks` lies within the transaction of a seal, `replace` within the fence."""
+METHODS = ("receive", "prepare", "seal", "edit_blocks", "scrub", "commit", "purge", "purged", "advance", "replace")
+"""Every step of the protocol; `edit_blocks` lies within the transaction of a seal, `replace` within the fence."""
 
 
 def opened(where, folder: Path, **more):

@@ -16,9 +16,15 @@ from retroact.store.blocks import Edit
 from retroact.store.postgres import PostgresStore
 
 
+def opened(url, *, create=False):
+    store = PostgresStore(url, create=create)
+    store.unlock(bytes(32), "5eed")
+    return store
+
+
 @pytest.fixture
 def store(postgres_url):
-    store = PostgresStore(postgres_url, create=True)
+    store = opened(postgres_url, create=True)
     yield store
     store.close()
 
@@ -90,7 +96,7 @@ def test_no_server_there():
 
 def test_the_password_is_nowhere_to_be_seen(postgres_url):
     url = postgres_url.replace("postgres:@", "postgres:open%20sesame@")
-    store = PostgresStore(url, create=True)
+    store = opened(url, create=True)
     store.receive(1, b"a")
     with pytest.raises(InputError) as caught:
         store.receive(1, b"a")
@@ -122,7 +128,7 @@ def test_the_session_is_as_it_must_be(postgres_url):
     }  # fmt: skip
     assert {name: store.run("data", "select current_setting(?)", [name])[0][0] for name in expected} == expected
     tables = store.run("data", "select count(*) from pg_tables where schemaname = ?", [schema.upper()])
-    assert tables == [(8,)]
+    assert tables == [(10,)]
     store.run("data", f'drop schema "{schema.upper()}" cascade')
     store.close()
 
@@ -138,7 +144,7 @@ def test_a_setting_that_cannot_be_had_is_refused(postgres_url, monkeypatch):
 
 
 def test_streams_of_one_database_are_apart(store, postgres_url):
-    other = PostgresStore(f"{postgres_url}_2", create=True)
+    other = opened(f"{postgres_url}_2", create=True)
     other.receive(1, b"other")
     assert (store.inbox(), other.inbox()) == ([], [b"other"])
     other.run("data", f"drop schema {other.schema} cascade")
@@ -150,7 +156,7 @@ def test_a_lost_session(store, postgres_url, admin):
     for _ in range(2):
         with pytest.raises(InputError, match=r"connection.*; open the stream again"):
             store.receive(1, b"a")
-    again = PostgresStore(postgres_url)
+    again = opened(postgres_url)
     again.receive(1, b"b")
     assert again.inbox() == [b"b"]
     again.close()
@@ -178,13 +184,14 @@ from retroact.store.blocks import Edit
 from retroact.store.postgres import PostgresStore
 
 class Slow(PostgresStore):
-    def insert_blocks(self, blocks):
-        super().insert_blocks(blocks)
+    def edit_blocks(self, edit):
+        super().edit_blocks(edit)
         assert len(self.places()) == 2
         print("in the middle", flush=True)
         time.sleep(60)
 
 store = Slow(sys.argv[1])
+store.unlock(bytes(32), "5eed")
 store.seal(2, Edit([(0, 0)], [((5, 5), b"new" * 9999), ((6, 6), b"new")]))
 """
 
@@ -199,7 +206,7 @@ def test_kill_in_the_middle_of_a_seal(store, postgres_url):
         with pytest.raises(InputError, match="another process has this stream open"):
             PostgresStore(postgres_url)
         process.send_signal(signal.SIGKILL)
-    again = PostgresStore(postgres_url)
+    again = opened(postgres_url)
     assert (again.sealed, again.blocks(), again.inbox()) == (1, old, [b"entry"])
     again.seal(2, Edit([(0, 0)], []))
     assert (again.sealed, again.blocks()) == (2, [])
@@ -303,7 +310,7 @@ def test_a_reader_elsewhere_bars_the_purge(store, postgres_server, monkeypatch):
 def test_a_role_that_may_not_do_all_says_so(postgres_url, admin, role):
     schema = postgres_url.partition("#")[2]
     admin.execute(f"create schema {schema} authorization {role}")
-    store = PostgresStore(postgres_url.replace("//postgres:", f"//{role}:"), create=True)
+    store = opened(postgres_url.replace("//postgres:", f"//{role}:"), create=True)
     before = len(store.beyond)
     deleted, kept = filled(store)
     assert store.purge()

@@ -7,6 +7,7 @@ import pytest
 from retroact.errors import InputError, VerificationError
 from retroact.store.blocks import Edit
 from retroact.store.store import FORMAT, Request, Stored
+from retroact.store.tables import INBOX
 
 BIG = (1 << 63) - 1
 BLOCKS = [((0, 0), b"first"), ((3, 7), b""), ((3, BIG), bytes(range(256)) * 80), ((BIG, 1), b"\\x00?%s\x00")]
@@ -109,7 +110,7 @@ def test_a_seal_that_fails_changes_nothing(store):
 def test_a_transaction_ends_as_a_whole(store):
     def fail():
         with store.transaction("data"):
-            store.run("data", "insert into inbox values (?, ?)", [1, b"entry"])
+            store.insert(INBOX, [(1, b"entry")])
             assert store.inbox() == [b"entry"]
             raise ZeroDivisionError
 

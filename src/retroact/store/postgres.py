@@ -15,8 +15,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError, VerificationError
+from .authenticated import Row
 from .blocks import Place
-from .store import TABLES, Side, Store
+from .postgres_schema import DATA, differences, statements
+from .store import Store, check_format
+from .tables import BLOCK, Side, Table
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -33,24 +36,14 @@ SESSION = {
     "tcp_keepalives_count": "3",
     "log_parameter_max_length_on_error": "0",
 }
-# As they are: a value is found in the files by its bytes, or is not there. And no samples of them in pg_statistic.
-COLUMNS = {"block": ("stamp", "mark", "records"), "inbox": ("number", "entry")}
-PLAIN = {"block": "records", "inbox": "entry"}
-RELATIONS = """
+RELATIONS = f"""
     with held as (select c.oid, c.relname, c.reltoastrelid from pg_class c
-                  where c.oid in (to_regclass('block'), to_regclass('inbox'))),
+                  where c.oid in ({", ".join(f"to_regclass('{table}')" for table in DATA)})),
          heap as (select oid, relname::text as name from held
                   union all select reltoastrelid, 'TOAST of ' || relname from held where reltoastrelid <> 0)
     select oid::bigint, name from heap
     union all select indexrelid::bigint, 'index of ' || name from heap join pg_index on indrelid = heap.oid
     order by 2"""
-
-DIALECT = {
-    "bytes": "bytea",
-    "clustered": "",
-    "view": "create or replace view",
-    "line": "convert_from(line, 'UTF8')",
-}
 
 
 class PostgresStore(Store):
@@ -60,7 +53,8 @@ class PostgresStore(Store):
     """
 
     reached = (
-        "tables block and inbox with their TOAST tables and indexes: written anew, without what was deleted",
+        "tables block, inbox, state and data_digest with their TOAST tables and indexes: written anew, without what "
+        "was deleted",
         "the other tables of the schema: no values are kept there",
     )
     patience = 5.0
@@ -96,43 +90,55 @@ class PostgresStore(Store):
             raise
 
     @contextmanager
-    def transaction(self, side: Side) -> Iterator[None]:
+    def raw_transaction(self, side: Side) -> Iterator[None]:
         with _told(self.where), self._connection.transaction():
             yield
 
-    def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with _told(self.where), self._connection.cursor(binary=True) as cursor:
             cursor.execute(sql.replace("?", "%s"), parameters)
             return cursor.fetchall() if cursor.description else []
 
-    def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-        with _told(self.where), self._connection.cursor() as cursor:
-            cursor.executemany(sql.replace("?", "%s"), rows)
+    def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
+        returning = "returning" in sql
+        found: list[Row] = []
+        with _told(self.where), self._connection.cursor(binary=True) as cursor:
+            cursor.executemany(sql.replace("?", "%s"), rows, returning=returning)
+            while returning and cursor.description:
+                found += cursor.fetchall()
+                returning = bool(cursor.nextset())
+        return found
 
-    def insert_blocks(self, blocks: Sequence[tuple[Place, bytes]]) -> None:
-        copying = "copy block(stamp, mark, records) from stdin (format binary)"
+    def scan(self, side: Side, sql: str) -> Iterator[Row]:
+        with self.raw_transaction(side), self._connection.cursor("scan", binary=True) as cursor:
+            cursor.itersize = 256
+            cursor.execute(sql)
+            yield from cursor
+
+    def write(self, table: Table, rows: Sequence[Row]) -> None:
+        if table != BLOCK:
+            super().write(table, rows)
+            return
+        copying = f"copy block({table.names}) from stdin (format binary)"
         with _told(self.where), self._connection.cursor() as cursor, cursor.copy(copying) as copy:
-            copy.set_types(["int8", "int8", "bytea"])
-            for place, records in blocks:
-                copy.write_row((*place, records))
+            copy.set_types(["int8", "int8", "bytea", "bytea"])
+            for row in rows:
+                copy.write_row(row)
 
     def read_blocks(self, places: Sequence[Place]) -> list[bytes]:
         rows = self.run(
             "data",
-            "select records from unnest(?::bigint[], ?::bigint[]) with ordinality as wanted(stamp, mark, place) "
+            f"select {BLOCK.names} from unnest(?::bigint[], ?::bigint[]) with ordinality as wanted(stamp, mark, place) "
             "left join block using (stamp, mark) order by place",
             [[stamp for stamp, _ in places], [mark for _, mark in places]],
         )
-        for place, (records,) in zip(places, rows, strict=True):
-            if records is None:
-                raise VerificationError(f"{self.where}: expected a block at {place}, got none")
-        return [records for (records,) in rows]
+        for place, row in zip(places, rows, strict=True):
+            if row[2] is None:
+                raise VerificationError(f"{self.where}: table block: expected a block at {place}, got none")
+        return [self.checked(BLOCK, row)[2] for row in rows]
 
-    def blocks(self) -> list[tuple[Place, bytes]]:
-        with self.transaction("data"), self._connection.cursor("blocks", binary=True) as cursor:
-            cursor.itersize = 256
-            cursor.execute("select stamp, mark, records from block order by stamp, mark")
-            return [((stamp, mark), records) for stamp, mark, records in cursor]
+    def schema_problems(self) -> list[str]:
+        return differences(lambda sql, parameters: self.run("data", sql, parameters), self.schema)
 
     def scrub(self) -> bool:
         """No dead row is left, unless another session still sees it; pages may hold its bytes until they are reused."""
@@ -206,22 +212,27 @@ class PostgresStore(Store):
     def _tables(self, create: bool) -> None:
         from psycopg.sql import SQL, Identifier
 
-        (fresh,), *_ = self.run("data", "select to_regclass('block') is null")
-        if fresh and not create:
-            raise InputError(f"{self.where}: expected the schema of a stream, got none")
+        there = "select relname from pg_class where relnamespace = to_regnamespace(?) and relkind <> 'i' limit 1"
+        if not self.run("data", there, [f'"{self.schema}"']):
+            if not create:
+                raise InputError(f"{self.where}: expected the schema of a stream, got none")
+            with self.raw_transaction("data"):
+                if not self.run("data", "select 1 from pg_namespace where nspname = ?", [self.schema]):
+                    self._connection.execute(SQL("create schema {}").format(Identifier(self.schema)))
+                for statement in statements():
+                    self.run("data", statement)
+        problems = self.schema_problems()
+        if problems:
+            if self.run("data", "select 1 where to_regclass('state') is not null"):
+                for (found,) in self.run("data", "select value from state where name = 'format'"):
+                    check_format(self.where, found)
+            raise VerificationError(
+                f"{self.where}: {'; '.join(problems)}. It was changed by something else than this stream: restore it "
+                "from a backup (docs/operations.md)"
+            )
         owned = "select relowner::regrole::text from pg_class where oid = to_regclass('block')"
         for (owner,) in self.run("data", f"{owned} and not pg_has_role(relowner, 'usage')"):
             raise InputError(f"{self.where}: expected tables of this role's own, got {owner}'s: only it can purge them")
-        with self.transaction("data"):
-            if not self.run("data", "select 1 from pg_namespace where nspname = ?", [self.schema]):
-                self._connection.execute(SQL("create schema {}").format(Identifier(self.schema)))
-            for table in (*TABLES["data"], *TABLES["journal"]):
-                statement = table.format(**DIALECT).replace(" integer ", " bigint ")
-                self.run("data", statement.replace(" text ", ' text collate "C" '))
-            for table, columns in COLUMNS.items() if fresh else ():
-                changes = [f"alter column {PLAIN[table]} set storage external"]
-                changes += [f"alter column {column} set statistics 0" for column in columns]
-                self.run("data", f"alter table {table} {', '.join(changes)}")
 
     # What was deleted -------------------------------------------------------------------------------------------------
 
@@ -235,7 +246,7 @@ class PostgresStore(Store):
         self.run("data", "select pg_stat_force_next_flush()")
         with _told(self.where):
             try:
-                for table in COLUMNS:
+                for table in DATA:
                     self._connection.execute(f"vacuum ({options}) {table}")
             except LockNotAvailable:
                 return False
@@ -345,6 +356,8 @@ def _read(url: str) -> _Address:
     schema = schema or "retroact"
     if not re.fullmatch(r"[A-Za-z0-9_]{1,63}", schema):
         raise InputError("expected the name of a schema behind #: at most 63 letters, digits and underscores")
+    if schema == "information_schema" or schema.startswith("pg_"):
+        raise InputError(f"expected a schema for this stream, got {schema}, which is the system's own")
     place = f"{user}@" * bool(user) + ("" if host.startswith("/") else host) + f":{port}" * bool(port)
     socket = f"?host={host}" if host.startswith("/") else ""
     return _Address(f"postgresql://{place}/{name}{socket}#{schema}", schema, dict(parameters))

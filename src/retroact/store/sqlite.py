@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, VerificationError
-from .blocks import Place
+from .authenticated import Row
 from .lock import Lock
 from .residue import residue, wipe
-from .store import TABLES, Side, Store
+from .store import Store, check_format
+from .tables import Side, create_digest, create_view, tables
 
 PAGE = 4096
-DIALECT = {
-    "bytes": "blob",
-    "clustered": "without rowid",
-    "view": "create view if not exists",
-    "line": "cast(line as text)",
-}
+TYPES = {"bytes": "blob", "clustered": " without rowid"}
+SCHEMA = "select type, name, tbl_name, sql from sqlite_master"
+CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 # A vacuum counts as a change of the schema, and nothing may tell how many there were.
 SAME_VERSION = "pragma schema_version = 1"
 # Set and read back on every connection: each of them is of the connection, not of the file.
@@ -31,6 +30,7 @@ class SQLiteStore(Store):
     """
     >>> import tempfile
     >>> store = SQLiteStore(Path(tempfile.mkdtemp()) / "orders", create=True)
+    >>> store.unlock(bytes(32), "5eed")
     >>> store.sealed, store.committed
     (0, 0)
     """
@@ -65,7 +65,7 @@ class SQLiteStore(Store):
             raise
 
     @contextmanager
-    def transaction(self, side: Side) -> Iterator[None]:
+    def raw_transaction(self, side: Side) -> Iterator[None]:
         connection = self._sides[side]
         with _told(self.where):
             connection.execute("begin immediate")
@@ -77,16 +77,23 @@ class SQLiteStore(Store):
                     connection.execute("rollback")
                 raise
 
-    def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with _told(self.where):
             return self._sides[side].execute(sql, parameters).fetchall()
 
-    def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+    def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
         with _told(self.where):
+            if "returning" in sql:
+                return [found for row in rows for found in self._sides[side].execute(sql, row).fetchall()]
             self._sides[side].executemany(sql, rows)
+            return []
 
-    def insert_blocks(self, blocks: Sequence[tuple[Place, bytes]]) -> None:
-        self.many("data", "insert into block values (?, ?, ?)", ((*place, records) for place, records in blocks))
+    def scan(self, side: Side, sql: str) -> Iterator[Row]:
+        with _told(self.where):
+            yield from self._sides[side].execute(sql)
+
+    def schema_problems(self) -> list[str]:
+        return [problem for side in self._sides for problem in _differences(side, self.run(side, SCHEMA))]
 
     def scrub(self) -> bool:
         """Every page goes to the main file and the log is cut to nothing; a reader in another process can bar that.
@@ -150,6 +157,9 @@ class SQLiteStore(Store):
         with _told(str(path)):
             connection = sqlite3.connect(path, isolation_level=None, timeout=1.0, check_same_thread=False)
             path.chmod(0o600)
+            there = connection.execute(SCHEMA).fetchall()
+            if there:
+                _compare(path, side, connection, there)
             connection.execute(f"pragma page_size = {PAGE}")
             mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
             if mode != "wal":
@@ -159,11 +169,52 @@ class SQLiteStore(Store):
                 got = connection.execute(f"pragma {name}").fetchone()[0]
                 if got != value:
                     raise InputError(f"{path}: expected {name} = {value}, got {got}: this SQLite leaves traces")
-            for table in TABLES[side]:
-                connection.execute(table.format(**DIALECT))
-            if side == "data":
+            if not there:
+                connection.executescript(f"begin immediate; {'; '.join(_statements(side))}; commit")
+            if side == "data" and connection.execute("pragma schema_version").fetchone() != (1,):
                 connection.execute(SAME_VERSION)
         return connection
+
+
+def _statements(side: Side) -> list[str]:
+    made = [*(table.create(TYPES) for table in tables(side)), create_digest(side, TYPES)]
+    return made if side == "data" else [*made, create_view("cast(line as text)")]
+
+
+@cache
+def _expected(side: Side) -> frozenset[Row]:
+    """What a database has when it is made."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for statement in _statements(side):
+            connection.execute(statement)
+        return frozenset(connection.execute(SCHEMA))
+
+
+def _differences(side: Side, there: Iterable[Row]) -> list[str]:
+    found, expected = {*there}, _expected(side)
+    missing = {row[:2] for row in expected - found}
+    return [
+        *(f"{kind} {name}: expected it as a store has it, got none or another" for kind, name in sorted(missing)),
+        *(
+            f"table {table[:80]}: {kind} {name[:80]!r} is not a store's own"
+            for kind, name, table, _ in sorted(found - expected, key=str)
+            if (kind, name) not in missing
+        ),
+    ]
+
+
+def _compare(path: Path, side: Side, connection: sqlite3.Connection, there: Iterable[Row]) -> None:
+    problems = _differences(side, there)
+    if not problems:
+        return
+    with suppress(sqlite3.Error):
+        connection.execute("pragma trusted_schema = 0")
+        for (found,) in connection.execute("select value from state where name = 'format'"):
+            check_format(str(path.parent), str(found))
+    raise VerificationError(
+        f"{path}: {'; '.join(problems)}. It was changed by something else than this stream: restore it from a backup "
+        "(docs/operations.md)"
+    )
 
 
 @contextmanager
@@ -171,6 +222,6 @@ def _told(where: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        if "malformed" in str(error) or "not a database" in str(error):
-            raise VerificationError(f"{where}: {error}") from None
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT or "decode" in str(error):
+            raise VerificationError(f"{where}: {str(error).partition(' with text')[0]}") from None
         raise InputError(f"{where}: {error}") from error

@@ -253,7 +253,7 @@ class Durable(Kept):
 
     def _commit(self, round: int, releases: Mapping[str, Release]) -> None:
         notes = {} if self._unscrubbed else {"unscrubbed": ""}
-        self.store.commit(round, stored_form(round, releases, self._hashes), moment(), notes)
+        self.store.commit(round, stored_form(round, releases), moment(), notes)
         self._requests = []
 
     def _closed(self, round: int) -> None:
@@ -316,9 +316,8 @@ def _ledger(where: str, spec: Specification, stored: list[bytes]) -> Ledger:
         raise VerificationError(f"{where}: the stored data are not those of a stream: {error}") from None
 
 
-def stored_form(round: int, releases: Mapping[str, Release], hashes: Hashes) -> list[Stored]:
-    forms = [
+def stored_form(round: int, releases: Mapping[str, Release]) -> list[Stored]:
+    return [
         Stored(round, name, msgspec.json.encode(release.to_dict()), release.encode())
         for name, release in releases.items()
     ]
-    return [form._replace(mac=hashes.release(*form[:4])) for form in forms]

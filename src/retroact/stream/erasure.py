@@ -60,10 +60,6 @@ class Hashes:
         nonce = secrets.token_bytes(12)
         return nonce + Hashes(key)._wrap.encrypt(nonce, self._secret, None)
 
-    def release(self, round: int, statistic: str, line: bytes, exact: bytes) -> bytes:
-        """So that a release that was changed is seen."""
-        return self._hash("release", str(round), statistic, line, exact)
-
     def subject(self, who: str | bytes) -> bytes:
         """The same for a subject and for its SHA-256."""
         return self._hash("subject", who if isinstance(who, bytes) else hashlib.sha256(who.encode()).digest())

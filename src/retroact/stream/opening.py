@@ -18,7 +18,7 @@ from ..store import blocks
 from ..store.fence import Fence, Mark
 from ..store.packed import Records
 from ..store.sqlite import SQLiteStore
-from ..store.store import FORMAT, Store
+from ..store.store import Store
 from ..store.targets import POSTGRES, base_of, beside, check_targets
 from .choosing import Choice
 from .durable import Durable
@@ -69,21 +69,19 @@ def open_stream(
         barrier = Fence(Path(fence) if fence is not None else beside(secret_file or base))
         barrier.lock()
         name = Hashes(own).stream
-        if not fresh and store.state("stream") != name:
-            raise InputError(
-                f"{store.where}: expected the key that this stream was made under, got another", place="key"
-            )
         mark = barrier.read()
+        if mark is None or mark.stream != name:
+            salt = store.note("salt") or ("" if own.testing else secrets.token_hex(16))
+        else:
+            salt = mark.salt
+        store.unlock(own.derive("rows of the store"), f"{name} {salt}")
         silent = _silent(store, barrier, mark, name, restored=restored, after=after, fresh=fresh)
         if fresh and store.committed == 0:
-            salt = b"" if own.testing else secrets.token_bytes(16)
-            mark = mark or Mark(name, 0 if follows is None else follows.round, salt=salt.hex())
+            mark = mark or Mark(name, 0 if follows is None else follows.round, salt=salt)
             barrier.advance(mark)
             _begin(store, mark, specification, follows, own)
         elif fresh:
             store.found(name)  # the data are lost, and the journal is not
-        if store.state("format") != str(FORMAT):
-            raise InputError(f"{store.where}: expected store format {FORMAT}, got {store.state('format')}")
         spec = _specification(store, specification)
         if mark is None:
             mark = _fence_again(store, barrier, name, spec, silent)
@@ -91,8 +89,10 @@ def open_stream(
         before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
         origin, sealed = store.number("origin"), store.note("hashes")
         hashes = Hashes(own, None if not sealed else bytes.fromhex(sealed))
-        salt = bytes.fromhex(mark.salt)
-        stream._attach(spec, own, store, barrier, origin=origin, before=before, salt=salt, silent=silent, hashes=hashes)
+        coins = bytes.fromhex(mark.salt)
+        stream._attach(
+            spec, own, store, barrier, origin=origin, before=before, salt=coins, silent=silent, hashes=hashes
+        )
         return stream
     except BaseException:
         store.close()

@@ -1,0 +1,209 @@
+"""Rows that are authenticated: the one place through which rows of a store are written, deleted and read.
+
+Every row is hashed under the key when it is written and compared when it is read; a table that is read whole is
+compared with its digest. `seals` says what that is worth.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from ..errors import InputError, VerificationError
+from .seals import Digest, Seals
+from .tables import BLOCK, NOTE, RELEASE, SIDES, STATE, Side, Table, tables
+
+Row = tuple[Any, ...]
+SHOWN = 3
+"""How many wrong rows of a table are named."""
+
+
+class Authenticated(ABC):
+    """A database whose rows belong to one stream."""
+
+    where: str
+    """For people; without a password."""
+    _seals: Seals | None = None
+    _digests: dict[Side, Digest]
+
+    # What a database has to offer ------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def raw_transaction(self, side: Side) -> AbstractContextManager[None]:
+        """All or nothing, and on disk when it ends."""
+
+    @abstractmethod
+    def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """One statement, with ? for parameters, and all of its rows."""
+
+    @abstractmethod
+    def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
+        """One statement for each of these, and all rows that they return."""
+
+    @abstractmethod
+    def scan(self, side: Side, sql: str) -> Iterator[Row]:
+        """The rows of one statement, some at a time."""
+
+    @abstractmethod
+    def schema_problems(self) -> list[str]:
+        """How tables, indexes, views, triggers and so on differ from those that a store has."""
+
+    # Rows ------------------------------------------------------------------------------------------------------------
+
+    def unlock(self, secret: bytes, stream: str) -> None:
+        """Compare what is stored, and from here on every row that is read; nothing is written before this.
+
+        `release` and `block` are compared as a whole when they are read as a whole.
+        """
+        self._seals = Seals(secret, stream)
+        self._digests = {side: Digest() for side in SIDES}
+        rows = [(table, row) for table in (STATE, NOTE) for row in self._rows(table)]
+        if rows and not any(self._fits(*each) for each in rows):
+            self._seals = None
+            raise InputError(
+                f"{self.where}: expected the key that this stream was made under, got another (or the fence of another "
+                "stream under this key)",
+                place="key",
+            )
+        problems = []
+        for side in SIDES:
+            digest = self._stored_digest(side)
+            if digest is None:
+                problems.append(f"table {side}_digest: the digest of the other tables is not as it was written")
+                continue
+            self._digests[side] = digest
+            for table in tables(side):
+                if table not in (BLOCK, RELEASE):
+                    problems += self._compare(table)
+        if problems:
+            raise self._refusal(problems)
+
+    @contextmanager
+    def transaction(self, side: Side) -> Iterator[None]:
+        """All or nothing, with the digest that belongs to it, and on disk when it ends."""
+        assert self._seals is not None, "a store is unlocked before it is written"
+        digest = self._digests[side]
+        before = Digest(digest.round, dict(digest.sums))
+        try:
+            with self.raw_transaction(side):
+                yield
+                if digest != before:
+                    self.run(
+                        side,
+                        f"insert into {side}_digest(side, sealed) values (?, ?) "
+                        "on conflict (side) do update set sealed = excluded.sealed",
+                        [side, self._seals.sealed(side, digest)],
+                    )
+        except BaseException:
+            self._digests[side] = before
+            raise
+
+    def insert(self, table: Table, rows: Iterable[Sequence[Any]], *, unless_known: bool = False) -> None:
+        assert self._seals is not None
+        made = [(*row, self._seals.mac(table, row)) for row in rows]
+        if unless_known:
+            known = " on conflict do nothing returning mac"
+            macs = [bytes(mac) for (mac,) in self.many(table.side, self._insertion(table) + known, made)]
+        else:
+            self.write(table, made)
+            macs = [row[-1] for row in made]
+        self._digests[table.side].add(table, self._seals.sum(macs))
+
+    def write(self, table: Table, rows: Sequence[Row]) -> None:
+        """Rows as they are, in the way that is quickest."""
+        self.many(table.side, self._insertion(table), rows)
+
+    def delete(self, table: Table, where: str = "", parameters: Sequence[Sequence[Any]] = ((),)) -> None:
+        """For each of these parameters the rows that it names."""
+        assert self._seals is not None
+        sql = f"delete from {table.name} {where} returning mac"
+        gone = self.many(table.side, sql, parameters)
+        self._digests[table.side].add(table, -self._seals.sum(bytes(mac) for (mac,) in gone))
+
+    def replace(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+        """In place of those under the same keys."""
+        where = " and ".join(f"{column} = ?" for column in table.key)
+        self.delete(table, f"where {where}", [row[: table.keys] for row in rows])
+        self.insert(table, rows)
+
+    def select(self, table: Table, where: str = "", parameters: Sequence[Any] = ()) -> list[Row]:
+        rows = self.run(table.side, f"select {table.names} from {table.name} {where}", parameters)
+        return [self.checked(table, row) for row in rows]
+
+    def whole(self, table: Table, problems: list[str] | None = None) -> Iterator[Row]:
+        """All rows by their keys. What is wrong is raised, or put down where somebody wants to know of all."""
+        found: list[str] = []
+        macs = []
+        for row in self._rows(table):
+            macs.append(row[-1])
+            if self._seals is None or self._fits(table, row):
+                yield row[:-1]
+            elif len(found) < SHOWN:
+                found.append(_changed(table, row))
+        if self._seals is not None and not found:
+            total = self._seals.sum(macs)
+            if total != self._digests[table.side].sums[table.name]:
+                found.append(f"table {table.name}: rows were added, taken away or put back, as its digest says")
+        if found and problems is None:
+            raise self._refusal(found)
+        if problems is not None:
+            problems += found
+
+    def problems(self) -> list[str]:
+        """Everything that is stored, compared once more."""
+        found = self.schema_problems()
+        if found:
+            return found
+        for side in SIDES:
+            if self._stored_digest(side) != self._digests[side]:
+                found.append(f"table {side}_digest: the digest of the other tables is not as it was written")
+            for table in tables(side):
+                found += self._compare(table)
+        return found
+
+    def checked(self, table: Table, row: Row) -> Row:
+        """A row without its hash, if that fits."""
+        if self._seals is not None and not self._fits(table, row):
+            raise self._refusal([_changed(table, row)])
+        return row[:-1]
+
+    # Inside ----------------------------------------------------------------------------------------------------------
+
+    def _rows(self, table: Table) -> Iterator[Row]:
+        return self.scan(table.side, f"select {table.names} from {table.name} order by {', '.join(table.key)}")
+
+    def _stored_digest(self, side: Side) -> Digest | None:
+        """None if it is not this stream's own, or missing although there are rows."""
+        assert self._seals is not None
+        rows = self.run(side, f"select side, sealed from {side}_digest")
+        if not rows and not any(self.run(side, f"select 1 from {table.name} limit 1") for table in tables(side)):
+            return Digest()
+        if len(rows) != 1 or rows[0][0] != side or not isinstance(rows[0][1], bytes):
+            return None
+        return self._seals.opened(side, rows[0][1])
+
+    def _compare(self, table: Table) -> list[str]:
+        problems: list[str] = []
+        for _ in self.whole(table, problems):
+            pass
+        return problems
+
+    def _fits(self, table: Table, row: Row) -> bool:
+        assert self._seals is not None
+        return bool(row[-1] == self._seals.mac(table, row[:-1]))
+
+    def _insertion(self, table: Table) -> str:
+        return f"insert into {table.name}({table.names}) values ({', '.join('?' * (len(table.columns) + 1))})"
+
+    def _refusal(self, problems: Sequence[str]) -> VerificationError:
+        return VerificationError(
+            f"{self.where}: {'; '.join(problems)}. It was changed by something else than this stream: restore it from "
+            "a backup (docs/operations.md)"
+        )
+
+
+def _changed(table: Table, row: Row) -> str:
+    shown = (value.hex() if isinstance(value, bytes) else repr(value) for value in row[: table.keys])
+    return f"table {table.name}: the row {', '.join(each[:80] for each in shown)} is not as it was written"
