@@ -11,8 +11,9 @@ import typer
 
 from retroact.cli import options as o
 from retroact.cli.console import say
-from retroact.cli.places import check, opened, put
+from retroact.cli.places import opened, put
 from retroact.errors import InputError, VerificationError
+from retroact.store.targets import check_targets
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -84,7 +85,7 @@ def audit(
         _reproduce(reproduce, public_key, workers=workers, quiet=quiet)
         return
     targets = [("--out", out), ("--html", html)]
-    check(targets, used={"specification": spec or o.DEFAULT_FILE}, key_file=key_file)
+    check_targets(targets, used={"specification": spec or o.DEFAULT_FILE}, key_file=key_file)
     if open_page and html is None:
         raise InputError("expected --html FILE beside --open", place="--open")
     _check_installed()

@@ -20,12 +20,13 @@ from ..coins import Key
 from ..errors import VerificationError
 from ..schema import Category, Integer, Number
 from ..statistics import Count, GroupBy, Mean, Sum
+from ..store.targets import check_targets
 from ..stream import HorizonWarning, Release, Round, Stream
 from .demo_shop import COUNTRIES, LARGEST_ORDER, ORDERS_A_ROUND, Order, Shop, open_shop
 from .demo_text import print_check, print_story
 from .page import page
 from .page_story import Line, Point, Story
-from .places import check, opened, put
+from .places import opened, put
 
 SHOP = 1608
 """The seed of the shop that is shown when none is asked for."""
@@ -60,7 +61,7 @@ CLOSE_UP = 16
 
 def demo(*, out: Path, rounds: int = 1000, seed: int | None = None, open_page: bool = False, console: Console) -> None:
     """Run the demo, print what it shows and write its page to ``out``."""
-    check([("--out", out)])
+    check_targets([("--out", out)])
     shop = open_shop(rounds, SHOP if seed is None else seed)
     key = Key.for_testing(secrets.randbits(128) if seed is None else seed)
     # opened before the work, and put in its place after it

@@ -16,9 +16,10 @@ from retroact.cli.console import say
 from retroact.cli.missing import ALLOW, MissingError
 from retroact.cli.options import AllowMissingOption
 from retroact.cli.output import OutputFormat
-from retroact.cli.places import check, check_sources, put
+from retroact.cli.places import check_sources, put
 from retroact.cli.places import opened as places
 from retroact.errors import InputError, VerificationError
+from retroact.store.targets import check_targets
 
 if TYPE_CHECKING:
     from retroact.store.receipt import Receipt
@@ -94,8 +95,8 @@ def erase(
         raise InputError("expected --subject, --sha256, --from or --status", place="erase")
     if receipt is not None and requests is not None and not receipt.is_dir():
         raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
-    targets = [("--receipt", receipt)]
-    check(targets, used={"file of requests": requests}, store=stream, key_file=key_file, fence=fence)
+    used = {"file of requests": requests}
+    check_targets([("--receipt", receipt)], used=used, store=stream, key_file=key_file, fence=fence, folders=True)
     with opened(stream, key_file, fence) as open_stream:
         if close and open_stream.specification.rounds.grid is not None:
             raise InputError(
@@ -103,10 +104,11 @@ def erase(
                 "that. The request is applied when the round closes",
                 place="--close",
             )
-        check_sources(targets, open_stream)
         # all of them are looked at before the first is taken
-        for looked in [each.erase(open_stream, dry_run=True) for each in asked]:
-            check([("--receipt", _receipt_file(receipt, looked))])
+        looked = [each.erase(open_stream, dry_run=True) for each in asked]
+        files = [("--receipt", _receipt_file(receipt, each)) for each in looked]
+        check_targets(files, used=used, store=stream, key_file=key_file, fence=fence)
+        check_sources(files, open_stream)
         erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
         if close and any(erasure.state == "received" for erasure in erasures):
             open_stream.close_round()
@@ -350,7 +352,7 @@ def export(
     """
     from retroact.cli.output import format_of, open_output
 
-    check([("--out", out)], store=stream, key_file=key_file, fence=fence)
+    check_targets([("--out", out)], store=stream, key_file=key_file, fence=fence)
     with opened(stream, key_file, fence) as open_stream:
         check_sources([("--out", out)], open_stream)
         with open_output(out, format_of(out, format)) as output:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from retroact.files import Part, told
+from retroact.store.targets import check_targets
 
 if TYPE_CHECKING:
     from retroact.stream import Stream
@@ -44,29 +45,10 @@ def is_endless(path: Path) -> bool:
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
-def check(targets: Sequence[tuple[str, Path | None]], **known: Any) -> None:
-    """Refuse files that must not be written over (`check_targets`) or cannot be written, before anything is done."""
-    from retroact.store.targets import check_targets
-
-    check_targets(targets, **known)
-    for option, path in targets:
-        if path is not None and not path.is_dir():
-            try_out(path, option)
-
-
 def check_sources(targets: Sequence[tuple[str, Path | None]], stream: Stream) -> None:
-    """The same for what a stream was ever fed from."""
-    from retroact.store.targets import check_targets
-
-    check_targets(targets, used={f"source {name}": Path(name) for name in stream.sources if "\0" not in name})
-
-
-def try_out(path: Path, option: str) -> None:
-    """Whether a file can be made there."""
-    with told(path, option):
-        if not is_endless(path):
-            with Part(path):
-                pass
+    """Refuse to write over what a stream was ever fed from."""
+    names = [name for name in stream.sources if "\0" not in name]
+    check_targets(targets, used={f"source {name}": Path(name) for name in names}, folders=True)
 
 
 def put(outputs: list[Place], contents: list[bytes]) -> None:

@@ -16,7 +16,7 @@ from retroact.cli.keys import choose_key
 from retroact.cli.missing import missing, tell
 from retroact.cli.options import Asked
 from retroact.cli.output import OutputFormat, format_of, open_output
-from retroact.cli.places import check, check_sources
+from retroact.cli.places import check_sources
 from retroact.cli.report import Progress, Report
 from retroact.coins import Key
 from retroact.errors import InputError
@@ -26,6 +26,7 @@ from retroact.feeds.options import Options, options_for
 from retroact.feeds.playing import Feed, is_table, open_feed
 from retroact.feeds.replay import Replay
 from retroact.feeds.rounds import Totals
+from retroact.store.targets import check_targets
 from retroact.stream import Durable, Specification, Stream
 from retroact.stream.opening import exists
 
@@ -52,7 +53,7 @@ def run(asked: Asked, said: Said, order: Run) -> None:
     targets = [("--out", order.out)]
     events = Path("/dev/stdin") if order.events == STDIN else Path(order.events)
     used = {"file of events": events, "specification": asked.file if asked.given else None}
-    check(targets, used=used, store=order.store, key_file=order.key_file, fence=order.fence)
+    check_targets(targets, used=used, store=order.store, key_file=order.key_file, fence=order.fence)
     with missing(totals.missed, report, allowed=order.allow_missing), _Target(asked, said, order) as target:
         if target.stream is not None:
             check_sources(targets, target.stream)

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError
-from ..files import told
+from ..files import Part, told
 
 POSTGRES = ("postgresql://", "postgres://")
+KINDS = {"key file": ("a key",), "fence": ("a fence",), "lock of the fence": ("a lock", "the lock of a fence")}
 Targets = Iterable[tuple[str, Path | None]]
 STORE = ("data.sqlite", "journal.sqlite", "lock")
 """Any two of these make a folder that of a stream."""
@@ -86,28 +87,45 @@ def check_targets(
     store: str | Path | None = None,
     key_file: str | Path | None = None,
     fence: str | Path | None = None,
+    folders: bool = False,
 ) -> None:
-    """Refuse to write over what a command uses, into its store, to anything of any other stream, or to one place twice.
+    """Refuse to write over what a command uses, into its store, to anything of any other stream, or to one place twice;
+    and where no file can be made. Before anything is done.
 
-    Targets are options and their files; key and fence are too, where they are yet to be made. Before anything is done.
+    Targets are options and their files, or with ``folders`` where several files go; and so are key and fence where they
+    are yet to be made.
     """
     own = belongings(store, key_file, fence)
+    given = [name for name, path in (("key file", key_file), ("fence", fence)) if path is not None]
     others = {name: path for name, path in (used or {}).items() if path is not None}
     folder = None if store is None or str(store).startswith(POSTGRES) else identity(Path(store))
-    _refuse(targets, {**others, **own}, folder)
-    made = {name: path for name, path in own.items() if not path.exists()}
-    _refuse(made.items(), {**others, **{name: own[name] for name in own.keys() - made.keys()}}, folder)
-    kind = kind_of(own["fence"]) if "fence" in own else None
-    if kind not in (None, "a fence"):
-        raise InputError(f"expected a fence, got {kind}", place="fence", source=str(own["fence"]))
+    asked = [(option, path) for option, path in targets if path is not None and not _endless(path)]
+    _refuse(asked, {**others, **own}, folder)
+    there: dict[str, Path] = {}
+    for name, path in own.items():
+        with told(path, name):
+            if path.exists():
+                there[name] = path
+    _refuse([(name, path) for name, path in own.items() if name not in there], {**others, **there}, folder)
+    reserved = {identity(path): name for name, path in others.items()}
+    for name, path in there.items():
+        with told(path, name):
+            other, kind = reserved.get(identity(path)), kind_of(path)
+        if other is not None:
+            raise InputError(f"expected another file than the {other}", place=name, source=str(path))
+        if kind not in (None, *KINDS[name]):
+            raise InputError(f"expected {KINDS[name][0]}, got {kind}", place=name, source=str(path))
+    for option, path in [*asked, *((name, own[name]) for name in given if name in own and name not in there)]:
+        with told(path, option):
+            if not folders or not path.is_dir():
+                with Part(path):
+                    pass
 
 
-def _refuse(targets: Targets, used: Mapping[str, Path], folder: Identity | None) -> None:
+def _refuse(targets: Iterable[tuple[str, Path]], used: Mapping[str, Path], folder: Identity | None) -> None:
     others = {identity(path): name for name, path in used.items()}
     seen: dict[Identity, str] = {}
     for option, path in targets:
-        if path is None or _endless(path):
-            continue
         with told(path, option):
             this = identity(path)
             taken = others.get(this) or seen.get(this)

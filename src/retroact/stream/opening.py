@@ -57,6 +57,8 @@ def open_stream(
     if after is not None and (isinstance(after, bool) or not isinstance(after, int) or after < 0):
         raise InputError(f"expected the number of a round, got {after!r}", place="after")
     check_targets(store=where, key_file=key_file, fence=fence)
+    if key is None and key_file is not None and Path(key_file).exists():
+        from_file(Path(key_file))  # one that cannot be read leaves no store behind
     store = _store(where, create=specification is not None)
     barrier: Fence | None = None
     try:
