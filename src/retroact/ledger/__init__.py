@@ -2,7 +2,8 @@
 
 from retroact.ledger.change import Change
 from retroact.ledger.ledger import Ledger
+from retroact.ledger.removal import Removal
 from retroact.ledger.surviving import Surviving
 from retroact.ledger.updates import Updates
 
-__all__ = ["Change", "Ledger", "Surviving", "Updates"]
+__all__ = ["Change", "Ledger", "Removal", "Surviving", "Updates"]

@@ -1,10 +1,11 @@
 """Rounds, erasure, budget: what turns statistics into a published sequence."""
 
 from .durable import Durable
+from .ending import HorizonWarning
 from .plan import Expected, Plan, plan, solve
 from .release import Applied, Release, Round
 from .specification import Specification
-from .stream import HorizonWarning, Stream
+from .stream import Stream
 
 __all__ = [
     "Applied",

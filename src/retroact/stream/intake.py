@@ -159,6 +159,7 @@ class Intake:
             self._owned(subject, count)
             rows = self._admitted(rows, count, subject)
             self._upsert(rows, stamp, subject, self._all_named(id, len(flags)), flags)
+            self._hasten()
 
     def delete(
         self,
@@ -179,6 +180,7 @@ class Intake:
                 if stamp is not None or subject is not None:
                     raise InputError("expected an id alone: it holds at most one record", place="id")
                 self._updates.delete_ids(required(id, "id"))
+                self._hasten()
                 return
             if stamp is None:
                 raise InputError(
@@ -201,6 +203,7 @@ class Intake:
             names, digests = self._to_erase(subject, sha256)
             outcomes = self._outcomes([*names, *digests])
             self._enter_erasure(names, digests)
+            self._hasten()
             return Erasure(outcomes)
 
     # Where it comes from ---------------------------------------------------------------------------------------------
@@ -232,6 +235,7 @@ class Intake:
                 raise
             finally:
                 self._receiving = False
+            self._hasten()
 
     @property
     def sources(self) -> list[str]:
@@ -261,9 +265,13 @@ class Intake:
         self._reading, self._rejected = {}, 0
 
     def discard(self) -> int:
-        """Drop the updates of the open round, as if none had come, and say how many there were."""
+        """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay: whoever
+        asked for one was told that it will be done."""
         with self._lock:
-            dropped, self._updates = len(self._updates), Updates(self.schema)
+            kept = Updates(self.schema)
+            kept.erase(self._updates.erased)
+            kept.erase_digests(self._updates.erased_digests)
+            dropped, self._updates = len(self._updates) - len(kept), kept
             self._reading, self._rejected = {}, 0
             return dropped
 
@@ -273,6 +281,7 @@ class Intake:
         """Around all that changes the open round."""
         return self._lock
 
+<<<<<<< HEAD
     def _to_erase(self, subject: Names, sha256: Sequence[bytes] | bytes | None) -> tuple[list[str], list[bytes]]:
         """Whom an erasure is about."""
         if not self.specification.has_subjects:
@@ -302,6 +311,10 @@ class Intake:
             self._updates.erase(names)
         if digests:
             self._updates.erase_digests(digests)
+=======
+    def _hasten(self) -> None:
+        """Apply deletions at once, where no round will."""
+>>>>>>> b9be899 (Deletions that wait for no round: in memory, at once)
 
     def _one_each(self, data: Any, **given: Names) -> None:
         """One text is for one record: for a batch it may as well be meant as the name of a column."""

@@ -8,7 +8,6 @@ surviving data with totals that are sums over it.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..coins import Key
-from ..errors import ExhaustedError, InputError
-from ..ledger import Change, Ledger, Updates
+from ..errors import InputError
+from ..ledger import Change, Ledger, Removal, Updates
 from ..noise.choice import LAWS, Law
 from ..privacy import Guarantee, Measure, compose
 from ..schema import Field, Schema
@@ -28,8 +27,8 @@ from ..statistics.statistic import Totals
 from .apart import Apart
 from .choosing import Choice, check_law
 from .columns import Columns
+from .ending import Ending
 from .grid import Grid
-from .intake import Intake
 from .plan import Plan, plan
 from .release import Applied, Release, Round
 from .rounds import Rounds
@@ -41,14 +40,9 @@ if TYPE_CHECKING:
 
 I64 = npt.NDArray[np.int64]
 FORMAT = 2
-WARN_AT = 0.8
 
 
-class HorizonWarning(UserWarning):
-    """Four fifths of the promised rounds are used."""
-
-
-class Stream(Intake):
+class Stream(Ending):
     """
     >>> import retroact as ra
     >>> orders = ra.Stream(
@@ -63,7 +57,6 @@ class Stream(Intake):
     (2, 1)
     """
 
-    _warned = False
     lasting = False
     """Whether it is kept in a store."""
 
@@ -254,7 +247,7 @@ class Stream(Intake):
         """End the open round and publish: all or nothing."""
         with self._lock:
             round = self._round
-            self._check_horizon(round - self._origin)
+            self._check_open()
             totals: dict[str, list[Totals]] = {}
             releases: dict[str, Release] = {}
 
@@ -283,15 +276,20 @@ class Stream(Intake):
 
         This is the way on when a horizon is used up. Both streams see the same records, so their guarantees compose:
         the successor's guarantee says what both spend together. Round numbers go on, and what the open round holds goes
-        with them.
+        with them. Erasures and deletions by id that wait are applied first, here and there. This stream then publishes
+        nothing more; it can still erase.
         """
         with self._lock:
-            old = self.specification
+            if self._followed:
+                raise InputError("this stream has a successor already: go on from that")
+            old, removal = self.specification, Removal.of(self._updates, self._round)
             spec = old.following(self._round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
             stream = Stream.__new__(Stream)
             ledger = Ledger.from_state(old.schema, self._ledger.state())
+            ledger.apply(self._round, removal.deletions(old.schema))
             stream._begin(spec, key, ledger, self._round - 1, [*self._before, old.guarantee])
-            stream._updates, self._updates = self._updates, Updates(old.schema)
+            stream._updates, self._updates = self._without_deletions(removal), Updates(old.schema)
+            self._followed = True
             return stream
 
     # What is kept ----------------------------------------------------------------------------------------------------
@@ -302,6 +300,8 @@ class Stream(Intake):
         with self._lock:
             if len(self._updates):
                 raise InputError("expected no updates in the open round: the state is taken between rounds")
+            if self._followed:
+                raise InputError("this stream has a successor: take the state of that")
             digest, choice = self.specification.whole_digest, self.specification.choice
             chosen = [choice.law, *choice.noise.values()]
             before, ledger = len(self._before), self._ledger.state()
@@ -382,18 +382,3 @@ class Stream(Intake):
         adaptive = all(part.adaptive for part in parts)
         promises = tuple(dict.fromkeys(promise for part in parts for promise in part.promises))
         return Guarantee(measure, measure.epsilon(delta), delta, f"{own.unit}, {together}", adaptive, promises)
-
-    def _check_horizon(self, index: int) -> None:
-        horizon = self.specification.horizon
-        if horizon is None:
-            return
-        if index > horizon:
-            raise ExhaustedError(
-                f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. "
-                "To go on: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
-            )
-        if index == max(1, int(horizon * WARN_AT)) and horizon > 1 and not self._warned:
-            self._warned = True  # first, so that a warning turned into an error does not bar the way for ever
-            warnings.warn(
-                f"round {index:,} of {horizon:,}: plan what follows (stream.successor)", HorizonWarning, stacklevel=3
-            )

@@ -1,0 +1,76 @@
+"""The end of a stream: nothing more is published, and deletions no longer wait for a round.
+
+Additions may still come, and wait for a successor. Erasures and deletions by id are applied at once, to the surviving
+data and to what waits: no round, the last one included, is computed from what is left.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from ..errors import ExhaustedError, InputError
+from ..ledger import Removal, Updates
+from .intake import Intake
+
+WARN_AT = 0.8
+
+
+class HorizonWarning(UserWarning):
+    """Four fifths of the promised rounds are used."""
+
+
+class Ending(Intake):
+    """A stream that knows whether it is over."""
+
+    _origin: int
+    _warned = False
+    _followed = False
+    """Whether another stream goes on from this one."""
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is published: all promised rounds are, or another stream goes on from this one."""
+        return self._end() is not None
+
+    def _end(self) -> str | None:
+        """Why nothing more is published."""
+        horizon, count = self.specification.horizon, self.specification.rounds.count
+        if self._followed:
+            return "this stream has a successor, and publishes nothing more"
+        on = "To go on: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
+        if horizon is not None and self._round - self._origin > horizon:
+            return (
+                f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. {on}"
+            )
+        if count is not None and self._origin < count < self._round:
+            return f"all {count:,} rounds of the grid are released. {on}"
+        return None
+
+    def _check_open(self) -> None:
+        """That the open round may be published; a warning when most of them are."""
+        if (end := self._end()) is not None:
+            raise ExhaustedError(end)
+        horizon, index = self.specification.horizon, self._round - self._origin
+        if horizon is not None and index == max(1, int(horizon * WARN_AT)) and horizon > 1 and not self._warned:
+            self._warned = True  # first, so that a warning turned into an error does not bar the way for ever
+            warnings.warn(
+                f"round {index:,} of {horizon:,}: plan what follows (stream.successor)", HorizonWarning, stacklevel=3
+            )
+
+    def _room(self, count: int) -> None:
+        if self._followed and count:
+            raise InputError("this stream has a successor, which takes records from now on; here they can be deleted")
+        super()._room(count)
+
+    def _hasten(self) -> None:
+        if self.over and not self._receiving:
+            self._updates = self._without_deletions(Removal.of(self._updates, self._round))
+
+    def _without_deletions(self, removal: Removal) -> Updates:
+        """Apply deletions to the surviving data; what is left of the open round."""
+        if not removal:
+            return self._updates
+        left = self._empty_round()
+        removal.left(self._updates, left)
+        self._ledger.apply(self._round, removal.deletions(self.schema))
+        return left
