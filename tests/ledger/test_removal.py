@@ -73,8 +73,10 @@ def check(before, events, parts):
     assert all(point.id == "x" for point in lost)
     assert bool(lost) == (empties and any(p.id == "x" and p.subject == "other" for p in contents_of(before)))
     # of the open round nothing is left that names whom or what was erased
-    assert not left.erased and not left.erased_digests and not left.emptied
-    assert not any(arrivals.of_subject("erased") for arrivals in (left.additions, left.deletions, left.placements))
+    assert (left.erased, left.erased_digests, left.emptied) == ([], [], [])
+    assert not any(
+        any(arrivals.of_subjects(["erased"])) for arrivals in (left.additions, left.deletions, left.placements)
+    )
     ledger.apply(2, left)
     assert contents(ledger.data()) == expected
 
@@ -111,7 +113,7 @@ def test_subjects_are_also_named_by_their_digest():
     updates.erase_digests([hashlib.sha256(b"erased").digest()])
     removal = Removal.of(updates, 1)
     removal.left(updates, left)
-    assert (len(left), left.additions.of_subject("other")) == (1, 1)
+    assert (len(left), left.additions.of_subjects(["other"])) == (1, [1])
     assert not Removal.of(left, 1)
 
 

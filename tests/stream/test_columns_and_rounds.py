@@ -58,9 +58,9 @@ def test_a_successor_has_what_is_left_of_the_grid(tmp_path):
     one = made(rounds=WEEK)
     one.close_round()
     one.close_round()
-    assert one.successor(epsilon=1.0).specification.horizon == 5
     with pytest.raises(InputError, match="at most 6 rounds"):
         one.successor(epsilon=1.0, horizon=4)
+    assert one.successor(epsilon=1.0).specification.horizon == 5
     with ra.Stream.open(tmp_path / "one", SCHEMA, STATISTICS, epsilon=1.0, rounds=WEEK) as kept:
         kept.close_round()
         with kept.successor(epsilon=1.0, where=tmp_path / "two") as after:

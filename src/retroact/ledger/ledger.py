@@ -19,7 +19,7 @@ from retroact.ledger.folding import Subjects
 from retroact.ledger.intern import Interner
 from retroact.ledger.keys import Integers, Mask, Words
 from retroact.ledger.packing import Packing, Widths
-from retroact.ledger.surviving import Surviving, from_bytes, to_bytes
+from retroact.ledger.surviving import Surviving, from_bytes, label, to_bytes
 from retroact.ledger.updates import Updates
 from retroact.schema import Rows, Schema
 from retroact.schema.coded import Coded
@@ -101,6 +101,10 @@ class Ledger:
                 own = np.isin(owners, codes)
                 np.add.at(found, owners[own], 1 if counts is None else counts[own])
         return [int(number) for number in found[codes]]
+
+    def subjects(self) -> set[str]:
+        """Whom surviving records belong to."""
+        return self._subjects.known()
 
     def state(self) -> bytes:
         """The surviving data as bytes: equal for equal data."""
@@ -337,7 +341,7 @@ class Ledger:
         order = keys.order(values)
         run, where = keys.ties(keys.take(values, order))
         if len(where):
-            names = [_label(ids[k], subjects[k]) for k in order[where].tolist()]
+            names = [label(ids[k], subjects[k]) for k in order[where].tolist()]
             rank = {name: number for number, name in enumerate(sorted(set(names)))}
             within = np.array([rank[name] for name in names], dtype=np.int64)
             order[where] = order[where][np.lexsort((within, run))]
@@ -354,11 +358,10 @@ def _no_keys(packing: Packing) -> Words:
 
 def _events(updates: Updates, timely: Mask) -> tuple[list[str], Integers]:
     """The events on ids in arrival order: for each the row of the record that it places, or -1."""
-    places = np.ones(len(updates.event_ids), dtype=np.bool_)
-    places[updates.emptied] = False
-    rows = np.full(len(places), -1, dtype=np.int64)
-    rows[places] = np.where(timely, np.cumsum(timely) - 1, -1)
-    happens = ~places | (rows >= 0)
+    rows = np.full(len(updates.event_ids), -1, dtype=np.int64)
+    rows[updates.placed] = np.where(timely, np.cumsum(timely) - 1, -1)
+    happens = rows >= 0
+    happens[updates.emptied] = True
     if happens.all():
         return updates.event_ids, rows
     return list(compress(updates.event_ids, happens.tolist())), rows[happens]
@@ -368,8 +371,3 @@ def _chosen(subjects: Subjects, mask: Mask) -> Subjects:
     if subjects is None or isinstance(subjects, str):
         return subjects
     return list(compress(subjects, mask.tolist()))
-
-
-def _label(id: str | None, subject: str | None) -> tuple[bool, str, bool, str]:
-    """Sorts by id, then by subject, None first."""
-    return id is not None, id or "", subject is not None, subject or ""

@@ -14,7 +14,7 @@ from itertools import compress
 import numpy as np
 
 from retroact.ledger.folding import Subjects
-from retroact.ledger.keys import Mask
+from retroact.ledger.keys import Integers, Mask
 from retroact.ledger.updates import Updates
 from retroact.schema import Schema
 
@@ -52,7 +52,7 @@ class Removal:
         gone = found._theirs(subjects, len(stamps)) & happens
         if not gone.any():
             return found
-        placed = _placed(updates)
+        placed = updates.placed
         last = {ids[k]: k for k in sorted([*placed[happens].tolist(), *updates.emptied])}
         erased = {ids[k]: k for k in placed[gone].tolist() if last[ids[k]] == k}
         return cls(found.subjects, found.digests, {**found.until, **erased})
@@ -82,7 +82,7 @@ class Removal:
         if len(kept):
             into.delete(rows.take(kept), stamps[kept], _of(subjects, kept))
         rows, stamps, subjects, _ = updates.placements.columns()
-        placed = _placed(updates)
+        placed = updates.placed
         ids = [updates.event_ids[k] for k in placed.tolist()]
         later = [first + k > self.until.get(id, -1) for k, id in zip(placed.tolist(), ids, strict=True)]
         stays = np.array(later, dtype=np.bool_) & ~self._theirs(subjects, rows.count)
@@ -104,12 +104,5 @@ class Removal:
         return subject in self.subjects or bool(self.digests and sha256(subject.encode()).digest() in self.digests)
 
 
-def _placed(updates: Updates) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Which events place a record."""
-    places = np.ones(len(updates.event_ids), dtype=np.bool_)
-    places[updates.emptied] = False
-    return np.flatnonzero(places)
-
-
-def _of(subjects: Subjects, kept: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Subjects:
+def _of(subjects: Subjects, kept: Integers) -> Subjects:
     return subjects if subjects is None or isinstance(subjects, str) else [subjects[k] for k in kept.tolist()]

@@ -160,3 +160,8 @@ def _numbers(stored: bytes, shape: tuple[int, ...], place: str, *, below: int | 
     if below is not None and len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < below:
         raise InputError(f"expected indices below {below}", place=place)
     return numbers
+
+
+def label(id: str | None, subject: str | None) -> tuple[bool, str, bool, str]:
+    """Sorts by id, then by subject, None first."""
+    return id is not None, id or "", subject is not None, subject or ""

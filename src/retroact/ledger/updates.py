@@ -123,6 +123,13 @@ class Updates:
         each = zip(self.additions.of_subjects(who), self.placements.of_subjects(who), strict=True)
         return [plain + placed for plain, placed in each]
 
+    @property
+    def placed(self) -> Integers:
+        """Which events place a record."""
+        places = np.ones(len(self.event_ids), dtype=np.bool_)
+        places[self.emptied] = False
+        return np.flatnonzero(places)
+
     def mark(self) -> tuple[int, ...]:
         """How much there is, to go back to."""
         arrived = (self.additions, self.deletions, self.placements)

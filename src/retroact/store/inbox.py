@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from ..errors import VerificationError
-from ..ledger import Updates
+from ..ledger import Removal, Updates
 from ..ledger.folding import Subjects
 from ..ledger.keys import Integers
 from ..schema import Rows, Schema
@@ -111,6 +111,33 @@ def replay(updates: Updates, operations: Sequence[Sequence[Any]]) -> None:
                 updates.upsert(rows, each, subjects, more[0], emptied)
             else:
                 updates.delete(rows, each, subjects)
+
+
+def without(schema: Schema, stored: Sequence[bytes], removal: Removal) -> list[bytes]:
+    """The open round without what is removed from it; how far its sources were read stays."""
+    left: list[Entry] = []
+    read_on: dict[str, Entry] = {}
+    event = 0
+    for entry in map(read, stored):
+        before, after = Updates(schema), Recorded(schema)
+        replay(before, entry.operations)
+        event = removal.left(before, after, event)
+        if after.unsaved:
+            left.append(Entry(after.unsaved, entry.source, entry.position, entry.delivered))
+        elif entry.source is not None and entry.position is not None:
+            known = read_on.setdefault(entry.source, Entry([], entry.source, entry.position))
+            known.position = max(known.position or [], entry.position)
+            known.delivered = [*known.delivered, *entry.delivered]
+    return [write(entry) for entry in (*left, *read_on.values())]
+
+
+def erasures(stored: Sequence[bytes]) -> list[bytes]:
+    """The requests that the open round holds, and nothing else of it."""
+    asked = [entry for entry in map(read, stored) if entry.requests]
+    for entry in asked:
+        entry.operations = [operation for operation in entry.operations if operation[0] in ("erase", "digests")]
+        entry.source, entry.position, entry.delivered = None, None, []
+    return [write(entry) for entry in asked]
 
 
 def _rows(schema: Schema, count: int, columns: Sequence[Any], missing: Mapping[str, bytes]) -> Rows:

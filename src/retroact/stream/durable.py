@@ -13,7 +13,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,13 +23,13 @@ from ..ledger import Change, Ledger
 from ..privacy import Guarantee
 from ..store import blocks, inbox
 from ..store.fence import Fence, Mark
-from ..store.packed import Records, unpack
+from ..store.packed import unpack
 from ..store.receipt import moment
 from ..store.store import Store, Stored
+from .amending import Amending
 from .apart import Apart
 from .columns import Columns
 from .erasure import Hashes
-from .kept import Kept
 from .release import Release, Round
 from .specification import Specification
 from .stream import Stream
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from .verify import Verification
 
 
-class Durable(Kept):
+class Durable(Amending):
     """A stream in a store; made by `Stream.open`."""
 
     def _attach(
@@ -63,6 +62,7 @@ class Durable(Kept):
         self._fenced = store.note("fenced")
         self._sealing = False
         self._unscrubbed = bool(store.note("unscrubbed"))
+        self._followed = bool(store.note("followed"))
         self._hashes = hashes
         self._marks = blocks.Marks(key.derive("order of blocks"))
         stored = store.blocks()
@@ -122,15 +122,6 @@ class Durable(Kept):
 
     # What comes in -------------------------------------------------------------------------------------------------
 
-    def discard(self) -> int:
-        with self._lock, self._writing():
-            dropped = super().discard()
-            self.store.empty_inbox()
-            self.store.scrub()
-            self._erased = self.store.erased()
-            self._load()
-            return dropped
-
     def change_columns(self, columns: Mapping[str, Any], *, source: str | None = None) -> None:
         """Give roles to other columns from now on: for all sources, or for one. Roles that are not named stay as they
         are, and an empty name takes one away. Whether there are subjects cannot change once something came in."""
@@ -156,45 +147,6 @@ class Durable(Kept):
             new.source = old.source
             self.specification, self._apart = new, Apart(new.schema, new.columns)
 
-    # What goes out -------------------------------------------------------------------------------------------------
-
-    def successor(
-        self,
-        *,
-        epsilon: float,
-        delta: float = 0.0,
-        horizon: int | None = None,
-        key: Key | None = None,
-        where: str | Path | None = None,
-        key_file: str | Path | None = None,
-        fence: str | Path | None = None,
-    ) -> Durable:
-        """As for any stream, in a store of its own. What the open round holds goes with it."""
-        from .opening import Follows, open_stream
-        from .written import written
-
-        with self._lock:
-            if where is None:
-                raise InputError("expected a place for the stream that follows", place="where")
-            spec = self.specification.following(self._round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
-            own = written(self.specification)
-            if own is None:
-                raise InputError(
-                    "a stream with statistics that files cannot describe has no successor in a store", place="where"
-                )
-            before = [*msgspec.json.decode(self.store.note("before") or "[]"), own]
-            sources = {
-                name: (position, self._taken.get(name, Taken.of()).to_bytes())
-                for name, position in self.store.sources().items()
-            }
-            erased = self.store.erased()
-            follows = Follows(
-                self._round - 1, before, self._ledger, self.store.inbox(), sources, erased, self._hashes.handed_on
-            )
-            stream = open_stream(where, spec, key=key, key_file=key_file, fence=fence, follows=follows)
-            self.discard()
-            return stream
-
     # Inside ----------------------------------------------------------------------------------------------------------
 
     def _barred(self, subjects: Sequence[str | None]) -> set[str]:
@@ -207,9 +159,7 @@ class Durable(Kept):
 
     def _keep(self, change: Change, releases: Mapping[str, Release]) -> None:
         store, round = self.store, self._round
-        edit = blocks.edit(
-            self.schema, self._marks, self._places, Records.of(change.named(), self.schema), store.read_blocks
-        )
+        edit = self._edit(change)
         revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
         # unless everything that came in is there, and nothing that was there is gone
         scrub = change.removed > 0 or change.added != len(self._updates) or self._unscrubbed
@@ -226,9 +176,7 @@ class Durable(Kept):
         self._unscrubbed = scrub and not store.scrub()
         self._commit(round, releases)
         self._entry = inbox.Entry([])
-        gone = {*edit.gone}
-        kept = [place for place in self._places if place not in gone] if gone else self._places
-        self._places = sorted([*kept, *(place for place, _ in edit.new)])
+        self._put(edit)
 
     def close_round(self) -> Round:
         with self._lock:
@@ -243,7 +191,7 @@ class Durable(Kept):
 
     def _prepare(self, notes: Mapping[str, str]) -> None:
         rejects = self.specification.after_erasure == "reject"
-        hashes = [subject for _, subjects in self._requests for subject in subjects] if rejects else []
+        hashes = self._asked() if rejects else []
         positions = {
             source: (position, Taken.of(known).to_bytes()) for source, (position, known) in self._reading.items()
         }
@@ -267,12 +215,13 @@ class Durable(Kept):
         self._fence.advance(Mark(self.name, round, self._salt.hex()))
 
     def _purge(self) -> None:
-        """What erasures asked for. The round is out already: what fails here is tried again when the next closes."""
+        """What erasures asked for. They are applied already: what fails here is tried again later."""
         try:
             if self.store.unpurged and self.store.purge():
                 self.store.purged(moment())
         except RetroactError as error:
-            warnings.warn(f"not purged yet, but when the next round closes: {error}", RuntimeWarning, stacklevel=3)
+            later = "the stream is opened again" if self.over else "the next round closes"
+            warnings.warn(f"not purged yet, but when {later}: {error}", RuntimeWarning, stacklevel=3)
 
     def _recover(self) -> None:
         """Finish what a crash interrupted, step by step as the protocol has it."""
@@ -286,7 +235,7 @@ class Durable(Kept):
         if store.committed > self._silent and (fenced is None or fenced.round < store.committed):
             self._advance(store.committed)
         self._load()
-        store.forget_unsealed(made.name for made, _ in self._requests)
+        self._recover_amended()
         if self._unscrubbed and store.scrub():
             self._unscrubbed = False
             store.write_notes({"unscrubbed": ""})

@@ -32,6 +32,17 @@ class Ending(Intake):
         """Whether nothing more is published: all promised rounds are, or another stream goes on from this one."""
         return self._end() is not None
 
+    def discard(self) -> int:
+        """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay: whoever
+        asked for one was told that it will be done."""
+        with self._lock:
+            kept = Updates(self.schema)
+            kept.erase(self._updates.erased)
+            kept.erase_digests(self._updates.erased_digests)
+            dropped, self._updates = len(self._updates) - len(kept), kept
+            self._reading, self._rejected = {}, 0
+            return dropped
+
     def _end(self) -> str | None:
         """Why nothing more is published."""
         horizon, count = self.specification.horizon, self.specification.rounds.count
@@ -70,7 +81,7 @@ class Ending(Intake):
         """Apply deletions to the surviving data; what is left of the open round."""
         if not removal:
             return self._updates
-        left = self._empty_round()
+        left = Updates(self.schema)
         removal.left(self._updates, left)
         self._ledger.apply(self._round, removal.deletions(self.schema))
         return left

@@ -264,24 +264,12 @@ class Intake:
                 self._taken[source] = self._taken.get(source, Taken.of()) | Taken.of(known)
         self._reading, self._rejected = {}, 0
 
-    def discard(self) -> int:
-        """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay: whoever
-        asked for one was told that it will be done."""
-        with self._lock:
-            kept = Updates(self.schema)
-            kept.erase(self._updates.erased)
-            kept.erase_digests(self._updates.erased_digests)
-            dropped, self._updates = len(self._updates) - len(kept), kept
-            self._reading, self._rejected = {}, 0
-            return dropped
-
     # Inside ----------------------------------------------------------------------------------------------------------
 
     def _entering(self) -> AbstractContextManager[Any]:
         """Around all that changes the open round."""
         return self._lock
 
-<<<<<<< HEAD
     def _to_erase(self, subject: Names, sha256: Sequence[bytes] | bytes | None) -> tuple[list[str], list[bytes]]:
         """Whom an erasure is about."""
         if not self.specification.has_subjects:
@@ -311,10 +299,9 @@ class Intake:
             self._updates.erase(names)
         if digests:
             self._updates.erase_digests(digests)
-=======
+
     def _hasten(self) -> None:
         """Apply deletions at once, where no round will."""
->>>>>>> b9be899 (Deletions that wait for no round: in memory, at once)
 
     def _one_each(self, data: Any, **given: Names) -> None:
         """One text is for one record: for a batch it may as well be meant as the name of a column."""

@@ -57,8 +57,8 @@ class Kept(Stream):
     ) -> Requested:
         """Ask for the erasure of all records of some subjects: those that survive, and those of the open round.
 
-        It is applied when the round closes, and purged then. ``request`` names it: asked again under the same name,
-        nothing happens twice, and the answer tells how far it is and what it found.
+        It is applied when the round closes, and purged then; at once where the stream is over. ``request`` names it:
+        asked again under the same name, nothing happens twice, and the answer tells how far it is and what it found.
         """
         with self._lock:
             names, digests = self._to_erase(subject, sha256)
@@ -78,7 +78,7 @@ class Kept(Stream):
                 self._enter_erasure(names, digests)
                 entered = [made.name, made.content, made.received, asked.subjects, sealed]
                 self._entry.requests = [*self._entry.requests, entered]
-            self._requests.append((made, asked.subjects))
+                self._requests.append((made, asked.subjects))
             return Requested(self, made, asked, outcomes)
 
     def request(self, name: bytes) -> Request | None:
@@ -136,6 +136,10 @@ class Kept(Stream):
             with self._writing():
                 store.receive(self._number, inbox.write(entry))
             self._number += 1
+            self._amend_if_over()
+
+    def _amend_if_over(self) -> None:
+        """Deletions wait for no round where none comes."""
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

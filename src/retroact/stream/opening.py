@@ -20,6 +20,7 @@ from ..store.packed import Records
 from ..store.sqlite import SQLiteStore
 from ..store.store import Store
 from ..store.targets import POSTGRES, base_of, beside, check_targets
+from .amending import Earlier
 from .choosing import Choice
 from .durable import Durable
 from .erasure import Hashes
@@ -33,6 +34,7 @@ class Follows:
 
     round: int
     before: list[dict[str, Any]]
+    earlier: list[Earlier]
     ledger: Ledger
     inbox: list[bytes]
     sources: Mapping[str, tuple[Sequence[int], bytes]]
@@ -84,6 +86,8 @@ def open_stream(
             _begin(store, mark, specification, follows, own)
         elif fresh:
             store.found(name)  # the data are lost, and the journal is not
+        if follows is not None and not fresh:
+            _require_same(store, follows, own)
         spec = _specification(store, specification)
         if mark is None:
             mark = _fence_again(store, barrier, name, spec, silent)
@@ -150,15 +154,27 @@ def _begin(
     assert spec is not None
     store.write_notes({**_written_notes(spec), "salt": mark.salt})
     if follows is not None:
-        notes = {"origin": str(follows.round), "before": msgspec.json.encode(follows.before).decode()}
-        store.write_notes({**notes, "hashes": follows.secret(key).hex()})
-        marks = blocks.Marks(key.derive("order of blocks"))
-        records = blocks.canonical(marks, Records.of(follows.ledger.data(), spec.schema))
-        store.seal(follows.round, blocks.Edit(store.places(), records))
+        notes = {"origin": str(follows.round), "hashes": follows.secret(key).hex()}
+        parts = {"before": follows.before, "earlier": follows.earlier}
+        store.write_notes(notes | {name: msgspec.json.encode(part).decode() for name, part in parts.items()})
+        store.seal(follows.round, blocks.Edit(store.places(), _blocks(follows, key)))
         store.prepare(follows.round, follows.sources, erased=follows.erased)
         for number, entry in enumerate(follows.inbox, start=1):
             store.receive(number, entry)
     store.found(mark.stream)
+
+
+def _blocks(follows: Follows, key: Key) -> list[tuple[blocks.Place, bytes]]:
+    marks = blocks.Marks(key.derive("order of blocks"))
+    return blocks.canonical(marks, Records.of(follows.ledger.data(), follows.ledger.schema))
+
+
+def _require_same(store: Store, follows: Follows, key: Key) -> None:
+    """A successor that is there already, because a crash interrupted its making, must be as it would be made now."""
+    there = store.note("earlier"), store.number("origin"), store.sealed, store.inbox()
+    made = msgspec.json.encode(follows.earlier).decode(), follows.round, follows.round, follows.inbox
+    if there != made or store.blocks() != _blocks(follows, key):
+        raise InputError(f"{store.where}: expected a place for a new stream, got another stream", place="where")
 
 
 def _written_notes(spec: Specification) -> dict[str, str]:

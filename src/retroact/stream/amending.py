@@ -1,0 +1,186 @@
+"""Stored data that change without a round: deletions of a stream that is over, what a successor takes, and a discard.
+
+**The protocol.** A request is entered like any: in the inbox, and so acknowledged. *Prepare*: the journal gets what the
+inbox knows of requests. *Amend*: in one transaction the surviving data and the open round are without what was deleted,
+and the requests are out of the inbox; the round stays. *Applied*: the journal says so. *Fence*, *purge*. A request that
+is still in the inbox after a crash is applied again; one that was prepared and is not there any more was amended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..coins import Key
+from ..errors import InputError, VerificationError
+from ..ledger import Change, Ledger, Removal
+from ..store import blocks, inbox
+from ..store.packed import Records
+from ..store.receipt import moment, public_key
+from .kept import Kept
+from .taken import Taken
+
+if TYPE_CHECKING:
+    from .durable import Durable
+
+
+class Amending(Kept):
+    """A stream in a store, and all that changes its data beside rounds."""
+
+    _marks: blocks.Marks
+    _places: list[blocks.Place]
+    _erased: set[bytes]
+    _silent: int
+    _unscrubbed: bool
+
+    def discard(self) -> int:
+        with self._lock, self._writing():
+            dropped = super().discard()
+            kept = inbox.erasures(self.store.inbox())
+            self.store.forget_unsealed(made.name for made, _ in self._requests)
+            self.store.replace_inbox(kept)
+            self.store.scrub()
+            self._erased = self.store.erased()
+            self._load()
+            return dropped
+
+    def successor(
+        self,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        horizon: int | None = None,
+        key: Key | None = None,
+        where: str | Path | None = None,
+        key_file: str | Path | None = None,
+        fence: str | Path | None = None,
+    ) -> Durable:
+        """As for any stream, in a store of its own. This one keeps its data and can still erase: an erasure that is
+        asked for later is asked for in both."""
+        from .opening import Follows, open_stream
+        from .written import written
+
+        with self._lock:
+            if where is None:
+                raise InputError("expected a place for the stream that follows", place="where")
+            if self._followed:
+                raise InputError(f"this stream has a successor already: {self.store.note('followed')}")
+            spec = self.specification.following(self._round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
+            own = written(self.specification)
+            if own is None:
+                raise InputError(
+                    "a stream with statistics that files cannot describe has no successor in a store", place="where"
+                )
+            removal, ledger = Removal.of(self._updates, self._round), self._ledger
+            if removal:
+                ledger = Ledger.of(self.schema, ledger.data())
+                ledger.apply(self._round, removal.deletions(self.schema))
+            sources = {
+                name: (position, self._taken.get(name, Taken.of()).to_bytes())
+                for name, position in self.store.sources().items()
+            }
+            follows = Follows(
+                self._round - 1,
+                [*msgspec.json.decode(self.store.note("before") or "[]"), own],
+                [*self.earlier, Earlier(self._hashes.stream, public_key(self._hashes.signing), self.store.where)],
+                ledger,
+                inbox.without(self.schema, self.store.inbox(), removal),
+                sources,
+                self.store.erased() | {*self._asked()} if self.specification.after_erasure == "reject" else set(),
+                self._hashes.handed_on,
+            )
+            stream = open_stream(where, spec, key=key, key_file=key_file, fence=fence, follows=follows)
+            # The other store is whole by now: what the open round held is there, and no longer here.
+            self._amend(removal, [], {"followed": stream.store.where})
+            return stream
+
+    @property
+    def earlier(self) -> list[Earlier]:
+        """The streams that this one goes on from, the first one first: they hold data of their own."""
+        return msgspec.json.decode(self.store.note("earlier") or "[]", type=list[Earlier])
+
+    def _hasten(self) -> None:
+        """Not before what came in is stored."""
+
+    def _amend_if_over(self) -> None:
+        """Apply what no round will."""
+        removal = Removal.of(self._updates, self._round)
+        if not self.over or not (removal or self._requests):
+            return
+        # A successor takes all records, so what a stream that has one still holds is there as well.
+        moved = self._followed and len(self._updates.additions) + len(self._updates.placements)
+        self._amend(removal, [] if moved else inbox.without(self.schema, self.store.inbox(), removal))
+
+    def _amend(self, removal: Removal, entries: Sequence[bytes], notes: Mapping[str, str] | None = None) -> None:
+        """Apply deletions to the surviving data without a round; the open round holds these entries."""
+        store, round = self.store, self._round
+
+        def write(change: Change) -> None:
+            edit = self._edit(change)
+            revised = {"revised": str(round)} if change.removed else {}
+            store.prepare(round, {}, self._decided(), self._asked(), {**(notes or {}), **revised, "unscrubbed": "1"})
+            store.amend(edit, entries)
+            self._put(edit)
+
+        with self._writing():
+            self._ledger.apply(round, removal.deletions(self.schema), before=write)
+            self._followed = self._followed or "followed" in (notes or {})
+            self._unscrubbed = not store.scrub()
+            store.applied_without_round(round, moment())
+            if not self._unscrubbed:
+                store.write_notes({"unscrubbed": ""})
+            self._erased = store.erased()
+            self._load()
+            self._advance(max(round - 1, self._silent))
+        self._purge()
+
+    def _recover_amended(self) -> None:
+        """What a crash interrupted; when the open round was read."""
+        store, waiting = self.store, {made.name for made, _ in self._requests}
+        if self.over and any(
+            known.prepared == self._round and known.state == "received" and known.name not in waiting
+            for known in store.requests()
+        ):
+            store.applied_without_round(self._round, moment())
+        store.forget_unsealed(waiting)
+        self._amend_if_over()
+        self._erased = store.erased()
+        if self.over and self._erased and any(map(self._was_erased, self._ledger.subjects())):
+            raise VerificationError(
+                f"{store.where}: the data are older than the journal, which says that somebody was erased whose "
+                "records they hold: restore both from one backup"
+            )
+
+    def _was_erased(self, subject: str) -> bool:
+        return self._hashes.subject(subject) in self._erased
+
+    def _asked(self) -> list[bytes]:
+        """The keyed hashes of the subjects whose erasure waits."""
+        return [subject for _, subjects in self._requests for subject in subjects]
+
+    def _edit(self, change: Change) -> blocks.Edit:
+        """What a change does to the stored blocks."""
+        records = Records.of(change.named(), self.schema)
+        return blocks.edit(self.schema, self._marks, self._places, records, self.store.read_blocks)
+
+    def _put(self, edit: blocks.Edit) -> None:
+        gone = {*edit.gone}
+        kept = [place for place in self._places if place not in gone] if gone else self._places
+        self._places = sorted([*kept, *(place for place, _ in edit.new)])
+
+    def _advance(self, round: int) -> None:
+        raise NotImplementedError
+
+    def _purge(self) -> None:
+        raise NotImplementedError
+
+
+class Earlier(msgspec.Struct, frozen=True):
+    """A stream that another one goes on from: its keyed name, the public key of its receipts, and where it was."""
+
+    stream: str
+    key: str
+    where: str
