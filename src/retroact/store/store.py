@@ -47,6 +47,11 @@ class Request(NamedTuple):
     outcome: bytes | None = None
     """Whether records were found, sealed."""
 
+    def in_order(self) -> Request:
+        """No step before the one that it follows: the clock may have gone back meanwhile."""
+        applied = self.applied and max(self.received, self.applied)
+        return self._replace(applied=applied, purged=self.purged and max(applied or self.received, self.purged))
+
 
 class Store(Authenticated):
     """Where a stream lasts. One process has it open at a time."""
@@ -244,7 +249,7 @@ class Store(Authenticated):
     def _step(self, where: str, parameters: Sequence[Any], **changes: Any) -> None:
         """These requests are further."""
         rows = [Request(*row) for row in self.select(REQUEST, where, parameters)]
-        self.replace(REQUEST, [each._replace(**changes) for each in rows])
+        self.replace(REQUEST, [each._replace(**changes).in_order() for each in rows])
 
     @property
     def unpurged(self) -> bool:
