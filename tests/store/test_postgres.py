@@ -58,7 +58,7 @@ def role(admin):
     ],
 )
 def test_where_it_is_said_without_the_password(url, where, schema):
-    read = postgres._read(url)
+    read = postgres.read(url)
     assert (read.where, read.schema) == (where, schema)
     assert read.parameters["password"].startswith("p")
 
@@ -84,6 +84,19 @@ def test_an_address_that_is_not_understood_is_not_shown(url):
     with pytest.raises(InputError, match=r"expected (postgresql|the name of a schema)") as caught:
         PostgresStore(url)
     assert "secret" not in "".join(traceback.format_exception(caught.value)).split("InputError", 1)[1]
+
+
+@pytest.mark.parametrize("schema", ["information_schema", "pg_catalog", "pg_toast", "pg_temp_3"])
+def test_a_schema_of_the_system_is_refused(postgres_server, schema):
+    with pytest.raises(InputError, match=f"expected a schema for this stream, got {schema}, which is the system's own"):
+        PostgresStore(f"{postgres_server.get_uri()}#{schema}", create=True)
+
+
+def test_a_schema_with_other_tables_is_refused(postgres_url, admin):
+    schema = postgres_url.partition("#")[2]
+    admin.execute(f"create schema {schema}; create table {schema}.customers(name text)")
+    with pytest.raises(InputError, match="expected a schema of the stream's own, got one with other tables"):
+        PostgresStore(postgres_url, create=True)
 
 
 def test_no_server_there():

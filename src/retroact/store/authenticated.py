@@ -78,7 +78,7 @@ class Authenticated(ABC):
                 if table not in (BLOCK, RELEASE):
                     problems += self._compare(table)
         if problems:
-            raise self._refusal(problems)
+            raise refusal(self.where, problems)
 
     @contextmanager
     def transaction(self, side: Side) -> Iterator[None]:
@@ -147,7 +147,7 @@ class Authenticated(ABC):
             if total != self._digests[table.side].sums[table.name]:
                 found.append(f"table {table.name}: rows were added, taken away or put back, as its digest says")
         if found and problems is None:
-            raise self._refusal(found)
+            raise refusal(self.where, found)
         if problems is not None:
             problems += found
 
@@ -166,7 +166,7 @@ class Authenticated(ABC):
     def checked(self, table: Table, row: Row) -> Row:
         """A row without its hash, if that fits."""
         if self._seals is not None and not self._fits(table, row):
-            raise self._refusal([_changed(table, row)])
+            raise refusal(self.where, [_changed(table, row)])
         return row[:-1]
 
     # Inside ----------------------------------------------------------------------------------------------------------
@@ -197,11 +197,12 @@ class Authenticated(ABC):
     def _insertion(self, table: Table) -> str:
         return f"insert into {table.name}({table.names}) values ({', '.join('?' * (len(table.columns) + 1))})"
 
-    def _refusal(self, problems: Sequence[str]) -> VerificationError:
-        return VerificationError(
-            f"{self.where}: {'; '.join(problems)}. It was changed by something else than this stream: restore it from "
-            "a backup (docs/operations.md)"
-        )
+
+def refusal(where: str, problems: Sequence[str]) -> VerificationError:
+    return VerificationError(
+        f"{where}: {'; '.join(problems)}. It was changed by something else than this stream: restore it from a backup "
+        "(docs/operations.md)"
+    )
 
 
 def _changed(table: Table, row: Row) -> str:

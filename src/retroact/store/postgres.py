@@ -7,16 +7,16 @@ or the table is written anew, which is what `purge` does. The write-ahead log is
 from __future__ import annotations
 
 import hashlib
-import re
 import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, VerificationError
-from .authenticated import Row
+from .authenticated import Row, refusal
 from .blocks import Place
+from .postgres_address import read
 from .postgres_schema import DATA, differences, statements
 from .store import Store, check_format
 from .tables import BLOCK, Side, Table
@@ -67,7 +67,7 @@ class PostgresStore(Store):
             import psycopg
         except ImportError:
             raise InputError("PostgreSQL stores need psycopg: pip install 'retroact[postgres]'") from None
-        self.where, self.schema, parameters = _read(url)
+        self.where, self.schema, parameters = read(url)
         self.identity = self.where
         self._barred: dict[str, str] = {}
         options: dict[str, Any] = {"connect_timeout": 10, **parameters, "application_name": "retroact"}
@@ -223,13 +223,12 @@ class PostgresStore(Store):
                     self.run("data", statement)
         problems = self.schema_problems()
         if problems:
+            if not any(self.run("data", f"select to_regclass('{table}')::oid") != [(None,)] for table in DATA):
+                raise InputError(f"{self.where}: expected a schema of the stream's own, got one with other tables")
             if self.run("data", "select 1 where to_regclass('state') is not null"):
                 for (found,) in self.run("data", "select value from state where name = 'format'"):
                     check_format(self.where, found)
-            raise VerificationError(
-                f"{self.where}: {'; '.join(problems)}. It was changed by something else than this stream: restore it "
-                "from a backup (docs/operations.md)"
-            )
+            raise refusal(self.where, problems)
         owned = "select relowner::regrole::text from pg_class where oid = to_regclass('block')"
         for (owner,) in self.run("data", f"{owned} and not pg_has_role(relowner, 'usage')"):
             raise InputError(f"{self.where}: expected tables of this role's own, got {owner}'s: only it can purge them")
@@ -323,44 +322,6 @@ class PostgresStore(Store):
             *self._barred.values(),
         ]
         self.beyond = tuple(beyond)
-
-
-class _Address(NamedTuple):
-    where: str
-    schema: str
-    parameters: dict[str, Any]
-
-
-def _read(url: str) -> _Address:
-    """What to connect to. No part of a URL that is not understood is shown: it may be a password.
-
-    >>> _read("postgresql://ann:secret@db.example/shop#orders").where
-    'postgresql://ann@db.example/shop#orders'
-    """
-    from psycopg import ProgrammingError
-    from psycopg.conninfo import conninfo_to_dict
-
-    wrong = InputError("expected postgresql://user:password@host/database#schema, with %40 for @ and %2F for / in them")
-    base, _, schema = url.rpartition("#") if "#" in url else (url, "", "")
-    scheme, _, rest = base.partition("://")
-    names, at, others = rest.partition("@")
-    if scheme not in ("postgresql", "postgres") or "@" in others or (at and "/" in names):
-        raise wrong
-    try:
-        parameters = conninfo_to_dict(base)
-    except ProgrammingError:
-        raise wrong from None
-    user, host, port, name = (str(parameters.get(part) or "") for part in ("user", "host", "port", "dbname"))
-    if not re.fullmatch(r"[0-9,]*", port):
-        raise wrong
-    schema = schema or "retroact"
-    if not re.fullmatch(r"[A-Za-z0-9_]{1,63}", schema):
-        raise InputError("expected the name of a schema behind #: at most 63 letters, digits and underscores")
-    if schema == "information_schema" or schema.startswith("pg_"):
-        raise InputError(f"expected a schema for this stream, got {schema}, which is the system's own")
-    place = f"{user}@" * bool(user) + ("" if host.startswith("/") else host) + f":{port}" * bool(port)
-    socket = f"?host={host}" if host.startswith("/") else ""
-    return _Address(f"postgresql://{place}/{name}{socket}#{schema}", schema, dict(parameters))
 
 
 def _unaccounted(page: bytes) -> int:

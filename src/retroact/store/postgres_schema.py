@@ -74,7 +74,7 @@ def differences(run: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]], sche
 
 def _named(key: tuple[str, str, str]) -> str:
     kind, table, name = key
-    return kind if table == name else f"{kind} {name!r}"
+    return "it" if table == name else f"{kind} {name!r}"
 
 
 def _columns() -> dict[str, dict[str, str]]:

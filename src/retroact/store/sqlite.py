@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, VerificationError
-from .authenticated import Row
+from .authenticated import Row, refusal
 from .lock import Lock
 from .residue import residue, wipe
 from .store import Store, check_format
@@ -191,15 +191,15 @@ def _expected(side: Side) -> frozenset[Row]:
 
 
 def _differences(side: Side, there: Iterable[Row]) -> list[str]:
-    found, expected = {*there}, _expected(side)
-    missing = {row[:2] for row in expected - found}
+    found, expected = {row[:2]: row[2:] for row in there}, {row[:2]: row[2:] for row in _expected(side)}
+    others = sorted(key for key, row in expected.items() if found.get(key, row) != row)
     return [
-        *(f"{kind} {name}: expected it as a store has it, got none or another" for kind, name in sorted(missing)),
+        *(f"{kind} {name}: it is missing" for kind, name in sorted(expected.keys() - found.keys())),
         *(
-            f"table {table[:80]}: {kind} {name[:80]!r} is not a store's own"
-            for kind, name, table, _ in sorted(found - expected, key=str)
-            if (kind, name) not in missing
+            f"table {found[kind, name][0][:80]}: {kind} {name[:80]!r} is not a store's own"
+            for kind, name in sorted(found.keys() - expected.keys())
         ),
+        *(f"{kind} {name}: it is another" for kind, name in others),
     ]
 
 
@@ -211,10 +211,7 @@ def _compare(path: Path, side: Side, connection: sqlite3.Connection, there: Iter
         connection.execute("pragma trusted_schema = 0")
         for (found,) in connection.execute("select value from state where name = 'format'"):
             check_format(str(path.parent), str(found))
-    raise VerificationError(
-        f"{path}: {'; '.join(problems)}. It was changed by something else than this stream: restore it from a backup "
-        "(docs/operations.md)"
-    )
+    raise refusal(str(path), problems)
 
 
 @contextmanager

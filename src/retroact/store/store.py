@@ -283,7 +283,7 @@ def check_format(where: str, found: str | None) -> None:
     number = int(found)
     if number > FORMAT:
         raise InputError(f"{where}: expected store format {FORMAT}, got {number}: a later version of retroact made it")
-    version = OPENED_BY.get(number, "of an earlier version")
+    version = OPENED_BY.get(number, "in an earlier version")
     raise InputError(
         f"{where}: expected store format {FORMAT}, got {number}, which only retroact {version} opens. To erase there, "
         f"use that version: retroact erase {where} --subject ... --close. Its records cannot be taken over: "

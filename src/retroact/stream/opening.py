@@ -66,6 +66,11 @@ def open_stream(
     try:
         fresh = store.state("stream") is None
         if fresh and specification is None:
+            if store.committed:
+                raise VerificationError(
+                    f"{store.where}: table state: the data are gone, and the journal is of round {store.committed}: "
+                    "restore them, or give schema and statistics to begin with no data"
+                )
             raise InputError(f"{store.where}: expected a stream, got an empty store; give schema and statistics")
         if fresh and specification is not None:
             specification.check_rounds(before=0 if follows is None else follows.round)

@@ -1,0 +1,46 @@
+"""Where a store in PostgreSQL is, from its URL, and how that is shown without the password."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from ..errors import InputError
+
+
+class Address(NamedTuple):
+    where: str
+    schema: str
+    parameters: dict[str, Any]
+
+
+def read(url: str) -> Address:
+    """What to connect to. No part of a URL that is not understood is shown: it may be a password.
+
+    >>> read("postgresql://ann:secret@db.example/shop#orders").where
+    'postgresql://ann@db.example/shop#orders'
+    """
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    wrong = InputError("expected postgresql://user:password@host/database#schema, with %40 for @ and %2F for / in them")
+    base, _, schema = url.rpartition("#") if "#" in url else (url, "", "")
+    scheme, _, rest = base.partition("://")
+    names, at, others = rest.partition("@")
+    if scheme not in ("postgresql", "postgres") or "@" in others or (at and "/" in names):
+        raise wrong
+    try:
+        parameters = conninfo_to_dict(base)
+    except ProgrammingError:
+        raise wrong from None
+    user, host, port, name = (str(parameters.get(part) or "") for part in ("user", "host", "port", "dbname"))
+    if not re.fullmatch(r"[0-9,]*", port):
+        raise wrong
+    schema = schema or "retroact"
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,63}", schema):
+        raise InputError("expected the name of a schema behind #: at most 63 letters, digits and underscores")
+    if schema == "information_schema" or schema.startswith("pg_"):
+        raise InputError(f"expected a schema for this stream, got {schema}, which is the system's own")
+    place = f"{user}@" * bool(user) + ("" if host.startswith("/") else host) + f":{port}" * bool(port)
+    socket = f"?host={host}" if host.startswith("/") else ""
+    return Address(f"postgresql://{place}/{name}{socket}#{schema}", schema, dict(parameters))
