@@ -25,8 +25,8 @@ TABLES = {
 }
 SENTENCE = (
     r"expected store format 2, got 1, which only retroact 0\.1\.0 opens\. To erase there, use that version: "
-    r"retroact erase .* --subject \.\.\. --close\. Its records cannot be taken over: a new stream begins with the source "
-    r"again, and the privacy budget that it spends adds to the old one's"
+    r"retroact erase .* --subject \.\.\. --close\. Its records cannot be taken over: a new stream begins with the "
+    r"source again, and the privacy budget that it spends adds to the old one's"
 )
 
 
