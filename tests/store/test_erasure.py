@@ -56,7 +56,7 @@ def told(erasure):
 
 def data_rows(stream):
     """All data tables as they are stored."""
-    tables = {"block": "stamp, mark", "inbox": "number", "state": "name"}
+    tables = {"block": "stamp, mark", "inbox": "number", "state": "name", "data_digest": "side"}
     return {
         table: stream.store.run("data", f"select * from {table} order by {order}") for table, order in tables.items()
     }

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -18,17 +19,7 @@ CHANGED = {
     "found": [True, True], "later": "accept",
 }  # fmt: skip
 FIRST_KEY = "e889cbdee20e5839c071d71f0a87e1b645b0f8eff4f0f404287dd889e467471d"
-FIRST = (
-    b'{"public_key":"e889cbdee20e5839c071d71f0a87e1b645b0f8eff4f0f404287dd889e467471d","receipt":{"applied":"2026-11-17'
-    b'T20:34:55Z","format":"retroact erasure receipt","later":"accept","purged":"2026-11-17T20:34:55Z","received":"2026'
-    b'-11-17T20:34:55Z","remains":["blocks of the file system that held earlier versions of these files (an encrypted v'
-    b'olume covers them)","backups and copies of the folder made before the purge","the source that the records came fr'
-    b'om, and where releases went","memory of running processes"],"request":"1e88b9eb59eb7617891d1d437c4bb1da4e65a2ec3b'
-    b'0df579adfd457d0651ff40","round":2,"state":"purged","stream":"7c6fb1a727f15860d4a8862b8e327f74","version":1,"what"'
-    b':["data.sqlite: rows, free pages, gaps in pages, and the layout","data.sqlite-wal, cut to nothing","journal.sqlit'
-    b'e, which holds no values, ids or subjects"]},"signature":"210ed49f356fe3de59c8169574b6beb324f81c2eb732a8172200c50'
-    b'221f772fa8fe005447f3ea64e86eabe9ef48d9d383c442331a14405362f30acc06c866804"}\n'
-)
+FIRST = (Path(__file__).parent / "receipt_v1.json").read_bytes()
 """Of version 1, as version 0.1.0 of the program wrote it."""
 
 
