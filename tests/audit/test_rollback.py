@@ -16,6 +16,7 @@ from retroact.privacy import Guarantee, PureDP
 from retroact.store.fence import Mark
 from retroact.stream import opening
 from retroact.stream.durable import Durable
+from retroact.stream.latest import Standing
 from retroact.testing import Shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::retroact.HorizonWarning")
@@ -79,35 +80,24 @@ def test_the_files_alone_show_what_is_published_twice():
 
 
 def test_a_stream_that_forgets_its_fence_is_a_violation(monkeypatch):
-    monkeypatch.setattr("retroact.stream.opening._silent", lambda *_, **__: 0)
+    monkeypatch.setattr("retroact.stream.opening.standing", lambda *_, **__: Standing(0, None))
     monkeypatch.setattr("retroact.store.fence.Fence.read", lambda self: None)
-    monkeypatch.setattr("retroact.stream.opening._fence_again", lambda store, fence, name, *_: Mark(name, 0))
-    monkeypatch.setattr(Durable, "_keep", _without_fence(Durable._keep))
+    monkeypatch.setattr("retroact.stream.opening._fence_again", lambda store, name, *_: Mark(name, 0))
+    monkeypatch.setattr(Durable, "_require_fence", lambda self: None)
     result = rollback(Target.stream(spec()), Seeds(1), runs=40, confidence=0.9)
     assert result.verdict == "violation"
     assert "opened without a question" in result.found
     assert result.counterexample
 
 
-def _without_fence(keep):
-    def kept(self, change, releases):
-        self._silent, known = 10**6, self._silent
-        try:
-            keep(self, change, releases)
-        finally:
-            self._silent = known
-
-    return kept
-
-
 def test_a_fence_made_anew_below_what_was_published_is_found(monkeypatch):
-    asked = opening._silent
+    asked = opening.standing
 
     def trusting(*given, after, **more):
-        return 0 if after is not None else asked(*given, after=after, **more)
+        return Standing(0, None) if after is not None else asked(*given, after=after, **more)
 
     assert lost_fence(spec(), SHAPE, ra.Key.for_testing(3)) == []
-    monkeypatch.setattr(opening, "_silent", trusting)
+    monkeypatch.setattr(opening, "standing", trusting)
     assert lost_fence(spec(), SHAPE, ra.Key.for_testing(3)) == [
         "A new mark was set before a round that had been published."
     ]

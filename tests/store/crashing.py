@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import retroact as ra
-from retroact.store import fence as fences
+from retroact import files
 from retroact.store.fence import Fence
 from retroact.store.store import Store
 
@@ -101,7 +101,7 @@ def killed_at(method: str, when: str, occurrence: int):
     if method == "advance":
         Fence.advance = dying(Fence.advance)
     elif method == "replace":
-        fences.os = type("Os", (), {**vars(os), "replace": staticmethod(dying(os.replace))})
+        files.os = type("Os", (), {**vars(os), "replace": staticmethod(dying(os.replace))})
     else:
         for kind in (Store, *Store.__subclasses__()):
             if method in vars(kind):

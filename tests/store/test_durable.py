@@ -230,7 +230,7 @@ def test_a_copy_that_is_open_elsewhere_cannot_spend_the_same_noise(folder, tmp_p
         with pytest.raises(InputError, match="another process has this stream open"):
             opened(folder, tmp_path)
         # moved behind its back
-        Fence(tmp_path / "a.fence").advance(Mark(stream.name, 2))
+        stream._fence.advance(Mark(stream.name, 2))
         with pytest.raises(VerificationError, match="another copy of this stream may have gone on"):
             stream.close_round()
 
@@ -409,6 +409,9 @@ def test_without_its_fence_a_stream_goes_on_after_a_promised_round(place, tmp_pa
     with opened(where, tmp_path, after=4) as stream:
         assert stream.replaying
         assert len(stream.close_round()) == 0
+        with pytest.raises(VerificationError, match="erasures acknowledged after round 4 may be missing"):
+            stream.close_round()
+    with opened(where, tmp_path, erasures_asked=True) as stream:
         fifth = stream.close_round()
         assert len(fifth) == 2
         assert "nothing had been published after round 4" in stream.guarantee.text
@@ -444,7 +447,7 @@ def test_a_fence_that_is_there_is_not_given_up(folder, tmp_path):
         stream.close_round()
     with pytest.raises(InputError, match="says round 1"):
         opened(folder, tmp_path, after=1)
-    Fence(tmp_path / "a.fence").advance(Mark("another", 1))
+    (tmp_path / "a.fence").write_text('{"stream":"another","round":1,"mac":""}')
     with pytest.raises(VerificationError, match="that of another"):
         opened(folder, tmp_path)
 

@@ -119,7 +119,8 @@ def lost_fence(spec: Specification, shape: Shape, key: Key) -> list[str]:
         folder, fence = Path(place) / "stream", Path(place) / "outside.fence"
 
         def opened(after: int | None = None) -> Durable:
-            return Stream.open(folder, specification=spec, key=key, fence=fence, after=after)
+            asked = after is not None  # there were none
+            return Stream.open(folder, specification=spec, key=key, fence=fence, after=after, erasures_asked=asked)
 
         with opened() as stream:
             _publish(stream, spec, range(1, last + 1), crowd(shape))

@@ -1,4 +1,5 @@
-"""The fence: a small file outside the store that says up to which round noise was spent.
+"""The fence: a small file outside the store that says up to which round noise was spent, and how many erasures were
+acknowledged since.
 
 A restored backup of the store is older than its fence, and is seen by that. So the fence must not be in the same
 backup: it lies beside the key, not in the folder of the stream.
@@ -6,80 +7,163 @@ backup: it lies beside the key, not in the folder of the stream.
 
 from __future__ import annotations
 
+import hmac
 import os
-import secrets
+import stat
+import sys
 from pathlib import Path
 
 import msgspec
 
 from ..errors import InputError, VerificationError
+from ..files import Part
 from .lock import Lock
+
+TAKEN = "another process has a stream with this fence open"
 
 
 class Mark(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The stream, by its keyed id, the last round that may have been published, and the salt of its coins."""
+    """The stream, by its keyed id, the last round that may have been published, the salt of its coins, and how many
+    erasures were acknowledged since that round."""
 
     stream: str
     round: int
     salt: str = ""
+    erasures: int = 0
+
+
+class _Signed(Mark, frozen=True):
+    """A mark as it is written: with a keyed hash of all the rest."""
+
+    mac: str = ""
 
 
 class Fence:
-    """
+    """One process has it at a time: the lock is of the file itself, and goes over to the one that takes its place.
+
     >>> import tempfile
-    >>> fence = Fence(Path(tempfile.mkdtemp()) / "orders.fence")
+    >>> fence = Fence(Path(tempfile.mkdtemp()) / "orders.fence", "5eed", b"secret")
     >>> fence.read() is None
     True
     >>> fence.advance(Mark("5eed", 3))
     >>> fence.read()
-    Mark(stream='5eed', round=3, salt='')
+    Mark(stream='5eed', round=3, salt='', erasures=0)
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, stream: str, secret: bytes) -> None:
+        # Links first: whatever name it goes by, there is one file, and it is that one which is replaced.
+        self.path = Path(os.path.realpath(path))
+        self._stream, self._secret = stream, secret
         self._lock: Lock | None = None
 
     def lock(self) -> None:
         """From now on for this process alone: a copy of a store that is open cannot spend the same noise."""
-        beside = self.path.with_name(f"{self.path.name}.lock")
-        self._lock = Lock(beside, f"{self.path}: another process has a stream with this fence open")
+        if sys.platform == "win32":
+            # what is open cannot be replaced there, nor removed
+            self._lock = self._lock or Lock.of_file(self.path.with_name(f"{self.path.name}.lock"), TAKEN)
+            return
+        while self._regular():
+            # it may be replaced between the two steps
+            lock = Lock(self._open(os.O_RDWR), self.path, TAKEN)
+            if lock.is_of(self.path):
+                self._lock = lock
+                return
+            lock.close()
 
     def close(self) -> None:
         if self._lock is not None:
             self._lock.close()
+            self._lock = None
 
     def read(self) -> Mark | None:
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
+        """None where there is no fence, or one that was about to be made."""
+        if not self._regular():
             return None
-        except OSError as error:
-            raise InputError(f"{self.path}: {(error.strerror or str(error)).lower()}", place="fence") from None
+        handle = self._open(os.O_RDONLY)
+        with open(handle, "rb") as file:
+            content = file.read(1 << 16)
+        if not content:
+            return None
         try:
-            return msgspec.json.decode(content, type=Mark)
-        except msgspec.MsgspecError as error:
+            signed = msgspec.json.decode(content, type=_Signed)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise VerificationError(f"{self.path}: expected a fence, got something else ({error})") from None
+        if signed.stream != self._stream:
+            raise VerificationError(f"{self.path}: expected the fence of this stream, got that of another one")
+        mark = Mark(signed.stream, signed.round, signed.salt, signed.erasures)
+        if not hmac.compare_digest(signed.mac.encode(), self._signed(mark).mac.encode()):
+            raise VerificationError(
+                f"{self.path}: expected the fence as this stream wrote it, got one that was edited or damaged: bring "
+                "back a mirror of it, or treat it as lost (docs/operations.md)"
+            )
+        return mark
 
     def advance(self, mark: Mark) -> None:
-        """On disk when this returns: a file of its own, put in place of the old one."""
-        part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
+        """On disk when this returns: a file of its own, put in place of the old one, and locked before it is there."""
+        self._hold()
         try:
-            with part.open("xb") as file:
-                file.write(msgspec.json.encode(mark) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, self.path)
-            _sync_folder(self.path.parent)
+            with Part(self.path, mode=0o600) as part:
+                own: Lock | None = None
+                if sys.platform != "win32":
+                    os.fchmod(part.file.fileno(), 0o600)  # whatever the umask
+                    own = Lock(os.dup(part.file.fileno()), self.path, TAKEN)
+                part.file.write(msgspec.json.encode(self._signed(mark)) + b"\n")
+                try:
+                    part.put()
+                except BaseException:
+                    if own is not None:
+                        own.close()
+                    raise
         except OSError as error:
-            part.unlink(missing_ok=True)
-            raise InputError(f"{self.path}: {(error.strerror or str(error)).lower()}", place="fence") from None
+            raise self._told(error) from None
+        if own is not None:
+            self.close()
+            self._lock = own
 
+    def _hold(self) -> None:
+        """That what is about to be replaced is this process's own, or not there yet."""
+        if self._lock is None:
+            if sys.platform != "win32":
+                os.close(self._open(os.O_RDWR | os.O_CREAT))
+            self.lock()
+            if self.read() is not None:
+                raise InputError(f"{self.path}: another process made this fence meanwhile")
+        elif sys.platform != "win32" and not self._lock.is_of(self.path):
+            raise VerificationError(
+                f"{self.path}: the fence was replaced or removed while this stream was open: another copy of it may "
+                "have gone on. Close it and open it again"
+            )
 
-def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    def _regular(self) -> bool:
+        """Whether it is there: a regular file under one name, for its owner alone."""
+        try:
+            found = os.lstat(self.path)
+            if not stat.S_ISREG(found.st_mode):
+                raise InputError(f"{self.path}: expected a regular file, got something else", place="fence")
+            if found.st_nlink > 1:
+                raise InputError(
+                    f"{self.path}: expected a file under one name, got {found.st_nlink} hard links to it: copy it to a "
+                    "file of its own",
+                    place="fence",
+                )
+            if os.name == "posix" and stat.S_IMODE(found.st_mode) != 0o600:
+                os.chmod(self.path, 0o600)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._told(error) from None
+        return True
+
+    def _open(self, flags: int) -> int:
+        try:
+            return os.open(self.path, flags, 0o600)
+        except OSError as error:
+            raise self._told(error) from None
+
+    def _signed(self, mark: Mark) -> _Signed:
+        parts = msgspec.structs.asdict(mark)
+        mac = hmac.digest(self._secret, msgspec.json.encode(list(parts.values())), "sha256")
+        return _Signed(**parts, mac=mac.hex())
+
+    def _told(self, error: OSError) -> InputError:
+        return InputError(f"{self.path}: {(error.strerror or str(error)).lower()}", place="fence")

@@ -56,7 +56,7 @@ class SQLiteStore(Store):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
-        self._lock = Lock(folder / "lock", f"{folder}: another process has this stream open")
+        self._lock = Lock.of_folder(folder, "another process has this stream open")
         self._sides: dict[Side, sqlite3.Connection] = {}
         try:
             self._sides = {"data": self._connect("data"), "journal": self._connect("journal")}

@@ -271,6 +271,12 @@ class Store(Authenticated):
     def requests(self) -> list[Request]:
         return sorted((Request(*row) for row in self.whole(REQUEST)), key=lambda each: (each.received, each.name))
 
+    def applied_after(self, round: int, *, over: bool) -> set[bytes]:
+        """The requests, by name, that were applied to the data after that round; also without one, if there is none to
+        come."""
+        rows = self.select(REQUEST, "where prepared > ? and prepared <= ?", [round, self.sealed + over])
+        return {row[0] for row in rows}
+
     def erased(self) -> set[bytes]:
         """The keyed hashes of the subjects whose later records are rejected."""
         return {subject for subject, _ in self.whole(ERASED)}

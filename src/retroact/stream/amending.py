@@ -33,7 +33,6 @@ class Amending(Kept):
     _marks: blocks.Marks
     _places: list[blocks.Place]
     _erased: set[bytes]
-    _silent: int
     _unscrubbed: bool
 
     def discard(self) -> int:
@@ -134,7 +133,7 @@ class Amending(Kept):
                 store.write_notes({"unscrubbed": ""})
             self._erased = store.erased()
             self._load()
-            self._advance(max(round - 1, self._silent))
+            self._advance(round - 1)
         self._purge()
 
     def _recover_amended(self) -> None:
@@ -170,9 +169,6 @@ class Amending(Kept):
         gone = {*edit.gone}
         kept = [place for place in self._places if place not in gone] if gone else self._places
         self._places = sorted([*kept, *(place for place, _ in edit.new)])
-
-    def _advance(self, round: int) -> None:
-        raise NotImplementedError
 
     def _purge(self) -> None:
         raise NotImplementedError

@@ -30,8 +30,10 @@ from .amending import Amending
 from .apart import Apart
 from .columns import Columns
 from .erasure import Hashes
+from .latest import Standing, promises
 from .release import Release, Round
 from .specification import Specification
+from .stored import columns_note, untouched
 from .stream import Stream
 from .taken import Taken
 
@@ -48,18 +50,19 @@ class Durable(Amending):
         key: Key,
         store: Store,
         fence: Fence,
+        mark: Mark,
+        standing: Standing,
         *,
         origin: int,
         before: list[Guarantee],
-        salt: bytes,
-        silent: int,
         hashes: Hashes,
     ) -> None:
-        """Everything from what is stored; rounds up to `silent` are replayed and not released."""
-        self._key, self._fence, self._silent, self._salt = key, fence, silent, salt
+        """Everything from what is stored; `mark` is what the fence says, or will."""
+        self._key, self._fence, self._salt, self._marked = key, fence, bytes.fromhex(mark.salt), fence.read()
+        self._silent, self._owed = standing.silent, standing.owed
         self._entry = inbox.Entry([])
         self._requests = []
-        self._fenced = store.note("fenced")
+        self._promises = promises(store)
         self._sealing = False
         self._unscrubbed = bool(store.note("unscrubbed"))
         self._followed = bool(store.note("followed"))
@@ -69,7 +72,8 @@ class Durable(Amending):
         self._places = [place for place, _ in stored]
         ledger = _ledger(store.where, spec, [records for _, records in stored])
         del stored
-        self._begin(spec, key, ledger, origin, before, max(store.sealed, origin) + 1, salt=salt, where=store.identity)
+        round = max(store.sealed, origin) + 1
+        self._begin(spec, key, ledger, origin, before, round, salt=self._salt, where=store.identity)
         self._store = store
         self._erased = store.erased()
         self._positions = dict(store.sources())
@@ -80,18 +84,8 @@ class Durable(Amending):
     # What people ask for -------------------------------------------------------------------------------------------
 
     def _composed(self) -> Guarantee:
-        promises = []
-        if self._silent:
-            promises.append(f"after a restore, additions and deletions were replayed up to round {self._silent}")
-        if self._fenced:
-            promises.append(f"when the fence was lost, nothing had been published after round {self._fenced}")
         own = super()._composed()
-        return replace(own, promises=(*own.promises, *promises))
-
-    @property
-    def replaying(self) -> bool:
-        """Whether the open round was released before a restore, so that it will not be again."""
-        return self._round <= self._silent
+        return replace(own, promises=(*own.promises, *self._promises))
 
     def releases(self, first: int = 1, last: int | None = None) -> Iterator[dict[str, Any]]:
         """What was published, as it was published."""
@@ -126,8 +120,6 @@ class Durable(Amending):
         """Give roles to other columns from now on: for all sources, or for one. Roles that are not named stay as they
         are, and an empty name takes one away. Whether there are subjects cannot change once something came in."""
         with self._lock:
-            from .opening import columns_note, untouched
-
             old = self.specification
             if source is None:
                 new = old.replace(columns=old.columns.updated(columns).stated())
@@ -163,13 +155,7 @@ class Durable(Amending):
         revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
         # unless everything that came in is there, and nothing that was there is gone
         scrub = change.removed > 0 or change.added != len(self._updates) or self._unscrubbed
-        mark = self._fence.read()
-        latest = max(round - 1, self._silent)
-        if round > self._silent and (mark is None or mark.round != latest):
-            raise VerificationError(
-                f"{self._fence.path}: expected round {latest}, got "
-                f"{'none' if mark is None else mark.round}: another copy of this stream may have gone on"
-            )
+        self._require_fence()
         self._sealing = True
         self._prepare(({"revised": str(round)} if revises else {}) | ({"unscrubbed": "1"} if scrub else {}))
         store.seal(round, edit)
@@ -180,6 +166,7 @@ class Durable(Amending):
 
     def close_round(self) -> Round:
         with self._lock:
+            self._require_erasures()
             try:
                 return super().close_round()
             except BaseException:
@@ -205,14 +192,10 @@ class Durable(Amending):
         self._requests = []
 
     def _closed(self, round: int) -> None:
-        if round > self._silent:
-            self._advance(round)
+        self._advance(round)
         self._sealing = False
+        self._settle_debt()
         self._purge()
-
-    def _advance(self, round: int) -> None:
-        """Nothing up to this round will be published again."""
-        self._fence.advance(Mark(self.name, round, self._salt.hex()))
 
     def _purge(self) -> None:
         """What erasures asked for. They are applied already: what fails here is tried again later."""
@@ -231,10 +214,9 @@ class Durable(Amending):
             totals = {name: running.totals for name, running in self._running.items()}
             with self._writing():
                 self._commit(round, self._releases(round, totals))
-        fenced = self._fence.read()
-        if store.committed > self._silent and (fenced is None or fenced.round < store.committed):
-            self._advance(store.committed)
         self._load()
+        self._advance(round)
+        self._settle_debt()
         self._recover_amended()
         if self._unscrubbed and store.scrub():
             self._unscrubbed = False

@@ -11,6 +11,7 @@ import warnings
 from ..errors import ExhaustedError, InputError
 from ..ledger import Removal, Updates
 from .intake import Intake
+from .specification import Specification
 
 WARN_AT = 0.8
 
@@ -44,18 +45,7 @@ class Ending(Intake):
             return dropped
 
     def _end(self) -> str | None:
-        """Why nothing more is published."""
-        horizon, count = self.specification.horizon, self.specification.rounds.count
-        if self._followed:
-            return "this stream has a successor, and publishes nothing more"
-        on = "To go on: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
-        if horizon is not None and self._round - self._origin > horizon:
-            return (
-                f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. {on}"
-            )
-        if count is not None and self._origin < count < self._round:
-            return f"all {count:,} rounds of the grid are released. {on}"
-        return None
+        return end(self.specification, self._origin, self._round, followed=self._followed)
 
     def _check_open(self) -> None:
         """That the open round may be published; a warning when most of them are."""
@@ -85,3 +75,16 @@ class Ending(Intake):
         removal.left(self._updates, left)
         self._ledger.apply(self._round, removal.deletions(self.schema))
         return left
+
+
+def end(spec: Specification, origin: int, round: int, *, followed: bool) -> str | None:
+    """Why nothing more is published, where that round is open."""
+    horizon, count = spec.horizon, spec.rounds.count
+    if followed:
+        return "this stream has a successor, and publishes nothing more"
+    on = "To go on: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
+    if horizon is not None and round - origin > horizon:
+        return f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. {on}"
+    if count is not None and origin < count < round:
+        return f"all {count:,} rounds of the grid are released. {on}"
+    return None

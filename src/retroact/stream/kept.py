@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ..errors import InputError
+from ..errors import InputError, VerificationError
 from ..ledger import Updates
 from ..store import inbox
+from ..store.fence import Fence, Mark
 from ..store.receipt import moment
 from ..store.store import Request, Store
 from .erasure import Hashes, Requested
 from .intake import Position
+from .latest import Owed, acknowledged, missing_words
 from .names import Names
 from .stream import Stream
 
@@ -28,6 +30,13 @@ class Kept(Stream):
     _requests: list[tuple[Request, list[bytes]]]
     """Those that wait for the round to close, each with the hashes of its subjects."""
     _hashes: Hashes
+    _fence: Fence
+    _marked: Mark | None
+    """The fence as this stream left it."""
+    _salt: bytes
+    _silent: int
+    """Rounds up to here are replayed and not released."""
+    _owed: Owed | None
 
     @property
     def store(self) -> Store:
@@ -102,6 +111,17 @@ class Kept(Stream):
             made._replace(outcome=self._hashes.seal(made.content, found, subjects)) for made, subjects in self._requests
         ]
 
+    @property
+    def replaying(self) -> bool:
+        """Whether the open round was released before a restore, so that it will not be again."""
+        return self._round <= self._silent
+
+    @property
+    def missing_erasures(self) -> int | None:
+        """How many acknowledged erasures a restored store still lacks; None where its fence was lost: nobody knows. No
+        round is released until so many were asked for, or `Stream.open` was told `erasures_asked`."""
+        return 0 if self._owed is None else self._owed.missing(0 if self.replaying else len(self._requests))
+
     @contextmanager
     def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
         with self._entering(), super().receiving(source, position, delivered):
@@ -135,7 +155,9 @@ class Kept(Stream):
             entry.operations, updates.unsaved = updates.unsaved, []
             with self._writing():
                 store.receive(self._number, inbox.write(entry))
-            self._number += 1
+                self._number += 1
+                if entry.requests:
+                    self._advance(self._round - 1)
             self._amend_if_over()
 
     def _amend_if_over(self) -> None:
@@ -149,6 +171,41 @@ class Kept(Stream):
         except BaseException:
             self._broken = True
             raise
+
+    def _advance(self, round: int) -> None:
+        """The fence: nothing up to this round is published again, and no erasure acknowledged since is forgotten."""
+        mark = Mark(self._hashes.stream, max(round, self._silent), self._salt.hex(), self._acknowledged())
+        if mark != self._marked:
+            self._fence.advance(mark)
+            self._marked = mark
+
+    def _require_fence(self) -> None:
+        mark = self._fence.read()
+        if mark != self._marked:
+            raise VerificationError(
+                f"{self._fence.path}: expected {_words(self._marked)}, got {_words(mark)}: another copy of this stream "
+                "may have gone on"
+            )
+
+    def _require_erasures(self) -> None:
+        """Before a round is released: everything that a restored store lacked was asked for again."""
+        missing = self.missing_erasures
+        if missing != 0 and not self.replaying:
+            raise VerificationError(
+                f"{self.store.where}: {missing_words(missing, self._round - 1)}: ask for them again before this round "
+                "closes, or say that they were asked for (erasures_asked=True, --erasures-asked; docs/operations.md)"
+            )
+
+    def _settle_debt(self) -> None:
+        """What a restore left to do is done when the round that waited for it is behind the fence."""
+        if self._owed is not None and self._round - 1 > self._owed.round:
+            self._owed = None
+            self.store.write_notes({"owed": ""})
+
+    def _acknowledged(self) -> int:
+        """How many erasures were acknowledged since the last round: those that wait, and those applied without one."""
+        waiting = (made.name for made, _ in self._requests)
+        return acknowledged(self.store, waiting, max(self._round - 1, self._silent), self._owed, over=self.over)
 
     def _undo(self, updates: Updates, mark: tuple[int, ...], requests: int) -> None:
         """Back to what is stored."""
@@ -183,3 +240,7 @@ class Kept(Stream):
     def _empty_round(self) -> Updates:
         self._number = 1
         return inbox.Recorded(self.schema)
+
+
+def _words(mark: Mark | None) -> str:
+    return "none" if mark is None else f"round {mark.round} and {mark.erasures} erasures since"

@@ -106,16 +106,16 @@ class Stream(Ending):
         fence: str | Path | None = None,
         restored: bool = False,
         after: int | None = None,
+        erasures_asked: bool = False,
         **budget: Any,
     ) -> Durable:
         """A stream that lasts, in a folder or in a database (postgresql://...#name): made if it is not there yet.
 
-        Schema, statistics and the budget (epsilon, delta, horizon and the other arguments of a stream) may be left out
-        when it is there, and must not differ. The key lies in a file beside the folder, unless it is given, or is in
-        RETROACT_KEY, or is printed by RETROACT_KEY_COMMAND; so does the fence.
-
-        ``restored``: the store is an old backup, and rounds that were published are replayed without releases.
-        ``after``: the fence is lost, and nothing was published after this round: a new fence begins there.
+        Schema, statistics and budget (epsilon and the other arguments of a stream) may be left out when it is there,
+        and must not differ. The key lies in a file beside the folder, unless it is given, in RETROACT_KEY, or printed
+        by RETROACT_KEY_COMMAND; so does the fence. ``restored``: the store is an old backup; rounds that were published
+        are replayed without releases. ``after``: the fence is lost, nothing was published after this round, and a new
+        fence begins there. ``erasures_asked``: all erasures that it lacks (`missing_erasures`) were asked for again.
 
         >>> import tempfile, retroact as ra
         >>> place = tempfile.mkdtemp() + "/orders"
@@ -136,8 +136,9 @@ class Stream(Ending):
             given = next(iter(budget), "schema" if schema is not None else "statistics")
             raise InputError("expected schema, statistics and budget, or a specification, or none of them", place=given)
         return open_stream(
-            where, specification, key=key, key_file=key_file, fence=fence, restored=restored, after=after
-        )
+            where, specification, key=key, key_file=key_file, fence=fence,
+            restored=restored, after=after, erasures_asked=erasures_asked,
+        )  # fmt: skip
 
     @classmethod
     def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:

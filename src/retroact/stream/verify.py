@@ -110,12 +110,14 @@ def _kept(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
 
 def _marks(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
     mark, committed = stream._fence.read(), stream.store.committed
+    expected = (max(committed, stream._silent), stream._acknowledged())
     if mark is None:
         yield f"{stream._fence.path}: the fence is missing"
-    elif mark.stream != stream.name:
-        yield f"{stream._fence.path}: the fence of another stream"
-    elif mark.round != max(committed, stream._silent):
-        yield f"{stream._fence.path}: expected round {max(committed, stream._silent)}, got {mark.round}"
+    elif (mark.round, mark.erasures) != expected:
+        yield (
+            f"{stream._fence.path}: expected round {expected[0]} and {expected[1]} erasures since, got round "
+            f"{mark.round} and {mark.erasures}"
+        )
     for each in kept:
         if each.round > committed:
             yield f"round {each.round} of {each.statistic}: released beyond the last committed round {committed}"

@@ -1,0 +1,165 @@
+"""Whether a store is the latest, by its fence: its rounds, and the erasures acknowledged since. Nothing is written.
+
+A store that is ahead of its fence was interrupted, and its fence is brought up to it. One that is behind is an old
+backup, and is opened on the operator's word alone: rounds that were published are replayed without releases, and no
+later round is released until the erasures that the backup lacks were asked for again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ..errors import InputError, VerificationError
+from ..store import inbox
+from ..store.fence import Fence, Mark
+from ..store.store import Store
+
+
+class Owed(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What is left to do after a restore: erasures that were acknowledged and that the store does not have."""
+
+    round: int
+    """The last round that may have been published; the next one waits."""
+    since: int
+    """The round that was open when the store was restored."""
+    needed: int | None
+    """How many requests the next released round must hold; None where the fence was lost, and nobody knows."""
+    lacked: int = 0
+    """How many erasures the fence counts, and the store never will."""
+
+    def missing(self, held: int) -> int | None:
+        return None if self.needed is None else max(0, self.needed - held)
+
+    def note(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a store stands: up to which round nothing is released, what is owed, and what is to be noted."""
+
+    silent: int
+    owed: Owed | None
+    notes: dict[str, str] = field(default_factory=dict)
+
+
+def owed(store: Store) -> Owed | None:
+    note = store.note("owed")
+    return msgspec.json.decode(note, type=Owed) if note else None
+
+
+def acknowledged(store: Store, waiting: Iterable[bytes], round: int, owed: Owed | None, *, over: bool) -> int:
+    """How many erasures were acknowledged after a round, as a fence at that round counts them."""
+    if owed is None or round > owed.round:
+        return len({*waiting} | store.applied_after(round, over=over))
+    return len({*waiting} | store.applied_after(owed.since - 1, over=over)) + owed.lacked
+
+
+def missing_words(missing: int | None, round: int) -> str:
+    if missing is None:
+        return f"erasures acknowledged after round {round} may be missing from this store"
+    many = "1 erasure" if missing == 1 else f"{missing:,} erasures"
+    return f"{many} acknowledged after round {round} {'is' if missing == 1 else 'are'} missing from this store"
+
+
+def promises(store: Store) -> list[str]:
+    """What the operator answers for, in words."""
+    words = {
+        "silent": "after a restore, additions and deletions were replayed up to round",
+        "fenced": "when the fence was lost, nothing had been published after round",
+        "asked": "erasures that a restored store lacked were asked for again before round",
+    }
+    return [f"{text} {round}" for name, text in words.items() if (round := store.note(name))]
+
+
+def standing(
+    store: Store,
+    fence: Fence,
+    mark: Mark | None,
+    *,
+    over: bool = False,
+    restored: bool = False,
+    after: int | None = None,
+    erasures_asked: bool = False,
+) -> Standing:
+    """Of a store against its fence; refuses one that is older than what was published or acknowledged. ``over``:
+    no round comes any more."""
+    if mark is None:
+        now = _of_a_lost_fence(store, fence, after)
+    elif after is not None:
+        raise InputError(f"{fence.path}: the fence is there and says round {mark.round}", place="after")
+    else:
+        now = _against(store, mark, over, restored)
+    if not erasures_asked:
+        return now
+    if now.owed is None:
+        raise InputError(f"{store.where}: no erasures are missing: leave it out", place="erasures_asked")
+    asked = msgspec.structs.replace(now.owed, needed=0)
+    return Standing(now.silent, asked, {**now.notes, "owed": asked.note()})
+
+
+def _of_a_lost_fence(store: Store, fence: Fence, after: int | None) -> Standing:
+    known = store.number("silent")
+    if store.state("stream") is None and store.committed == 0:
+        if after is not None:
+            raise InputError(f"{store.where}: expected a stream to go on with, got none", place="after")
+        return Standing(0, None)
+    if after is None:
+        raise VerificationError(
+            f"{fence.path}: the fence is missing, so nobody can tell whether this store is the latest. Bring the "
+            "fence back; or say after which round nothing was published, and a new fence begins there (after=N, "
+            "--after N; docs/operations.md)"
+        )
+    least = max(store.committed, store.sealed - 1, known)
+    if after < least:
+        raise InputError(f"expected a round from {least} on, up to which the store knows releases", place="after")
+    lost = Owed(after, _open_round(store), None)
+    return Standing(
+        after, lost, {"silent": str(after), "fenced": str(after), "owed": lost.note(), "asked": str(after + 1)}
+    )
+
+
+def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
+    committed = max(store.committed, store.number("origin"))
+    if store.sealed > committed + 1:
+        raise VerificationError(
+            f"{store.where}: the data are of round {store.sealed} and the journal is of round {store.committed}: "
+            "restore both from one backup"
+        )
+    known, debt = store.number("silent"), owed(store)
+    if debt is not None and mark.round > debt.round:
+        debt = None  # that round is closed
+    latest = max(mark.round, committed)
+    behind = (store.sealed < latest or committed < mark.round) and known < latest
+    if behind and not restored:
+        raise VerificationError(
+            f"{store.where}: this store ends with round {min(store.sealed, store.committed)}, but round {latest} was "
+            "published: it is an old backup. Replay additions and deletions up to that round, without releases "
+            "(restored=True, --restored; docs/operations.md)"
+        )
+    waiting = {request[0] for entry in store.inbox() for request in inbox.read(entry).requests}
+    # what waits for a round that was published before is none of those that the fence counts
+    count = 0 if behind else acknowledged(store, waiting, mark.round, debt, over=over)
+    lacks = max(0, mark.erasures - count) if mark.round == latest or not behind else 0
+    if lacks and not restored:
+        raise VerificationError(
+            f"{store.where}: {missing_words(lacks, mark.round)}: it is an old backup. Open it as one, and ask for them "
+            "again (restored=True, --restored; docs/operations.md)"
+        )
+    silent = latest if behind else known
+    if not behind and not lacks:
+        return Standing(silent, debt)
+    if behind or debt is None:
+        debt = Owed(latest, _open_round(store), 0)
+    held = len(waiting | store.applied_after(store.sealed, over=over)) if store.sealed >= latest else 0
+    needed = None if debt.needed is None else lacks and max(debt.needed, held) + lacks
+    debt = msgspec.structs.replace(debt, needed=needed, lacked=debt.lacked + lacks)
+    notes = {"owed": debt.note()} | ({"silent": str(silent)} if behind else {})
+    return Standing(silent, debt, notes | ({"asked": str(latest + 1)} if lacks else {}))
+
+
+def _open_round(store: Store) -> int:
+    return max(store.sealed, store.number("origin")) + 1

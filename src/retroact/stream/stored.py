@@ -1,0 +1,90 @@
+"""The specification of a stream as its store keeps it: read back, and compared with one that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import InputError
+from ..store.store import Store
+from .choosing import Choice
+from .ending import end
+from .specification import Specification
+from .written import columns_tables, columns_written, described, differences, written
+
+
+def written_notes(spec: Specification) -> dict[str, str]:
+    tables = written(spec)
+    return {
+        "specification": "" if tables is None else msgspec.json.encode(tables).decode(),
+        "described": msgspec.json.encode(described(spec)).decode(),
+        **columns_note(spec),
+    }
+
+
+def columns_note(spec: Specification) -> dict[str, str]:
+    """What a store keeps of the roles of columns."""
+    return {"columns": msgspec.json.encode(columns_written(spec)).decode()}
+
+
+def stored_specification(store: Store, given: Specification | None) -> tuple[Specification, dict[str, str]]:
+    """The stored one, which a given one must equal; before anything came in it may still change, and is to be noted."""
+    tables, columns = store.note("specification"), msgspec.json.decode(store.note("columns") or "{}")
+    if given is None:
+        if not tables:
+            raise InputError(
+                f"{store.where}: this stream has statistics that files cannot describe: give schema, statistics and "
+                "budget as they were"
+            )
+        return Specification.from_dict({**msgspec.json.decode(tables), **columns}, store.where), {}
+    old: Mapping[str, Any] = msgspec.json.decode(store.note("described") or "{}")
+    if given.horizon is None and "horizon" in old:
+        # a number of rounds that was declared when the stream was made stays its horizon
+        given = given.replace(horizon=old["horizon"])
+    running = given.running_under(Choice.from_dict(old["choice"])) if "choice" in old else given
+    new = described(running)
+    if old == new:
+        return _with_columns(store, running, columns)
+    if untouched(store):
+        return given, written_notes(given)
+    changed = list(differences(old, new)) or ["the noise that follows from it"]
+    raise InputError(
+        f"{store.where}: expected the specification that this stream runs under, got another one: "
+        f"{'; '.join(changed)}. What was released rests on it: make a new stream, or a successor"
+    )
+
+
+def untouched(store: Store) -> bool:
+    """Whether nothing came in yet."""
+    origin = store.number("origin")
+    begun = store.sealed > origin or store.committed > origin or store.note("silent") or store.note("owed")
+    return not begun and not store.inbox()
+
+
+def _with_columns(
+    store: Store, given: Specification, columns: Mapping[str, Any]
+) -> tuple[Specification, dict[str, str]]:
+    """With the stored roles of columns. Where others are given, they must be the same: they change by a command."""
+    stored = given.replace(columns=columns.get("columns"), sources=columns.get("sources"))
+    stored.source = given.source
+    if not columns_written(given) or columns_written(given) == columns_written(stored):
+        return stored, {}
+    if untouched(store):
+        return given, columns_note(given)
+    parts = [
+        {f"{name}.{role}": column for name, table in columns_tables(spec).items() for role, column in table.items()}
+        for spec in (stored, given)
+    ]
+    raise InputError(
+        f"{store.where}: expected the columns that this stream has, got others: "
+        f"{'; '.join(differences(parts[0], parts[1]))}. They change by `retroact columns`",
+        place="columns",
+    )
+
+
+def end_of(store: Store, spec: Specification) -> str | None:
+    """Why no round comes any more, if so."""
+    origin = store.number("origin")
+    return end(spec, origin, max(store.sealed, origin) + 1, followed=bool(store.note("followed")))
