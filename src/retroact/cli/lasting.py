@@ -18,6 +18,7 @@ from retroact.cli.options import AllowMissingOption
 from retroact.cli.output import OutputFormat
 from retroact.cli.places import check_sources, put
 from retroact.cli.places import opened as places
+from retroact.cli.restoring import AfterOption, AskedOption, RestoredOption, Restoring, warn
 from retroact.errors import InputError, VerificationError
 from retroact.store.targets import check_targets
 
@@ -40,10 +41,13 @@ FenceOption = Annotated[
 
 
 @contextmanager
-def opened(where: str, key_file: Path | None, fence: Path | None) -> Iterator[Durable]:
+def opened(
+    where: str, key_file: Path | None, fence: Path | None, restoring: Restoring | None = None
+) -> Iterator[Durable]:
     from retroact.stream import Stream
 
-    with Stream.open(where, key_file=key_file, fence=fence) as stream:
+    said = {} if restoring is None else restoring.given
+    with Stream.open(where, key_file=key_file, fence=fence, **said) as stream:
         yield stream
 
 
@@ -73,6 +77,9 @@ def erase(
     status: Annotated[bool, typer.Option("--status", help="List all requests and how far they are.")] = False,
     key_file: KeyFileOption = None,
     fence: FenceOption = None,
+    restored: RestoredOption = False,
+    after: AfterOption = None,
+    erasures_asked: AskedOption = False,
 ) -> None:
     """Erase all records of a subject: received, applied when the round closes, purged.
 
@@ -97,7 +104,7 @@ def erase(
         raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
     used = {"file of requests": requests}
     check_targets([("--receipt", receipt)], used=used, store=stream, key_file=key_file, fence=fence, folders=True)
-    with opened(stream, key_file, fence) as open_stream:
+    with opened(stream, key_file, fence, Restoring(restored, after, erasures_asked)) as open_stream:
         if close and open_stream.specification.rounds.grid is not None:
             raise InputError(
                 "expected no --close on a grid: its rounds end when their time is over, and an erasure must not move "
@@ -124,6 +131,7 @@ def erase(
                 line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
                 line += "" if known.round is None else f", applied in round {known.round}"
                 say(line if known.purged is None else f"{line}, purged {known.purged}")
+        warn(open_stream)
     if missed and not allow_missing:
         many = f"{missed:,} subjects" if missed > 1 else "a subject"
         unwritten = "" if receipt is None or dry_run else ", and no receipt was written for that request"

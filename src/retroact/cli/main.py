@@ -15,6 +15,7 @@ from retroact import __version__
 from retroact.cli import auditing, columns, lasting
 from retroact.cli import options as o
 from retroact.cli.output import OutputFormat
+from retroact.cli.restoring import AfterOption, AskedOption, RestoredOption, Restoring
 from retroact.errors import RetroactError
 
 app = typer.Typer(
@@ -194,22 +195,9 @@ def run(
         Path | None,
         typer.Option("--fence", metavar="FILE", help="Its fence; beside the key if absent.", rich_help_panel=_STORE),
     ] = None,
-    restored: Annotated[
-        bool,
-        typer.Option(
-            "--restored", help="An old backup: replay what was published, without releases.", rich_help_panel=_STORE
-        ),
-    ] = False,
-    after: Annotated[
-        int | None,
-        typer.Option(
-            "--after",
-            min=0,
-            metavar="ROUND",
-            help="The fence is lost; nothing was published after this round.",
-            rich_help_panel=_STORE,
-        ),
-    ] = None,
+    restored: RestoredOption = False,
+    after: AfterOption = None,
+    erasures_asked: AskedOption = False,
 ) -> None:
     """Replay a file of additions, deletions and erasures, and publish every round.
 
@@ -250,7 +238,8 @@ def run(
          "late_events": late, "contribution": contribution, "grace": grace, "publish_after": publish_after},
         source=source, rounds=rounds, follow=follow, complete=complete,
     )  # fmt: skip
-    order = Run(events, out, format, key_file, testing_key, quiet, store, fence, restored, after, allow_missing)
+    restoring = Restoring(restored, after, erasures_asked)
+    order = Run(events, out, format, key_file, testing_key, quiet, store, fence, restoring, allow_missing)
     run_events(asked, said, order)
 
 

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from retroact.cli.options import Asked
 from retroact.cli.output import OutputFormat, format_of, open_output
 from retroact.cli.places import check_sources
 from retroact.cli.report import Progress, Report
+from retroact.cli.restoring import Restoring, warn
 from retroact.coins import Key
 from retroact.errors import InputError
 from retroact.feeds.events import Block
@@ -43,8 +44,7 @@ class Run:
     quiet: bool
     store: str | None = None
     fence: Path | None = None
-    restored: bool = False
-    after: int | None = None
+    restoring: Restoring = field(default_factory=Restoring)
     allow_missing: bool = False
 
 
@@ -72,9 +72,9 @@ class _Target:
         self._order = order
         self.stream: Stream | None = None
         if order.store is None:
-            for name, given in (("fence", order.fence), ("restored", order.restored), ("after", order.after)):
-                if given not in (None, False):
-                    raise InputError("expected --store: this is about a stream that lasts", place=f"--{name}")
+            for name in (*(["fence"] if order.fence is not None else []), *order.restoring.given):
+                place = f"--{name.replace('_', '-')}"
+                raise InputError("expected --store: this is about a stream that lasts", place=place)
         source = said.source or (None if order.events == STDIN else order.events)
         if order.store is not None and (exists(order.store) or not asked.given):
             self._given = asked.specification(rounds=said.cut) if asked.given else None
@@ -106,6 +106,7 @@ class _Target:
             self.stream = self._lasting()
         stream = self.stream
         assert isinstance(stream, Durable)
+        warn(stream)
         origin = f"note: round {stream.round:,} of {stream.store.where} is open"
         if stream.replaying:
             return stream, f"{origin}; it was published before: nothing is released until it is replayed"
@@ -125,8 +126,7 @@ class _Target:
             key=key,
             key_file=order.key_file,
             fence=order.fence,
-            restored=order.restored,
-            after=order.after,
+            **order.restoring.given,
         )
 
     def __enter__(self) -> _Target:

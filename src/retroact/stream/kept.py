@@ -122,6 +122,17 @@ class Kept(Stream):
         round is released until so many were asked for, or `Stream.open` was told `erasures_asked`."""
         return 0 if self._owed is None else self._owed.missing(0 if self.replaying else len(self._requests))
 
+    @property
+    def debt(self) -> str:
+        """The same in words; empty where nothing is missing."""
+        missing = self.missing_erasures
+        if self._owed is None or missing == 0:
+            return ""
+        return (
+            f"{self.store.where}: {missing_words(missing, self._owed.round)}: no round is released until they are "
+            "asked for again, or said to be (erasures_asked=True, --erasures-asked; docs/operations.md)"
+        )
+
     @contextmanager
     def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
         with self._entering(), super().receiving(source, position, delivered):
@@ -189,12 +200,8 @@ class Kept(Stream):
 
     def _require_erasures(self) -> None:
         """Before a round is released: everything that a restored store lacked was asked for again."""
-        missing = self.missing_erasures
-        if missing != 0 and not self.replaying:
-            raise VerificationError(
-                f"{self.store.where}: {missing_words(missing, self._round - 1)}: ask for them again before this round "
-                "closes, or say that they were asked for (erasures_asked=True, --erasures-asked; docs/operations.md)"
-            )
+        if self.debt and not self.replaying:
+            raise VerificationError(self.debt)
 
     def _settle_debt(self) -> None:
         """What a restore left to do is done when the round that waited for it is behind the fence."""
