@@ -425,7 +425,6 @@ def test_files_of_a_round_earlier(place, sides):
     assert "round 4 was published" in text or "the data are of round" in text
 
 
-@pytest.mark.xfail(reason="for the fence to see, which does not count erasures yet")
 @pytest.mark.parametrize("sides", [("data",), SIDES], ids=" and ".join)
 def test_files_of_a_request_earlier(place, sides):
     place.put("now")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import InputError
+from ..errors import InputError, VerificationError
 from ..store.store import Store
 from .choosing import Choice
 from .ending import end
@@ -32,6 +32,8 @@ def columns_note(spec: Specification) -> dict[str, str]:
 def stored_specification(store: Store, given: Specification | None) -> tuple[Specification, dict[str, str]]:
     """The stored one, which a given one must equal; before anything came in it may still change, and is to be noted."""
     tables, columns = store.note("specification"), msgspec.json.decode(store.note("columns") or "{}")
+    if tables is None:
+        raise VerificationError(f"{store.where}: the journal is empty and the data are not: restore both together")
     if given is None:
         if not tables:
             raise InputError(
