@@ -122,6 +122,8 @@ def without(schema: Schema, stored: Sequence[bytes], removal: Removal) -> list[b
         before, after = Updates(schema), Recorded(schema)
         replay(before, entry.operations)
         event = removal.left(before, after, event)
+        if len(after) == len(before):
+            after.unsaved = entry.operations
         if after.unsaved:
             left.append(Entry(after.unsaved, entry.source, entry.position, entry.delivered))
         elif entry.source is not None and entry.position is not None:
