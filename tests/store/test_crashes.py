@@ -22,16 +22,24 @@ def data_of(where, folder):
     with crashing.opened(where, folder) as stream:
         assert stream.round == crashing.ROUNDS + 1
         requests = [
-            (request.name, request.content, request.state, request.round) for request in stream.store.requests()
+            (request.name, request.content, request.state, request.round, told(stream, request))
+            for request in stream.store.requests()
         ]
         return stream.store.blocks(), stream.store.sources(), requests, stream.store.residue()
+
+
+def told(stream, request):
+    """What was found, by what is stored and by asking again."""
+    asked = stream.erase(subject=["u1", "nobody"], request="ticket 1")
+    return stream.hashes.unseal(request.content, request.outcome), [outcome.found for outcome in asked.outcomes]
 
 
 def test_the_reference_run_erased_and_purged(reference):
     _, (blocks, sources, requests, residue) = reference
     assert blocks
     assert sources == {"feed": (5, 3)}
-    assert [request[2:] for request in requests] == [("purged", 3)]
+    assert [request[2:4] for request in requests] == [("purged", 3)]
+    assert [(sorted(stored), asked) for *_, (stored, asked) in requests] == [([False, True], [True, False])]
     assert residue == []
 
 

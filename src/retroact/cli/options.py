@@ -87,7 +87,7 @@ EveryOption = Annotated[
     int | None, typer.Option("--every", help="Publish every so many rounds.", rich_help_panel=_BUDGET)
 ]
 AllowMissingOption = Annotated[
-    bool, typer.Option("--allow-missing", help="Erasures that find no record are no error (exit code 5).")
+    bool, typer.Option("--allow-missing", help="Not exit code 5 when an erasure finds no record.")
 ]
 
 
