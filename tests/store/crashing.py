@@ -108,7 +108,7 @@ def killed_at(method: str, when: str, occurrence: int):
                 setattr(kind, method, dying(vars(kind)[method]))
 
 
-def run(where, folder: Path, kill=None) -> int:
+def run(where, folder: Path, kill=None, work=work) -> int:
     """In a process of its own; how it ended (0, or minus the signal)."""
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""Erasures and deletions by id after the last promised round: at once, without a round, and nothing is released again."""
+"""Erasures and deletions by id after the last round: at once, without a round, and nothing is released again."""
 
 import hashlib
 import shutil
@@ -8,6 +8,7 @@ import pytest
 import retroact as ra
 from retroact.errors import ExhaustedError, InputError, VerificationError
 from retroact.store.receipt import verify as verify_receipt
+from retroact.stream.grid import Grid
 from retroact.stream.verify import verify
 
 SCHEMA = {"name": ra.Text(), "amount": ra.Integer(0, 2 * 10**11)}
@@ -90,9 +91,14 @@ def test_in_memory_what_waits_is_erased_too_and_a_source_gives_all_or_nothing():
     # the last event on the id would have put a record there that is erased, so the id is empty
     assert ("dora", "dora-2", 2, 1) not in contents(stream)
     assert stream._updates.event_ids == ["ben-3"]
-    with pytest.raises(InputError, match="below 0|at least|expected"), stream.receiving("feed", (1,)):
-        stream.erase(subject="ben")
-        stream.add({"name": "x", "amount": -1})
+
+    def erase_and_fail():
+        with stream.receiving("feed", (1,)):
+            stream.erase(subject="ben")
+            stream.add({"name": "x", "amount": -1})
+
+    with pytest.raises(InputError, match="amount"):
+        erase_and_fail()
     assert stream._updates.event_ids == ["ben-3"]
     assert stream.records == 11
     with stream.receiving("feed", (1,)):
@@ -101,7 +107,7 @@ def test_in_memory_what_waits_is_erased_too_and_a_source_gives_all_or_nothing():
 
 
 def test_rounds_of_a_grid_that_is_over_are_all_that_there_are():
-    week = ra.Grid("2026-01-01", "1d", end="2026-01-03")
+    week = Grid("2026-01-01", "1d", end="2026-01-03")
     stream = ra.Stream(SCHEMA, STATISTICS, key=KEY, rounds=week, horizon=9, **BUDGET)
     fill(stream)
     with pytest.raises(ExhaustedError, match="all 2 rounds of the grid are released"):
@@ -278,9 +284,7 @@ def test_an_older_copy_of_the_whole_store_is_refused(tmp_path):
 
 def follow(stream, where, tmp_path, name="b", seed=6):
     key = ra.Key.for_testing(seed)
-    return stream.successor(
-        epsilon=1.0, delta=1e-6, horizon=3, where=where, key=key, fence=tmp_path / f"{name}.fence"
-    )
+    return stream.successor(epsilon=1.0, delta=1e-6, horizon=3, where=where, key=key, fence=tmp_path / f"{name}.fence")
 
 
 def test_a_successor_in_memory_begins_without_those_who_are_erased():
@@ -334,7 +338,10 @@ def test_a_successor_begins_without_those_who_are_erased(place, tmp_path):
 
 def test_a_successor_is_made_in_a_place_of_its_own(place, tmp_path):
     """Whatever is refused, the old stream goes on."""
-    with opened(place("s"), tmp_path, horizon=9) as stream, opened(place("t"), tmp_path, "b", key=ra.Key.for_testing(6)):
+    with (
+        opened(place("s"), tmp_path, horizon=9) as stream,
+        opened(place("t"), tmp_path, "b", key=ra.Key.for_testing(6)),
+    ):
         fill(stream)
         stream.erase(subject="anna", request="one")
     with opened(place("s"), tmp_path, horizon=9) as stream:

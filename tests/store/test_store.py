@@ -168,7 +168,7 @@ def test_a_request_goes_from_received_to_purged(store):
 
 
 def test_a_request_that_no_round_comes_of(store, opened):
-    request = Request(b"name", b"content", "received", "day 1", outcome=b"sealed")
+    request = Request(b"name", b"content", "amending", "day 1", outcome=b"sealed")
     store.seal(4, Edit([], BLOCKS))
     store.receive(1, b"entry")
     store.prepare(5, {}, [request], [b"\x01"])

@@ -133,6 +133,11 @@ def without(schema: Schema, stored: Sequence[bytes], removal: Removal) -> list[b
     return [write(entry) for entry in (*left, *read_on.values())]
 
 
+def empties(operation: Sequence[Any]) -> bool:
+    """Whether an operation deletes by id."""
+    return operation[0] == "empty" or (operation[0] == "upsert" and len(operation[-1]) > 0)
+
+
 def erasures(stored: Sequence[bytes]) -> list[bytes]:
     """The requests that the open round holds, and nothing else of it."""
     asked = [entry for entry in map(read, stored) if entry.requests]

@@ -238,7 +238,7 @@ class Store(Authenticated):
     def applied_without_round(self, round: int, now: str) -> None:
         """What was prepared for the open round is applied to the data as they are; no round comes of it."""
         with self.transaction("journal"):
-            self._step(PREPARED, ["received", round], state="applied", applied=now)
+            self._step(PREPARED, ["amending", round], state="applied", applied=now)
             erased = self.select(ERASED, "where round = ?", [round])
             self.replace(ERASED, [(subject, self.sealed) for subject, _ in erased])
 

@@ -1,9 +1,10 @@
 """Stored data that change without a round: deletions of a stream that is over, what a successor takes, and a discard.
 
-**The protocol.** A request is entered like any: in the inbox, and so acknowledged. *Prepare*: the journal gets what the
-inbox knows of requests. *Amend*: in one transaction the surviving data and the open round are without what was deleted,
-and the requests are out of the inbox; the round stays. *Applied*: the journal says so. *Fence*, *purge*. A request that
-is still in the inbox after a crash is applied again; one that was prepared and is not there any more was amended.
+**The protocol.** A request is entered like any: in the inbox, and so acknowledged; so are deletions by id, as a request
+without a name, since the fence counts requests. *Prepare*: the journal gets what the inbox knows of them. *Amend*: in
+one transaction the surviving data and the open round are without what was deleted, and the requests are out of the
+inbox; the round stays. *Applied*: the journal says so. *Fence*, *purge*. A request that is still in the inbox after a
+crash is applied again; one that was prepared and is not there any more was amended.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ..ledger import Change, Ledger, Removal
 from ..store import blocks, inbox
 from ..store.packed import Records
 from ..store.receipt import moment, public_key
+from ..store.store import Request
 from .kept import Kept
 from .taken import Taken
 
@@ -104,6 +106,13 @@ class Amending(Kept):
     def _hasten(self) -> None:
         """Not before what came in is stored."""
 
+    def _complete(self, entry: inbox.Entry) -> None:
+        if self.over and not entry.requests and any(map(inbox.empties, entry.operations)):
+            asked = self._hashes.request(None, [], [])
+            made = Request(asked.name, asked.content, "received", moment())
+            entry.requests = [[made.name, made.content, made.received, [], None]]
+            self._requests.append((made, []))
+
     def _amend_if_over(self) -> None:
         """Apply what no round will."""
         removal = Removal.of(self._updates, self._round)
@@ -120,7 +129,8 @@ class Amending(Kept):
         def write(change: Change) -> None:
             edit = self._edit(change)
             revised = {"revised": str(round)} if change.removed else {}
-            store.prepare(round, {}, self._decided(), self._asked(), {**(notes or {}), **revised, "unscrubbed": "1"})
+            requests = [made._replace(state="amending") for made in self._decided()]
+            store.prepare(round, {}, requests, self._asked(), {**(notes or {}), **revised, "unscrubbed": "1"})
             store.amend(edit, entries)
             self._put(edit)
 
@@ -139,10 +149,7 @@ class Amending(Kept):
     def _recover_amended(self) -> None:
         """What a crash interrupted; when the open round was read."""
         store, waiting = self.store, {made.name for made, _ in self._requests}
-        if self.over and any(
-            known.prepared == self._round and known.state == "received" and known.name not in waiting
-            for known in store.requests()
-        ):
+        if self.over and any(known.state == "amending" and known.name not in waiting for known in store.requests()):
             store.applied_without_round(self._round, moment())
         store.forget_unsealed(waiting)
         self._amend_if_over()

@@ -164,12 +164,16 @@ class Kept(Stream):
                 return
             entry, self._entry = self._entry, inbox.Entry([])
             entry.operations, updates.unsaved = updates.unsaved, []
+            self._complete(entry)
             with self._writing():
                 store.receive(self._number, inbox.write(entry))
                 self._number += 1
                 if entry.requests:
                     self._advance(self._round - 1)
             self._amend_if_over()
+
+    def _complete(self, entry: inbox.Entry) -> None:
+        """What belongs to an entry before it is stored."""
 
     def _amend_if_over(self) -> None:
         """Deletions wait for no round where none comes."""

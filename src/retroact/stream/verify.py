@@ -110,7 +110,7 @@ def _kept(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
 
 def _marks(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
     mark, committed = stream._fence.read(), stream.store.committed
-    expected = (max(committed, stream._silent), stream._acknowledged())
+    expected = (max(committed, stream._silent, stream._origin), stream._acknowledged())
     if mark is None:
         yield f"{stream._fence.path}: the fence is missing"
     elif (mark.round, mark.erasures) != expected:
