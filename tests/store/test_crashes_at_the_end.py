@@ -1,4 +1,4 @@
-"""Kill -9 at every step of what comes after the last round: nothing acknowledged is lost, no round is released again."""
+"""Kill -9 at every step after the last round: nothing acknowledged is lost, no round is released again."""
 
 import shutil
 import signal

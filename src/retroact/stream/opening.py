@@ -23,7 +23,7 @@ from ..store.targets import POSTGRES, base_of, beside, check_targets
 from .amending import Earlier
 from .durable import Durable
 from .erasure import Hashes
-from .latest import standing
+from .latest import Standing, standing
 from .specification import Specification
 from .stored import end_of, stored_specification, written_notes
 
@@ -92,7 +92,13 @@ def open_stream(
         new = specification if fresh and store.committed == 0 else None
         spec, notes = (new, {}) if new is not None else stored_specification(store, specification)
         over = new is None and end_of(store, spec) is not None
-        now = standing(store, barrier, mark, over=over, restored=restored, after=after, erasures_asked=erasures_asked)
+        # A crash while a successor was made leaves its fence at the round before its first, and no stream yet.
+        if follows is not None and new is not None and mark == Mark(name, follows.round, salt):
+            now = Standing(0, None)
+        else:
+            now = standing(
+                store, barrier, mark, over=over, restored=restored, after=after, erasures_asked=erasures_asked
+            )
         if mark is None and new is None:
             mark = _fence_again(store, name, spec, now.silent)
         # From here on the store is written, and a crash is recovered from.
