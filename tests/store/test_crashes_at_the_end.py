@@ -9,7 +9,7 @@ import pytest
 
 POINTS = [(method, when) for method in ending.METHODS for when in ("before", "after")]
 OFTEN = {"receive": 5, "prepare": 6, "amend": 5, "scrub": 8, "applied_without_round": 5, "write_notes": 7, "purge": 4}
-OFTEN |= {"purged": 4, "advance": 6, "replace": 6}
+OFTEN |= {"purged": 4, "advance": 5, "replace": 5}
 """How often a step comes, at least."""
 
 
