@@ -6,13 +6,20 @@ PostgreSQL), with the same durability and no statistics.
     python benchmarks/store.py            # 10 million records to open, 1 million to put in
     python benchmarks/store.py 1000000    # so many to open
     python benchmarks/store.py 1000000 postgresql://...   # also there
+    python benchmarks/store.py --against ../other         # processor time, beside another checkout of the source
+
+Against another checkout, runs of both alternate, and the medians of five are compared.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import resource
 import shutil
 import sqlite3
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -119,7 +126,66 @@ def deletions(stream, count=1000):
     return lines
 
 
+def processor_times(url=None, records=3 * ROUND):
+    """Seconds of this process for each part of the work."""
+    folder, times, random = Path(tempfile.mkdtemp(prefix="retroact-store-", dir=".")), {}, np.random.default_rng(1)
+
+    def timed(name, work, *arguments, **options):
+        start = time.process_time()
+        made = work(*arguments, **options)
+        times[name] = times.get(name, 0.0) + time.process_time() - start
+        return made
+
+    try:
+        where, fence = url or folder / "orders", folder / "the.fence"
+        stream = opened(where, fence)
+        for first in range(0, records, ROUND):
+            for k in range(ROUND // BATCH):
+                columns, ids, subjects = batch(random, first + k * BATCH)
+                timed("batches of 20,000 in", stream.add, columns, id=ids, subject=subjects)
+            timed("rounds of 100,000 closed", stream.close_round)
+        columns, ids, subjects = batch(random, records, 1000)
+        each = [dict(zip(columns, row, strict=True)) for row in zip(*map(list, columns.values()), strict=True)]
+        for record, id, subject in zip(each, ids, subjects, strict=True):
+            timed("1,000 records in, one by one", stream.add, record, id=id, subject=subject)
+        timed("a round of 1,000 closed", stream.close_round)
+        stream.delete(id=[f"order-{k}" for k in random.integers(0, records, 1000)])
+        timed("1,000 scattered deletions closed", stream.close_round)
+        for _ in range(100):
+            timed("100 empty rounds closed", stream.close_round)
+        stream.erase(subject="u17", request="r")
+        timed("an erasure closed and purged", stream.close_round)
+        stream.close()
+        timed("opened again", opened, where, fence).close()
+    finally:
+        shutil.rmtree(folder)
+    return times
+
+
+def against(other, url=None, runs=5):
+    """This checkout and another one, in turns, each in a process of its own."""
+    found = {}
+    for run in range(runs):
+        for source in (Path(other), Path(__file__).parent.parent)[:: 1 if run % 2 else -1]:
+            environment = {**os.environ, "PYTHONPATH": str(source.resolve() / "src")}
+            place = [] if url is None else [f"{url}#benchmark_{os.urandom(4).hex()}"]
+            command = [sys.executable, __file__, "--measure", *place]
+            done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+            for name, spent in json.loads(done.stdout).items():
+                found.setdefault(name, {}).setdefault(source, []).append(spent)
+    print(f"processor time, medians of {runs}; before, now, and now as a part of before")
+    for name, times in found.items():
+        before, now = (statistics.median(times[source]) for source in (Path(other), Path(__file__).parent.parent))
+        print(f"{name:34} {before:8.3f} s {now:8.3f} s {now / before:8.3f}")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["--against"]:
+        against(*sys.argv[2:4])
+        return
+    if sys.argv[1:2] == ["--measure"]:
+        print(json.dumps(processor_times(*sys.argv[2:3])))
+        return
     many = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     records = min(many, 1_000_000)
     folder = Path(tempfile.mkdtemp(prefix="retroact-store-", dir="."))
