@@ -16,6 +16,7 @@ from .seals import Digest, Seals
 from .tables import BLOCK, NOTE, RELEASE, SIDES, STATE, Side, Table, tables
 
 Row = tuple[Any, ...]
+DIGESTED = "insert into {}_digest(side, sealed) values (?, ?) on conflict (side) do update set sealed = excluded.sealed"
 SHOWN = 3
 """How many wrong rows of a table are named."""
 
@@ -90,12 +91,7 @@ class Authenticated(ABC):
             with self.raw_transaction(side):
                 yield
                 if digest != before:
-                    self.run(
-                        side,
-                        f"insert into {side}_digest(side, sealed) values (?, ?) "
-                        "on conflict (side) do update set sealed = excluded.sealed",
-                        [side, self._seals.sealed(side, digest)],
-                    )
+                    self.run(side, DIGESTED.format(side), [side, self._seals.sealed(side, digest)])
         except BaseException:
             self._digests[side] = before
             raise
@@ -105,7 +101,7 @@ class Authenticated(ABC):
         made = [(*row, self._seals.mac(table, row)) for row in rows]
         if unless_known:
             known = " on conflict do nothing returning mac"
-            macs = [bytes(mac) for (mac,) in self.many(table.side, self._insertion(table) + known, made)]
+            macs = [bytes(mac) for (mac,) in self.many(table.side, table.insert + known, made)]
         else:
             self.write(table, made)
             macs = [row[-1] for row in made]
@@ -113,7 +109,7 @@ class Authenticated(ABC):
 
     def write(self, table: Table, rows: Sequence[Row]) -> None:
         """Rows as they are, in the way that is quickest."""
-        self.many(table.side, self._insertion(table), rows)
+        self.many(table.side, table.insert, rows)
 
     def delete(self, table: Table, where: str = "", parameters: Sequence[Sequence[Any]] = ((),)) -> None:
         """For each of these parameters the rows that it names."""
@@ -129,7 +125,7 @@ class Authenticated(ABC):
         self.insert(table, rows)
 
     def select(self, table: Table, where: str = "", parameters: Sequence[Any] = ()) -> list[Row]:
-        rows = self.run(table.side, f"select {table.names} from {table.name} {where}", parameters)
+        rows = self.run(table.side, f"{table.select} {where}", parameters)
         return [self.checked(table, row) for row in rows]
 
     def whole(self, table: Table, problems: list[str] | None = None) -> Iterator[Row]:
@@ -172,7 +168,7 @@ class Authenticated(ABC):
     # Inside ----------------------------------------------------------------------------------------------------------
 
     def _rows(self, table: Table) -> Iterator[Row]:
-        return self.scan(table.side, f"select {table.names} from {table.name} order by {', '.join(table.key)}")
+        return self.scan(table.side, f"{table.select} order by {', '.join(table.key)}")
 
     def _stored_digest(self, side: Side) -> Digest | None:
         """None if it is not this stream's own, or missing although there are rows."""
@@ -193,9 +189,6 @@ class Authenticated(ABC):
     def _fits(self, table: Table, row: Row) -> bool:
         assert self._seals is not None
         return bool(row[-1] == self._seals.mac(table, row[:-1]))
-
-    def _insertion(self, table: Table) -> str:
-        return f"insert into {table.name}({table.names}) values ({', '.join('?' * (len(table.columns) + 1))})"
 
 
 def refusal(where: str, problems: Sequence[str]) -> VerificationError:

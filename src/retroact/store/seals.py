@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from .tables import TABLES, Side, Table, tables
+from .tables import SIDES, TABLES, Side, Table, tables
 
 SIZE = 32
 _ENTIRE = 1 << 8 * SIZE
@@ -66,6 +66,7 @@ class Seals:
             table.name: hashlib.blake2b(table.name.encode() + b"\0", key=rows, digest_size=SIZE) for table in TABLES
         }
         self._encode = msgspec.msgpack.Encoder().encode
+        self._own = {side: tuple(table.name for table in tables(side)) for side in SIDES}
 
     def mac(self, table: Table, row: Sequence[Any]) -> bytes:
         hashed = self._begun[table.name].copy()
@@ -80,7 +81,7 @@ class Seals:
         return total % _ENTIRE
 
     def sealed(self, side: Side, digest: Digest) -> bytes:
-        sums = (digest.sums[table.name].to_bytes(SIZE, "big") for table in tables(side))
+        sums = [digest.sums[name].to_bytes(SIZE, "big") for name in self._own[side]]
         plain = digest.round.to_bytes(8, "big") + b"".join(sums)
         tag = self._tag(side, plain)
         return tag + self._masked(tag, plain)
@@ -88,12 +89,12 @@ class Seals:
     def opened(self, side: Side, sealed: bytes) -> Digest | None:
         """None if this stream never sealed it."""
         tag, plain = sealed[:SIZE], self._masked(sealed[:SIZE], sealed[SIZE:])
-        own = tables(side)
+        own = self._own[side]
         if len(plain) != 8 + SIZE * len(own) or not hmac.compare_digest(tag, self._tag(side, plain)):
             return None
         digest = Digest(int.from_bytes(plain[:8], "big"))
-        for at, table in zip(range(8, len(plain), SIZE), own, strict=True):
-            digest.add(table, int.from_bytes(plain[at : at + SIZE], "big"))
+        for at, name in zip(range(8, len(plain), SIZE), own, strict=True):
+            digest.sums[name] = int.from_bytes(plain[at : at + SIZE], "big")
         return digest
 
     def _tag(self, side: Side, plain: bytes) -> bytes:
@@ -101,4 +102,4 @@ class Seals:
 
     def _masked(self, tag: bytes, text: bytes) -> bytes:
         stream = hashlib.shake_256(self._mask + tag).digest(len(text))
-        return bytes(a ^ b for a, b in zip(text, stream, strict=True))
+        return (int.from_bytes(text, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(text), "big")

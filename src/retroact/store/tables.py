@@ -4,13 +4,16 @@ id or subject, not even hashed without the key."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
 
 Side = Literal["data", "journal"]
 SIDES: tuple[Side, ...] = ("data", "journal")
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Table:
     """Columns with their types (`?`: may be null), the first `keys` of which are the key. A `mac` follows them."""
 
     name: str
@@ -18,13 +21,21 @@ class Table(NamedTuple):
     keys: int
     columns: dict[str, str]
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, ...]:
         return tuple(self.columns)[: self.keys]
 
-    @property
+    @cached_property
+    def select(self) -> str:
+        return f"select {self.names} from {self.name}"
+
+    @cached_property
+    def insert(self) -> str:
+        return f"insert into {self.name}({self.names}) values ({', '.join('?' * (len(self.columns) + 1))})"
+
+    @cached_property
     def names(self) -> str:
-        """All columns, for a select."""
+        """All columns."""
         return ", ".join((*self.columns, "mac"))
 
     def create(self, types: Mapping[str, str]) -> str:

@@ -115,8 +115,10 @@ class Amending(Kept):
 
     def _amend_if_over(self) -> None:
         """Apply what no round will."""
+        if not self.over:
+            return
         removal = Removal.of(self._updates, self._round)
-        if not self.over or not (removal or self._requests):
+        if not removal and not self._requests:
             return
         # A successor takes all records, so what a stream that has one still holds is there as well.
         moved = self._followed and len(self._updates.additions) + len(self._updates.placements)
