@@ -1,12 +1,15 @@
-"""The specification of a stream as its store keeps it: read back, and compared with one that is given."""
+"""The specification of a stream as its store keeps it: read back, compared with one that is given, and with what this
+program makes of it."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from ..coins import Coins
 from ..errors import InputError, VerificationError
 from ..store.store import Store
 from .choosing import Choice
@@ -20,8 +23,19 @@ def written_notes(spec: Specification) -> dict[str, str]:
     return {
         "specification": "" if tables is None else msgspec.json.encode(tables).decode(),
         "described": msgspec.json.encode(described(spec)).decode(),
+        "digests": msgspec.json.encode(digests(spec)).decode(),
         **columns_note(spec),
     }
+
+
+def digests(spec: Specification) -> dict[str, str]:
+    """Of each statistic: of what the names of its coins begin with, and of how large its noise is."""
+    found = {}
+    for name in spec.statistics:
+        noise, last = spec.mechanism(name, Coins(bytes(32))), spec.releases(name) or 1
+        sizes = [noise.size, noise.refinement, noise.square_of(0, last), noise.square_of(noise.size - 1, last)]
+        found[name] = hashlib.blake2b(spec.digest(name) + repr(sizes).encode(), digest_size=32).hexdigest()
+    return found
 
 
 def columns_note(spec: Specification) -> dict[str, str]:
@@ -34,28 +48,48 @@ def stored_specification(store: Store, given: Specification | None) -> tuple[Spe
     tables, columns = store.note("specification"), msgspec.json.decode(store.note("columns") or "{}")
     if tables is None:
         raise VerificationError(f"{store.where}: the journal is empty and the data are not: restore both together")
+    known = msgspec.json.decode(store.note("digests") or "{}")
+    if tables and not (given is not None and untouched(store)):
+        try:
+            stored = Specification.from_dict({**msgspec.json.decode(tables), **columns}, store.where)
+        except InputError as error:
+            raise VerificationError(f"{error}: this version cannot read what the stream was made of") from None
+        _require_same_noise(store, known, digests(stored))
+        if given is None:
+            return stored, {}
     if given is None:
-        if not tables:
-            raise InputError(
-                f"{store.where}: this stream has statistics that files cannot describe: give schema, statistics and "
-                "budget as they were"
-            )
-        return Specification.from_dict({**msgspec.json.decode(tables), **columns}, store.where), {}
+        raise InputError(
+            f"{store.where}: this stream has statistics that files cannot describe: give schema, statistics and "
+            "budget as they were"
+        )
     old: Mapping[str, Any] = msgspec.json.decode(store.note("described") or "{}")
     if given.horizon is None and "horizon" in old:
         # a number of rounds that was declared when the stream was made stays its horizon
         given = given.replace(horizon=old["horizon"])
     running = given.running_under(Choice.from_dict(old["choice"])) if "choice" in old else given
-    new = described(running)
-    if old == new:
+    new, own = described(running), digests(running)
+    if old == new and known == own:
         return _with_columns(store, running, columns)
     if untouched(store):
         return given, written_notes(given)
+    if old == new and not tables:
+        _require_same_noise(store, known, own)
     changed = list(differences(old, new)) or ["the noise that follows from it"]
     raise InputError(
         f"{store.where}: expected the specification that this stream runs under, got another one: "
         f"{'; '.join(changed)}. What was released rests on it: make a new stream, or a successor"
     )
+
+
+def _require_same_noise(store: Store, known: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """A stream never runs under two kinds of noise, whatever became of the program meanwhile."""
+    changed = [name for name, digest in now.items() if known.get(name) != digest]
+    if changed:
+        raise VerificationError(
+            f"{store.where}: the noise of {', '.join(changed)} is not that of the rounds before: this program names or "
+            "calibrates it in another way than the one that made the stream. Open it with the version that made it "
+            "(docs/operations.md)"
+        )
 
 
 def untouched(store: Store) -> bool:

@@ -66,7 +66,6 @@ def described(spec: Specification) -> dict[str, Any]:
     parts |= {"schema": list(spec.schema.fields), "statistics": list(spec.given)}
     parts |= {f"statistics.{name}": statistic.spec() for name, statistic in spec.given.items()}
     parts |= {f"weight of {name}": float(weight) for name, weight in spec.weights.items()}
-    parts["digest"] = spec.whole_digest.hex()
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts, order="deterministic", enc_hook=str))
     return plain
 
@@ -77,8 +76,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "in
     >>> list(differences({"epsilon": 1.0}, {"epsilon": 2.0, "window": 7}))
     ['epsilon: 1.0 in the store, 2.0 given', 'window: nothing in the store, 7 given']
     """
-    names = [name for name in dict.fromkeys([*old, *new]) if name != "digest"]
-    for name in names:
+    for name in dict.fromkeys([*old, *new]):
         if old.get(name) != new.get(name):
             yield f"{name}: {old.get(name, 'nothing')} {where}, {new.get(name, 'nothing')} given"
 

@@ -1,0 +1,250 @@
+"""Backups that lack an acknowledged erasure, and lost fences: refused, then opened on the operator's word; no round is
+released before the erasures were asked for again."""
+
+import json
+
+import pytest
+from test_edits import Folder, Schema
+
+import retroact as ra
+from retroact.errors import InputError, VerificationError
+from retroact.stream.verify import verify
+
+SPEC = ra.Specification(
+    {"name": ra.Text(), "amount": ra.Integer(0, 1000)},
+    {"people": ra.Count(), "total": ra.Sum("amount")},
+    epsilon=1.0,
+    horizon=20,
+)
+KEY = ra.Key.for_testing(21)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    if request.param == "sqlite":
+        yield Folder(tmp_path)
+        return
+    url = request.getfixturevalue("postgres_url")
+    ra.Stream.open(url, specification=SPEC, key=KEY, fence=tmp_path / "orders.fence").close()
+    place = Schema(tmp_path, url)
+    yield place
+    place.connection.close()
+
+
+def opened(place, **more):
+    return ra.Stream.open(place.where, specification=SPEC, key=KEY, fence=place.fence, **more)
+
+
+def fill(stream, round):
+    with stream.receiving("feed", (round,)):
+        for k in range(20):
+            stream.add({"name": f"n{k}", "amount": k + round}, id=f"{round}-{k}", subject=f"u{k % 10}")
+
+
+def two_rounds(place):
+    with opened(place) as stream:
+        for round in (1, 2):
+            fill(stream, round)
+            stream.close_round()
+        fill(stream, 3)
+        stream.erase(subject="u1", request="t1")
+
+
+def straight(tmp_path, *gone):
+    """What round 3 is where nothing was lost."""
+    with ra.Stream.open(tmp_path / "straight", specification=SPEC, key=KEY, fence=tmp_path / "s.fence") as stream:
+        for round in (1, 2, 3):
+            fill(stream, round)
+            if round == 3:
+                stream.erase(subject=list(gone))
+            last = stream.close_round()
+        return last.encode()
+
+
+def test_a_backup_of_the_same_round_that_lacks_requests(place, tmp_path):
+    two_rounds(place)
+    place.take("backup")
+    with opened(place) as stream:
+        stream.erase(subject="u2", request="t2")
+        stream.erase(subject=["u3", "u4"], request="t3")
+    before = json.loads(place.fence.read_bytes())
+    assert before["erasures"] == 3
+    place.put("backup", fence=False)
+    for _ in range(2):
+        with pytest.raises(VerificationError, match=r"2 erasures acknowledged after round 2 are missing.*--restored"):
+            opened(place)
+    with pytest.raises(InputError, match="the fence is there"):
+        opened(place, after=2)
+    with opened(place, restored=True) as stream:
+        assert stream.missing_erasures == 2
+        assert not stream.replaying
+        with pytest.raises(VerificationError, match=r"2 erasures .* --erasures-asked"):
+            stream.close_round()
+        stream.erase(subject="u2", request="t2")
+        # the one that is there does not count twice
+        stream.erase(subject="u1", request="t1")
+        assert stream.missing_erasures == 1
+        with pytest.raises(VerificationError, match=r"1 erasure acknowledged after round 2 is missing"):
+            stream.close_round()
+    with opened(place) as stream:  # what was said once stays said
+        assert stream.missing_erasures == 1
+        assert "asked for again before round 3" in stream.guarantee.text
+        stream.erase(subject=["u3", "u4"], request="t3")
+        assert stream.missing_erasures == 0
+        assert verify(stream).problems == []
+    place.put("backup", fence=False)
+    with pytest.raises(VerificationError, match=r"4 erasures acknowledged after round 2 are missing"):
+        opened(place)
+    with opened(place, restored=True, erasures_asked=True) as stream:
+        assert stream.missing_erasures == 0
+        stream.erase(subject=["u2", "u3", "u4"], request="t4")
+        assert stream.close_round().encode() == straight(tmp_path, "u1", "u2", "u3", "u4")
+        mark = json.loads(place.fence.read_bytes())
+        assert (mark["round"], mark["erasures"]) == (3, 0)
+        assert stream.store.note("owed") == ""
+        assert "asked for again before round 3" in stream.guarantee.text
+        assert verify(stream).problems == []
+        stream.close_round()
+    with pytest.raises(InputError, match="no erasures are missing"):
+        opened(place, erasures_asked=True)
+
+
+def test_a_backup_of_an_earlier_round_that_lacks_requests_of_the_open_one(place):
+    with opened(place) as stream:
+        fill(stream, 1)
+        stream.close_round()
+    place.take("backup")
+    with opened(place) as stream:
+        for round in (2, 3):
+            fill(stream, round)
+            stream.erase(subject=f"u{round}", request=f"t{round}")
+            stream.close_round()
+        fill(stream, 4)
+        stream.erase(subject="u4", request="t4")
+    place.put("backup", fence=False)
+    with pytest.raises(VerificationError, match="round 3 was published: it is an old backup"):
+        opened(place)
+    stream = opened(place, restored=True)
+    assert stream.missing_erasures == 1
+    for round in (2, 3):
+        assert stream.replaying
+        fill(stream, round)
+        stream.erase(subject=f"u{round}", request=f"t{round}")
+        assert stream.missing_erasures == 1  # those of rounds that are replayed are others
+        if round == 3:
+            # a copy that is made on the way, and lacks what is acknowledged next
+            stream.close()
+            place.take("on the way")
+            with opened(place) as stream:
+                stream.erase(subject="u9", request="t9")
+            place.put("on the way", fence=False)
+            with pytest.raises(VerificationError, match="1 erasure acknowledged after round 3 is missing"):
+                opened(place)
+            stream = opened(place, restored=True)
+            assert stream.missing_erasures == 2
+            stream.erase(subject="u9", request="t9")
+        assert len(stream.close_round()) == 0
+        stream.close()
+        stream = opened(place)
+    fill(stream, 4)
+    assert (stream.replaying, stream.missing_erasures) == (False, 2)
+    with pytest.raises(VerificationError, match="2 erasures"):
+        stream.close_round()
+    stream.erase(subject="u4", request="t4")
+    assert stream.missing_erasures == 1
+    stream.close()
+    with opened(place, erasures_asked=True) as stream:
+        assert len(stream.close_round()) == 2
+        assert "replayed up to round 3" in stream.guarantee.text
+        assert "asked for again before round 4" in stream.guarantee.text
+        assert verify(stream).problems == []
+    with opened(place) as stream:
+        stream.close_round()
+
+
+def test_a_new_fence_waits_for_the_word_that_erasures_were_asked_for(place):
+    two_rounds(place)
+    place.fence.unlink()
+    with pytest.raises(VerificationError, match="the fence is missing"):
+        opened(place, erasures_asked=True)
+    with opened(place, after=2) as stream:
+        assert stream.missing_erasures is None
+        for _ in range(3):
+            stream.erase(subject="u5")
+        with pytest.raises(VerificationError, match="may be missing"):
+            stream.close_round()
+    with opened(place) as stream:
+        assert stream.missing_erasures is None
+        assert json.loads(place.fence.read_bytes())["erasures"] == 4
+    with opened(place, erasures_asked=True) as stream:
+        assert stream.missing_erasures == 0
+        assert len(stream.close_round()) == 2
+        assert "nothing had been published after round 2" in stream.guarantee.text
+        assert "asked for again before round 3" in stream.guarantee.text
+
+
+def test_a_lost_store_whose_fence_counts_erasures(tmp_path):
+    place = Folder(tmp_path)
+    with opened(place) as stream:
+        stream.erase(subject="u1")
+    (tmp_path / "orders").rename(tmp_path / "gone")
+    with pytest.raises(VerificationError, match="1 erasure acknowledged after round 0 is missing"):
+        opened(place)
+    with opened(place, restored=True) as stream:
+        assert stream.missing_erasures == 1
+        with pytest.raises(VerificationError):
+            stream.close_round()
+    with opened(place) as stream:
+        stream.erase(subject="u1")
+        stream.close_round()
+
+
+def test_the_data_are_lost_and_the_journal_is_not(tmp_path):
+    place = Folder(tmp_path)
+    two_rounds(place)
+    for path in (tmp_path / "orders").glob("data*"):
+        path.unlink()
+    with pytest.raises(VerificationError):
+        opened(place)
+    stream = opened(place, restored=True)
+    assert (stream.round, stream.missing_erasures) == (1, 1)
+    for round in (1, 2):
+        fill(stream, round)
+        assert len(stream.close_round()) == 0
+    fill(stream, 3)
+    with pytest.raises(VerificationError, match="1 erasure"):
+        stream.close_round()
+    stream.erase(subject="u1", request="t1")
+    assert stream.close_round().encode() == straight(tmp_path, "u1")
+    assert verify(stream).problems == []
+    stream.close()
+
+
+def test_a_stream_that_is_over_and_lacks_an_erasure(place):
+    with opened(place) as stream:
+        fill(stream, 1)
+        for _ in range(20):
+            stream.close_round()
+    place.take("backup")
+    with opened(place) as stream:
+        assert stream.erase(subject="u1", request="t1").state == "purged"
+        assert json.loads(place.fence.read_bytes())["erasures"] == 1
+    opened(place).close()
+    place.put("backup", fence=False)
+    with pytest.raises(VerificationError, match="1 erasure acknowledged after round 20 is missing"):
+        opened(place)
+    with opened(place, restored=True) as stream:
+        assert stream.erase(subject="u1", request="t1").state == "purged"
+        assert verify(stream).problems == []
+    opened(place).close()
+
+
+def test_a_successor_begins_with_its_own_fence(place, tmp_path):
+    two_rounds(place)
+    key, where = ra.Key.for_testing(22), tmp_path / "next"
+    with opened(place) as stream:
+        stream.successor(epsilon=1.0, horizon=5, where=where, key=key, fence=tmp_path / "next.fence").close()
+    opened(place).close()
+    with ra.Stream.open(where, key=key, fence=tmp_path / "next.fence") as following:
+        following.close_round()
+        assert verify(following).problems == []
