@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, VerificationError
+from ..errors import InputError
+from ..files import told
 from .authenticated import Row, refusal
 from .lock import Lock
 from .residue import residue, wipe
@@ -19,7 +20,7 @@ from .tables import Side, create_digest, create_view, tables
 PAGE = 4096
 TYPES = {"bytes": "blob", "clustered": " without rowid"}
 SCHEMA = "select type, name, tbl_name, sql from sqlite_master"
-CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG}
 # A vacuum counts as a change of the schema, and nothing may tell how many there were.
 SAME_VERSION = "pragma schema_version = 1"
 # Set and read back on every connection: each of them is of the connection, not of the file.
@@ -51,6 +52,8 @@ class SQLiteStore(Store):
         self.where, self.folder = str(folder), folder
         self.identity = str(folder.resolve())
         if not (folder / "data.sqlite").exists() and not create:
+            if (folder / "journal.sqlite").exists():
+                raise refusal(self.where, ["data.sqlite is missing, and journal.sqlite is there"])
             raise InputError(f"{folder}: expected the folder of a stream, got none")
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,8 +123,11 @@ class SQLiteStore(Store):
         found = [] if self._cut_log() else [f"{self.where}/data.sqlite-wal: another process is reading"]
         path = self.folder / "data.sqlite"
         if not found:
-            with self._without_data():
-                parts = residue(path)
+            try:
+                with self._without_data():
+                    parts = residue(path)
+            except InputError as error:
+                return [str(error)]  # a file that cannot be gone through is damaged
             found = [f"{path}: page {p.page}, {p.kind}: {p.nonzero} bytes that nothing accounts for" for p in parts]
         for side in self._sides:
             (result,), *_ = self.run(side, "pragma integrity_check")
@@ -154,6 +160,7 @@ class SQLiteStore(Store):
 
     def _connect(self, side: Side) -> sqlite3.Connection:
         path = self.folder / f"{side}.sqlite"
+        _expect_files(path)
         with _told(str(path)):
             connection = sqlite3.connect(path, isolation_level=None, timeout=1.0, check_same_thread=False)
             path.chmod(0o600)
@@ -214,11 +221,28 @@ def _compare(path: Path, side: Side, connection: sqlite3.Connection, there: Iter
     raise refusal(str(path), problems)
 
 
+def _expect_files(path: Path) -> None:
+    """What SQLite would take for a lack of rights, or for a new database."""
+    for file in (path, *(path.with_name(f"{path.name}-{log}") for log in ("wal", "shm"))):
+        if file.exists() and not file.is_file():
+            raise refusal(str(file), ["expected a file, got something else"])
+    header = b""
+    if path.exists():
+        with told(path), path.open("rb") as opened:
+            header = opened.read(20)
+    if header[18:] not in (b"", b"\1\1", b"\2\2"):
+        raise refusal(str(path), ["expected a database that may be written to, as its header says"])
+
+
 @contextmanager
 def _told(where: str) -> Iterator[None]:
+    """The one place where errors of the database become errors for people."""
     try:
         yield
+    except UnicodeDecodeError:
+        raise refusal(where, ["expected UTF-8, got other bytes"]) from None
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT or "decode" in str(error):
-            raise VerificationError(f"{where}: {str(error).partition(' with text')[0]}") from None
+        text = str(error).partition(" with text")[0]
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT or "decode" in text or "file format" in text:
+            raise refusal(where, [text]) from None
         raise InputError(f"{where}: {error}") from error

@@ -149,11 +149,11 @@ def kind_of(path: Path) -> str | None:
             content = file.read(LIMIT)
     except FileNotFoundError:
         return None
+    if real.suffix == ".fence" or _is_fence(content):
+        return "a fence"
     for magic, kind in SQLITE.items():
         if content.startswith(magic):
             return kind
-    if real.suffix == ".fence" or _is_fence(content):
-        return "a fence"
     if real.suffix == ".lock" and kind_of(real.with_suffix("")) == "a fence":
         return "the lock of a fence"
     if _is_key(content):

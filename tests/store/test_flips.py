@@ -1,0 +1,213 @@
+"""Single bytes of a store flipped: the same answers, a refusal with a sentence, or an older open round."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import retroact as ra
+
+SEED = 20261117
+SPEC: dict[str, Any] = {
+    "schema": {"country": ra.Text(), "amount": ra.Number(0, 500)},
+    "statistics": {"orders": ra.Count(), "revenue": ra.Sum("amount")},
+    "epsilon": 1.0,
+    "delta": 1e-6,
+    "horizon": 12,
+}
+STATES = ("whole", "asked")
+FILES = ("data.sqlite", "data.sqlite-wal", "data.sqlite-shm", "journal.sqlite", "journal.sqlite-wal",
+         "journal.sqlite-shm")  # fmt: skip
+
+
+def open_stream(place: Path, **spec: Any) -> Any:
+    return ra.Stream.open(place, key_file=place.with_name("orders.key"), **spec)
+
+
+def answers(place: Path, *, verify_first: bool) -> list[Any]:
+    """Everything that people ask a store for, in the order that they may ask it; the last is a refusal if one comes.
+
+    What it refuses with anything else than a verification error, or without a sentence, is not caught.
+    """
+    told: list[Any] = []
+
+    def ask(what: str, question: Callable[[], Any]) -> None:
+        told.append((what, question()))
+
+    def check(stream: Any) -> str:
+        found = stream.verify()
+        if not found.ok:
+            raise ra.VerificationError(f"{place}: {found.problems[0]}")
+        return "verified"
+
+    def status(stream: Any) -> list[Any]:
+        return [(each.name, each.content, each.state, each.round) for each in stream.requests()]
+
+    try:
+        with open_stream(place) as stream:
+            ask("round", lambda: stream.round)
+            ask("export", lambda: list(stream.releases()))
+            ask("status", lambda: status(stream))
+            if verify_first:
+                ask("verify", lambda: check(stream))
+            ask("close", lambda: stream.close_round().encode())
+            ask("status after", lambda: status(stream))
+            asked = stream.erase(subject="anna", request="r-1")
+            ask("receipt", lambda: json.loads(asked.receipt())["receipt"] if asked.found else None)
+            ask("verify", lambda: check(stream))
+        with open_stream(place) as stream:
+            ask("export again", lambda: list(stream.releases()))
+    except ra.VerificationError as error:
+        told.append(("refused", str(error)))
+    return told
+
+
+def without_times(told: list[Any]) -> list[Any]:
+    known = {"received", "applied", "purged"}
+    return [
+        (what, {key: value for key, value in answer.items() if key not in known} if what == "receipt" else answer)
+        for what, answer in told
+        if what != "refused"
+    ]
+
+
+class Image:
+    """A stream as a stopped process leaves it, put back before every flip. Of what it holds, more or less is in its
+    logs: with ``settled`` all but the open round is in the main files."""
+
+    def __init__(self, folder: Path, *, settled: bool) -> None:
+        self.place, self.kept = folder / "orders", folder / "kept"
+        with open_stream(self.place, **SPEC) as stream:
+            self.round(stream, 200)
+            self.round(stream, 12)
+        with open_stream(self.place) as stream:
+            stream.erase(subject="dora", request="r-0")
+            self.round(stream, 12)
+            if not settled:
+                self.finish(stream)
+        if settled:
+            with open_stream(self.place) as stream:
+                self.finish(stream)
+
+    def round(self, stream: Any, records: int) -> None:
+        numbers = range(records)
+        stream.add(
+            {"country": [f"c{number % 5}" for number in numbers], "amount": list(numbers)},
+            id=[f"o-{stream.round}-{number}" for number in numbers],
+            subject=[("anna", "ben", "carl", "dora")[number % 4] for number in numbers],
+        )
+        stream.close_round()
+
+    def finish(self, stream: Any) -> None:
+        """An open round: updates, how far a source was read, an acknowledged erasure, and another update."""
+        stream.add({"country": "DE", "amount": 400}, subject="ben")
+        stream.delete(id="o-1-1")
+        with stream.receiving("events.jsonl", (7,)):
+            stream.add({"country": "FR", "amount": 40}, id="o-9", subject="anna")
+        stream.erase(subject="anna", request="r-1")
+        self.keep("asked")
+        stream.add({"country": "US", "amount": 300}, subject="carl")
+        self.keep("whole")
+
+    def keep(self, name: str) -> None:
+        target = self.kept / name
+        shutil.copytree(self.place, target / "orders")
+        shutil.copy2(self.fence, target / "orders.fence")
+
+    @property
+    def fence(self) -> Path:
+        return self.place.with_name("orders.fence")
+
+    def restore(self, name: str = "whole") -> None:
+        shutil.rmtree(self.place)
+        shutil.copytree(self.kept / name / "orders", self.place)
+        shutil.copy2(self.kept / name / "orders.fence", self.fence)
+
+    def files(self) -> list[Path]:
+        return [path for path in (*(self.place / name for name in FILES), self.fence) if path.stat().st_size]
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> list[Image]:
+    return [Image(tmp_path_factory.mktemp("flips"), settled=settled) for settled in (False, True)]
+
+
+def expected(image: Image) -> dict[tuple[str, bool], list[Any]]:
+    found = {}
+    for name in STATES:
+        for first in (False, True):
+            image.restore(name)
+            told = answers(image.place, verify_first=first)
+            assert told[-1][0] == "export again", told[-1]
+            found[name, first] = without_times(told)
+    return found
+
+
+def flip(path: Path, position: int, mask: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= mask
+    path.write_bytes(content)
+
+
+def flipped(images: list[Image], count: int) -> Counter[tuple[str, str]]:
+    """The outcome of so many flips, by file."""
+    references = [expected(image) for image in images]
+    rng = random.Random(SEED)
+    outcomes: Counter[tuple[str, str]] = Counter()
+    for number in range(count):
+        image, reference = images[number % 2], references[number % 2]
+        image.restore()
+        files = image.files()
+        path = files[number // 2 % len(files)]
+        position, mask, first = rng.randrange(path.stat().st_size), rng.randrange(1, 256), rng.random() < 0.5
+        flip(path, position, mask)
+        outcomes[
+            path.name, outcome(image, path, reference, verify_first=first, where=f"{path}, {position}, {mask}")
+        ] += 1
+    return outcomes
+
+
+def outcome(image: Image, path: Path, reference: Any, *, verify_first: bool, where: str) -> str:
+    try:
+        told = answers(image.place, verify_first=verify_first)
+    except Exception as error:
+        raise AssertionError(f"{where}: {type(error).__name__}: {error}") from error
+    compared = without_times(told)
+    states = [name for name in STATES if reference[name, verify_first][: len(compared)] == compared]
+    assert states, f"{where}: another answer: {told}"
+    assert "whole" in states or path.name.endswith("-wal"), f"{where}: an older open round: {told}"
+    if told[-1][0] != "refused":
+        return "the same answers" if "whole" in states else "an older open round"
+    assert str(image.place) in told[-1][1], f"{where}: which store, or which fence: {told[-1][1]}"
+    return "refused" if len(told) == 1 else f"refused later, at: {reference['whole', verify_first][len(compared)][0]}"
+
+
+@pytest.fixture(autouse=True)
+def purges_that_fail_are_tried_again() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def test_flips(images: list[Image]) -> None:
+    outcomes = flipped(images, 500)
+    found: Counter[str] = Counter()
+    for (_, kind), count in outcomes.items():
+        found[kind.partition(",")[0]] += count
+    assert found["refused"] > 150
+    assert found["the same answers"] > 150
+    assert outcomes["orders.fence", "refused"] > 50
+
+
+@pytest.mark.slow
+def test_ten_thousand_flips(images: list[Image]) -> None:
+    for (name, kind), count in sorted(flipped(images, 10_000).items()):
+        print(f"| {name} | {kind} | {count:,} |")
