@@ -137,6 +137,8 @@ class Report:
         """What was done, in exact numbers."""
         if totals.left_open:
             self.line("note: what came after the last round was closed is not published: its round is still open")
+        if totals.at_once:
+            self.line("note: nothing more is published from this stream: erasures and deletions by id are done")
         self._taken_up(totals)
         for what, count in totals.skipped.items():
             self.line(f"note: {count:,} {what} skipped")

@@ -149,6 +149,20 @@ class Complete(Timed):
                 raise located(error, self._name, during=f"at the end of round {stream.round:,}") from None
 
 
+class Ended(Timed):
+    """A file that is read when all rounds are closed: erasures and deletions by id, whatever their times."""
+
+    def apply(self, block: Block) -> None:
+        for line, event in block.pairs():
+            if event.op == "add" or (event.op == "delete" and event.id is None):
+                wrong = InputError("all rounds are closed: only erasures and deletions by id are taken", place="--end")
+                raise wrong.found_in(self._name, row=line, unit="line")
+        self.replay.apply(block)
+
+    def finish(self) -> None:
+        """No round comes of it."""
+
+
 class Followed(Timed):
     """A growing file: rounds close when their time is over by this machine's clock, whatever the records say. A record
     goes to the round that takes records when it comes, with its own round as stamp where that is an earlier one. Where

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from retroact.errors import InputError
-from retroact.feeds.clocked import Complete, Followed
+from retroact.feeds.clocked import Complete, Ended, Followed
 from retroact.feeds.csvfile import CsvFile
 from retroact.feeds.events import Block
 from retroact.feeds.files import POLL, Source, open_events
@@ -173,7 +173,9 @@ class Feed:
         """Whether it can be read from the beginning again."""
         return self.source.path is not None and self.source.file.seekable()
 
-    def _on_grid(self, replay: Replay) -> Complete | Followed:
+    def _on_grid(self, replay: Replay) -> Complete | Ended | Followed:
+        if replay.stream.over and len(replay.stream.position(replay.source) or ()) < 2:
+            return Ended(replay, self.options, self.source.name)
         if self.options.follow:
             return Followed(replay, self.options, self.source.name)
         if self.source.path is None:

@@ -92,7 +92,7 @@ class Replay:
             if self.rounds.limit is not None:
                 self.rounds.close_before(self.rounds.limit + 1)
             elif not self.clocked and not self._finished_before():
-                self.rounds.close()
+                self.rounds.close_last()
         except RetroactError as error:
             raise located(error, self._name, during="at its end") from None
 
@@ -192,7 +192,9 @@ class Replay:
             reached: tuple[int, ...] = (max(delivered),) if delivered else ()
         else:
             reached = () if self.place is None else (*self.place, lines[until - 1], *self.total)
-        self.rounds.open = self.begun = True
+        self.begun = True
+        added = (event.op == "add" for event in self._placements)
+        self.rounds.take(waits=ends or bool(self._additions or self._deletions) or any(added))
         with self.stream.receiving(self.source, reached, delivered):
             try:
                 missed = self._hand_over()

@@ -53,6 +53,8 @@ class Totals:
     """Which source was read before, and how far."""
     left_open: bool = False
     """Whether some of the input waits for a round to close."""
+    at_once: bool = False
+    """Whether deletions were applied at once, after the last round."""
     missed: Missed = field(default_factory=Missed)
     """Erasures that found no record."""
     waiting: Waiting | None = None
@@ -87,6 +89,19 @@ class Rounds:
         self.open = False
         """Whether something waits for a round to close."""
         self._publish = publish
+
+    def take(self, *, waits: bool) -> None:
+        """Something is handed over: it ``waits`` for a round to close, or deletes, which a stream that is over does at
+        once."""
+        at_once = self.stream.over and not waits
+        self.totals.at_once |= at_once
+        self.open |= not at_once
+
+    def close_last(self) -> None:
+        """The input ends, and with it a round, unless all of it was done after the last one."""
+        done = self.totals.at_once or (self.stream.over and not self.stream.waiting)
+        if self.open or not done:
+            self.close()
 
     def close(self) -> None:
         released = self.stream.close_round()

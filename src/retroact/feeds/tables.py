@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError, RetroactError
-from retroact.feeds.changes import CLOSE, NOTHING, Layout, layout_of, operations, positions_of
+from retroact.feeds.changes import ADD, CLOSE, DELETE, NOTHING, UPDATE, Layout, layout_of, operations, positions_of
 from retroact.feeds.columns import Batch
 from retroact.feeds.events import Roles, located
 from retroact.feeds.gridded import Gridded
@@ -151,7 +151,7 @@ class _Sequential:
             if self._rounds.limit is not None:
                 self._rounds.close_before(self._rounds.limit + 1)
             elif not self._numbered and not self._closing and not self._published():
-                self._rounds.close()
+                self._rounds.close_last()
         except RetroactError as error:
             raise located(error, self._table.name, during="at its end") from None
         self._rounds.totals.left_open = self._rounds.open
@@ -263,7 +263,10 @@ class _Sequential:
     def _take(self, rows: Rows, positions: I64 | None) -> None:
         number = int(rows.batch.numbers[-1])
         changes = rows.codes != NOTHING
-        self._rounds.open = self._begun = True
+        self._begun = True
+        # a deletion without an id is one by value
+        later = (ADD, UPDATE) if self._layout.roles.id is not None else (ADD, UPDATE, DELETE)
+        self._rounds.take(waits=bool(np.isin(rows.codes, later).any()))
         with self._receiving(number, positions):
             missed = self._hand.over(rows if changes.all() else rows.take(changes))
         if missed:

@@ -33,6 +33,11 @@ class Ending(Intake):
         """Whether nothing more is published: all promised rounds are, or another stream goes on from this one."""
         return self._end() is not None
 
+    @property
+    def waiting(self) -> int:
+        """How many updates the open round holds. Exact, so not for publication."""
+        return len(self._updates)
+
     def discard(self) -> int:
         """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay: whoever
         asked for one was told that it will be done."""
