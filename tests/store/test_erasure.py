@@ -194,6 +194,18 @@ def test_a_repeated_request_has_the_later_outcome(place, tmp_path):
         assert told(stream.erase(subject="b", request="another")) == [("b", False)]
 
 
+def test_a_record_that_was_dropped_before_the_round_closed_was_not_there_in_the_end(place, tmp_path):
+    with opened(place("s"), tmp_path) as stream:
+        add(stream, "a")
+        assert stream.erase(subject="a", request="ticket").found
+        stream.discard()
+        assert told(stream.erase(subject="a", request="ticket")) == [("a", True)]
+        stream.close_round()
+        again = stream.erase(subject="a", request="ticket")
+        assert (again.state, told(again)) == ("purged", [("a", False)])
+        assert verify(again.receipt(), place="").found == [False]
+
+
 def test_a_receipt_says_it_of_each_subject_once(place, tmp_path):
     with opened(place("s"), tmp_path) as stream:
         add(stream, "a")
