@@ -108,6 +108,7 @@ class _Target:
         assert isinstance(stream, Durable)
         warn(stream)
         origin = f"note: round {stream.round:,} of {stream.store.where} is open"
+        origin += f"; promised: {'; '.join(stream.promises)}" if stream.promises else ""
         if stream.replaying:
             return stream, f"{origin}; it was published before: nothing is released until it is replayed"
         return stream, origin

@@ -62,7 +62,7 @@ class Durable(Amending):
         self._silent, self._owed = standing.silent, standing.owed
         self._entry = inbox.Entry([])
         self._requests = []
-        self._promises = promises(store)
+        self.promises = promises(store)
         self._sealing = False
         self._unscrubbed = bool(store.note("unscrubbed"))
         self._followed = bool(store.note("followed"))
@@ -85,7 +85,7 @@ class Durable(Amending):
 
     def _composed(self) -> Guarantee:
         own = super()._composed()
-        return replace(own, promises=(*own.promises, *self._promises))
+        return replace(own, promises=(*own.promises, *self.promises))
 
     def releases(self, first: int = 1, last: int | None = None) -> Iterator[dict[str, Any]]:
         """What was published, as it was published."""

@@ -37,6 +37,8 @@ class Kept(Stream):
     _silent: int
     """Rounds up to here are replayed and not released."""
     _owed: Owed | None
+    promises: list[str]
+    """What the operator answers for since a restore, in words; the guarantee names it."""
 
     @property
     def store(self) -> Store:
@@ -129,8 +131,9 @@ class Kept(Stream):
         if self._owed is None or missing == 0:
             return ""
         return (
-            f"{self.store.where}: {missing_words(missing, self._owed.round)}: no round is released until they are "
-            "asked for again, or said to be (erasures_asked=True, --erasures-asked; docs/operations.md)"
+            f"{self.store.where}: {missing_words(missing, self._owed.round)}: no round is released before "
+            f"{'it was' if missing == 1 else 'they were'} asked for again, or the operator says so "
+            "(erasures_asked=True, --erasures-asked; docs/operations.md)"
         )
 
     @contextmanager
