@@ -117,3 +117,48 @@ def test_after_the_end_of_a_grid_a_file_of_deletions_is_taken(folder: Path, prog
     (folder / "late.csv").write_text("op,id,who,at,amount\nadd,x,cleo,2026-01-02T01:00:00Z,5\n")
     ended = program("run", "late.csv", *NEW, "-q")
     assert (ended.code, "late.csv:2: all rounds are closed" in ended.err) == (2, True), ended.err
+
+
+def test_a_successor_says_where_records_may_be_until_their_receipt_is_handed_in(closed: Path, program) -> None:
+    with opened() as stream, stream.successor(epsilon=1.0, delta=1e-6, horizon=2, where="second") as second:
+        second.close_round()
+        second.successor(epsilon=1.0, delta=1e-6, horizon=2, where="third").close()
+    asked = ("--subject", "anna", "--request", "one")
+    ended = program("erase", "third", *asked, "--receipt", "third.json")
+    assert ended.code == 0
+    told = [text for text in ended.out.splitlines() if text.startswith("note:")]
+    assert [text.split()[1] for text in told] == ["orders,", "second,"]
+    assert all("hand its receipt in (--earlier)" in text for text in told)
+
+    def remains() -> list[str]:
+        texts = json.loads((closed / "third.json").read_text())["receipt"]["remains"]
+        return [text.split(",")[0] for text in texts if "holds records of its own" in text]
+
+    assert remains() == ["orders", "second"]
+    # the old ones can still erase, and say that nothing is published after it
+    for name in ("orders", "second"):
+        ended = program("erase", name, *asked, "--receipt", f"{name}.json")
+        assert (ended.code, "nothing is published after it" in ended.out) == (0, True), ended.err
+        assert program("verify", name).code == 0
+        assert "nothing is published after it" in program("verify", f"{name}.json", "--stream", name).out
+    ended = program("erase", "third", *asked, "--receipt", "third.json", "--earlier", "orders.json")
+    assert (ended.code, remains()) == (0, ["second"])
+    both = ("--earlier", "orders.json", "--earlier", "second.json")
+    ended = program("erase", "third", *asked, "--receipt", "third.json", *both)
+    assert (ended.code, remains(), "note:" in ended.out) == (0, [], False)
+    # receipts of other requests, of other streams, and changed ones
+    other = ("--subject", "ben", "--request", "two")
+    for given in (
+        ("third", *other, "--earlier", "orders.json"),
+        ("third", *asked, "--earlier", "third.json"),
+        ("orders", *asked, "--earlier", "second.json"),
+    ):
+        before = program("erase", given[0], "--status").out
+        assert program("erase", *given).code == 4
+        assert program("erase", given[0], "--status").out == before
+    changed = (closed / "orders.json").read_text().replace("purged", "applied", 1)
+    (closed / "orders.json").write_text(changed)
+    assert program("erase", "third", *asked, "--earlier", "orders.json").code in (2, 4)
+    assert program("erase", "third", *asked, "--earlier", "nothing.json").code == 2
+    with pytest.raises(ra.ExhaustedError, match="has a successor"), ra.Stream.open("second") as second:
+        second.close_round()

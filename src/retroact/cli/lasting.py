@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retroact.cli.console import say
+from retroact.cli.earlier import EarlierOption, EarlierReceipts
 from retroact.cli.missing import ALLOW, MissingError
 from retroact.cli.options import AllowMissingOption
 from retroact.cli.output import OutputFormat
@@ -73,6 +74,7 @@ def erase(
         Path | None,
         typer.Option("--receipt", metavar="FILE", help="Write the signed receipt; a folder for --from."),
     ] = None,
+    earlier: EarlierOption = None,
     allow_missing: AllowMissingOption = False,
     status: Annotated[bool, typer.Option("--status", help="List all requests and how far they are.")] = False,
     key_file: KeyFileOption = None,
@@ -89,6 +91,9 @@ def erase(
     A subject of which no record is found is entered all the same, but a typo looks like that: the exit code is 5, and
     no receipt is written, unless --allow-missing is given.
 
+    After the last round, nothing waits: the erasure is applied at once, and nothing is published after it. A stream
+    that goes on from another one says where that is: it holds records of its own.
+
     What is printed here is exact: it is for whoever runs the stream.
 
     Examples:
@@ -102,7 +107,8 @@ def erase(
         raise InputError("expected --subject, --sha256, --from or --status", place="erase")
     if receipt is not None and requests is not None and not receipt.is_dir():
         raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
-    used = {"file of requests": requests}
+    before = EarlierReceipts(earlier)
+    used = {"file of requests": requests, **before.used}
     check_targets([("--receipt", receipt)], used=used, store=stream, key_file=key_file, fence=fence, folders=True)
     with opened(stream, key_file, fence, Restoring(restored, after, erasures_asked)) as open_stream:
         if close and open_stream.specification.rounds.grid is not None:
@@ -113,6 +119,7 @@ def erase(
             )
         # all of them are looked at before the first is taken
         looked = [each.erase(open_stream, dry_run=True) for each in asked]
+        before.check(looked)
         files = [("--receipt", _receipt_file(receipt, each)) for each in looked]
         check_targets(files, used=used, store=stream, key_file=key_file, fence=fence)
         check_sources(files, open_stream)
@@ -122,10 +129,11 @@ def erase(
         missed = 0
         for erasure in erasures:
             _tell(erasure, open_stream.round)
+            before.tell(erasure)
             missed += sum(not outcome.found for outcome in erasure.outcomes)
             if not dry_run and (erasure.found or allow_missing):
                 with places((_receipt_file(receipt, erasure), "--receipt")) as outputs:
-                    put(outputs, [erasure.receipt() for _ in outputs])
+                    put(outputs, [erasure.receipt(before.of(erasure)) for _ in outputs])
         if status:
             for known in open_stream.requests():
                 line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"

@@ -22,6 +22,7 @@ from ..store import blocks, inbox
 from ..store.packed import Records
 from ..store.receipt import moment, public_key
 from ..store.store import Request
+from .earlier import Earlier, earlier_streams
 from .kept import Kept
 from .taken import Taken
 
@@ -86,7 +87,7 @@ class Amending(Kept):
             follows = Follows(
                 self._round - 1,
                 [*msgspec.json.decode(self.store.note("before") or "[]"), own],
-                [*self.earlier, Earlier(self._hashes.stream, public_key(self._hashes.signing), self.store.where)],
+                [*earlier_streams(self.store), Earlier(self.name, public_key(self._hashes.signing), self.store.where)],
                 ledger,
                 inbox.without(self.schema, self.store.inbox(), removal),
                 sources,
@@ -97,11 +98,6 @@ class Amending(Kept):
             # The other store is whole by now: what the open round held is there, and no longer here.
             self._amend(removal, [], {"followed": stream.store.where})
             return stream
-
-    @property
-    def earlier(self) -> list[Earlier]:
-        """The streams that this one goes on from, the first one first: they hold data of their own."""
-        return msgspec.json.decode(self.store.note("earlier") or "[]", type=list[Earlier])
 
     def _hasten(self) -> None:
         """Not before what came in is stored."""
@@ -181,11 +177,3 @@ class Amending(Kept):
 
     def _purge(self) -> None:
         raise NotImplementedError
-
-
-class Earlier(msgspec.Struct, frozen=True):
-    """A stream that another one goes on from: its keyed name, the public key of its receipts, and where it was."""
-
-    stream: str
-    key: str
-    where: str

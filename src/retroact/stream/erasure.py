@@ -15,6 +15,7 @@ from ..coins import Key, name_bytes
 from ..errors import InputError, VerificationError
 from ..store.receipt import Receipt, sign
 from ..store.store import Request
+from .earlier import Earlier, unerased
 from .names import name_of
 from .outcome import Erasure, Outcome
 
@@ -145,8 +146,16 @@ class Requested(Erasure):
         """The round from which answers are as if the records had never been there."""
         return self.now.round
 
-    def receipt(self) -> bytes:
-        """Signed, for whoever asked; without a count. Once it is applied, it says whether records were found."""
+    def unerased(self, earlier: bytes | Sequence[bytes] = ()) -> list[Earlier]:
+        """The streams before this one that may still hold records of the subjects, as `receipt` has it."""
+        return unerased(self._stream.store, self.now.content, [earlier] if isinstance(earlier, bytes) else earlier)
+
+    def receipt(self, earlier: bytes | Sequence[bytes] = ()) -> bytes:
+        """Signed, for whoever asked; without a count. Once it is applied, it says whether records were found.
+
+        Streams that this one goes on from are named under what remains, but for those whose own receipts for the same
+        request are handed in (``earlier``).
+        """
         request, stream = self.now, self._stream
         state: Any = request.state
         later: Any = stream.specification.after_erasure
@@ -163,7 +172,7 @@ class Requested(Erasure):
             purged=request.purged,
             found=None if request.state == "received" else stream.hashes.unseal(request.content, request.outcome),
             what=list(stream.store.reached) if purged else [],
-            remains=list(stream.store.beyond),
+            remains=[*stream.store.beyond, *(each.text for each in self.unerased(earlier))],
             later=later,
         )
         return sign(receipt, stream.hashes.signing)

@@ -20,8 +20,8 @@ from ..store.packed import Records
 from ..store.sqlite import SQLiteStore
 from ..store.store import Store
 from ..store.targets import POSTGRES, base_of, beside, check_targets
-from .amending import Earlier
 from .durable import Durable
+from .earlier import Earlier
 from .erasure import Hashes
 from .latest import Standing, standing
 from .specification import Specification
