@@ -266,17 +266,34 @@ def test_data_in_which_the_request_still_waits_are_erased_again(tmp_path):
             assert verify(stream).problems == []
 
 
-def test_an_older_copy_of_the_whole_store_is_refused(tmp_path):
+@pytest.mark.parametrize("delete", ["subject", "id"])
+def test_an_older_copy_of_the_whole_store_is_refused(tmp_path, delete):
     folder = tmp_path / "s"
     with opened(folder, tmp_path) as stream:
         fill(stream)
     shutil.copytree(folder, tmp_path / "backup")
+
+    def again(stream):
+        if delete == "subject":
+            stream.erase(subject="anna", request="one")
+        else:
+            stream.delete(id=["anna-1", "ben-2"])
+
     with opened(folder, tmp_path) as stream:
-        stream.erase(subject="anna", request="one")
+        again(stream)
+        left = stream.store.blocks()
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "backup", folder)
-    with pytest.raises(VerificationError):
+    with pytest.raises(VerificationError, match="1 erasure acknowledged after round 2 is missing from this store"):
         opened(folder, tmp_path)
+    with opened(folder, tmp_path, restored=True) as stream:
+        assert stream.missing_erasures == 1
+        again(stream)
+        assert (stream.missing_erasures, stream.debt, stream.store.blocks()) == (0, "", left)
+    with opened(folder, tmp_path) as stream:
+        assert (stream.missing_erasures, verify(stream).problems) == (0, [])
+        with pytest.raises(ExhaustedError):
+            stream.close_round()
 
 
 # A successor ----------------------------------------------------------------------------------------------------------

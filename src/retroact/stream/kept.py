@@ -122,7 +122,10 @@ class Kept(Stream):
     def missing_erasures(self) -> int | None:
         """How many acknowledged erasures a restored store still lacks; None where its fence was lost: nobody knows. No
         round is released until so many were asked for, or `Stream.open` was told `erasures_asked`."""
-        return 0 if self._owed is None else self._owed.missing(0 if self.replaying else len(self._requests))
+        if self._owed is None:
+            return 0
+        held = {made.name for made, _ in self._requests} | self.store.applied_after(self._round - 1, over=self.over)
+        return self._owed.missing(0 if self.replaying else len(held))
 
     @property
     def debt(self) -> str:
