@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import sqlite3
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +207,80 @@ def test_flips(images: list[Image]) -> None:
     assert found["refused"] > 150
     assert found["the same answers"] > 150
     assert outcomes["orders.fence", "refused"] > 50
+
+
+@pytest.mark.parametrize("name", ["data.sqlite", "journal.sqlite"])
+def test_every_byte_of_the_header(images: list[Image], name: str) -> None:
+    """Of which SQLite takes some for a lack of rights, or for a file of a later version."""
+    image = images[1]
+    reference = expected(image)
+    for position in range(100):
+        image.restore()
+        flip(image.place / name, position, 1 << position % 8)
+        where = f"{name}, {position}"
+        outcome(image, image.place / name, reference, verify_first=bool(position % 2), where=where)
+
+
+def damages(content: bytes) -> dict[str, bytes | None]:
+    """A file that was cut, emptied, lost or replaced."""
+    with closing(sqlite3.connect(":memory:")) as other:
+        other.execute("create table state(name text primary key, value text)")
+        database = other.serialize()
+    return {
+        "empty": b"", "cut to a page": content[: min(4096, len(content) // 3)], "cut to a half": content[: len(content) // 2],
+        "cut by a byte": content[:-1], "cut to ten bytes": content[:10], "zeros": bytes(len(content)),
+        "text": b"hello world\n" * 400, "another database": database, "turned around": content[::-1],
+        "longer": content + bytes(4096), "gone": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*FILES, "../orders.fence"])
+def test_files_that_are_cut_emptied_lost_or_replaced(images: list[Image], name: str) -> None:
+    for image in images:
+        reference = expected(image)
+        image.restore()
+        path = image.place / name
+        for damage, content in damages(path.read_bytes()).items():
+            image.restore()
+            if content is None:
+                path.unlink()
+            else:
+                path.write_bytes(content)
+            found = outcome(image, path, reference, verify_first=True, where=f"{name}, {damage}")
+            assert found.startswith("refused") or "-" in name or damage in ("longer", "cut by a byte"), (
+                f"{name}, {damage}"
+            )
+        path.unlink(missing_ok=True)
+        path.mkdir()
+        with pytest.raises((ra.VerificationError, ra.InputError), match=path.name):
+            open_stream(image.place)
+        path.rmdir()
+
+
+def test_data_and_journal_in_each_others_place(images: list[Image]) -> None:
+    image = images[1]
+    image.restore()
+    data, journal = image.place / "data.sqlite", image.place / "journal.sqlite"
+    content = data.read_bytes()
+    data.write_bytes(journal.read_bytes())
+    journal.write_bytes(content)
+    with pytest.raises(ra.VerificationError, match="restore it from a backup"):
+        open_stream(image.place)
+
+
+def test_the_program_ends_with_exit_code_four(images: list[Image], capsys: pytest.CaptureFixture[str]) -> None:
+    from retroact.cli import main
+
+    image = images[1]
+    for name in ("data.sqlite", "journal.sqlite"):
+        for command in (["verify"], ["export"], ["erase", "--status"], ["columns"]):
+            image.restore()
+            (image.place / name).write_bytes(b"hello world\n" * 400)
+            with pytest.raises(SystemExit) as ended:
+                main([command[0], str(image.place), *command[1:]])
+            told = capsys.readouterr().err
+            assert ended.value.code == 4, told
+            assert told.startswith(f"error: {image.place / name}: file is not a database. It was changed by something")
 
 
 @pytest.mark.slow

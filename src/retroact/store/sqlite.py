@@ -15,9 +15,10 @@ from .authenticated import Row, refusal
 from .lock import Lock
 from .residue import residue, wipe
 from .store import Store, check_format
-from .tables import Side, create_digest, create_view, tables
+from .tables import SIDES, Side, create_digest, create_view, tables
 
 PAGE = 4096
+MAGIC = b"SQLite format 3\0"
 TYPES = {"bytes": "blob", "clustered": " without rowid"}
 SCHEMA = "select type, name, tbl_name, sql from sqlite_master"
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG}
@@ -51,9 +52,7 @@ class SQLiteStore(Store):
     def __init__(self, folder: Path, *, create: bool = False) -> None:
         self.where, self.folder = str(folder), folder
         self.identity = str(folder.resolve())
-        if not (folder / "data.sqlite").exists() and not create:
-            if (folder / "journal.sqlite").exists():
-                raise refusal(self.where, ["data.sqlite is missing, and journal.sqlite is there"])
+        if not create and not any((folder / f"{side}.sqlite").exists() for side in SIDES):
             raise InputError(f"{folder}: expected the folder of a stream, got none")
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -230,7 +229,7 @@ def _expect_files(path: Path) -> None:
     if path.exists():
         with told(path), path.open("rb") as opened:
             header = opened.read(20)
-    if header[18:] not in (b"", b"\1\1", b"\2\2"):
+    if header.startswith(MAGIC) and header[18:] not in (b"", b"\1\1", b"\2\2"):
         raise refusal(str(path), ["expected a database that may be written to, as its header says"])
 
 
