@@ -49,4 +49,7 @@ class EarlierReceipts:
     def tell(self, erasure: Requested) -> None:
         """Where records may still be."""
         for held in erasure.unerased(self.of(erasure)):
-            say(f"note: {held.text}: erase there too, under the same --request, and hand its receipt in (--earlier)")
+            say(
+                f"note: this stream goes on from {held.where}, which holds records of its own: erase there too, under "
+                "the same --request, and hand its receipt in (--earlier)"
+            )

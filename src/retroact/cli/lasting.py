@@ -137,7 +137,8 @@ def erase(
         if status:
             for known in open_stream.requests():
                 line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
-                line += "" if known.round is None else f", applied in round {known.round}"
+                when = "after the last round" if known.round is None else f"in round {known.round}"
+                line += "" if known.applied is None else f", applied {when}"
                 say(line if known.purged is None else f"{line}, purged {known.purged}")
         warn(open_stream)
     if missed and not allow_missing:
