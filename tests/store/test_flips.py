@@ -227,7 +227,8 @@ def damages(content: bytes) -> dict[str, bytes | None]:
         other.execute("create table state(name text primary key, value text)")
         database = other.serialize()
     return {
-        "empty": b"", "cut to a page": content[: min(4096, len(content) // 3)], "cut to a half": content[: len(content) // 2],
+        "empty": b"",
+        "cut to a page": content[: min(4096, len(content) // 3)], "cut to a half": content[: len(content) // 2],
         "cut by a byte": content[:-1], "cut to ten bytes": content[:10], "zeros": bytes(len(content)),
         "text": b"hello world\n" * 400, "another database": database, "turned around": content[::-1],
         "longer": content + bytes(4096), "gone": None,

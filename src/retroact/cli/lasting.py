@@ -284,7 +284,7 @@ def verify(
     for problem in result.problems[:20]:
         say(f"differs: {problem}")
     if not result.ok:
-        raise VerificationError(f"{where}: {len(result.problems):,} differences")
+        raise VerificationError(f"{where}: {len(result.problems):,} difference{'s' * (len(result.problems) != 1)}")
     rounds = "no round since the last deletion"
     if result.last >= result.first:
         rounds = f"rounds {result.first:,} to {result.last:,}"
