@@ -219,15 +219,14 @@ class Store(Authenticated):
     def commit(self, round: int, releases: Sequence[Stored], now: str, notes: Mapping[str, str] | None = None) -> None:
         """The releases of a round, for ever. A round that is there already must be the same, byte for byte."""
         with self.transaction("journal"):
+            there = {row[1]: row for row in self.select(RELEASE, "where round = ?", [round])}
             for release in releases:
-                there = self.select(RELEASE, "where round = ? and statistic = ?", release[:2])
-                if not there:
-                    self.insert(RELEASE, [release])
-                elif there[0] != release:
+                if there.get(release.statistic, release) != release:
                     raise VerificationError(
                         f"{self.where}: round {round} of {release.statistic} was released on other data; it is not "
                         "released again"
                     )
+            self.insert(RELEASE, [release for release in releases if release.statistic not in there])
             committed = max(round, self.committed)
             self.replace(NOTE, list({**(notes or {}), "committed": str(committed)}.items()))
             self._digests["journal"].round = committed

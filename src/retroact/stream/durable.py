@@ -160,7 +160,7 @@ class Durable(Amending):
         self._prepare(({"revised": str(round)} if revises else {}) | ({"unscrubbed": "1"} if scrub else {}))
         store.seal(round, edit)
         self._unscrubbed = scrub and not store.scrub()
-        self._commit(round, releases)
+        self._commit(round, releases, {"unscrubbed": ""} if scrub and not self._unscrubbed else {})
         self._entry = inbox.Entry([])
         self._put(edit)
 
@@ -186,8 +186,7 @@ class Durable(Amending):
             self.store.prepare(self._round, positions, self._decided(), hashes, notes)
         self._erased |= {*hashes}
 
-    def _commit(self, round: int, releases: Mapping[str, Release]) -> None:
-        notes = {} if self._unscrubbed else {"unscrubbed": ""}
+    def _commit(self, round: int, releases: Mapping[str, Release], notes: Mapping[str, str]) -> None:
         self.store.commit(round, stored_form(round, releases), moment(), notes)
         self._requests = []
 
@@ -213,7 +212,7 @@ class Durable(Amending):
             # sealed and not committed: the same data give the same releases
             totals = {name: running.totals for name, running in self._running.items()}
             with self._writing():
-                self._commit(round, self._releases(round, totals))
+                self._commit(round, self._releases(round, totals), {})
         self._load()
         self._advance(round)
         self._settle_debt()
