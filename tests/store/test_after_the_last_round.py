@@ -367,3 +367,40 @@ def test_a_successor_is_made_in_a_place_of_its_own(place, tmp_path):
         assert not stream.over
         assert stream.requests()[0].state == "received"
         stream.close_round()
+
+
+def fail(*_):
+    raise OSError("gone")
+
+
+def test_a_successor_that_was_interrupted_is_taken_up_again(place, tmp_path):
+    where, second = place("s"), place("t")
+    with opened(where, tmp_path, horizon=9) as stream:
+        fill(stream)
+        wait(stream)
+        stream.erase(subject="anna", request="one")
+        stream._amend = fail
+        with pytest.raises(OSError, match="gone"):
+            follow(stream, second, tmp_path)
+    with opened(where, tmp_path, horizon=9) as stream:
+        # nothing of the old one has changed
+        assert (stream.over, stream.records, stream.requests()[0].state) == (False, 16, "received")
+        with follow(stream, second, tmp_path) as following:
+            assert (stream.records, following.records, following._updates.event_ids) == (12, 12, ["ben-3", "cleo-3"])
+        assert (stream.over, stream.requests()[0].state, len(stream._updates)) == (True, "purged", 0)
+
+
+def test_a_successor_is_not_taken_up_when_the_old_stream_went_on(place, tmp_path):
+    where, second = place("s"), place("t")
+    with opened(where, tmp_path, horizon=9) as stream:
+        fill(stream)
+        stream._amend = fail
+        with pytest.raises(OSError, match="gone"):
+            follow(stream, second, tmp_path)
+    with opened(where, tmp_path, horizon=9) as stream:
+        stream.add(record("ben", 3), subject="ben")
+        with pytest.raises(InputError, match="expected a place for a new stream, got another stream"):
+            follow(stream, second, tmp_path)
+        stream.close_round()
+        with follow(stream, place("u"), tmp_path, "c", 7) as following:
+            assert (following.round, following.records) == (4, 17)

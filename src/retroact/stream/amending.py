@@ -96,7 +96,11 @@ class Amending(Kept):
             )
             stream = open_stream(where, spec, key=key, key_file=key_file, fence=fence, follows=follows)
             # The other store is whole by now: what the open round held is there, and no longer here.
-            self._amend(removal, [], {"followed": stream.store.where})
+            try:
+                self._amend(removal, [], {"followed": stream.store.where})
+            except BaseException:
+                stream.close()
+                raise
             return stream
 
     def _hasten(self) -> None:
