@@ -99,6 +99,8 @@ class Authenticated(ABC):
     def insert(self, table: Table, rows: Iterable[Sequence[Any]], *, unless_known: bool = False) -> None:
         assert self._seals is not None
         made = [(*row, self._seals.mac(table, row)) for row in rows]
+        if not made:
+            return
         if unless_known:
             known = " on conflict do nothing returning mac"
             macs = [bytes(mac) for (mac,) in self.many(table.side, table.insert + known, made)]
@@ -114,6 +116,8 @@ class Authenticated(ABC):
     def delete(self, table: Table, where: str = "", parameters: Sequence[Sequence[Any]] = ((),)) -> None:
         """For each of these parameters the rows that it names."""
         assert self._seals is not None
+        if not parameters:
+            return
         sql = f"delete from {table.name} {where} returning mac"
         gone = self.many(table.side, sql, parameters)
         self._digests[table.side].add(table, -self._seals.sum(bytes(mac) for (mac,) in gone))

@@ -51,7 +51,7 @@ class SQLiteStore(Store):
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
         self.where, self.folder = str(folder), folder
-        self.identity = str(folder.resolve())
+        self.identity, self._told = str(folder.resolve()), _Told(str(folder))
         if not create and not any((folder / f"{side}.sqlite").exists() for side in SIDES):
             raise InputError(f"{folder}: expected the folder of a stream, got none")
         try:
@@ -66,32 +66,22 @@ class SQLiteStore(Store):
             self.close()
             raise
 
-    @contextmanager
-    def raw_transaction(self, side: Side) -> Iterator[None]:
-        connection = self._sides[side]
-        with _told(self.where):
-            connection.execute("begin immediate")
-            try:
-                yield
-                connection.execute("commit")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("rollback")
-                raise
+    def raw_transaction(self, side: Side) -> _Transaction:
+        return _Transaction(self._sides[side], self._told)
 
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        with _told(self.where):
+        with self._told:
             return self._sides[side].execute(sql, parameters).fetchall()
 
     def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
-        with _told(self.where):
+        with self._told:
             if "returning" in sql:
                 return [found for row in rows for found in self._sides[side].execute(sql, row).fetchall()]
             self._sides[side].executemany(sql, rows)
-            return []
+        return []
 
     def scan(self, side: Side, sql: str) -> Iterator[Row]:
-        with _told(self.where):
+        with self._told:
             yield from self._sides[side].execute(sql)
 
     def schema_problems(self) -> list[str]:
@@ -160,7 +150,7 @@ class SQLiteStore(Store):
     def _connect(self, side: Side) -> sqlite3.Connection:
         path = self.folder / f"{side}.sqlite"
         _expect_files(path)
-        with _told(str(path)):
+        with _Told(str(path)):
             connection = sqlite3.connect(path, isolation_level=None, timeout=1.0, check_same_thread=False)
             path.chmod(0o600)
             there = connection.execute(SCHEMA).fetchall()
@@ -233,15 +223,40 @@ def _expect_files(path: Path) -> None:
         raise refusal(str(path), ["expected a database that may be written to, as its header says"])
 
 
-@contextmanager
-def _told(where: str) -> Iterator[None]:
-    """The one place where errors of the database become errors for people."""
-    try:
-        yield
-    except UnicodeDecodeError:
-        raise refusal(where, ["expected UTF-8, got other bytes"]) from None
-    except sqlite3.DatabaseError as error:
-        text = str(error).partition(" with text")[0]
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT or "decode" in text or "file format" in text:
-            raise refusal(where, [text]) from None
-        raise InputError(f"{where}: {error}") from error
+class _Told:
+    """The one place where errors of the database become errors for people. A class, as a generator takes as long as a
+    small statement."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UnicodeDecodeError):
+            raise refusal(self._where, ["expected UTF-8, got other bytes"]) from None
+        if isinstance(error, sqlite3.DatabaseError):
+            text = str(error).partition(" with text")[0]
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT or "decode" in text or "file format" in text:
+                raise refusal(self._where, [text]) from None
+            raise InputError(f"{self._where}: {error}") from error
+
+
+class _Transaction:
+    def __init__(self, connection: sqlite3.Connection, told: _Told) -> None:
+        self._connection, self._told = connection, told
+
+    def __enter__(self) -> None:
+        with self._told:
+            self._connection.execute("begin immediate")
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                with self._told:
+                    self._connection.execute("commit")
+                    return
+        finally:
+            if self._connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("rollback")
