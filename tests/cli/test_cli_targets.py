@@ -242,11 +242,12 @@ def test_in_python_as_well(place: Path) -> None:
     before = content(place)
     for more in (
         {"key_file": "other/new.key"}, {"fence": "orders/new.fence"}, {"key_file": "x", "fence": "x"},
+        {"where": "other/third", "key_file": "x.key", "fence": "x.fence"},
         {"fence": "other.key"}, {"key_file": "shop.toml"}, {"key_file": "none/x"},
         {"fence": "third/fence"}, {"key_file": "other.fence"},
     ):  # fmt: skip
         with pytest.raises(ra.InputError):
-            ra.Stream.open("third", **spec, **more)
+            ra.Stream.open(**{"where": "third", **spec, **more})
         assert content(place) == before
     with ra.Stream.open("orders") as orders, pytest.raises(ra.InputError, match="stream in"):
         orders.successor(epsilon=1.0, where="third", key_file="orders/new.key")

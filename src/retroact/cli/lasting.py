@@ -288,7 +288,8 @@ def verify(
     rounds = "no round since the last deletion"
     if result.last >= result.first:
         rounds = f"rounds {result.first:,} to {result.last:,}"
-    say(f"{where}: {result.compared:,} releases come out the same ({rounds}); data, fence and files agree")
+    same = "1 release comes" if result.compared == 1 else f"{result.compared:,} releases come"
+    say(f"{where}: {same} out the same ({rounds}); data, fence and files agree")
     if result.first > 1:
         say("note: what was published before those rounds is as it was kept; it cannot be worked out again")
     for name in result.unkeyed:

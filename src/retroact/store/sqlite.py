@@ -54,6 +54,8 @@ class SQLiteStore(Store):
         self.identity, self._told = str(folder.resolve()), _Told(str(folder))
         if not create and not any((folder / f"{side}.sqlite").exists() for side in SIDES):
             raise InputError(f"{folder}: expected the folder of a stream, got none")
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder}: expected the folder of a stream, got a file")
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:

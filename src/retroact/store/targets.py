@@ -101,6 +101,8 @@ def check_targets(
     folder = None if store is None or str(store).startswith(POSTGRES) else identity(Path(store))
     asked = [(option, path) for option, path in targets if path is not None and not _endless(path)]
     _refuse(asked, {**others, **own}, folder)
+    if folder is not None and folder.name and store is not None and (found := _stream_part(Path(store), None)):
+        raise InputError(f"expected a place of its own, got {found}", source=str(store))
     there: dict[str, Path] = {}
     for name, path in own.items():
         with told(path, name):
