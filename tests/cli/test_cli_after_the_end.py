@@ -117,6 +117,15 @@ def test_after_the_end_of_a_grid_a_file_of_deletions_is_taken(folder: Path, prog
     (folder / "late.csv").write_text("op,id,who,at,amount\nadd,x,cleo,2026-01-02T01:00:00Z,5\n")
     ended = program("run", "late.csv", *NEW, "-q")
     assert (ended.code, "late.csv:2: all rounds are closed" in ended.err) == (2, True), ended.err
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    for name, op, code in (("late", "add", 2), ("more", "delete", 0)):
+        rows = {"op": [op], "id": ["ben-2"], "who": ["ben" if op == "add" else None], "at": ["2026-01-02T01:00:00Z"]}
+        pq.write_table(pa.table({**rows, "amount": [5]}), folder / f"{name}.parquet")
+        ended = program("run", f"{name}.parquet", *NEW, "-q")
+        assert (ended.code, "all rounds are closed" in ended.err) == (code, op == "add"), ended.err
+    assert records() == 0
 
 
 def test_a_successor_says_where_records_may_be_until_their_receipt_is_handed_in(closed: Path, program) -> None:

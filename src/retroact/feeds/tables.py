@@ -60,7 +60,9 @@ def play_table(
     origin = Origin(stream, options.source_name or path)
     if layout.position and origin.name is None:
         raise InputError("expected a name for the source of the positions", place="source_name")
-    kind = _Sequential if options.grid is None else Gridded
+    # a grid that is over has no rounds for what comes: it deletes at once
+    ended = stream.over and len(origin.reached() or ()) < 2
+    kind = _Sequential if options.grid is None or ended else Gridded
     return kind(stream, table, layout, options, publish, origin, totals, progress).run()
 
 
@@ -266,7 +268,11 @@ class _Sequential:
         self._begun = True
         # a deletion without an id is one by value
         later = (ADD, UPDATE) if self._layout.roles.id is not None else (ADD, UPDATE, DELETE)
-        self._rounds.take(waits=bool(np.isin(rows.codes, later).any()))
+        waits = np.isin(rows.codes, later)
+        if self._options.grid is not None and waits.any():
+            wrong = InputError("all rounds are closed: only erasures and deletions by id are taken", place="--end")
+            raise wrong.found_in(self._table.name, row=int(rows.batch.numbers[waits][0]), unit="row")
+        self._rounds.take(waits=bool(waits.any()))
         with self._receiving(number, positions):
             missed = self._hand.over(rows if changes.all() else rows.take(changes))
         if missed:
