@@ -336,3 +336,16 @@ def test_standard_output_and_input_are_files_too(place: Path) -> None:
     assert (place / "in.jsonl").read_text() == EVENTS
     assert run("out.jsonl", "table").returncode == 0
     assert json.loads((place / "out.jsonl").read_text().splitlines()[0])["round"] == 1
+
+
+def test_a_store_in_postgresql_has_its_key_and_fence_here(program: Program, place: Path) -> None:
+    """Refused before anything is connected to: there is no such server."""
+    url = "postgresql://nobody@localhost:1/shop#orders"
+    for path in ("orders.key", "orders.fence", "events.jsonl", "shop.toml", "other/new.json"):
+        unchanged(program, place, path, ("run", "events.jsonl", "--spec", "shop.toml", "--store", url, "--out", "{}"))
+    for path in ("orders.key", "orders.fence", "other.key", "other/data.sqlite"):
+        unchanged(program, place, path, ("export", url, "--out", "{}"))
+        unchanged(program, place, path, ("erase", url, "--subject", "anna", "--receipt", "{}"))
+    for name in ("third.key", "third.fence"):  # yet to be made
+        third = url.replace("orders", "third")
+        unchanged(program, place, name, ("run", "events.jsonl", "--spec", "shop.toml", "--store", third, "--out", "{}"))
