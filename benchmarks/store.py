@@ -126,7 +126,7 @@ def deletions(stream, count=1000):
     return lines
 
 
-def processor_times(url=None, records=3 * ROUND):
+def processor_times(url=None, records=6 * ROUND):
     """Seconds of this process for each part of the work."""
     folder, times, random = Path(tempfile.mkdtemp(prefix="retroact-store-", dir=".")), {}, np.random.default_rng(1)
 
