@@ -595,7 +595,7 @@ def test_a_request_is_done_once(program: Program, orders: Path) -> None:
     again = program(*ask, "--receipt", "r.json", "--allow-missing")
     assert again.out.splitlines() == [
         f"dora-e: records were found when round 7 closed; {told}",
-        f"no record was found of nobody when round 7 closed; entered all the same: {told}",
+        "no record was found of nobody when round 7 closed; entered all the same: applied in round 7 (t)",
     ]
     receipt = read_receipt((orders.parent / "r.json").read_bytes(), place="")
     assert (receipt.state, receipt.round, sorted(receipt.found)) == ("purged", 7, [False, True])
@@ -659,7 +659,7 @@ def test_requests_from_a_file(program: Program, orders: Path) -> None:
     assert [line.rpartition(" (")[0] for line in ended.out.splitlines()] == [
         f"ben-c: 6 surviving records and 1 in the open round; {told}",
         f"{sha256('carl-d')}: 6 surviving records; {told}",
-        f"no record was found of no,body; entered all the same: {told}",
+        "no record was found of no,body; entered all the same: applied in round 7",
         f"dora-e: 6 surviving records; {told}",
     ]
     assert names[:3] == ["t-1)", "t-1)", "t-2)"]

@@ -69,6 +69,6 @@ def test_a_store_goes_on_with_records_that_lack_values(program: Program, folder:
     assert "note: jets leaves out 2 surviving records" in one.err
     two = program("run", "two.csv", "--store", "flights", "--testing-key", 5)
     assert two.code == 0, two.err
-    assert "0 records added, 2 removed; 1 deletions named nothing" in two.err
+    assert "0 records added, 2 removed; 1 deletion named nothing" in two.err
     assert "delay leaves out" not in two.err
     assert "note: jets leaves out 1 surviving record for" in two.err

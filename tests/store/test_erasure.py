@@ -4,6 +4,7 @@ import hashlib
 from itertools import pairwise
 
 import pytest
+from msgspec import UNSET
 
 import retroact as ra
 from retroact.errors import InputError, VerificationError
@@ -183,7 +184,7 @@ def test_a_repeated_request_has_the_later_outcome(place, tmp_path):
             assert (again.state, again.repeated, told(again)) == ("received", True, [("a", True), ("b", False)])
             assert {(o.surviving, o.waiting) for o in again.outcomes} == {(None, None)}
         receipt = verify(again.receipt(), place="")
-        assert (receipt.version, receipt.found) == (2, None)
+        assert (receipt.version, receipt.found) == (2, UNSET)
         stream.close_round()
         assert told(again) == [("a", True), ("b", True)]
     with opened(where, tmp_path) as stream:

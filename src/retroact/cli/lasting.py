@@ -156,18 +156,19 @@ def _receipt_file(receipt: Path | None, erasure: Requested) -> Path | None:
 def _tell(erasure: Requested, open_round: int) -> None:
     now = erasure.now
     if now.state == "received":
-        state = f"received; applied when round {open_round} closes"
+        found = missed = f"received; applied when round {open_round} closes"
     elif now.state == "dry run":
-        state = "dry run"
+        found = missed = "dry run"
     elif now.round is None:
-        state = f"{now.state}; nothing is published after it"
+        found, missed = f"{now.state}; nothing is published after it", "applied; nothing is published after it"
     else:
-        state = f"{now.state}; answers are as if never there from round {now.round} on"
+        found = f"{now.state}; answers are as if never there from round {now.round} on"
+        missed = f"applied in round {now.round}"
     applied = "it was applied" if now.round is None else f"round {now.round} closed"
     when = applied if now.applied is not None else "it was asked for"
     for outcome in erasure.outcomes:
-        entered = "" if outcome.found or now.state == "dry run" else "entered all the same: "
-        say(f"{_found(outcome, when)}; {entered}{state} ({erasure.name})")
+        entered = "" if now.state == "dry run" else "entered all the same: "
+        say(f"{_found(outcome, when)}; {found if outcome.found else entered + missed} ({erasure.name})")
 
 
 def _found(outcome: Outcome, when: str) -> str:

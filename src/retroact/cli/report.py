@@ -154,7 +154,7 @@ class Report:
         done = [f"{totals.rounds:,} round{'s' * (totals.rounds != 1)}"]
         done.append(f"{totals.added:,} records added, {totals.removed:,} removed")
         if totals.ignored_deletions:
-            done.append(f"{totals.ignored_deletions:,} deletions named nothing")
+            done.append(f"{totals.ignored_deletions:,} deletion{'s' * (totals.ignored_deletions != 1)} named nothing")
         if totals.ignored_additions:
             done.append(f"{totals.ignored_additions:,} additions to future rounds had no effect")
         horizon = stream.specification.horizon

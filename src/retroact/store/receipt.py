@@ -18,20 +18,20 @@ from .signed import HEX, Signed
 
 LIMIT = 1 << 20
 _TIMES = ("received", "applied", "purged")
+_LATER = ("applied", "purged", "round", "found", "afterwards")
 _time = re.compile(r"(?a)\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?Z")
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is said of one request for erasure. Times are RFC 3339 texts in UTC, such as 2026-01-31T12:00:00Z.
 
-    ``round`` is the first from which answers are as if the records had never been there; an applied request without one
-    came after the last round, and nothing is published after it. ``found`` says whether there were records, for each
-    different subject in the order of their keyed hashes; it is decided when the request is applied, and version 1 did
-    not say it. ``what`` was purged; ``remains`` cannot be reached and may remain elsewhere; ``later`` is what happens
-    to later records of the subjects.
+    ``round`` is the first from which answers are as if the records had never been there; a request that came after the
+    last round has none, and says in ``afterwards`` that nothing is published after it. ``found`` says whether there
+    were records, for each different subject in the order of their keyed hashes, from when the request is applied on.
+    Version 1 had neither. ``what`` was purged; ``remains`` cannot be reached and may remain elsewhere; ``later`` is
+    what happens to later records of the subjects.
 
-    >>> receipt = Receipt(
-    ...     stream="a1", request="0f", state="received", received="2026-01-31T12:00:00Z", found=None, later="reject")
+    >>> receipt = Receipt(stream="a1", request="0f", state="received", received="2026-01-31T12:00:00Z", later="reject")
     >>> verify(sign(receipt, bytes(32)), place="receipt.json") == receipt
     True
     """
@@ -45,7 +45,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     round: int | None = None
     applied: str | None = None
     purged: str | None = None
-    found: list[bool] | msgspec.UnsetType | None = msgspec.UNSET
+    found: list[bool] | msgspec.UnsetType = msgspec.UNSET
+    afterwards: Literal["nothing is published"] | msgspec.UnsetType = msgspec.UNSET
     what: list[str] = []
     remains: list[str] = []
     later: Literal["accept", "reject"]
@@ -103,19 +104,23 @@ def _check(receipt: Receipt, place: str) -> None:
             )
     if receipt.round is not None and receipt.round < 1:
         raise InputError(f"expected a round from 1 on, found {receipt.round}", place=f"{place}, round")
-    steps, first = ["received", "applied", "purged"].index(receipt.state), receipt.version == 1
-    for step, name in ((1, "applied"), (2, "purged"), (1, "round" if first else "found")):
-        if steps >= step and getattr(receipt, name) in (None, msgspec.UNSET, []):
-            raise InputError(f"expected a value in the state {receipt.state!r}, found none", place=f"{place}, {name}")
-    for step, name in ((1, "applied"), (2, "purged"), *([] if first else [(1, "round"), (1, "found")])):
-        if steps < step and getattr(receipt, name) is not None:
-            raise InputError(f"expected none in the state {receipt.state!r}, found one", place=f"{place}, {name}")
+    steps, first = _TIMES.index(receipt.state), receipt.version == 1
+    over = not first and steps > 0 and receipt.round is None
+    there = {name for name in _LATER if getattr(receipt, name) not in (None, msgspec.UNSET)}
+    expected = {*_TIMES[1 : steps + 1]}
+    if steps:
+        expected |= {"round"} if first else {"found", "afterwards" if over else "round"}
+    elif first:
+        expected |= there & {"round"}  # it was not asked for
+    for name in _LATER:
+        if (name in expected) != (name in there) or getattr(receipt, name) == []:
+            told = ("a value", "none") if name in expected else ("none", "one")
+            raise InputError(
+                f"expected {told[0]} in the state {receipt.state!r} of version {receipt.version}, found {told[1]}",
+                place=f"{place}, {name}",
+            )
     if first:
-        if receipt.found is not msgspec.UNSET:
-            raise InputError("expected none in version 1, found one", place=f"{place}, found")
         return
-    if receipt.found is msgspec.UNSET:
-        raise InputError("expected it in version 2, found none", place=f"{place}, found")
     times = [(name, datetime.fromisoformat(time)) for name in _TIMES if (time := getattr(receipt, name)) is not None]
     for (before, earlier), (name, later) in pairwise(times):
         if later < earlier:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec import UNSET
 
 from ..coins import Key, name_bytes
 from ..errors import InputError, VerificationError
@@ -161,7 +162,7 @@ class Requested(Erasure):
         later: Any = stream.specification.after_erasure
         if request.state == "dry run":
             raise InputError("a dry run has no receipt")
-        purged = request.state == "purged"
+        applied, purged = request.state in ("applied", "purged"), request.state == "purged"
         receipt = Receipt(
             stream=stream.name,
             request=request.content.hex(),
@@ -170,7 +171,8 @@ class Requested(Erasure):
             round=request.round,
             applied=request.applied,
             purged=request.purged,
-            found=None if request.state == "received" else stream.hashes.unseal(request.content, request.outcome),
+            found=stream.hashes.unseal(request.content, request.outcome) if applied else UNSET,
+            afterwards="nothing is published" if applied and request.round is None else UNSET,
             what=list(stream.store.reached) if purged else [],
             remains=[*stream.store.beyond, *(each.text for each in self.unerased(earlier))],
             later=later,
