@@ -51,10 +51,23 @@ class Arrivals:
         names: dict[Any, Any] = by_digest(who, self._owners)
         return [self._owners[names.get(each, each)] for each in who]
 
-    def go_back(self, length: int) -> None:
-        """Forget all batches after so many."""
-        del self.settled()[length:]
-        if self._counted > length:
+    def mark(self) -> tuple[int, int]:
+        """How many batches there are, and how many records that came one by one since."""
+        return len(self._batches), len(self.singles)
+
+    def go_back(self, batches: int, singles: int) -> None:
+        """Forget what came after a mark."""
+        if len(self._batches) == batches:
+            del self.singles[singles:]
+            return
+        # what came one by one is the first batch since
+        rows, stamps, owners, _ = self._batches[batches]
+        del self._batches[batches:]
+        self.singles = []
+        if singles:
+            kept = owners if owners is None or isinstance(owners, str) else owners[:singles]
+            self._batches.append((rows.take(np.arange(singles)), stamps[:singles], kept, None))
+        if self._counted > batches:
             self._recount()
 
     def _recount(self) -> None:
@@ -132,16 +145,15 @@ class Updates:
 
     def mark(self) -> tuple[int, ...]:
         """How much there is, to go back to."""
-        arrived = (self.additions, self.deletions, self.placements)
         named: tuple[list[Any], ...] = (self.event_ids, self.emptied, self.erased, self.erased_digests)
-        return (*(len(each.settled()) for each in arrived), *map(len, named))
+        return (*self.additions.mark(), *self.deletions.mark(), *self.placements.mark(), *map(len, named))
 
     def go_back(self, mark: tuple[int, ...]) -> None:
         """Forget what came after."""
-        for each, length in zip((self.additions, self.deletions, self.placements), mark, strict=False):
-            each.go_back(length)
+        for place, each in enumerate((self.additions, self.deletions, self.placements)):
+            each.go_back(*mark[2 * place : 2 * place + 2])
         named: tuple[list[Any], ...] = (self.event_ids, self.emptied, self.erased, self.erased_digests)
-        for part, length in zip(named, mark[3:], strict=True):
+        for part, length in zip(named, mark[6:], strict=True):
             del part[length:]
 
     def add(

@@ -41,7 +41,7 @@ class Recorded(Updates):
 
     def add_one(self, record: Record, stamp: int, id: str | None = None, subject: str | None = None) -> None:
         super().add_one(record, stamp, id, subject)
-        self._keep("add", Rows.from_tuples(self.schema, [record]), stamp, subject, None if id is None else [id])
+        self.unsaved.append(["record", record, stamp, id, subject])
 
     def upsert(
         self, rows: Rows, stamps: Integers | int, subjects: Subjects, ids: Sequence[str], emptied: Integers
@@ -100,6 +100,10 @@ def replay(updates: Updates, operations: Sequence[Sequence[Any]]) -> None:
             updates.erase(parts[0])
         elif kind == "digests":
             updates.erase_digests(parts[0])
+        elif kind == "record":
+            record, stamp, id, subject = parts
+            vectors = (tuple(value) if isinstance(value, list) else value for value in record)
+            updates.add_one(tuple(vectors), stamp, id, subject)
         else:
             count, columns, missing, stamps, subjects, *more = parts
             rows = _rows(updates.schema, count, columns, missing)
