@@ -38,6 +38,15 @@ def postgres_url(postgres_server):
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    """Makes the place of a stream from its name."""
+    if request.param == "sqlite":
+        return lambda name: str(tmp_path / name)
+    url = request.getfixturevalue("postgres_url")
+    return lambda name: f"{url}_{name}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
 def opened(request, tmp_path):
     """Opens the same place again and again; what is open at the end is closed."""
     stores = []

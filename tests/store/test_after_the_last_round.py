@@ -17,15 +17,6 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-6}
 KEY = ra.Key.for_testing(5)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
-    """Makes the place of a stream from its name."""
-    if request.param == "sqlite":
-        return lambda name: str(tmp_path / name)
-    url = request.getfixturevalue("postgres_url")
-    return lambda name: f"{url}_{name}"
-
-
 def opened(where, tmp_path, name="a", *, key=KEY, horizon=2, **more):
     fence = tmp_path / f"{name}.fence"
     return ra.Stream.open(where, SCHEMA, STATISTICS, key=key, fence=fence, horizon=horizon, **{**BUDGET, **more})

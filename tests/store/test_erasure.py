@@ -17,15 +17,6 @@ BUDGET = {"epsilon": 1.0, "delta": 1e-6, "horizon": 50}
 KEY = ra.Key.for_testing(5)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def place(request, tmp_path):
-    """Makes the place of a stream from its name."""
-    if request.param == "sqlite":
-        return lambda name: str(tmp_path / name)
-    url = request.getfixturevalue("postgres_url")
-    return lambda name: f"{url}_{name}"
-
-
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
 def stream(request, tmp_path):
     if request.param == "memory":
