@@ -391,10 +391,9 @@ def test_another_schema(place, table, sql):
     _another_schema(place, table, sql if isinstance(sql, str) else sql[kind].format(table))
 
 
+@pytest.mark.parametrize("place", ["postgres"], indirect=True)
 @pytest.mark.parametrize(("table", "sql"), POSTGRES, ids=lambda value: str(value)[:60])
 def test_another_schema_in_postgres(place, table, sql):
-    if isinstance(place, Folder):
-        pytest.skip("PostgreSQL alone has this")
     _another_schema(place, table, sql)
 
 
