@@ -247,3 +247,23 @@ def test_a_followed_feed_names_them_at_once(program: Program, folder: Path, monk
         f"warning: events.jsonl: {WORDS} (lines 2, 6)",
         f"error: events.jsonl: no record was found for erasures named before. {MISSED.strip()}",
     ]
+
+
+def test_a_dry_run_changes_nothing(program: Program, orders: Path) -> None:
+    ask = ("erase", "orders", "--subject", "anna", "--request", "t")
+    assert program(*ask).code == 0
+    before = program("export", "orders").out
+    ended = program(*ask, "--dry-run", "--close")
+    assert (ended.code, ended.out) == (
+        0,
+        "anna: records were found when it was asked for; received; applied when round 2 closes (t)\n",
+    )
+    assert program("export", "orders").out == before
+    fence = (orders.parent / "orders.fence").read_bytes()
+    (orders.parent / "orders.fence").unlink()
+    for more in (("--after", "1"), ("--restored",), ("--erasures-asked",)):
+        refused = program(*ask, "--dry-run", *more)
+        assert (refused.code, "a dry run changes nothing" in refused.err) == (2, True)
+    assert not (orders.parent / "orders.fence").exists()
+    (orders.parent / "orders.fence").write_bytes(fence)
+    assert program(*ask, "--close").code == 0

@@ -36,6 +36,13 @@ def restore(orders: Path) -> None:
     shutil.copytree(orders.parent / "backup", orders)
 
 
+def test_what_was_entered_is_told_though_its_round_stays_open(program: Program, orders: Path) -> None:
+    restore(orders)
+    ended = program("erase", "orders", "--subject", "anna", "--request", "anna", "--restored", "--close")
+    assert (ended.code, ended.out) == (4, "anna: 1 surviving record; received; applied when round 2 closes (anna)\n")
+    assert "1 erasure acknowledged after round 1 is missing" in ended.err
+
+
 def test_a_backup_that_lacks_requests(program: Program, orders: Path) -> None:
     restore(orders)
     before = {path.name: path.read_bytes() for path in orders.iterdir()}

@@ -11,7 +11,7 @@ SCHEMA = Schema({"age": Integer(0, 120)})
 
 def step(updates: Updates, random: np.random.Generator) -> None:
     """Something comes, or somebody looks."""
-    kind, age = int(random.integers(7)), int(random.integers(5))
+    kind, age = int(random.integers(8)), int(random.integers(5))
     rows, owners = Rows.from_tuples(SCHEMA, [(age,), (age + 1,)]), [f"u{age}", None]
     if kind == 0:
         updates.add_one((age,), 1, subject=f"u{age}")
@@ -25,8 +25,10 @@ def step(updates: Updates, random: np.random.Generator) -> None:
         updates.delete_one((age,), 1, f"u{age}")
     elif kind == 5:
         updates.delete_ids([f"id{age}"])
-    else:
+    elif kind == 6:
         updates.of_subjects([f"u{age}", "u0"])
+    else:
+        Ledger(SCHEMA).apply(1, updates)  # as a round that could not be closed
 
 
 def outcome(updates: Updates):

@@ -20,7 +20,7 @@ from retroact.cli.output import OutputFormat
 from retroact.cli.places import check_sources, put
 from retroact.cli.places import opened as places
 from retroact.cli.restoring import AfterOption, AskedOption, RestoredOption, Restoring, warn
-from retroact.errors import InputError, VerificationError
+from retroact.errors import InputError, RetroactError, VerificationError
 from retroact.store.targets import check_targets
 
 if TYPE_CHECKING:
@@ -107,10 +107,15 @@ def erase(
         raise InputError("expected --subject, --sha256, --from or --status", place="erase")
     if receipt is not None and requests is not None and not receipt.is_dir():
         raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
+    restoring = Restoring(restored, after, erasures_asked)
+    if dry_run and restoring.given:
+        raise InputError(
+            "a dry run changes nothing: expected it without what opens a restored store", place="--dry-run"
+        )
     before = EarlierReceipts(earlier)
     used = {"file of requests": requests, **before.used}
     check_targets([("--receipt", receipt)], used=used, store=stream, key_file=key_file, fence=fence, folders=True)
-    with opened(stream, key_file, fence, Restoring(restored, after, erasures_asked)) as open_stream:
+    with opened(stream, key_file, fence, restoring) as open_stream:
         if close and open_stream.specification.rounds.grid is not None:
             raise InputError(
                 "expected no --close on a grid: its rounds end when their time is over, and an erasure must not move "
@@ -124,8 +129,9 @@ def erase(
         check_targets(files, used=used, store=stream, key_file=key_file, fence=fence)
         check_sources(files, open_stream)
         erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
-        if close and any(erasure.state == "received" for erasure in erasures):
-            open_stream.close_round()
+        if close and not dry_run and any(erasure.state == "received" for erasure in erasures):
+            with _told(erasures, open_stream):
+                open_stream.close_round()
         missed = 0
         for erasure in erasures:
             _tell(erasure, open_stream.round)
@@ -145,6 +151,17 @@ def erase(
         many = f"{missed:,} subjects" if missed > 1 else "a subject"
         unwritten = "" if receipt is None or dry_run else ", and no receipt was written for that request"
         raise MissingError(f"no record was found of {many}{unwritten}. {ALLOW}")
+
+
+@contextmanager
+def _told(erasures: Sequence[Requested], stream: Durable) -> Iterator[None]:
+    """What was entered is told, also when the round is not closed."""
+    try:
+        yield
+    except RetroactError:
+        for erasure in erasures:
+            _tell(erasure, stream.round)
+        raise
 
 
 def _receipt_file(receipt: Path | None, erasure: Requested) -> Path | None:

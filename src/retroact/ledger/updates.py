@@ -24,6 +24,8 @@ class Arrivals:
         self._schema, self._folds = schema, folds
         self.singles: list[tuple[Record, int, str | None]] = []
         self._batches: list[Batch] = []
+        self._settled = 0
+        """How many rows the batches have."""
         self._owners: Counter[str | None] = Counter()
         """How many records each subject has in the batches that were counted: none, before somebody asks."""
         self._counted = 0
@@ -35,7 +37,7 @@ class Arrivals:
     def extend(self, rows: Rows, stamps: Integers, subjects: Subjects) -> None:
         if rows.count:
             self._settle()
-            self._batches.append(folded(rows, stamps, subjects) if self._folds else (rows, stamps, subjects, None))
+            self._append(folded(rows, stamps, subjects) if self._folds else (rows, stamps, subjects, None))
 
     def of_subjects(self, who: Sequence[str | bytes]) -> list[int]:
         """How many records each of these subjects has; they may be named by the SHA-256 of their names."""
@@ -51,24 +53,25 @@ class Arrivals:
         names: dict[Any, Any] = by_digest(who, self._owners)
         return [self._owners[names.get(each, each)] for each in who]
 
-    def mark(self) -> tuple[int, int]:
-        """How many batches there are, and how many records that came one by one since."""
-        return len(self._batches), len(self.singles)
+    def mark(self) -> int:
+        """How many rows there are: a number that stays right when batches are put together."""
+        return self._settled + len(self.singles)
 
-    def go_back(self, batches: int, singles: int) -> None:
-        """Forget what came after a mark."""
-        if len(self._batches) == batches:
-            del self.singles[singles:]
+    def go_back(self, mark: int) -> None:
+        """Forget what came after."""
+        if mark >= self._settled:
+            del self.singles[mark - self._settled :]
             return
-        # what came one by one is the first batch since
-        rows, stamps, owners, _ = self._batches[batches]
-        del self._batches[batches:]
         self.singles = []
-        if singles:
-            kept = owners if owners is None or isinstance(owners, str) else owners[:singles]
-            self._batches.append((rows.take(np.arange(singles)), stamps[:singles], kept, None))
-        if self._counted > batches:
-            self._recount()
+        while self._settled > mark:
+            rows, stamps, owners, counts = self._batches.pop()
+            self._settled -= rows.count
+            if self._settled < mark:
+                left = mark - self._settled
+                named = owners if owners is None or isinstance(owners, str) else owners[:left]
+                copies = None if counts is None else counts[:left]
+                self._append((rows.take(np.arange(left)), stamps[:left], named, copies))
+        self._recount()
 
     def _recount(self) -> None:
         self._owners, self._counted = Counter(), 0
@@ -102,8 +105,12 @@ class Arrivals:
             records, stamps, subjects = zip(*self.singles, strict=True)
             owners = list(subjects) if any(subject is not None for subject in subjects) else None
             rows = Rows.from_tuples(self._schema, records)
-            self._batches.append((rows, np.array(stamps, dtype=np.int64), owners, None))
+            self._append((rows, np.array(stamps, dtype=np.int64), owners, None))
             self.singles = []
+
+    def _append(self, batch: Batch) -> None:
+        self._batches.append(batch)
+        self._settled += batch[0].count
 
 
 class Updates:
@@ -146,14 +153,14 @@ class Updates:
     def mark(self) -> tuple[int, ...]:
         """How much there is, to go back to."""
         named: tuple[list[Any], ...] = (self.event_ids, self.emptied, self.erased, self.erased_digests)
-        return (*self.additions.mark(), *self.deletions.mark(), *self.placements.mark(), *map(len, named))
+        return (self.additions.mark(), self.deletions.mark(), self.placements.mark(), *map(len, named))
 
     def go_back(self, mark: tuple[int, ...]) -> None:
         """Forget what came after."""
-        for place, each in enumerate((self.additions, self.deletions, self.placements)):
-            each.go_back(*mark[2 * place : 2 * place + 2])
+        for each, number in zip((self.additions, self.deletions, self.placements), mark, strict=False):
+            each.go_back(number)
         named: tuple[list[Any], ...] = (self.event_ids, self.emptied, self.erased, self.erased_digests)
-        for part, length in zip(named, mark[6:], strict=True):
+        for part, length in zip(named, mark[3:], strict=True):
             del part[length:]
 
     def add(

@@ -39,14 +39,15 @@ class Amending(Kept):
     _unscrubbed: bool
 
     def discard(self) -> int:
-        with self._lock, self._writing():
+        with self._lock:
             dropped = super().discard()
-            kept = inbox.erasures(self.store.inbox())
-            self.store.forget_unsealed(made.name for made, _ in self._requests)
-            self.store.replace_inbox(kept)
-            self.store.scrub()
-            self._erased = self.store.erased()
-            self._load()
+            with self._writing():
+                kept = inbox.erasures(self.store.inbox())
+                self.store.forget_unsealed(made.name for made, _ in self._requests)
+                self.store.replace_inbox(kept)
+                self.store.scrub()
+                self._erased = self.store.erased()
+                self._load()
             return dropped
 
     def successor(

@@ -42,6 +42,8 @@ class Ending(Intake):
         """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay: whoever
         asked for one was told that it will be done."""
         with self._lock:
+            if self._receiving:
+                raise InputError("expected no discard inside `receiving`, which keeps all that it holds, or nothing")
             kept = Updates(self.schema)
             kept.erase(self._updates.erased)
             kept.erase_digests(self._updates.erased_digests)
