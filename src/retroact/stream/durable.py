@@ -141,8 +141,12 @@ class Durable(Amending):
 
     # Inside ----------------------------------------------------------------------------------------------------------
 
+    @property
+    def _barring(self) -> bool:
+        return self.specification.after_erasure == "reject" and bool(self._erased)
+
     def _barred(self, subjects: Sequence[str | None]) -> set[str]:
-        if self.specification.after_erasure == "accept" or not self._erased:
+        if not self._barring:
             return set()
         return {name for name in {*subjects} if name is not None and self._hashes.subject(name) in self._erased}
 

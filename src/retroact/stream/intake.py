@@ -329,8 +329,13 @@ class Intake:
                     place=Place("subject", names.index(None) + 1) if count > 1 else "subject",
                 )
 
+    @property
+    def _barring(self) -> bool:
+        """Whether there are subjects whose records are not taken any more."""
+        return False
+
     def _barred(self, subjects: Sequence[str | None]) -> set[str]:
-        """Those of the subjects whose records are not taken any more."""
+        """Those of the subjects that are such."""
         return set()
 
     def _bars(self, subject: str | None) -> bool:
@@ -340,7 +345,7 @@ class Intake:
 
     def _admitted(self, rows: Rows, count: int, subject: Names) -> Rows:
         """Without the records of barred subjects."""
-        subjects = names_of(subject, count, "subject", rows)
+        subjects = names_of(subject, count, "subject", rows) if self._barring else None
         barred = self._barred(subjects) if subjects is not None else set()
         if subjects is None or not barred:
             return rows
@@ -369,9 +374,8 @@ class Intake:
         return stamps
 
     def _all_named(self, given: Any, count: int) -> list[str]:
-        everything = Rows({}, count)
-        ids = [name for name in names_of(given, count, "id", everything) or () if name is not None]
-        if len(ids) != count:
+        ids: list[Any] = names_of(given, count, "id", Rows({}, count)) or []
+        if len(ids) != count or None in ids:
             raise InputError("expected an id for every record of the batch, or for none", place="id")
         return ids
 
