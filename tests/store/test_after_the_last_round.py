@@ -395,3 +395,88 @@ def test_a_successor_is_not_taken_up_when_the_old_stream_went_on(place, tmp_path
         stream.close_round()
         with follow(stream, place("u"), tmp_path, "c", 7) as following:
             assert (following.round, following.records) == (4, 17)
+
+
+@pytest.mark.parametrize("who", ["nobody", "ben"])
+def test_a_successor_is_not_taken_up_without_an_erasure_that_came_meanwhile(place, tmp_path, who):
+    where, second = place("s"), place("t")
+    with opened(where, tmp_path, horizon=9, after_erasure="reject") as stream:
+        fill(stream)
+        stream._amend = fail
+        with pytest.raises(OSError, match="gone"):
+            follow(stream, second, tmp_path)
+    with opened(where, tmp_path, horizon=9, after_erasure="reject") as stream:
+        assert stream.erase(subject=who, request="one").found == (who == "ben")
+        with pytest.raises(InputError, match="expected a place for a new stream, got another stream"):
+            follow(stream, second, tmp_path)
+        with follow(stream, place("u"), tmp_path, "c", 7) as following:
+            following.add(record(who, 3), id="again", subject=who)
+            following.close_round()
+            assert who not in following._ledger.subjects()
+
+
+def test_a_successor_that_was_taken_up_has_what_sources_gave(place, tmp_path):
+    where, second = place("s"), place("t")
+    with opened(where, tmp_path, horizon=9) as stream:
+        wait(stream)
+        stream.close_round()
+        with stream.receiving("other", (1, 2)):
+            stream.add(record("dora", 2), subject="dora")
+        stream.close_round()
+        stream._amend = fail
+        with pytest.raises(OSError, match="gone"):
+            follow(stream, second, tmp_path)
+    with opened(where, tmp_path, horizon=9) as stream, follow(stream, second, tmp_path) as following:
+        assert (following.position("feed"), following.position("other")) == ((3,), (1, 2))
+
+
+@pytest.mark.parametrize("rounds", [0, 2])
+def test_a_successor_has_the_specification_that_it_was_made_with(place, tmp_path, rounds):
+    where, second = place("s"), place("t")
+    with opened(where, tmp_path, horizon=9) as stream:
+        fill(stream, rounds=rounds)
+        follow(stream, second, tmp_path).close()
+    more = {"key": ra.Key.for_testing(6), "fence": tmp_path / "b.fence"}
+    columns = {"id": "id"}
+    for schema, statistics, budget in (
+        ({"other": ra.Text()}, {"people": ra.Count()}, {**BUDGET, "horizon": 3}),
+        (SCHEMA, STATISTICS, {**BUDGET, "horizon": 3, "epsilon": 9.0}),
+        (SCHEMA, STATISTICS, {**BUDGET, "horizon": 3, "columns": columns}),
+    ):
+        with pytest.raises(InputError, match="that this stream"):
+            ra.Stream.open(second, schema, statistics, **budget, **more)
+    with ra.Stream.open(second, **more) as following:
+        with pytest.raises(InputError, match="this stream has subjects"):
+            following.change_columns({"subject": ""})
+        assert following.erase(subject="ben").found == bool(rounds)
+
+
+def test_an_earlier_receipt_is_refused_where_records_could_come_after_it(place, tmp_path):
+    with opened(place("s"), tmp_path, horizon=9) as stream:
+        fill(stream, rounds=1)
+        stream.erase(subject="ben", request="one")
+        stream.close_round()
+        old = stream.erase(subject="ben", request="one").receipt()
+        stream.add(record("ben", 3), id="again", subject="ben")
+        stream.close_round()
+        with follow(stream, place("t"), tmp_path) as following:
+            asked = following.erase(subject="ben", request="one")
+            following.close_round()
+            with pytest.raises(InputError, match=r"got one of round 2.* again under a new request name"):
+                asked.receipt(earlier=old)
+            assert len(asked.unerased()) == 1
+            new = stream.erase(subject="ben", request="two")
+            asked = following.erase(subject="ben", request="two")
+            following.close_round()
+            assert asked.unerased(new.receipt()) == []
+            remains = verify_receipt(asked.receipt(earlier=new.receipt()), place="receipt").remains
+            assert not any("goes on from" in text for text in remains)
+
+
+def test_an_earlier_receipt_holds_where_later_records_are_rejected(place, tmp_path):
+    with opened(place("s"), tmp_path, horizon=9, after_erasure="reject") as stream:
+        fill(stream, rounds=1)
+        asked = stream.erase(subject="ben", request="one")
+        stream.close_round()
+        with follow(stream, place("t"), tmp_path) as following:
+            assert following.erase(subject="ben", request="one").unerased(asked.receipt()) == []

@@ -134,7 +134,7 @@ def test_it_holds_no_name_and_no_lifetime_count(tmp_path, where):
         for round in range(1, 4):
             fill(stream, round)
             stream.erase(subject=[f"u{round}"], request=f"ticket {round}")
-            assert set(mark_of(path)) == {"stream", "round", "salt", "erasures", "mac"}
+            assert set(mark_of(path)) == {"stream", "round", "salt", "erasures", "lost", "mac"}
             assert mark_of(path)["erasures"] == 1
             name = stream.requests()[-1]
             content = path.read_bytes()

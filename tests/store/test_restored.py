@@ -183,6 +183,84 @@ def test_a_new_fence_waits_for_the_word_that_erasures_were_asked_for(place):
         assert "asked for again before round 3" in stream.guarantee.text
 
 
+PROMISED = ("nothing had been published after round 2", "asked for again before round 3")
+
+
+def refuse_unless_asked(place):
+    """A copy from before the fence was lost, put in place again: nothing that was said of the loss is in it."""
+    place.put("backup", fence=False)
+    with pytest.raises(VerificationError, match=r"erasures acknowledged after round 2 may be missing.*--restored"):
+        opened(place)
+    with pytest.raises(VerificationError, match="--restored"):
+        opened(place, erasures_asked=True)
+    stream = opened(place, restored=True)
+    assert stream.missing_erasures is None
+    assert all(promise in stream.guarantee.text for promise in PROMISED)
+    for _ in range(3):
+        stream.erase(subject="u6")
+    with pytest.raises(VerificationError, match="may be missing"):
+        stream.close_round()
+    return stream
+
+
+def test_a_backup_from_before_the_fence_was_lost_waits_for_the_same_word(place):
+    two_rounds(place)
+    place.take("backup")
+    with opened(place) as stream:
+        stream.erase(subject="u2", request="t2")
+    place.put("backup", fence=False)
+    place.fence.unlink()
+    opened(place, after=2).close()
+    for _ in range(2):
+        refuse_unless_asked(place).close()
+    with opened(place, erasures_asked=True) as stream:
+        assert stream.missing_erasures == 0
+    refuse_unless_asked(place).close()
+    with opened(place, erasures_asked=True) as stream:
+        assert len(stream.close_round()) == 2
+        assert all(promise in stream.guarantee.text for promise in PROMISED)
+        assert json.loads(place.fence.read_bytes())["lost"] == ""
+        assert verify(stream).problems == []
+    opened(place).close()
+
+
+def test_each_loss_of_the_fence_waits_for_a_word_of_its_own(place):
+    two_rounds(place)
+    place.fence.unlink()
+    opened(place, after=2, erasures_asked=True).close()
+    place.take("backup")  # says that erasures were asked for
+    with opened(place) as stream:
+        stream.erase(subject="u2", request="t2")
+    lost = place.fence.read_bytes()
+    place.put("backup", fence=False)
+    with pytest.raises(VerificationError, match="1 erasure acknowledged after round 2 is missing"):
+        opened(place)
+    place.fence.unlink()
+    opened(place, after=2).close()
+    refuse_unless_asked(place).close()
+    assert json.loads(place.fence.read_bytes())["lost"] != json.loads(lost)["lost"]
+
+
+def test_a_backup_of_an_earlier_round_than_that_of_a_lost_fence(place):
+    with opened(place) as stream:
+        fill(stream, 1)
+        stream.close_round()
+    place.take("backup")
+    place.fence.unlink()
+    opened(place, after=2).close()
+    place.put("backup", fence=False)
+    with opened(place, restored=True) as stream:
+        assert stream.replaying
+        fill(stream, 2)
+        assert len(stream.close_round()) == 0
+        assert stream.missing_erasures is None
+        assert all(promise in stream.guarantee.text for promise in ("replayed up to round 2", *PROMISED))
+        with pytest.raises(VerificationError, match="may be missing"):
+            stream.close_round()
+    with opened(place, erasures_asked=True) as stream:
+        assert len(stream.close_round()) == 2
+
+
 def test_a_lost_store_whose_fence_counts_erasures(tmp_path):
     place = Folder(tmp_path)
     with opened(place) as stream:
@@ -237,6 +315,66 @@ def test_a_stream_that_is_over_and_lacks_an_erasure(place):
         assert stream.erase(subject="u1", request="t1").state == "purged"
         assert verify(stream).problems == []
     opened(place).close()
+
+
+def succeed(stream, tmp_path):
+    key = ra.Key.for_testing(22)
+    return stream.successor(epsilon=1.0, horizon=5, where=tmp_path / "next", key=key, fence=tmp_path / "next.fence")
+
+
+def test_a_successor_waits_for_lost_erasures_and_inherits_promises(place, tmp_path):
+    two_rounds(place)
+    place.take("backup")
+    with opened(place) as stream:
+        stream.erase(subject="u2", request="t2")
+    place.put("backup", fence=False)
+    with opened(place, restored=True) as stream:
+        with pytest.raises(VerificationError, match=r"1 erasure acknowledged after round 2 is missing.*erasures-asked"):
+            succeed(stream, tmp_path)
+        assert not (tmp_path / "next").exists()
+        stream.erase(subject="u2", request="t2")
+        with succeed(stream, tmp_path) as following:
+            assert "asked for again before round 3" in following.guarantee.text
+            last = following.successor(epsilon=1.0, horizon=5, where=tmp_path / "last", key=ra.Key.for_testing(23))
+            with last:
+                assert last.promises == stream.promises
+                assert "asked for again before round 3" in last.guarantee.text
+    with ra.Stream.open(tmp_path / "next", key=ra.Key.for_testing(22), fence=tmp_path / "next.fence") as following:
+        assert "u2" not in following._ledger.subjects()
+        assert following.promises == ["erasures that a restored store lacked were asked for again before round 3"]
+
+
+def test_a_successor_waits_for_the_replay(place, tmp_path):
+    with opened(place) as stream:
+        fill(stream, 1)
+        stream.close_round()
+    place.take("backup")
+    with opened(place) as stream:
+        stream.delete(id="1-1")
+        stream.close_round()
+    place.put("backup", fence=False)
+    with opened(place, restored=True) as stream:
+        with pytest.raises(VerificationError, match="open at round 2, but round 2 was published: replay"):
+            succeed(stream, tmp_path)
+        stream.delete(id="1-1")
+        stream.close_round()
+        with succeed(stream, tmp_path) as following:
+            assert following.records == 19
+            assert "replayed up to round 2" in following.guarantee.text
+
+
+def test_a_successor_of_a_stream_that_is_over_waits_for_the_word(place, tmp_path):
+    with opened(place) as stream:
+        fill(stream, 1)
+        for _ in range(20):
+            stream.close_round()
+    place.fence.unlink()
+    with opened(place, after=20) as stream:
+        stream.erase(subject="u1")
+        with pytest.raises(VerificationError, match="may be missing"):
+            succeed(stream, tmp_path)
+    with opened(place, erasures_asked=True) as stream, succeed(stream, tmp_path) as following:
+        assert "nothing had been published after round 20" in following.guarantee.text
 
 
 def test_a_successor_begins_with_its_own_fence(place, tmp_path):

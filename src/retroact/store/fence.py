@@ -24,12 +24,14 @@ TAKEN = "another process has a stream with this fence open"
 
 class Mark(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The stream, by its keyed id, the last round that may have been published, the salt of its coins, and how many
-    erasures were acknowledged since that round."""
+    erasures were acknowledged since that round; there may be more where the fence before was lost after it."""
 
     stream: str
     round: int
     salt: str = ""
     erasures: int = 0
+    lost: str = ""
+    """Drawn anew with each loss; what the operator said of it is in the store under the same text."""
 
 
 class _Signed(Mark, frozen=True):
@@ -47,7 +49,7 @@ class Fence:
     True
     >>> fence.advance(Mark("5eed", 3))
     >>> fence.read()
-    Mark(stream='5eed', round=3, salt='', erasures=0)
+    Mark(stream='5eed', round=3, salt='', erasures=0, lost='')
     """
 
     def __init__(self, path: Path, stream: str, secret: bytes) -> None:
@@ -90,7 +92,7 @@ class Fence:
             raise VerificationError(f"{self.path}: expected a fence, got something else ({error})") from None
         if signed.stream != self._stream:
             raise VerificationError(f"{self.path}: expected the fence of this stream, got that of another one")
-        mark = Mark(signed.stream, signed.round, signed.salt, signed.erasures)
+        mark = Mark(signed.stream, signed.round, signed.salt, signed.erasures, signed.lost)
         if not hmac.compare_digest(signed.mac.encode(), self._signed(mark).mac.encode()):
             raise VerificationError(
                 f"{self.path}: expected the fence as this stream wrote it, got one that was edited or damaged: bring "

@@ -71,6 +71,7 @@ class Amending(Kept):
                 raise InputError("expected a place for the stream that follows", place="where")
             if self._followed:
                 raise InputError(f"this stream has a successor already: {self.store.note('followed')}")
+            self._require_replayed()
             spec = self.specification.following(self._round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
             own = written(self.specification)
             if own is None:
@@ -94,6 +95,7 @@ class Amending(Kept):
                 sources,
                 self.store.erased() | {*self._asked()} if self.specification.after_erasure == "reject" else set(),
                 self._hashes.handed_on,
+                self.promises,
             )
             stream = open_stream(where, spec, key=key, key_file=key_file, fence=fence, follows=follows)
             # The other store is whole by now: what the open round held is there, and no longer here.

@@ -31,7 +31,8 @@ def earlier_streams(store: Store) -> list[Earlier]:
 
 
 def unerased(store: Store, request: bytes, receipts: Sequence[bytes] = ()) -> list[Earlier]:
-    """The earlier streams that may still hold what a request is about: all but those that signed that it is purged."""
+    """The earlier streams that may still hold what a request is about: all but those that signed that it is purged,
+    and that nothing of it came later."""
     streams = earlier_streams(store)
     done = set()
     for content in receipts:
@@ -45,6 +46,13 @@ def unerased(store: Store, request: bytes, receipts: Sequence[bytes] = ()) -> li
         if receipt.state != "purged":
             raise InputError(
                 f"expected a receipt that says purged, got {receipt.state!r}: ask {own.where} again later", place=PLACE
+            )
+        if receipt.later != "reject" and receipt.afterwards is msgspec.UNSET:
+            raise InputError(
+                f"expected a receipt that holds for good, got one of round {receipt.round}: records of the same "
+                f"subjects may have come after it. Ask {own.where} again under a new request name, and this stream "
+                "under the same",
+                place=PLACE,
             )
         done.add(own.stream)
     return [each for each in streams if each.stream not in done]

@@ -33,6 +33,8 @@ class Kept(Stream):
     _fence: Fence
     _marked: Mark | None
     """The fence as this stream left it."""
+    _lost: tuple[int, str]
+    """A loss of the fence, which it tells of until it moves beyond that round."""
     _salt: bytes
     _silent: int
     """Rounds up to here are replayed and not released."""
@@ -195,7 +197,9 @@ class Kept(Stream):
 
     def _advance(self, round: int) -> None:
         """The fence: nothing up to this round is published again, and no erasure acknowledged since is forgotten."""
-        mark = Mark(self._hashes.stream, max(round, self._silent), self._salt.hex(), self._acknowledged())
+        reached, (since, lost) = max(round, self._silent), self._lost
+        lost = lost if reached == since else ""
+        mark = Mark(self._hashes.stream, reached, self._salt.hex(), self._acknowledged(), lost)
         if mark != self._marked:
             self._fence.advance(mark)
             self._marked = mark
@@ -209,9 +213,18 @@ class Kept(Stream):
             )
 
     def _require_erasures(self) -> None:
-        """Before a round is released: everything that a restored store lacked was asked for again."""
-        if self.debt and not self.replaying:
+        """Before anything is released: everything that a restored store lacked was asked for again."""
+        if self.debt:
             raise VerificationError(self.debt)
+
+    def _require_replayed(self) -> None:
+        """Before another stream goes on from this one: it is as far as what was published."""
+        if self.replaying:
+            raise VerificationError(
+                f"{self.store.where}: this store is open at round {self._round}, but round {self._silent} was "
+                "published: replay additions and deletions up to that round first (docs/operations.md)"
+            )
+        self._require_erasures()
 
     def _settle_debt(self) -> None:
         """What a restore left to do is done when the round that waited for it is behind the fence."""

@@ -7,6 +7,7 @@ later round is released until the erasures that the backup lacks were asked for 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -29,6 +30,8 @@ class Owed(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """How many requests the next released round must hold; None where the fence was lost, and nobody knows."""
     lacked: int = 0
     """How many erasures the fence counts, and the store never will."""
+    lost: str = ""
+    """Which loss of the fence this answers, as the fence made after it has it."""
 
     def missing(self, held: int) -> int | None:
         return None if self.needed is None else max(0, self.needed - held)
@@ -66,13 +69,14 @@ def missing_words(missing: int | None, round: int) -> str:
 
 
 def promises(store: Store) -> list[str]:
-    """What the operator answers for, in words."""
+    """What the operator answers for, in words: of the streams before this one, and of this one."""
     words = {
         "silent": "after a restore, additions and deletions were replayed up to round",
         "fenced": "when the fence was lost, nothing had been published after round",
         "asked": "erasures that a restored store lacked were asked for again before round",
     }
-    return [f"{text} {round}" for name, text in words.items() if (round := store.note(name))]
+    inherited: list[str] = msgspec.json.decode(store.note("promises") or "[]")
+    return [*inherited, *(f"{text} {round}" for name, text in words.items() if (round := store.note(name)))]
 
 
 def standing(
@@ -116,10 +120,8 @@ def _of_a_lost_fence(store: Store, fence: Fence, after: int | None) -> Standing:
     least = max(store.committed, store.sealed - 1, known)
     if after < least:
         raise InputError(f"expected a round from {least} on, up to which the store knows releases", place="after")
-    lost = Owed(after, _open_round(store), None)
-    return Standing(
-        after, lost, {"silent": str(after), "fenced": str(after), "owed": lost.note(), "asked": str(after + 1)}
-    )
+    lost = Owed(after, _open_round(store), None, lost=secrets.token_hex(8))
+    return Standing(after, lost, {"owed": lost.note(), **_promised(after)})
 
 
 def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
@@ -144,21 +146,29 @@ def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
     # what waits for a round that was published before is none of those that the fence counts
     count = 0 if behind else acknowledged(store, waiting, mark.round, debt, over=over)
     lacks = max(0, mark.erasures - count) if mark.round == latest or not behind else 0
-    if lacks and not restored:
+    # of a lost fence every copy of the store has to tell what the operator said, or be told again
+    unknown = bool(mark.lost) and (debt is None or debt.lost != mark.lost)
+    if (lacks or unknown) and not restored:
         raise VerificationError(
-            f"{store.where}: {missing_words(lacks, mark.round)}: it is an old backup. Open it as one, and ask for them "
-            "again (restored=True, --restored; docs/operations.md)"
+            f"{store.where}: {missing_words(None if unknown else lacks, mark.round)}: it is an old backup. Open it as "
+            "one, and ask for them again (restored=True, --restored; docs/operations.md)"
         )
     silent = latest if behind else known
-    if not behind and not lacks:
+    if not behind and not lacks and not unknown:
         return Standing(silent, debt)
     if behind or debt is None:
         debt = Owed(latest, _open_round(store), 0)
     held = len(waiting | store.applied_after(store.sealed, over=over)) if store.sealed >= latest else 0
-    needed = None if debt.needed is None else lacks and max(debt.needed, held) + lacks
-    debt = msgspec.structs.replace(debt, needed=needed, lacked=debt.lacked + lacks)
+    needed = None if unknown or debt.needed is None else lacks and max(debt.needed, held) + lacks
+    debt = msgspec.structs.replace(debt, needed=needed, lacked=debt.lacked + lacks, lost=mark.lost)
     notes = {"owed": debt.note()} | ({"silent": str(silent)} if behind else {})
-    return Standing(silent, debt, notes | ({"asked": str(latest + 1)} if lacks else {}))
+    notes |= {"asked": str(latest + 1)} if lacks else {}
+    return Standing(silent, debt, (_promised(mark.round) if unknown else {}) | notes)
+
+
+def _promised(after: int) -> dict[str, str]:
+    """What the operator answers for where a fence was lost, as notes."""
+    return {"silent": str(after), "fenced": str(after), "asked": str(after + 1)}
 
 
 def _open_round(store: Store) -> int:

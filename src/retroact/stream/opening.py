@@ -41,6 +41,8 @@ class Follows:
     erased: set[bytes]
     """Keyed hashes, and how to hand their secret on to another key."""
     secret: Callable[[Key], bytes]
+    promises: list[str]
+    """What the operator answers for, in words."""
 
 
 def open_stream(
@@ -100,7 +102,7 @@ def open_stream(
                 store, barrier, mark, over=over, restored=restored, after=after, erasures_asked=erasures_asked
             )
         if mark is None and new is None:
-            mark = _fence_again(store, name, spec, now.silent)
+            mark = _fence_again(store, name, spec, now)
         # From here on the store is written, and a crash is recovered from.
         if mark is None:
             mark = Mark(name, 0 if follows is None else follows.round, salt=salt)
@@ -171,7 +173,7 @@ def _begin(
     store.write_notes({**written_notes(spec), "salt": mark.salt})
     if follows is not None:
         notes = {"origin": str(follows.round), "hashes": follows.secret(key).hex()}
-        parts = {"before": follows.before, "earlier": follows.earlier}
+        parts = {"before": follows.before, "earlier": follows.earlier, "promises": follows.promises}
         store.write_notes(notes | {name: msgspec.json.encode(part).decode() for name, part in parts.items()})
         store.seal(follows.round, blocks.Edit(store.places(), _blocks(follows, key)))
         store.prepare(follows.round, follows.sources, erased=follows.erased)
@@ -187,14 +189,19 @@ def _blocks(follows: Follows, key: Key) -> list[tuple[blocks.Place, bytes]]:
 
 def _require_same(store: Store, follows: Follows, key: Key) -> None:
     """A successor that is there already, because a crash interrupted its making, must be as it would be made now."""
-    there = store.note("earlier"), store.number("origin"), store.sealed, store.inbox()
-    made = msgspec.json.encode(follows.earlier).decode(), follows.round, follows.round, follows.inbox
-    if there != made or store.blocks() != _blocks(follows, key):
+    there = store.note("earlier"), store.note("promises"), store.number("origin"), store.sealed, store.inbox()
+    notes = (msgspec.json.encode(part).decode() for part in (follows.earlier, follows.promises))
+    same = there == (*notes, follows.round, follows.round, follows.inbox)
+    read = {name: (tuple(position), ranges) for name, (position, ranges) in follows.sources.items()}
+    ranges = dict(store.delivered())
+    same = same and read == {name: (position, ranges.get(name, b"")) for name, position in store.sources().items()}
+    if not same or store.erased() != follows.erased or store.blocks() != _blocks(follows, key):
         raise InputError(f"{store.where}: expected a place for a new stream, got another stream", place="where")
 
 
-def _fence_again(store: Store, name: str, spec: Specification, after: int) -> Mark:
+def _fence_again(store: Store, name: str, spec: Specification, now: Standing) -> Mark:
     """In place of a lost fence, under the same coins: it is promised that nothing after this round was published."""
+    after = now.silent
     if spec.horizon is not None and after > spec.horizon + store.number("origin"):
         raise InputError(f"expected a round up to the horizon of {spec.horizon:,}, got {after:,}", place="after")
-    return Mark(name, after, store.note("salt") or "")
+    return Mark(name, after, store.note("salt") or "", lost="" if now.owed is None else now.owed.lost)

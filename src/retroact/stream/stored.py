@@ -93,10 +93,10 @@ def _require_same_noise(store: Store, known: Mapping[str, str], now: Mapping[str
 
 
 def untouched(store: Store) -> bool:
-    """Whether nothing came in yet."""
+    """Whether nothing came in yet, nor from a stream before."""
     origin = store.number("origin")
     begun = store.sealed > origin or store.committed > origin or store.note("silent") or store.note("owed")
-    return not begun and not store.inbox()
+    return not begun and not store.note("earlier") and not store.inbox() and not store.places()
 
 
 def _with_columns(
