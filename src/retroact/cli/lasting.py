@@ -108,10 +108,7 @@ def erase(
     if receipt is not None and requests is not None and not receipt.is_dir():
         raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
     restoring = Restoring(restored, after, erasures_asked)
-    if dry_run and restoring.given:
-        raise InputError(
-            "a dry run changes nothing: expected it without what opens a restored store", place="--dry-run"
-        )
+    restoring.check(dry_run=dry_run)
     before = EarlierReceipts(earlier)
     used = {"file of requests": requests, **before.used}
     check_targets([("--receipt", receipt)], used=used, store=stream, key_file=key_file, fence=fence, folders=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from retroact.cli.console import say
+from retroact.errors import InputError
 
 if TYPE_CHECKING:
     from retroact.stream import Durable
@@ -50,6 +51,12 @@ class Restoring:
     def given(self) -> dict[str, Any]:
         """What was said, as `Stream.open` takes it."""
         return {name: value for name, value in asdict(self).items() if value is not None and value is not False}
+
+    def check(self, *, dry_run: bool) -> None:
+        if dry_run and self.given:
+            raise InputError(
+                "a dry run changes nothing: expected it without what opens a restored store", place="--dry-run"
+            )
 
 
 def warn(stream: Durable) -> None:
