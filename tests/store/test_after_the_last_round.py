@@ -228,19 +228,96 @@ def test_no_file_holds_a_byte_of_what_was_erased(tmp_path):
         )
 
 
-def test_data_that_were_put_back_are_refused(tmp_path):
+DELETIONS = {
+    "by subject": lambda stream: stream.erase(subject="anna", request="one"),
+    "by id": lambda stream: stream.delete(id="anna-1"),
+    "in the open round": lambda stream: stream.erase(subject="eve", request="one"),
+    "discarded": lambda stream: stream.discard(),
+}
+
+
+@pytest.mark.parametrize("how", DELETIONS)
+def test_data_that_were_put_back_are_refused(tmp_path, how):
     folder = tmp_path / "s"
     with opened(folder, tmp_path) as stream:
         fill(stream)
+        stream.add(record("eve", 3), id="eve-3", subject="eve")
     old = (folder / "data.sqlite").read_bytes()
     with opened(folder, tmp_path) as stream:
+        DELETIONS[how](stream)
+        assert stream.store.erased() == set()
+    now = (folder / "data.sqlite").read_bytes()
+    for restored in (False, True):
+        (folder / "data.sqlite").write_bytes(old)
+        with pytest.raises(VerificationError, match=r"the data are older than the journal.*from one backup"):
+            opened(folder, tmp_path, restored=restored)
+    (folder / "data.sqlite").write_bytes(now)
+    with opened(folder, tmp_path) as stream:
+        assert verify(stream).problems == []
+
+
+@pytest.mark.parametrize("how", DELETIONS)
+def test_what_comes_after_a_deletion_waits_and_is_opened_again(place, tmp_path, how):
+    with opened(place("s"), tmp_path) as stream:
+        fill(stream)
+        wait(stream)
+        DELETIONS[how](stream)
+    for number in (1, 2, 3):
+        with opened(place("s"), tmp_path) as stream:
+            before = stream.waiting
+            stream.add(record("fay", 3), id=f"fay-{number}", subject="fay")
+            with stream.receiving("more", (number,)):
+                stream.add(record("gil", 3), subject="gil")
+            waiting = stream.waiting
+            assert waiting == before + 2
+            if number == 2:
+                stream.erase(subject="gil", request="two")
+                waiting -= 2
+        with opened(place("s"), tmp_path) as stream:
+            assert (stream.waiting, stream.position("more")) == (waiting, (number,))
+            assert verify(stream).problems == []
+
+
+def test_only_the_last_hash_of_the_data_is_kept(tmp_path):
+    folder, notes = tmp_path / "s", set()
+    with opened(folder, tmp_path) as stream:
+        fill(stream)
+        for name in ("anna", "ben", "cleo"):
+            wait(stream, without=("anna", "ben"))
+            notes.update((stream.store.note("amended") or "").split())
+            stream.erase(subject=name, request=name)
+            (now,) = stream.store.note("amended").split()
+            text = b"".join(path.read_bytes() for path in folder.iterdir())
+            assert [each for each in notes if each.encode() in text] == []
+            assert now.encode() in text
+
+
+@pytest.mark.parametrize("step", ["write_notes", "replace_inbox", "scrub"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_discard_after_a_deletion_that_was_interrupted(place, tmp_path, step, when):
+    with opened(place("s"), tmp_path) as stream:
+        fill(stream)
+        wait(stream)
         stream.erase(subject="anna", request="one")
-    (folder / "data.sqlite").write_bytes(old)
-    with pytest.raises(VerificationError, match="the data are older than the journal"):
-        opened(folder, tmp_path)
+        own = getattr(stream.store, step)
+
+        def killed(*given):
+            if when == "after":
+                own(*given)
+            raise OSError("killed")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(stream.store, step, killed)
+            with pytest.raises(OSError, match="killed"):
+                stream.discard()
+    with opened(place("s"), tmp_path) as stream:
+        stream.discard()
+    with opened(place("s"), tmp_path) as stream:
+        assert (stream.waiting, stream.requests()[0].state, verify(stream).problems) == (0, "purged", [])
 
 
-def test_data_in_which_the_request_still_waits_are_erased_again(tmp_path):
+def test_data_in_which_the_request_still_waits_are_refused_once_it_was_applied(tmp_path):
+    """Others may have been applied after it."""
     folder = tmp_path / "s"
     with opened(folder, tmp_path) as stream:
         fill(stream)
@@ -250,11 +327,35 @@ def test_data_in_which_the_request_still_waits_are_erased_again(tmp_path):
     old = (folder / "data.sqlite").read_bytes()
     with opened(folder, tmp_path) as stream:
         assert (stream.records, stream.requests()[0].state) == (12, "purged")
+        stream.erase(subject="ben", request="two")
     (folder / "data.sqlite").write_bytes(old)
     for _ in range(2):
-        with opened(folder, tmp_path) as stream:
-            assert (stream.records, [request.state for request in stream.requests()]) == (12, ["purged"])
-            assert verify(stream).problems == []
+        with pytest.raises(VerificationError, match="the data are older than the journal"):
+            opened(folder, tmp_path)
+
+
+def test_data_of_an_earlier_round_lack_what_was_erased_after_the_last_one(tmp_path):
+    folder = tmp_path / "s"
+    with opened(folder, tmp_path) as stream:
+        fill(stream, rounds=1)
+    old = (folder / "data.sqlite").read_bytes()
+    with opened(folder, tmp_path) as stream:
+        stream.close_round()
+        stream.erase(subject="anna", request="one")
+        left = stream.store.blocks()
+    (folder / "data.sqlite").write_bytes(old)
+    with opened(folder, tmp_path, restored=True) as stream:
+        assert (stream.missing_erasures, stream.requests()) == (1, [])
+        assert verify(stream).problems == []
+        stream.close_round()
+        assert (stream.over, stream.missing_erasures) == (True, 1)
+    with opened(folder, tmp_path) as stream:
+        assert stream.missing_erasures == 1
+        again = stream.erase(subject="anna", request="one")
+        assert (again.repeated, again.found, again.state) == (False, True, "purged")
+        assert (stream.missing_erasures, stream.store.blocks()) == (0, left)
+    with opened(folder, tmp_path) as stream:
+        assert (stream.missing_erasures, verify(stream).problems) == (0, [])
 
 
 @pytest.mark.parametrize("delete", ["subject", "id"])
@@ -412,7 +513,7 @@ def test_a_successor_is_not_taken_up_without_an_erasure_that_came_meanwhile(plac
         with follow(stream, place("u"), tmp_path, "c", 7) as following:
             following.add(record(who, 3), id="again", subject=who)
             following.close_round()
-            assert who not in following._ledger.subjects()
+            assert who not in following._ledger.data().subjects
 
 
 def test_a_successor_that_was_taken_up_has_what_sources_gave(place, tmp_path):

@@ -50,6 +50,57 @@ def two_rounds(place):
         stream.erase(subject="u1", request="t1")
 
 
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_journal_that_is_older_than_its_data_is_refused(place, restored):
+    """It does not know the requests of a round that was published, nor whom it bars."""
+    with opened(place) as stream:
+        fill(stream, 1)
+        stream.close_round()
+    place.take("one")
+    with opened(place) as stream:
+        stream.erase(subject="u1", request="t1")
+        stream.close_round()
+    place.take("two")
+    place.put("one", ["journal"], fence=False)
+    with pytest.raises(VerificationError, match=r"data are of round 2.*journal is of round 1: restore both from one"):
+        opened(place, restored=restored)
+    place.put("two")
+    with opened(place) as stream:
+        assert verify(stream).problems == []
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+@pytest.mark.parametrize("step", ["seal", "commit"])
+def test_a_crash_at_a_close_is_recovered_from_and_verified(place, monkeypatch, step, replayed):
+    """Also while a round is replayed, which lies behind the fence."""
+    with opened(place) as stream:
+        for round in (1, 2):
+            fill(stream, round)
+            stream.close_round()
+    place.take("two")
+    if replayed:
+        with opened(place) as stream:
+            fill(stream, 3)
+            stream.delete(id="1-1")
+            stream.close_round()
+        place.put("two", fence=False)
+    with opened(place, restored=replayed) as stream, monkeypatch.context() as patch:
+        fill(stream, 3)
+        stream.delete(id="1-1")
+        patch.setattr(stream.store, step, lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            stream.close_round()
+    sealed = step == "commit"
+    with opened(place) as stream:
+        found = verify(stream)
+        assert (found.problems, stream.round) == ([], 4 if sealed else 3)
+        expected = (4, 3) if replayed and sealed else (3, 3) if sealed else (4, 2) if replayed else (1, 2)
+        assert (found.first, found.last) == expected
+        if not sealed:
+            stream.close_round()
+            assert verify(stream).problems == []
+
+
 def straight(tmp_path, *gone):
     """What round 3 is where nothing was lost."""
     with ra.Stream.open(tmp_path / "straight", specification=SPEC, key=KEY, fence=tmp_path / "s.fence") as stream:
@@ -340,7 +391,7 @@ def test_a_successor_waits_for_lost_erasures_and_inherits_promises(place, tmp_pa
                 assert last.promises == stream.promises
                 assert "asked for again before round 3" in last.guarantee.text
     with ra.Stream.open(tmp_path / "next", key=ra.Key.for_testing(22), fence=tmp_path / "next.fence") as following:
-        assert "u2" not in following._ledger.subjects()
+        assert "u2" not in following._ledger.data().subjects
         assert following.promises == ["erasures that a restored store lacked were asked for again before round 3"]
 
 

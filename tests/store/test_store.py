@@ -176,7 +176,7 @@ def test_a_request_that_no_round_comes_of(store, opened):
     assert (store.sealed, store.inbox()) == (4, [b"one", b"two"])
     assert store.blocks() == [*BLOCKS[:1], BLOCKS[2], ((5, 5), b"new"), BLOCKS[3]]
     store.applied_without_round(5, "day 2")
-    store.forget_unsealed()
+    store.forget_unsealed(over=True)
     store.close()
     store = opened()
     assert store.requests() == [request._replace(state="applied", applied="day 2", prepared=5)]

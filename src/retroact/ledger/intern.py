@@ -65,10 +65,6 @@ class Interner:
         names: dict[Any, Any] = by_digest(who, self._codes)
         return self.lookup([names.get(each, each) for each in who])
 
-    def known(self) -> set[str]:
-        """All texts."""
-        return {text for text in self._codes if text is not None}
-
     def texts(self, codes: Integers) -> NDArray[Any]:
         return self._texts[codes]
 

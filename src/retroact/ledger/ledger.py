@@ -102,10 +102,6 @@ class Ledger:
                 np.add.at(found, owners[own], 1 if counts is None else counts[own])
         return [int(number) for number in found[codes]]
 
-    def subjects(self) -> set[str]:
-        """Whom surviving records belong to."""
-        return self._subjects.known()
-
     def state(self) -> bytes:
         """The surviving data as bytes: equal for equal data."""
         return to_bytes(self.schema, self.data())

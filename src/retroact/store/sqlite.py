@@ -106,6 +106,7 @@ class SQLiteStore(Store):
     def purge(self) -> bool:
         if not self._cut_log():
             return False
+        self.run("journal", "pragma wal_checkpoint(truncate)")  # with notes that were written over, unless it is read
         self.run("data", "vacuum")
         self.run("data", SAME_VERSION)
         return self.scrub()

@@ -15,6 +15,7 @@ import msgspec
 from ..errors import InputError, VerificationError
 from .authenticated import Authenticated
 from .blocks import Edit, Place
+from .seals import SIZE, Digest
 from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE
 
 FORMAT = 2
@@ -115,6 +116,13 @@ class Store(Authenticated):
     def inbox(self) -> list[bytes]:
         return [entry for _, entry in self.whole(INBOX)]
 
+    def content(self, entries: Sequence[tuple[int, bytes]] = ()) -> list[bytes]:
+        """What stands for all blocks and for the open round, with these entries too. To be hashed, and kept nowhere."""
+        assert self._seals is not None
+        digest = Digest(sums=dict(self._digests["data"].sums))
+        digest.add(INBOX, self._seals.sum(self._seals.mac(INBOX, entry) for entry in entries))
+        return [digest.sums[table.name].to_bytes(SIZE, "big") for table in (BLOCK, INBOX)]
+
     def receive(self, number: int, entry: bytes) -> None:
         with self.transaction("data"):
             self.insert(INBOX, [(number, entry)])
@@ -205,15 +213,14 @@ class Store(Authenticated):
             self.insert(REQUEST, [each._replace(prepared=round) for each in requests], unless_known=True)
             self.insert(ERASED, [(subject, round) for subject in erased], unless_known=True)
 
-    def forget_unsealed(self, waiting: Iterable[bytes] = ()) -> None:
+    def forget_unsealed(self, waiting: Iterable[bytes] = (), *, over: bool = False) -> None:
         """What the journal knows of rounds that the data do not have, because these are an older copy; requests that
-        wait in the inbox stay."""
+        wait in the inbox stay, and those that were applied after the last round, if it is."""
         with self.transaction("journal"):
             for table in (SOURCE, ERASED):
                 self.delete(table, "where round > ?", [(self.sealed,)])
             kept = {*waiting}
-            where = "where prepared > ? and (round is not null or state = ?)"
-            rows = [Request(*row) for row in self.select(REQUEST, where, [self.sealed, "received"])]
+            rows = [Request(*row) for row in self.select(REQUEST, "where prepared > ?", [self.sealed + over])]
             self.delete(REQUEST, "where name = ?", [(each.name,) for each in rows if each.name not in kept])
 
     def commit(self, round: int, releases: Sequence[Stored], now: str, notes: Mapping[str, str] | None = None) -> None:
@@ -234,9 +241,10 @@ class Store(Authenticated):
                 "where state = ? and prepared = ?", ["received", round], state="applied", round=round, applied=now
             )
 
-    def applied_without_round(self, round: int, now: str) -> None:
+    def applied_without_round(self, round: int, now: str, notes: Mapping[str, str] | None = None) -> None:
         """What was prepared for the open round is applied to the data as they are; no round comes of it."""
         with self.transaction("journal"):
+            self.replace(NOTE, list((notes or {}).items()))
             self._step(PREPARED, ["amending", round], state="applied", applied=now)
             erased = self.select(ERASED, "where round = ?", [round])
             self.replace(ERASED, [(subject, self.sealed) for subject, _ in erased])

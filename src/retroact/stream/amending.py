@@ -3,8 +3,9 @@
 **The protocol.** A request is entered like any: in the inbox, and so acknowledged; so are deletions by id, as a request
 without a name, since the fence counts requests. *Prepare*: the journal gets what the inbox knows of them. *Amend*: in
 one transaction the surviving data and the open round are without what was deleted, and the requests are out of the
-inbox; the round stays. *Applied*: the journal says so. *Fence*, *purge*. A request that is still in the inbox after a
-crash is applied again; one that was prepared and is not there any more was amended.
+inbox; the round stays. *Applied*: the journal says so, and notes a keyed hash of the data as they are now, so that data
+that are put back without their journal are seen. *Fence*, *purge*. A request that is still in the inbox after a crash
+is applied again; one that was prepared and is not there any more was amended.
 """
 
 from __future__ import annotations
@@ -43,9 +44,13 @@ class Amending(Kept):
             dropped = super().discard()
             with self._writing():
                 kept = inbox.erasures(self.store.inbox())
-                self.store.forget_unsealed(made.name for made, _ in self._requests)
+                self.store.forget_unsealed((made.name for made, _ in self._requests), over=self.over)
+                if self.over:
+                    self.store.write_notes({"amended": ""})
                 self.store.replace_inbox(kept)
                 self.store.scrub()
+                if self.over:
+                    self.store.write_notes({"amended": self._amended()})
                 self._erased = self.store.erased()
                 self._load()
             return dropped
@@ -135,7 +140,9 @@ class Amending(Kept):
             edit = self._edit(change)
             revised = {"revised": str(round)} if change.removed else {}
             requests = [made._replace(state="amending") for made in self._decided()]
-            store.prepare(round, {}, requests, self._asked(), {**(notes or {}), **revised, "unscrubbed": "1"})
+            hashes = self._asked() if self.specification.after_erasure == "reject" else []
+            noted = {**(notes or {}), **revised, "unscrubbed": "1", "amended": ""}
+            store.prepare(round, {}, requests, hashes, noted)
             store.amend(edit, entries)
             self._put(edit)
 
@@ -143,7 +150,7 @@ class Amending(Kept):
             self._ledger.apply(round, removal.deletions(self.schema), before=write)
             self._followed = self._followed or "followed" in (notes or {})
             self._unscrubbed = not store.scrub()
-            store.applied_without_round(round, moment())
+            store.applied_without_round(round, moment(), {"amended": self._amended()})
             if not self._unscrubbed:
                 store.write_notes({"unscrubbed": ""})
             self._erased = store.erased()
@@ -151,22 +158,38 @@ class Amending(Kept):
             self._advance(round - 1)
         self._purge()
 
-    def _recover_amended(self) -> None:
-        """What a crash interrupted; when the open round was read."""
-        store, waiting = self.store, {made.name for made, _ in self._requests}
-        if self.over and any(known.state == "amending" and known.name not in waiting for known in store.requests()):
-            store.applied_without_round(self._round, moment())
-        store.forget_unsealed(waiting)
-        self._amend_if_over()
-        self._erased = store.erased()
-        if self.over and self._erased and any(map(self._was_erased, self._ledger.subjects())):
+    def _amended(self, *entries: tuple[int, bytes]) -> str:
+        """The surviving data and the open round, as they are or with more entries, by a keyed hash."""
+        return self._hashes.state(self.store.content(entries)).hex()
+
+    def _receive(self, entry: bytes) -> None:
+        if self.over and self.store.note("amended"):
+            # with or without this entry, whatever happens now
+            self.store.write_notes({"amended": f"{self._amended()} {self._amended((self._number, entry))}"})
+        super()._receive(entry)
+
+    def _require_amended(self) -> None:
+        """Nothing that was deleted without a round is there again."""
+        noted = self.store.note("amended") if self.over else None
+        if noted and self._amended() not in noted.split():
             raise VerificationError(
-                f"{store.where}: the data are older than the journal, which says that somebody was erased whose "
-                "records they hold: restore both from one backup"
+                f"{self.store.where}: the data are older than the journal, which knows of deletions that they do not "
+                "have, or the journal is older than they are: restore both from one backup"
             )
 
-    def _was_erased(self, subject: str) -> bool:
-        return self._hashes.subject(subject) in self._erased
+    def _recover_amended(self) -> None:
+        """What a crash interrupted; when the open round was read."""
+        store, waiting, noted = self.store, {made.name for made, _ in self._requests}, self.store.note("amended")
+        if self.over and noted == "" and not waiting:
+            store.applied_without_round(self._round, moment(), {"amended": self._amended()})
+        older = {"amended": ""} if noted and not self.over else {}
+        if store.number("revised") > store.sealed + self.over:
+            older["revised"] = str(store.sealed)
+        if older:
+            store.write_notes(older)  # these data are of an earlier round
+        store.forget_unsealed(waiting, over=self.over)
+        self._amend_if_over()
+        self._erased = store.erased()
 
     def _asked(self) -> list[bytes]:
         """The keyed hashes of the subjects whose erasure waits."""

@@ -161,10 +161,11 @@ class Durable(Amending):
         scrub = change.removed > 0 or change.added != len(self._updates) or self._unscrubbed
         self._require_fence()
         self._sealing = True
-        self._prepare(({"revised": str(round)} if revises else {}) | ({"unscrubbed": "1"} if scrub else {}))
+        self._prepare(({"revising": str(round)} if revises else {}) | ({"unscrubbed": "1"} if scrub else {}))
         store.seal(round, edit)
         self._unscrubbed = scrub and not store.scrub()
-        self._commit(round, releases, {"unscrubbed": ""} if scrub and not self._unscrubbed else {})
+        done = {"unscrubbed": ""} if scrub and not self._unscrubbed else {}
+        self._commit(round, releases, done | ({"revised": str(round)} if revises else {}))
         self._entry = inbox.Entry([])
         self._put(edit)
 
@@ -216,9 +217,11 @@ class Durable(Amending):
         if round > max(store.committed, self._origin):
             # sealed and not committed: the same data give the same releases
             totals = {name: running.totals for name, running in self._running.items()}
+            revised = {"revised": str(round)} if store.number("revising") == round else {}
             with self._writing():
-                self._commit(round, self._releases(round, totals), {})
+                self._commit(round, self._releases(round, totals), revised)
         self._load()
+        self._require_amended()
         self._advance(round)
         self._settle_debt()
         self._recover_amended()

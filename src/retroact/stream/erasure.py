@@ -77,6 +77,10 @@ class Hashes:
         content = self._hash("content", token, *sorted({*subjects}))
         return Asked(token, self._hash("request", token), content, everybody, subjects)
 
+    def state(self, parts: Sequence[bytes]) -> bytes:
+        """Of stored data, by what stands for their rows."""
+        return self._hash("state", *parts)
+
     def seal(self, content: bytes, found: Mapping[bytes, bool], subjects: Iterable[bytes]) -> bytes:
         """Of which subjects of a request records were found, so that only the key tells.
 

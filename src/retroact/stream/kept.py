@@ -152,7 +152,7 @@ class Kept(Stream):
     def _entering(self) -> Iterator[None]:
         """What comes in between the outermost pair of these is stored as one entry, or undone as one."""
         with self._lock:
-            store = self.store
+            _ = self.store  # which must be open
             updates, mark, requests = self._updates, self._updates.mark(), len(self._requests)
             self._depth += 1
             try:
@@ -174,11 +174,14 @@ class Kept(Stream):
             entry.operations, updates.unsaved = updates.unsaved, []
             self._complete(entry)
             with self._writing():
-                store.receive(self._number, inbox.write(entry))
+                self._receive(inbox.write(entry))
                 self._number += 1
                 if entry.requests:
                     self._advance(self._round - 1)
             self._amend_if_over()
+
+    def _receive(self, entry: bytes) -> None:
+        self.store.receive(self._number, entry)
 
     def _complete(self, entry: inbox.Entry) -> None:
         """What belongs to an entry before it is stored."""

@@ -132,6 +132,12 @@ def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
             "restore both from one backup"
         )
     known, debt = store.number("silent"), owed(store)
+    # a crash leaves a round sealed and not committed, but never behind the fence, unless it is replayed
+    if store.sealed > committed and mark.round >= store.sealed > known:
+        raise VerificationError(
+            f"{store.where}: the data are of round {store.sealed}, which was published, and the journal is of round "
+            f"{store.committed}: restore both from one backup"
+        )
     if debt is not None and mark.round > debt.round:
         debt = None  # that round is closed
     latest = max(mark.round, committed)
