@@ -245,7 +245,8 @@ class PostgresStore(Store):
         self.run("data", "select pg_stat_force_next_flush()")
         with _told(self.where):
             try:
-                for table in DATA:
+                # of the notes one is a keyed hash of the data
+                for table in (*DATA, "note"):
                     self._connection.execute(f"vacuum ({options}) {table}")
             except LockNotAvailable:
                 return False
