@@ -25,6 +25,14 @@ def told(path: Path | str, option: str | None = None) -> Iterator[None]:
         raise InputError((error.strerror or str(error)).lower(), place=option, source=str(path)) from None
 
 
+def is_endless(path: Path) -> bool:
+    """A pipe or a device, which is written to and never replaced."""
+    with suppress(OSError):
+        mode = os.stat(path).st_mode
+        return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+    return False
+
+
 class Part:
     """A file on its way: links to its place are followed, and a file that is there leaves its mode to the new one.
 

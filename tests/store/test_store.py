@@ -63,7 +63,8 @@ def test_the_inbox_keeps_its_order(store, opened):
     with pytest.raises(InputError):
         store.receive(3, b"again")
     assert len(store.inbox()) == 4
-    store.empty_inbox()
+    store.forget_unsealed()
+    store.replace_inbox([])
     assert store.inbox() == []
 
 

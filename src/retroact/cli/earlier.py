@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from retroact.cli.console import say
-from retroact.errors import InputError, VerificationError
+from retroact.errors import VerificationError
+from retroact.files import told
 
 if TYPE_CHECKING:
     from retroact.stream.erasure import Requested
@@ -29,10 +30,8 @@ class EarlierReceipts:
         self.used = {f"receipt {path}": path for path in paths or ()}
         self._found: dict[bytes, list[bytes]] = {}
         for path in paths or ():
-            try:
+            with told(path, "--earlier"):
                 content = path.read_bytes()
-            except OSError as error:
-                raise InputError(f"{path}: {(error.strerror or str(error)).lower()}", place="--earlier") from None
             request = verify(content, place=str(path)).request
             self._found.setdefault(bytes.fromhex(request), []).append(content)
 

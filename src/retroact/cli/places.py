@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from retroact.files import Part, told
+from retroact.files import Part, is_endless, told
 from retroact.store.targets import check_targets
 
 if TYPE_CHECKING:
@@ -38,11 +38,6 @@ def _open(path: Path, option: str, stack: ExitStack) -> Place:
             return Place(path, option, file, None)
         part = stack.enter_context(Part(path))
         return Place(path, option, cast(BinaryIO, part.file), part)
-
-
-def is_endless(path: Path) -> bool:
-    """A pipe or a device."""
-    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def check_sources(targets: Sequence[tuple[str, Path | None]], stream: Stream) -> None:

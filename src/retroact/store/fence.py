@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import InputError, VerificationError
-from ..files import Part
+from ..files import Part, told
 from .lock import Lock
 
 TAKEN = "another process has a stream with this fence open"
@@ -103,21 +103,18 @@ class Fence:
     def advance(self, mark: Mark) -> None:
         """On disk when this returns: a file of its own, put in place of the old one, and locked before it is there."""
         self._hold()
-        try:
-            with Part(self.path, mode=0o600) as part:
-                own: Lock | None = None
-                if sys.platform != "win32":
-                    os.fchmod(part.file.fileno(), 0o600)  # whatever the umask
-                    own = Lock(os.dup(part.file.fileno()), self.path, TAKEN)
-                part.file.write(msgspec.json.encode(self._signed(mark)) + b"\n")
-                try:
-                    part.put()
-                except BaseException:
-                    if own is not None:
-                        own.close()
-                    raise
-        except OSError as error:
-            raise self._told(error) from None
+        with told(self.path, "fence"), Part(self.path, mode=0o600) as part:
+            own: Lock | None = None
+            if sys.platform != "win32":
+                os.fchmod(part.file.fileno(), 0o600)  # whatever the umask
+                own = Lock(os.dup(part.file.fileno()), self.path, TAKEN)
+            part.file.write(msgspec.json.encode(self._signed(mark)) + b"\n")
+            try:
+                part.put()
+            except BaseException:
+                if own is not None:
+                    own.close()
+                raise
         if own is not None:
             self.close()
             self._lock = own
@@ -138,8 +135,11 @@ class Fence:
 
     def _regular(self) -> bool:
         """Whether it is there: a regular file under one name, for its owner alone."""
-        try:
-            found = os.lstat(self.path)
+        with told(self.path, "fence"):
+            try:
+                found = os.lstat(self.path)
+            except FileNotFoundError:
+                return False
             if not stat.S_ISREG(found.st_mode):
                 raise InputError(f"{self.path}: expected a regular file, got something else", place="fence")
             if found.st_nlink > 1:
@@ -150,22 +150,13 @@ class Fence:
                 )
             if os.name == "posix" and stat.S_IMODE(found.st_mode) != 0o600:
                 os.chmod(self.path, 0o600)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise self._told(error) from None
         return True
 
     def _open(self, flags: int) -> int:
-        try:
+        with told(self.path, "fence"):
             return os.open(self.path, flags, 0o600)
-        except OSError as error:
-            raise self._told(error) from None
 
     def _signed(self, mark: Mark) -> _Signed:
         parts = msgspec.structs.asdict(mark)
         mac = hmac.digest(self._secret, msgspec.json.encode(list(parts.values())), "sha256")
         return _Signed(**parts, mac=mac.hex())
-
-    def _told(self, error: OSError) -> InputError:
-        return InputError(f"{self.path}: {(error.strerror or str(error)).lower()}", place="fence")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from ..errors import InputError
+from ..files import told
 
 
 class Lock:
@@ -60,7 +61,5 @@ class Lock:
 
 
 def _opened(path: Path, flags: int) -> int:
-    try:
+    with told(path):
         return os.open(path, flags, 0o600)
-    except OSError as error:
-        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None

@@ -13,12 +13,11 @@ from ..errors import InputError
 from ..files import told
 from .authenticated import Row, refusal
 from .lock import Lock
-from .residue import residue, wipe
+from .residue import MAGIC, residue, wipe
 from .store import Store, check_format
 from .tables import SIDES, Side, create_digest, create_view, tables
 
 PAGE = 4096
-MAGIC = b"SQLite format 3\0"
 TYPES = {"bytes": "blob", "clustered": " without rowid"}
 SCHEMA = "select type, name, tbl_name, sql from sqlite_master"
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG}
@@ -56,10 +55,8 @@ class SQLiteStore(Store):
             raise InputError(f"{folder}: expected the folder of a stream, got none")
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder}: expected the folder of a stream, got a file")
-        try:
+        with told(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
         self._lock = Lock.of_folder(folder, "another process has this stream open")
         self._sides: dict[Side, sqlite3.Connection] = {}
         try:

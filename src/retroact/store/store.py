@@ -127,11 +127,6 @@ class Store(Authenticated):
         with self.transaction("data"):
             self.insert(INBOX, [(number, entry)])
 
-    def empty_inbox(self) -> None:
-        """Drop the open round. First what the journal may know of it; the inbox, as long as it is there, knows more."""
-        self.forget_unsealed()
-        self.replace_inbox([])
-
     def replace_inbox(self, entries: Sequence[bytes]) -> None:
         """The open round holds these entries and nothing else."""
         with self.transaction("data"):
@@ -237,9 +232,7 @@ class Store(Authenticated):
             committed = max(round, self.committed)
             self.replace(NOTE, list({**(notes or {}), "committed": str(committed)}.items()))
             self._digests["journal"].round = committed
-            self._step(
-                "where state = ? and prepared = ?", ["received", round], state="applied", round=round, applied=now
-            )
+            self._step(PREPARED, ["received", round], state="applied", round=round, applied=now)
 
     def applied_without_round(self, round: int, now: str, notes: Mapping[str, str] | None = None) -> None:
         """What was prepared for the open round is applied to the data as they are; no round comes of it."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError
-from ..files import Part, told
+from ..files import Part, is_endless, told
 
 POSTGRES = ("postgresql://", "postgres://")
 KINDS = {"key file": ("a key",), "fence": ("a fence",), "lock of the fence": ("a lock", "the lock of a fence")}
@@ -99,7 +99,7 @@ def check_targets(
     given = [name for name, path in (("key file", key_file), ("fence", fence)) if path is not None]
     others = {name: path for name, path in (used or {}).items() if path is not None}
     folder = None if store is None or str(store).startswith(POSTGRES) else identity(Path(store))
-    asked = [(option, path) for option, path in targets if path is not None and not _endless(path)]
+    asked = [(option, path) for option, path in targets if path is not None and not is_endless(path)]
     _refuse(asked, {**others, **own}, folder)
     if folder is not None and folder.name and store is not None and (found := _stream_part(Path(store), None)):
         raise InputError(f"expected a place of its own, got {found}", source=str(store))
@@ -175,14 +175,6 @@ def _stream_part(path: Path, own: Identity | None) -> str | None:
         if is_store(folder) or (own is not None and identity(folder) == own):
             return f"a part of the stream in {folder}"
     return kind_of(path)
-
-
-def _endless(path: Path) -> bool:
-    """A pipe or a device, which is written to and never replaced."""
-    with suppress(OSError):
-        mode = os.stat(path).st_mode
-        return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-    return False
 
 
 def _standard() -> Iterator[os.stat_result]:
