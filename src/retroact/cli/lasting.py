@@ -14,7 +14,7 @@ import typer
 
 from retroact.cli.console import say
 from retroact.cli.earlier import EarlierOption, EarlierReceipts
-from retroact.cli.missing import ALLOW, MissingError
+from retroact.cli.not_found import ALLOW, NotFoundError
 from retroact.cli.options import AllowMissingOption
 from retroact.cli.output import OutputFormat
 from retroact.cli.places import check_sources, put
@@ -147,7 +147,7 @@ def erase(
     if missed and not allow_missing:
         many = f"{missed:,} subjects" if missed > 1 else "a subject"
         unwritten = "" if receipt is None or dry_run else ", and no receipt was written for that request"
-        raise MissingError(f"no record was found of {many}{unwritten}. {ALLOW}")
+        raise NotFoundError(f"no record was found of {many}{unwritten}. {ALLOW}")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 
 from retroact.cli.declaring import Said, as_option
 from retroact.cli.keys import choose_key
-from retroact.cli.missing import missing, tell
+from retroact.cli.not_found import naming_not_found, tell
 from retroact.cli.options import Asked
 from retroact.cli.output import OutputFormat, format_of, open_output
 from retroact.cli.places import check_sources
@@ -54,7 +54,7 @@ def run(asked: Asked, said: Said, order: Run) -> None:
     events = Path("/dev/stdin") if order.events == STDIN else Path(order.events)
     used = {"file of events": events, "specification": asked.file if asked.given else None}
     check_targets(targets, used=used, store=order.store, key_file=order.key_file, fence=order.fence)
-    with missing(totals.missed, report, allowed=order.allow_missing), _Target(asked, said, order) as target:
+    with naming_not_found(totals.missed, report, allowed=order.allow_missing), _Target(asked, said, order) as target:
         if target.stream is not None:
             check_sources(targets, target.stream)
         if is_table(order.events):

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 ALLOW = "If that is right: --allow-missing"
 
 
-class MissingError(RetroactError):
+class NotFoundError(RetroactError):
     """No record was found of somebody who is to be erased. Nothing else went wrong."""
 
     exit_code = 5
 
 
 @contextmanager
-def missing(missed: Missed, report: Report, *, allowed: bool) -> Iterator[None]:
+def naming_not_found(missed: Missed, report: Report, *, allowed: bool) -> Iterator[None]:
     """Around a run: the erasures in it that found nothing are named at its end, also when it ends by another error."""
     try:
         yield
@@ -33,7 +33,7 @@ def missing(missed: Missed, report: Report, *, allowed: bool) -> Iterator[None]:
         tell(missed, report, allowed=allowed)
     else:
         words = missed.words() if missed.untold else f"{missed.source}: no record was found for erasures named before"
-        raise MissingError(f"{words}. {ALLOW}")
+        raise NotFoundError(f"{words}. {ALLOW}")
 
 
 def tell(missed: Missed, report: Report, *, allowed: bool) -> None:
