@@ -20,7 +20,7 @@ from retroact.compilers.retroactivity import PaperRetroactivity
 from retroact.compilers.smooth import smooth
 from retroact.experiments.drawing import Panel, digits, rectangle, segment, text
 from retroact.experiments.smoothing import Grudge, audit_blocks
-from retroact.noise.choice import quietest
+from retroact.noise.default_process import quietest
 from retroact.privacy import largest_epsilon0
 from retroact.schema import Schema
 from sampling import BETA, DELTA, EPSILON, HORIZON, needed_for

@@ -309,7 +309,7 @@ def test_the_corollary_end_to_end(of):
 def test_too_few_records_pass_a_gate_no_more_often_than_is_paid_for():
     """With a failure probability that can be seen: over all releases, n live records pass with at most that."""
     from retroact.compilers.gate import Calibrated
-    from retroact.noise.choice import quietest
+    from retroact.noise.default_process import quietest
 
     releases, failure = 32, Fraction(1, 5)
     calibrated = Calibrated(Gate(100), Fraction(1), Fraction(1, 1000), failure)

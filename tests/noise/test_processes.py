@@ -8,7 +8,7 @@ import pytest
 
 from retroact.errors import InputError
 from retroact.noise import Bridge, Doubling, Fresh, Schauder, Tree, Unbounded, Windowed, difference
-from retroact.noise.choice import candidates, quietest
+from retroact.noise.default_process import candidates, quietest
 
 HORIZONS = [*range(1, 21), 23, 31, 32, 33, 47, 48, 63, 64]
 

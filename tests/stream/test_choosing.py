@@ -7,7 +7,7 @@ import pytest
 
 import retroact as ra
 from retroact.noise import Blocks, Flips, Past
-from retroact.noise.choice import LAWS, PROCESSES
+from retroact.noise.default_process import LAWS, PROCESSES
 from retroact.oneshot import Median
 from retroact.statistics import distinct
 from retroact.stream import choosing
@@ -191,7 +191,7 @@ def later(monkeypatch):
     """A version of the program with other processes, in another order, and another taste for laws."""
 
     def change():
-        monkeypatch.setattr("retroact.noise.choice.PROCESSES", dict(reversed(PROCESSES.items())))
+        monkeypatch.setattr("retroact.noise.default_process.PROCESSES", dict(reversed(PROCESSES.items())))
         monkeypatch.setattr(choosing, "rounded_up", lambda width: -width)  # the worst in place of the best
 
     return change

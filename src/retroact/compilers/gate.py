@@ -26,7 +26,7 @@ from typing import Literal
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Process, Threshold
-from ..noise.choice import Candidates, candidates
+from ..noise.default_process import Candidates, candidates
 from ..noise.threshold import threshold_for
 from ..privacy import Kind, Share, gate_union, largest_mu
 from ..statistics.statistic import count

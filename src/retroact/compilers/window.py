@@ -33,7 +33,7 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Fresh, Mechanism, Process
-from ..noise.choice import Candidates, Law, quietest
+from ..noise.default_process import Candidates, Law, quietest
 from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema

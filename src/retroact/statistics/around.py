@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..coins import Coins
-from ..noise.choice import Candidates, Law
+from ..noise.default_process import Candidates, Law
 from ..privacy import Kind
 from ..schema import Rows, Schema
 from .statistic import I64, Layout, Setting, Statistic, Totals

@@ -17,7 +17,7 @@ from ..coins.coins import I64
 from ..errors import InputError
 from ..noise import Blocks, BySize, Flips, Fresh, Mechanism, Patterns, Process, best_block
 from ..noise.by_size import MOST
-from ..noise.choice import Candidates
+from ..noise.default_process import Candidates
 from ..noise.process import some_rounds
 from ..privacy import Share
 from ..schema import Rows, Schema

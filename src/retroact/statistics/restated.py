@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
-from ..noise.choice import Candidates
 from ..noise.crossed import INDICES
+from ..noise.default_process import Candidates
 from ..noise.process import Shift
 from ..privacy import Share
 from .around import Around, layers

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process
-from ..noise.choice import Candidates, Choice, Law, candidates, kind_of, named
+from ..noise.default_process import Candidates, Choice, Law, candidates, kind_of, named
 from ..privacy import Kind, Share
 from ..schema import Field, Rows, Schema
 from . import where as conditions

@@ -5,7 +5,7 @@ worst round and with the process that serves it best. Only statistics with an in
 own have a say. Where a half-width depends on how many records there are, the specification's ``records`` stands for it.
 
 **Privacy.** The number reads the specification and nothing else, so the choice costs nothing; what it chooses among is
-private by itself (`noise.choice`). **Retroactivity.** The choice is part of the specification from then on: it is named
+private by itself (`noise.default_process`). **Retroactivity.** The choice is part of the specification from then on: it is named
 in the digest and stored with the stream, and opening never chooses again.
 """
 
@@ -21,7 +21,7 @@ from ..coins import Coins
 from ..compilers import sample_in
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
-from ..noise.choice import LAWS, Law
+from ..noise.default_process import LAWS, Law
 from ..noise.process import Outlook
 from ..noise.tails import rounded_up
 from ..statistics import Setting, Statistic

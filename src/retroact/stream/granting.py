@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..noise import Oblivious
-from ..noise.choice import Law
+from ..noise.default_process import Law
 from ..privacy import Kind, Share, check_budget, split
 from ..privacy.budget import check_weight
 from ..statistics import Setting

@@ -12,7 +12,7 @@ from ..compilers import WindowSample, sample_in
 from ..compilers.outlook import rank_error, sampling_error
 from ..errors import InputError
 from ..noise import Mechanism
-from ..noise.choice import Law
+from ..noise.default_process import Law
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic

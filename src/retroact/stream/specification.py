@@ -13,7 +13,7 @@ from ..coins import Coins
 from ..compilers.specification import statistic_from_spec
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
-from ..noise.choice import LAWS, Law
+from ..noise.default_process import LAWS, Law
 from ..noise.process import check_horizon
 from ..privacy import ApproximateDP, Guarantee, Measure, PureDP, check_budget, compose
 from ..privacy.budget import check_weight

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..coins import Key
 from ..errors import InputError
 from ..ledger import Change, Ledger, Removal, Updates
-from ..noise.choice import LAWS, Law
+from ..noise.default_process import LAWS, Law
 from ..privacy import Guarantee, Measure, compose
 from ..schema import Field, Schema
 from ..statistics import Statistic
