@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from retroact.errors import InputError
-from retroact.schema.messages import show
+from retroact.messages import show
 from retroact.stream.columns import Columns
 from retroact.stream.rounds import Rounds
 from retroact.stream.written import differences

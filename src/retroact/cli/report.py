@@ -16,7 +16,7 @@ from retroact.feeds.envelopes import NATIVE
 from retroact.feeds.events import EVERY_RECORD, Block, Moment, Roles
 from retroact.feeds.options import Options
 from retroact.feeds.rounds import Totals
-from retroact.schema.messages import show
+from retroact.messages import show
 from retroact.stream import HorizonWarning, Plan, Specification, Stream
 
 if TYPE_CHECKING:

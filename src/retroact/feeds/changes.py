@@ -11,8 +11,8 @@ from retroact.errors import InputError, Place
 from retroact.feeds.columns import Batch, Cells
 from retroact.feeds.operations import WEIGHT_COLUMNS, kind_of, weigh
 from retroact.feeds.roles import Heading, heading
+from retroact.messages import mismatch
 from retroact.schema import Schema
-from retroact.schema.messages import mismatch
 from retroact.stream.intake import LARGEST
 
 if TYPE_CHECKING:

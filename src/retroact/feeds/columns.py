@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError, Place
+from retroact.messages import mismatch
 from retroact.schema.coded import Coded
 from retroact.schema.frames import Column
-from retroact.schema.messages import mismatch
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -28,8 +28,8 @@ from retroact.feeds.operations import (
 from retroact.feeds.options import Options
 from retroact.feeds.paths import position_of
 from retroact.feeds.roles import heading
+from retroact.messages import mismatch, show
 from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
-from retroact.schema.messages import mismatch, show
 
 Parse = Callable[[list[str]], Event | list[Event]]
 ROWS = 4096

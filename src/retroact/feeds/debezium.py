@@ -10,8 +10,8 @@ import msgspec
 from retroact.errors import InputError
 from retroact.feeds.events import Event
 from retroact.feeds.shapes import Shape
+from retroact.messages import mismatch
 from retroact.schema import Schema
-from retroact.schema.messages import mismatch
 
 _OPS = "c, r, u, d, t, m"
 _TRUNCATED = (

@@ -13,8 +13,8 @@ from retroact.feeds.debezium import Debezium
 from retroact.feeds.events import OPS, Event
 from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS, WORDS, copied, kind_of, update, weigh
 from retroact.feeds.shapes import Shape
+from retroact.messages import mismatch, show
 from retroact.schema import Schema
-from retroact.schema.messages import mismatch, show
 
 NATIVE, PLAIN, CHANGES, WRAPPED = "native events", "plain records", "insert/delete", "Debezium with its schema"
 DEBEZIUM = "Debezium"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from retroact.errors import InputError, RetroactError, Unit
-from retroact.schema.messages import show
+from retroact.messages import show
 
 Op = Literal["add", "delete", "erase", "close"]
 OPS: tuple[Op, ...] = ("add", "delete", "erase", "close")

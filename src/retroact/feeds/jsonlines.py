@@ -38,8 +38,8 @@ from retroact.feeds.plain import Plain
 from retroact.feeds.repeated import first_repeated
 from retroact.feeds.roles import METADATA, known, refuse, required
 from retroact.feeds.shapes import Shape, check_role
+from retroact.messages import mismatch, show
 from retroact.schema import Schema
-from retroact.schema.messages import mismatch, show
 
 Parse = Callable[[bytes], Event | list[Event]]
 Pick = Callable[[bytes], Any]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from retroact.errors import InputError
 from retroact.feeds.events import OPS, Event, Moment, Name
-from retroact.schema.messages import mismatch, show
+from retroact.messages import mismatch, show
 
 Kind = Literal["add", "update", "delete", "erase", "close"]
 _KINDS: dict[Kind, str] = {

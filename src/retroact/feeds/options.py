@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from retroact.errors import InputError
-from retroact.schema.messages import show
+from retroact.messages import show
 from retroact.stream.columns import Columns
 from retroact.stream.rounds import CloseBy, Late
 from retroact.stream.rounds import Rounds as Cut

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError
 from retroact.feeds.events import key_of
-from retroact.schema.messages import mismatch
+from retroact.messages import mismatch
 from retroact.stream.grid import Grid
 from retroact.stream.intake import LARGEST
 

@@ -12,8 +12,8 @@ from retroact.feeds.envelopes import IMAGES, MARKS, PLAIN, PROGRESS, mark_in
 from retroact.feeds.events import Event
 from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.feeds.shapes import Shape
+from retroact.messages import show
 from retroact.schema import Schema
-from retroact.schema.messages import show
 
 # No value is of this type, so a line that has one for such a key does not take the quick way.
 _NOTHING = Literal["\0"]

@@ -17,7 +17,7 @@ import msgspec
 
 from retroact.errors import InputError
 from retroact.feeds.events import Event
-from retroact.schema.messages import show
+from retroact.messages import show
 
 _decode = msgspec.json.Decoder().decode
 _TOLD = [attrgetter(role) for role in ("record", "id", "subject", "stamp", "round")]

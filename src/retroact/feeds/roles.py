@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from retroact.errors import InputError
 from retroact.feeds.events import EVERY_RECORD, ROLES, Roles
 from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
+from retroact.messages import meant, show
 from retroact.schema import Schema
-from retroact.schema.messages import meant, show
 from retroact.stream.columns import Columns
 
 # What comes with a column that says what is done with a row.

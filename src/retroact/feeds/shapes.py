@@ -10,7 +10,7 @@ import msgspec
 from retroact.errors import InputError
 from retroact.feeds.events import EVERY_RECORD, ROLES, Event, Moment, Name, Records, Roles, key_of
 from retroact.feeds.operations import deletion
-from retroact.schema.messages import mismatch, show
+from retroact.messages import mismatch, show
 
 Column = tuple[str, Any, Any]
 

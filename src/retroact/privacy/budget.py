@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Literal
 
 from ..errors import InputError
-from ..schema.messages import show
+from ..messages import show
 from .gaussian import largest_mu
 from .measures import GaussianDP, Measure, PureDP
 

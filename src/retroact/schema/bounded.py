@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
+from retroact.messages import At, mismatch
 from retroact.schema.exact import exact_text
 from retroact.schema.field import Field, Missing, encode_each
 from retroact.schema.lattice import INT64_MAX, INT64_MIN, saturated
-from retroact.schema.messages import At, mismatch
 
 # Up to here every lattice integer is also a float, so nothing downstream can lose it.
 LARGEST = 2**53 - 1

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
+from retroact.messages import At, mismatch, show
 from retroact.schema.field import Field, Missing, encode_each
-from retroact.schema.messages import At, mismatch, show
 
 MAX_TEXT_BYTES = 2**20
 

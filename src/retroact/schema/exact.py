@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from retroact.schema.messages import mismatch
+from retroact.messages import mismatch
 
 _TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _MAX_TEXT = 1000

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError, Place
+from retroact.messages import At, mismatch
 from retroact.schema.coded import Coded
-from retroact.schema.messages import At, mismatch
 
 Encoded = int | str | tuple[int, ...]
 Record = tuple[Encoded | None, ...]

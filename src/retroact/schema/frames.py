@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.schema.messages import mismatch
+from retroact.messages import mismatch
 
 Column = NDArray[Any] | list[Any]
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
+from retroact.messages import At, mismatch
 from retroact.schema.bounded import Bounded
 from retroact.schema.exact import decimal_text, exact_ratio
 from retroact.schema.field import Missing
 from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice, shortcut, shortcut_scale, to_lattice
-from retroact.schema.messages import At, mismatch
 
 # from here on a float is farther from its neighbours than whole numbers are
 _LARGE = 2.0**53

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from retroact.errors import InputError
+from retroact.messages import mismatch, show
 from retroact.schema.binary import Bytes
 from retroact.schema.discrete import Boolean, Category, Text
 from retroact.schema.field import Field
-from retroact.schema.messages import mismatch, show
 from retroact.schema.numbers import Integer, Number
 from retroact.schema.times import Date, Timestamp
 from retroact.schema.vector import Vector

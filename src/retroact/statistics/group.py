@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..messages import show
 from ..schema import Boolean, Category, Rows, Schema
-from ..schema.messages import show
 from .linear import Contributions, Layout, Linear, field_of
 from .noisy import Answer, Noisy
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import InputError
+from ..messages import show
 from ..schema import Schema
 from ..schema.frames import columns_of
-from ..schema.messages import show
 from .columns import Columns
 
 TAKEN = ("id", "subject", "stamp")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..errors import InputError
-from ..schema.messages import check_keys, mismatch, show
+from ..messages import check_keys, mismatch, show
 
 ROLES = ("id", "subject", "time", "op", "position", "stamp", "round")
 USUAL = ("id", "subject", "stamp", "round", "op")

@@ -14,8 +14,8 @@ import numpy as np
 from ..errors import InputError, Place
 from ..ledger import Ledger, Updates
 from ..ledger.keys import Integers, Mask
+from ..messages import show
 from ..schema import Rows, Schema
-from ..schema.messages import show
 from ..statistics import Statistic
 from .apart import Apart
 from .names import (

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.schema.messages import At, mismatch
+from retroact.messages import At, mismatch
 from retroact.schema.times import exact_seconds, near_calendar
 
 I64 = NDArray[np.int64]

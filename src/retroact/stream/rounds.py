@@ -13,8 +13,8 @@ from datetime import timedelta
 from typing import Any, Literal, cast
 
 from ..errors import InputError
+from ..messages import check_keys, mismatch, show
 from ..noise.process import check_horizon
-from ..schema.messages import check_keys, mismatch, show
 from .grid import Grid, length_of, length_text
 
 CloseBy = Literal["lines", "progress", "grid", "end"]

@@ -12,13 +12,13 @@ import msgspec
 from ..coins import Coins
 from ..compilers.specification import statistic_from_spec
 from ..errors import InputError
+from ..messages import meant
 from ..noise import Mechanism, Oblivious
 from ..noise.default_process import LAWS, Law
 from ..noise.process import check_horizon
 from ..privacy import ApproximateDP, Guarantee, Measure, PureDP, check_budget, compose
 from ..privacy.budget import check_weight
 from ..schema import Field, Schema
-from ..schema.messages import meant
 from ..statistics import Statistic
 from ..statistics.statistic import count
 from .choosing import Choice, check_law, choose
