@@ -18,10 +18,10 @@ import opendp.prelude as dp
 
 import retroact as ra
 from retroact.coins import Key, distinct
-from retroact.compilers.live import Live, Plain
+from retroact.compilers.live_records import Live, Plain
 from retroact.compilers.outlook import drawn_from
 from retroact.compilers.paper import paper_cost
-from retroact.compilers.ranks import Ranked, smallest
+from retroact.compilers.persistent_ranks import Ranked, smallest
 from retroact.oneshot import InteriorPoint, Median, interior_point
 from retroact.privacy import gate_union, largest_epsilon0, window_cost
 from retroact.schema import Rows, Schema

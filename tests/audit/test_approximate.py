@@ -15,7 +15,7 @@ from retroact.compilers.smooth import smooth
 from retroact.experiments.smoothing import Grudge
 from retroact.ledger.model import Add, Delete, trajectory
 from retroact.privacy import Guarantee, PureDP, epsilon_of
-from retroact.stateful import FlippancyTracker, design
+from retroact.stateful import FlippancyTracker, tracker_design
 from retroact.testing import Shape
 
 CLAIM = Guarantee(PureDP(8.0), 8.0)
@@ -57,7 +57,7 @@ def test_the_bound_on_mu_is_close_to_the_truth_and_below():
 @pytest.fixture
 def quick_trackers(monkeypatch):
     """A tracker finds its calibration anew each time; many of one kind need it once."""
-    monkeypatch.setattr(design, "largest_rho", lru_cache(design.largest_rho))
+    monkeypatch.setattr(tracker_design, "largest_rho", lru_cache(tracker_design.largest_rho))
 
 
 def tracker(sigma, claim=BLOCK, rounds=10):

@@ -14,7 +14,7 @@ from retroact.coins import Key
 from retroact.compilers import Gate, WindowSample
 from retroact.compilers.drawing import threshold
 from retroact.compilers.gate import Gated
-from retroact.compilers.live import Live
+from retroact.compilers.live_records import Live
 from retroact.errors import InputError, VerificationError
 from retroact.ledger.model import Add, Delete
 from retroact.oneshot import (

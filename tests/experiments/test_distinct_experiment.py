@@ -15,9 +15,9 @@ from retroact.experiments.distinct import KNOWN, TRACKER
 from retroact.experiments.retroactive import FORMS, block_mechanism, fresh_mechanism
 from retroact.ledger.model import Add, Delete, surviving, trajectory, unite_at
 from retroact.stateful import FlippancyTracker
-from retroact.stateful.columns import track
-from retroact.stateful.design import Design
 from retroact.stateful.tracker import coins_of
+from retroact.stateful.tracker_columns import track
+from retroact.stateful.tracker_design import Design
 from retroact.testing import CheckFailedError, Pair, Shape, check_twin, history, uniting_pairs
 
 EPSILON, DELTA = 1.0, 1e-6

@@ -20,7 +20,7 @@ from retroact.oneshot.exponential import (
     step_law,
     unit_of,
 )
-from retroact.oneshot.weights import Weights
+from retroact.oneshot.exponential_weights import Weights
 
 getcontext().prec = 60
 COINS = Coins(bytes(32)).branch("exponential")

@@ -15,7 +15,7 @@ from retroact.compilers.maps import RankMap
 from retroact.compilers.smooth import smooth
 from retroact.errors import ExhaustedError, InputError, KeyReusedError
 from retroact.ledger.model import Add, Delete, DeleteId, Erase, trajectory
-from retroact.oneshot.blocks import block_error
+from retroact.oneshot.block_cdf import block_error
 from retroact.stateful import Cumulative, MedianTracker, Stateful, median
 from retroact.stateful.median import MedianDesign
 from retroact.testing import CheckFailedError, Pair, check_twin

@@ -17,12 +17,12 @@ from retroact.ledger.model import Add, Delete, DeleteId, Erase, trajectory
 from retroact.noise import Schauder
 from retroact.privacy import ZeroConcentratedDP
 from retroact.stateful import Estimate, FlippancyTracker, Stateful
-from retroact.stateful.columns import Flips, track
-from retroact.stateful.continual import Continual
-from retroact.stateful.design import Design
+from retroact.stateful.above_threshold import AboveThreshold
 from retroact.stateful.presence import Presence
+from retroact.stateful.present_count import Continual
 from retroact.stateful.sensitivity import STATES, longest_shift
-from retroact.stateful.threshold import AboveThreshold
+from retroact.stateful.tracker_columns import Flips, track
+from retroact.stateful.tracker_design import Design
 from retroact.statistics import Linear
 from retroact.testing import CheckFailedError, Pair, Shape, check_replay, check_twin, history
 

@@ -19,13 +19,13 @@ import retroact as ra
 from retroact.coins import Coins, integer_cells
 from retroact.errors import VerificationError
 from retroact.ledger.model import Update, surviving
+from retroact.statistics.clusters.ball import RADIUS, Space
+from retroact.statistics.clusters.borrowed_means import smoothed
 from retroact.statistics.clusters.directions import LENGTH, independent, orthogonal
 from retroact.statistics.clusters.grid import Grid
 from retroact.statistics.clusters.hashed import Hashed
+from retroact.statistics.clusters.lloyd import Objective, search
 from retroact.statistics.clusters.regions import FINE, Family, Reader
-from retroact.statistics.clusters.search import Objective, search
-from retroact.statistics.clusters.smoothing import smoothed
-from retroact.statistics.clusters.space import RADIUS, Space
 from retroact.testing import CheckFailedError, Shape, check_statistic, check_twin, uniting_pairs, values_of
 
 COINS = Coins(bytes(32))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import retroact as ra
 from retroact.schema import Rows, Schema
-from retroact.statistics.clusters.space import RADIUS, Space
+from retroact.statistics.clusters.ball import RADIUS, Space
 
 MODES = {
     "grid": lambda d, **more: ra.KMeans([f"x{i}" for i in range(d)], 2, mode="grid", **more),

@@ -23,9 +23,9 @@ from ..experiments.retroactive import block_mechanism, fresh_mechanism, seen
 from ..experiments.streams import Lives
 from ..ledger.model import Sequence
 from ..noise import Mechanism
-from ..stateful.columns import track
-from ..stateful.design import Design
 from ..stateful.tracker import coins_of
+from ..stateful.tracker_columns import track
+from ..stateful.tracker_design import Design
 from .decoding import F64, I64, Bits, decode_lp, decode_squares, fraction_right
 from .seeds import Seeds
 

@@ -21,8 +21,8 @@ from ..compilers import sample_in
 from ..errors import InputError
 from ..ledger.model import Sequence
 from ..noise import Blocks, BySize, Flips, Mechanism, Oblivious, Patterns, Process
-from ..noise.crossed import Crossed
 from ..noise.process import Shift, Wrapping, combined, difference
+from ..noise.rectangle import Crossed
 from ..privacy import Share
 from ..statistics import Linear
 from ..statistics.around import layers

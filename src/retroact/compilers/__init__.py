@@ -2,6 +2,6 @@
 
 from .gate import Gate
 from .smooth import Smoothed, smooth
-from .window import WindowSample, sample_in
+from .window_sample import WindowSample, sample_in
 
 __all__ = ["Gate", "Smoothed", "WindowSample", "sample_in", "smooth"]

@@ -9,8 +9,8 @@ from ..errors import InputError
 from ..privacy import Form
 from ..schema import Rows
 from ..schema.numbers import exact_number
-from .live import Live
-from .ranks import below, smallest
+from .live_records import Live
+from .persistent_ranks import below, smallest
 
 
 def drawn(

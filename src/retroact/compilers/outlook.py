@@ -19,7 +19,7 @@ from ..statistics.statistic import Setting
 from .gate import Gated
 
 if TYPE_CHECKING:
-    from .window import WindowSample
+    from .window_sample import WindowSample
 
 BETA = 0.05
 # Parts of a window that a plan tries to draw, and a size that shows what one run may then spend.

@@ -11,7 +11,7 @@ from ..statistics import Statistic
 from ..statistics.specification import OPTIONS, TYPES
 from ..statistics.specification import statistic_from_spec as plain_statistic
 from .gate import Gate
-from .window import WindowSample
+from .window_sample import WindowSample
 
 # For each one-shot algorithm: what makes it, what it must have beside its field, and what else it takes.
 ALGORITHMS: dict[str, tuple[Callable[..., OneShot], tuple[str, ...], tuple[str, ...]]] = {

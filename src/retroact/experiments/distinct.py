@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..coins import Key
-from ..stateful.columns import Flips, track
-from ..stateful.design import Design
 from ..stateful.tracker import coins_of
+from ..stateful.tracker_columns import Flips, track
+from ..stateful.tracker_design import Design
 from .chart import chart
 from .retroactive import FORMS, Answers, Form
 from .streams import STREAMS, Lives

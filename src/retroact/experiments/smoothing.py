@@ -33,9 +33,9 @@ from ..ledger.model import Add, Delete, Update
 from ..ledger.model import Sequence as History
 from ..privacy import Guarantee, PureDP, epsilon_of
 from ..stateful.base import NOT_RETROACTIVE, Stateful
-from ..stateful.columns import Flips, track
-from ..stateful.design import Design
 from ..stateful.tracker import coins_of
+from ..stateful.tracker_columns import Flips, track
+from ..stateful.tracker_design import Design
 from ..testing.bounds import binomial_lower
 
 F64 = npt.NDArray[np.float64]

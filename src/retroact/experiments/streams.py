@@ -14,7 +14,7 @@ import numpy as np
 
 from ..coins.coins import I64
 from ..ledger.model import Add, Delete, Sequence, Update
-from ..stateful.columns import Flips
+from ..stateful.tracker_columns import Flips
 
 
 @dataclass(frozen=True)

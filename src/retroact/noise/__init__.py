@@ -1,19 +1,19 @@
 """Noise over rounds: processes that hide the indicator of one interval, or other patterns of rounds."""
 
-from .apart import Apart
-from .blocks import Blocks, best_block
+from .any_rounds import Patterns
 from .bridge import Bridge
 from .by_size import BySize
-from .crossed import Crossed
 from .doubling import Doubling
-from .flips import Flips
+from .few_changes import Flips
 from .fresh import Fresh
+from .independent_copy import Apart
 from .mechanism import Mechanism, Oblivious
-from .past import Past
-from .patterns import Patterns
+from .one_sided import Past
 from .process import Process, Terms, difference
+from .rectangle import Crossed
 from .schauder import Schauder
 from .spread import Spread
+from .stamped_blocks import Blocks, best_block
 from .tails import Summand, Tail
 from .threshold import GaussianThreshold, PaperThreshold, Threshold
 from .tree import Tree

@@ -1,12 +1,12 @@
 """One-shot private algorithms, which the compilers run on samples: total, each with a contract and with named coins."""
 
 from .base import ADD_REMOVE, BOTTOM, SUBSTITUTION, Bottom, Contract, OneShot
-from .blocks import BlockCDF, block_cdf, block_error, estimate
+from .block_cdf import BlockCDF, block_cdf, block_error, estimate
 from .columns import columns_of
+from .declared import Own, Unkeyed
 from .exponential import choose, interior_point, probabilities, quantile_point
 from .opendp import OpenDP
-from .own import Own
-from .points import (
+from .quantiles import (
     InteriorPoint,
     Median,
     Quantile,
@@ -17,7 +17,6 @@ from .points import (
     rank_bound,
 )
 from .treelog import TreeLog, tree_log
-from .unkeyed import Unkeyed
 
 __all__ = [
     "ADD_REMOVE",

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..coins import Coins
 from ..coins.uniform import integer
 from ..errors import InputError
-from .weights import Weights
+from .exponential_weights import Weights
 
 Values = Sequence[int] | npt.NDArray[Any]
 HALF = Fraction(1, 2)

@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Text
 from .base import ADD_REMOVE, SUBSTITUTION, Contract, Relation
 from .columns import columns_of, known_field
-from .unkeyed import Unkeyed, optional
+from .declared import Unkeyed, optional
 
 UNBOUNDED = ("SymmetricDistance", "InsertDeleteDistance")
 BOUNDED = ("ChangeOneDistance",)

@@ -17,10 +17,10 @@ from ..errors import InputError
 from ..schema import Field, Schema
 from .base import BOTTOM, Bottom, Contract, settled
 from .exponential import Values, choose, interior_point, ordered
-from .ordered import U64, Ordered, check_beta, laplace, log_up
-from .points import interior_records
+from .exponential_weights import Weights
+from .ordered_domain import U64, Ordered, check_beta, laplace, log_up
+from .quantiles import interior_records
 from .trie import branchings, deepest, heavy_path
-from .weights import Weights
 
 # Weights of epsilon (gate, test, last choice, the choice of a level) and of beta (test, last choice, level) for one
 # level: about the best for epsilon 1, delta 10^-6 and 16 to 8192 bits.

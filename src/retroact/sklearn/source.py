@@ -18,7 +18,7 @@ from ..errors import ExhaustedError, InputError
 from ..schema import Vector
 from ..schema.numbers import exact_number
 from ..statistics.clusters import KMeans
-from ..statistics.clusters.space import BITS
+from ..statistics.clusters.ball import BITS
 from ..stream import Release, Specification, Stream
 from ..stream.names import required
 

@@ -1,7 +1,7 @@
 """A private median under additions and deletions over a huge ordered domain: the base of the remark on medians.
 
 Two dyadic trees over the rounds, one for the records added, one for those that a deletion took away. A node holds a
-one-shot private estimate of the distribution function of the records of its rounds (`oneshot.blocks.block_cdf`; the
+one-shot private estimate of the distribution function of the records of its rounds (`oneshot.block_cdf.block_cdf`; the
 error of the one that the paper cites grows with the domain X like 2^O(log* |X|), that of this one like ln |X|: see
 `MedianDesign.error`). A round completes one node that prefixes use:
 rounds 1 .. l are those of the nodes D(l), one for every binary digit 1 of l, and l completes the last of them. The
@@ -36,7 +36,7 @@ from ..coins import Coins, Key
 from ..errors import ExhaustedError, InputError
 from ..ledger.model import Add, Delete, Update
 from ..noise.process import check_horizon
-from ..oneshot.blocks import block_cdf, block_error, estimate, gap_length
+from ..oneshot.block_cdf import block_cdf, block_error, estimate, gap_length
 from ..privacy import ApproximateDP, Guarantee, check_budget
 from .base import NOT_RETROACTIVE, Stateful
 

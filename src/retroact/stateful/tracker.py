@@ -35,9 +35,9 @@ from ..errors import ExhaustedError
 from ..ledger.model import Update
 from ..privacy import Guarantee, ZeroConcentratedDP, check_budget
 from .base import NOT_RETROACTIVE, Stateful
-from .continual import Buffer
-from .design import Design
 from .presence import Presence
+from .present_count import Buffer
+from .tracker_design import Design
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
-from ..noise.crossed import INDICES
 from ..noise.default_process import Candidates
 from ..noise.process import Shift
+from ..noise.rectangle import INDICES
 from ..privacy import Share
 from .around import Around, layers
 from .distinct import Distinct

@@ -39,8 +39,8 @@ from ..statistics import (
     Variance,
 )
 from ..statistics.around import layers
+from ..statistics.clusters.ball import RADIUS, Space
 from ..statistics.clusters.grid import Grid
-from ..statistics.clusters.space import RADIUS, Space
 from ..statistics.statistic import Statistic
 from ..stream import Specification
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .search import Objective, squares
-from .space import as_points
+from .ball import as_points
+from .lloyd import Objective, squares
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]

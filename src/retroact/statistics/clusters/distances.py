@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...schema import Field, Number, Rows, Schema
 from ...schema.exact import exact_text
 from ..quantiles import Quantiles
-from .space import RADIUS, Ball
+from .ball import RADIUS, Ball
 
 
 class Distances(Quantiles):

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from ...coins import Coins
 from ..tally import Tally
+from .ball import BITS, RADIUS
+from .lloyd import Clustering, Objective, search
 from .regions import KEEP, MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, joined, sums
-from .search import Clustering, Objective, search
-from .space import BITS, RADIUS
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from ...coins import Coins
 from ..tally import Tally
+from .ball import RADIUS, inside
+from .borrowed_means import smoothed
 from .directions import LENGTH, independent, orthogonal, seed_of
+from .lloyd import Clustering, Objective, search
 from .regions import KEEP, MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, moments
-from .search import Clustering, Objective, search
-from .smoothing import smoothed
-from .space import RADIUS, inside
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]

@@ -18,12 +18,12 @@ from ...schema import Rows, Schema
 from ...schema.exact import exact_text
 from ..noisy import Answer, Published
 from ..statistic import I64, Layout, Setting, Statistic, Totals, count
+from .ball import RADIUS, Ball, Space
 from .centres import Centres
 from .grid import Grid
 from .hashed import MOST_BITS, Hashed
+from .lloyd import Objective
 from .regions import KEEP, Family, Found, Reader
-from .search import Objective
-from .space import RADIUS, Ball, Space
 from .theorem import Theorem
 
 Mode = Literal["grid", "hash", "theorem"]

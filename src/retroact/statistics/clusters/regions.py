@@ -27,8 +27,8 @@ from ...coins import Coins
 from ...noise import Mechanism
 from ..noisy import Integers, NoisyTotals, with_noise
 from ..statistic import Layout
-from .search import Objective
-from .space import RADIUS
+from .ball import RADIUS
+from .lloyd import Objective
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

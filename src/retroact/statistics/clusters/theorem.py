@@ -33,11 +33,11 @@ import numpy.typing as npt
 from ...coins import Coins, integer_cells
 from ...errors import InputError
 from ..tally import Tally
+from .ball import RADIUS, inside
 from .directions import LENGTH, independent, seed_of
 from .greedy import Cells, Groups, beside, greedy, refined, within
+from .lloyd import Objective, search
 from .regions import KEEP, Family, Found, Kind, Reader, Sums, counters, joined, moments
-from .search import Objective, search
-from .space import RADIUS, inside
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]

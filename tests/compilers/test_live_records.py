@@ -8,8 +8,8 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Coins, Key
-from retroact.compilers.live import Live, Plain
-from retroact.compilers.ranks import Ranked, below, smallest
+from retroact.compilers.live_records import Live, Plain
+from retroact.compilers.persistent_ranks import Ranked, below, smallest
 from retroact.schema import Category, Integer, Rows, Schema, Text, Vector
 
 COINS = Key.for_testing(3).coins("live")

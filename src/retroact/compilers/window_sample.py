@@ -15,7 +15,7 @@ counted, so that samples, ranks and gates are those of a stream in which it neve
 coins belong to (stamp, value, copy), which must not come back once it is gone: they need streams without late records.
 The rate and the size are public, and never depend on how many records are live.
 **Retroactivity.** A sample is a function of the coins of the round and of the live records in canonical order
-(`live`), and the answer is one of the sample and of further coins: Lemma "closure".
+(`live_records`), and the answer is one of the sample and of further coins: Lemma "closure".
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from ..statistics.noisy import Answer, Published
 from ..statistics.statistic import I64, Layout, Setting, Statistic, Totals, count
 from .drawing import drawn, exact_rate
 from .gate import PARTS, Calibrated, Gate, Gated, gate_of
-from .live import Live, Make, Plain
+from .live_records import Live, Make, Plain
 from .outlook import outlook, rank_error
 from .paper import paper_cost, paper_epsilon0
-from .ranks import Ranked
+from .persistent_ranks import Ranked
 
 # A window is kept in about so many blocks.
 BLOCKS = 32

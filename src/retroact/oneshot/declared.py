@@ -1,9 +1,12 @@
-"""A private algorithm of your own."""
+"""Algorithms that somebody else answers for: of your own, and of other libraries, with randomness of their own."""
 
 from __future__ import annotations
 
+import importlib
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, ClassVar
 
 from ..coins import Coins
@@ -117,3 +120,35 @@ def guarded(name: str, run: Callable[[], Any]) -> Any:
     except Exception as error:
         kind = type(error).__name__
     raise InputError(f"expected an answer from {name} for any records, got {kind}", place=name)
+
+
+class Unkeyed(Declared):
+    """The base of algorithms that draw their own randomness and bring their own contract.
+
+    **Privacy.** The contract is the library's word. **Retroactivity.** In law: an answer has the law that it would have
+    had without the deleted records, and is not equal to it byte by byte. So no answer is computed twice.
+    """
+
+    keyed: ClassVar[bool] = False
+
+    def ready(self, rows: Rows) -> None:
+        """Raises where there are not as many records as it takes."""
+
+    @abstractmethod
+    def answer(self, rows: Rows, schema: Schema) -> Any:
+        """With randomness of its own."""
+
+    def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
+        """The coins are left alone."""
+        self.ready(rows)
+        return guarded(self.name, lambda: self.answer(rows, schema))
+
+
+def optional(module: str, extra: str) -> ModuleType:
+    """A library that is no dependency of the project."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"expected the library {module.partition('.')[0]}, got {error}; install retroact[{extra}]", place=extra
+        ) from error

@@ -16,8 +16,8 @@ from ..errors import InputError
 from ..schema import Field, Schema
 from .base import Bottom, Contract, settled
 from .exponential import HALF, Values, interior_point, ordered
-from .ordered import LEAST_BETA, U64, Ordered, check_beta, laplace, log_up
-from .points import interior_records, rank_bound
+from .ordered_domain import LEAST_BETA, U64, Ordered, check_beta, laplace, log_up
+from .quantiles import interior_records, rank_bound
 
 Point = Callable[[Values, int, int, Fraction, Coins], int | Bottom]
 # The points, the lengths of the gaps, the number of blocks.

@@ -11,8 +11,8 @@ some position (or nowhere, or throughout), except that one block may have any in
 1[q > a] - 1/2 for a = 0 .. n - 1, and -r_a hides 1[q <= a] - 1/2; "nowhere" is -r_0. The common noise, moved by 1, adds
 1/2 in every round. So every block is moved by +-r_a, m + 1 nodes by 1 each. In the block with the interval
 1[a < q <= b], 0 < a < b < B, it is r_a - r_b - r_0: the root is moved by 1, and the tree by changes at 0, a and b with
-alternating signs. As in `flips`, with k = 3, O_m = O_(m-1) = 1 and O_j <= 3 below, that is at most 3m - 2 in the first
-norm and 3 + (3m - 2) - 1 = 3m in the squared second, attained by a = n/4, b = n/2 < B. In all, for N blocks,
+alternating signs. As in `few_changes`, with k = 3, O_m = O_(m-1) = 1 and O_j <= 3 below, that is at most 3m - 2 in the
+first norm and 3 + (3m - 2) - 1 = 3m in the squared second, attained by a = n/4, b = n/2 < B. In all, for N blocks,
   E = (N - 1)(m + 1) + 3m + 1 (Gaussian) or + 3m - 1 (Laplace), and N(m + 1) if m < 2, where no block has room inside,
 at one spread for all blocks. `patterns.balance` divides between them and the common noise:
 **l1 = l2_squared = 1**, attained. With V the largest variance of a round at spread 1 without the common noise, which is
@@ -37,8 +37,8 @@ import numpy as np
 
 from ..coins.coins import I64
 from ..errors import InputError
-from .past import Past
-from .patterns import balance
+from .any_rounds import balance
+from .one_sided import Past
 from .process import Normed, Shift, Terms, check_horizon, combined
 
 

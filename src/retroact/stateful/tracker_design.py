@@ -19,10 +19,10 @@ from ..coins import Coins
 from ..errors import InputError
 from ..noise.process import check_horizon
 from ..privacy import ZeroConcentratedDP, check_budget
-from . import continual, lazy
-from .continual import Continual
-from .lazy import Lazy
-from .threshold import AboveThreshold
+from . import lazy_releases, present_count
+from .above_threshold import AboveThreshold
+from .lazy_releases import Lazy
+from .present_count import Continual
 
 # Of rho, for deciding when to leave a level. Tried were 1/10 to 1/2 on the histories of `retroact.experiments`: less
 # makes level 0 better and level changes later; none of them is best everywhere (docs/price.md).
@@ -58,7 +58,7 @@ class Design:
             epsilon_gate = root_below(2 * self.rho * GATES / count)
             for limit in self.limits:
                 bar = quiet(horizon, count, epsilon_gate) + math.isqrt(
-                    math.ceil(continual.mean_square(horizon, limit, rho))
+                    math.ceil(present_count.mean_square(horizon, limit, rho))
                 )
                 branch = coins.branch("gate", limit)
                 self.gates.append(AboveThreshold(bar, epsilon_gate, horizon=horizon, coins=branch))
@@ -72,7 +72,7 @@ class Design:
         count = 1
         while 8 ** (count - 1) < self.horizon**2:
             rho = self.rho * (1 - GATES) / (count + 2)
-            if continual.mean_square(self.horizon, 1 << count, rho) >= lazy.mean_square(self.horizon, rho):
+            if present_count.mean_square(self.horizon, 1 << count, rho) >= lazy_releases.mean_square(self.horizon, rho):
                 break
             count += 1
         return count

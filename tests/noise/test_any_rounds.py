@@ -23,7 +23,7 @@ from retroact.noise import (
     Windowed,
     best_block,
 )
-from retroact.noise.patterns import balance
+from retroact.noise.any_rounds import balance
 from retroact.noise.process import combined, difference
 from retroact.privacy import split
 

@@ -13,7 +13,7 @@ from retroact.coins.exact import exp_minus
 from retroact.errors import InputError
 from retroact.oneshot import InteriorPoint, Median, Quantile, QuantilePoints, quantile_points
 from retroact.oneshot.exponential import probabilities, quantile_law
-from retroact.oneshot.points import interior_records, quantile_records, rank_bound, told_apart
+from retroact.oneshot.quantiles import interior_records, quantile_records, rank_bound, told_apart
 from retroact.schema import Date, Integer, Number, Rows, Schema, Text, Timestamp
 
 COINS = Coins(bytes(32)).branch("points")

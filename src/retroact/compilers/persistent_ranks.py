@@ -15,7 +15,7 @@ from ..ledger.edits import edited
 from ..ledger.keys import Mask
 from ..schema import Rows
 from ..statistics.tally import Labels, Tally
-from .live import I64, U64, Live, negated, taken
+from .live_records import I64, U64, Live, negated, taken
 
 
 class Ranks:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..coins.coins import I64
-from .design import Design
-from .lazy import Lazy
+from .lazy_releases import Lazy
+from .tracker_design import Design
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..coins import Coins, DiscreteLaplace
 from ..coins.coins import I64
-from .continual import Buffer
+from .present_count import Buffer
 
 
 class AboveThreshold:

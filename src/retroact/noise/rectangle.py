@@ -21,7 +21,7 @@ import numpy as np
 
 from ..coins.coins import I64
 from ..errors import InputError
-from .past import Past
+from .one_sided import Past
 from .process import Process, Shift, Terms, combined
 
 # Levels and indices of the two directions share a word.
