@@ -16,7 +16,7 @@ import retroact as ra
 from retroact.compilers.maps import RankMap
 from retroact.compilers.smooth import smooth
 from retroact.experiments.smoothing import audit_blocks, audit_tracker
-from retroact.ledger.model import Add, Delete
+from retroact.ledger.definition import Add, Delete
 from retroact.stateful import MedianTracker, Stateful
 
 UPPER, DELTA, FAILURE = 2**16 - 1, 1e-6, 1e-4

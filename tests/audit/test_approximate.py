@@ -13,7 +13,7 @@ from retroact.audit.approximate import Encode, _churned, approximate, judged, sm
 from retroact.compilers.maps import GaussianMap
 from retroact.compilers.smooth import smooth
 from retroact.experiments.smoothing import Grudge
-from retroact.ledger.model import Add, Delete, trajectory
+from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.privacy import Guarantee, PureDP, epsilon_of
 from retroact.stateful import FlippancyTracker, tracker_design
 from retroact.testing import Shape

@@ -24,7 +24,7 @@ from retroact.audit.games import (
 )
 from retroact.audit.target import MakeCount
 from retroact.coins.laplace import DiscreteLaplace
-from retroact.ledger.model import Add, Delete, neighbouring
+from retroact.ledger.definition import Add, Delete, neighbouring
 from retroact.privacy import GaussianDP, Guarantee, PureDP
 from retroact.testing import AdaptGame, Shape, StreamAlgorithm
 

@@ -26,7 +26,7 @@ from retroact.audit.decoding import ceiling, chance, decode_lp, decode_squares, 
 from retroact.audit.reconstruction import FromNoise, FromStream, Plan, plan_for, reconstruction
 from retroact.audit.target import MakeStream
 from retroact.errors import InputError
-from retroact.ledger.model import Delete, neighbouring, trajectory
+from retroact.ledger.definition import Delete, neighbouring, trajectory
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing.altered import altered
 

@@ -14,7 +14,7 @@ from retroact.audit.rollback import Forked, lost_fence, published_twice, rollbac
 from retroact.audit.target import MakeCount, NoisyCount
 from retroact.privacy import Guarantee, PureDP
 from retroact.store.fence import Mark
-from retroact.stream import opening
+from retroact.stream import open as opening
 from retroact.stream.durable import Durable
 from retroact.stream.latest import Standing
 from retroact.testing import Shape
@@ -80,9 +80,9 @@ def test_the_files_alone_show_what_is_published_twice():
 
 
 def test_a_stream_that_forgets_its_fence_is_a_violation(monkeypatch):
-    monkeypatch.setattr("retroact.stream.opening.standing", lambda *_, **__: Standing(0, None))
+    monkeypatch.setattr("retroact.stream.open.standing", lambda *_, **__: Standing(0, None))
     monkeypatch.setattr("retroact.store.fence.Fence.read", lambda self: None)
-    monkeypatch.setattr("retroact.stream.opening._fence_again", lambda store, name, *_: Mark(name, 0))
+    monkeypatch.setattr("retroact.stream.open._fence_again", lambda store, name, *_: Mark(name, 0))
     monkeypatch.setattr(Durable, "_require_fence", lambda self: None)
     result = rollback(Target.stream(spec()), Seeds(1), runs=40, confidence=0.9)
     assert result.verdict == "violation"

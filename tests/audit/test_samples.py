@@ -8,7 +8,7 @@ from retroact.audit import Approximate, Seeds, Target
 from retroact.audit.planted import NASTY, AdaptiveScale, Reference, SequentialNoise, noise_of
 from retroact.audit.samples import KINDS, Finding, compare_laws, farther, rejected, same_law
 from retroact.audit.twin import twin
-from retroact.ledger.model import Add, Delete
+from retroact.ledger.definition import Add, Delete
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Pair
 from retroact.testing.bounds import binomial_lower

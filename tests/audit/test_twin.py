@@ -10,7 +10,7 @@ from retroact.audit.pairs import FAMILIES, draw, live_window, unite_live
 from retroact.audit.planted import CORRECT, NASTY, PLANTED, FloatSum, FutureDeletions, Reference
 from retroact.audit.shrink import as_code, operations, shrink
 from retroact.audit.twin import BUGS, MEMORIES, WHAT, answers, compare, twin
-from retroact.ledger.model import Add, Delete, Erase, live, unite_at
+from retroact.ledger.definition import Add, Delete, Erase, live, unite_at
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Pair, Shape
 from retroact.testing.histories import admitted

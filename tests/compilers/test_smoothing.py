@@ -21,7 +21,7 @@ from retroact.compilers.retroactivity import ApproximateRetroactivity, Block, Cl
 from retroact.compilers.smooth import Smoothed, smooth
 from retroact.errors import InputError, KeyReusedError
 from retroact.experiments.smoothing import Grudge, audit_blocks, audit_tracker
-from retroact.ledger.model import Add, Delete
+from retroact.ledger.definition import Add, Delete
 from retroact.oneshot import BlockCDF, InteriorPoint, Median, Quantile, QuantilePoints, TreeLog
 from retroact.oneshot.exponential import step_law
 from retroact.privacy import GaussianDP, Guarantee, Measure, PureDP, ZeroConcentratedDP, largest_mu

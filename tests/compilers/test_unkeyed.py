@@ -10,7 +10,7 @@ import retroact as ra
 from retroact.coins import Key
 from retroact.compilers import WindowSample
 from retroact.errors import InputError
-from retroact.ledger.model import Add, Delete
+from retroact.ledger.definition import Add, Delete
 from retroact.oneshot import BOTTOM, SUBSTITUTION, Contract, OpenDP, Own, Unkeyed, columns_of
 from retroact.stream import Specification
 from retroact.testing import CheckFailedError, StreamAlgorithm, check_law, check_statistic

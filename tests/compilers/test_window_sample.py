@@ -16,7 +16,7 @@ from retroact.compilers.drawing import threshold
 from retroact.compilers.gate import Gated
 from retroact.compilers.live_records import Live
 from retroact.errors import InputError, VerificationError
-from retroact.ledger.model import Add, Delete
+from retroact.ledger.definition import Add, Delete
 from retroact.oneshot import (
     ADD_REMOVE,
     BOTTOM,

@@ -13,7 +13,7 @@ from retroact.experiments import STREAMS, Lives, amnesia, insertion_only_twin, p
 from retroact.experiments.amnesia import EXAMPLE, RetroactiveDistinct, Tracked
 from retroact.experiments.distinct import KNOWN, TRACKER
 from retroact.experiments.retroactive import FORMS, block_mechanism, fresh_mechanism
-from retroact.ledger.model import Add, Delete, surviving, trajectory, unite_at
+from retroact.ledger.definition import Add, Delete, surviving, trajectory, unite_at
 from retroact.stateful import FlippancyTracker
 from retroact.stateful.tracker import coins_of
 from retroact.stateful.tracker_columns import track

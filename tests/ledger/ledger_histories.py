@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from retroact.ledger import Change, Ledger, Surviving, Updates
-from retroact.ledger.model import Add, Delete, DeleteId, Erase, Point, Update
+from retroact.ledger.definition import Add, Delete, DeleteId, Erase, Point, Update
 from retroact.schema import Bytes, Integer, Rows, Schema, Text, Vector
 
 IDS = ("i", "j", "")
@@ -138,7 +138,7 @@ def canonical_key(point: Point, schema: Schema) -> tuple:
 
 def check_internals(ledger: Ledger) -> None:
     """Nothing is kept besides the surviving records, and the indices agree with them."""
-    multiset, registers, packing = ledger._multiset, ledger._registers, ledger._packing
+    multiset, registers, layout = ledger._multiset, ledger._registers, ledger._layout
     assert (multiset.counts > 0).all()
     assert not multiset._counts[multiset.size :].any()
     assert multiset.copies == multiset.counts.sum()
@@ -152,17 +152,17 @@ def check_internals(ledger: Ledger) -> None:
     assert registers._slots == {id: slot for slot, id in enumerate(registers._ids)}
     for word in registers._words:
         assert not word[len(registers) :].any()
-    for name, interner in [*ledger._texts.items(), (None, ledger._subjects)]:
+    for name, table in [*ledger._texts.items(), (None, ledger._subjects)]:
         parts = multiset.words, registers.words
-        codes = packing.subjects(*parts) if name is None else packing.field(name, *parts)
+        codes = layout.subjects(*parts) if name is None else layout.field(name, *parts)
         # the absent subject stays, with one reference of its own
         uses = Counter(codes.tolist()) if name is not None else Counter(codes[codes > 0].tolist()) + Counter([0])
-        assert {code: interner._references[code] for code in interner._codes.values()} == uses
-        assert {text: code for code, text in enumerate(interner._texts.tolist()) if code in uses} == interner._codes
-        assert interner._references.sum() == uses.total()
-        assert sum(text is not None for text in interner._texts) == len(uses) - (name is None)
-        assert sorted([*interner._free, *interner._codes.values()]) == list(range(interner.size))
-        assert interner._loose == []
+        assert {code: table._references[code] for code in table._codes.values()} == uses
+        assert {text: code for code, text in enumerate(table._texts.tolist()) if code in uses} == table._codes
+        assert table._references.sum() == uses.total()
+        assert sum(text is not None for text in table._texts) == len(uses) - (name is None)
+        assert sorted([*table._free, *table._codes.values()]) == list(range(table.size))
+        assert table._loose == []
 
 
 def _id(update: Update) -> object:

@@ -14,7 +14,7 @@ from ledger_histories import HIGH, LOW, canonical_key, check_internals, contents
 
 from retroact.errors import InputError
 from retroact.ledger import Ledger, Updates
-from retroact.ledger.packing import Packing, Widths
+from retroact.ledger.key_layout import KeyLayout, Widths
 from retroact.schema import Boolean, Bytes, Field, Integer, Rows, Schema, Text
 
 WIDE = Integer(LOW, HIGH)
@@ -40,7 +40,7 @@ def test_keys_sort_as_records_do(stamp: int) -> None:
 
 def check_order(stamp: int, fields: tuple[Field, ...]) -> None:
     schema = Schema({f"f{k}": field for k, field in enumerate(fields)})
-    packing = Packing(schema, Widths(stamp, {name: 4 for name, f in schema.fields.items() if f.interned}, 4))
+    layout = KeyLayout(schema, Widths(stamp, {name: 4 for name, f in schema.fields.items() if f.interned}, 4))
     chance = np.random.default_rng(3)
     count = 500
     values = {}
@@ -49,11 +49,11 @@ def check_order(stamp: int, fields: tuple[Field, ...]) -> None:
         pool = np.array(ENDS if field is WIDE else [field.lower, upper], dtype=np.int64)
         values[name] = pool[chance.integers(0, len(pool), count)]
     stamps, subjects = chance.integers(0, 2, count), chance.integers(0, 16, count)
-    words = packing.pack(stamps, values, subjects)
-    assert packing.stamps(words).tolist() == stamps.tolist()
-    assert packing.subjects(words).tolist() == subjects.tolist()
+    words = layout.pack(stamps, values, subjects)
+    assert layout.stamps(words).tolist() == stamps.tolist()
+    assert layout.subjects(words).tolist() == subjects.tolist()
     for name, column in values.items():
-        assert packing.field(name, words).tolist() == column.tolist()
+        assert layout.field(name, words).tolist() == column.tolist()
     records = list(
         zip(stamps.tolist(), *(column.tolist() for column in values.values()), subjects.tolist(), strict=True)
     )
@@ -103,11 +103,11 @@ def test_64_bits_there_and_back(records: list[tuple[int, int, int]], data: st.Da
 def test_a_constant_first_word_before_a_full_second_one() -> None:
     # 64 bits of stamp and nothing else in the first word: shifting it aside takes all 64 bits
     schema = Schema({"x": WIDE, "t": Text()})
-    packing = Packing(schema, Widths(64, {"t": 0}, 0))
+    layout = KeyLayout(schema, Widths(64, {"t": 0}, 0))
     columns = {"x": np.array(ENDS[::-1]), "t": np.zeros(len(ENDS), dtype=np.int64)}
-    words = packing.pack(np.full(len(ENDS), 5), columns, np.zeros(len(ENDS), dtype=np.int64))
+    words = layout.pack(np.full(len(ENDS), 5), columns, np.zeros(len(ENDS), dtype=np.int64))
     assert len(words) == 2
-    assert packing.field("x", words).tolist() == ENDS[::-1]
+    assert layout.field("x", words).tolist() == ENDS[::-1]
     ledger, updates = Ledger(schema), Updates(schema)
     updates.add(Rows.from_tuples(schema, [(x, t) for x in ENDS for t in ("b", "a")]), 2**62)
     ledger.apply(2**62, updates)

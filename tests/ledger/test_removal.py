@@ -10,7 +10,7 @@ import pytest
 from ledger_histories import contents
 
 from retroact.ledger import Ledger, Removal, Updates
-from retroact.ledger.model import Add, Delete, DeleteId, Erase, trajectory
+from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
 from retroact.schema import Integer, Schema
 
 SCHEMA = Schema({"n": Integer(0, 9)})

@@ -11,7 +11,7 @@ from itertools import pairwise, product
 import pytest
 from test_window_brute_force import EPSILON0, divergence, samples, score, transcripts
 
-from retroact.ledger.model import Add, Delete, trajectory
+from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.privacy import window_cost
 
 

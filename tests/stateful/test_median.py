@@ -14,7 +14,7 @@ from retroact.coins import Key
 from retroact.compilers.maps import RankMap
 from retroact.compilers.smooth import smooth
 from retroact.errors import ExhaustedError, InputError, KeyReusedError
-from retroact.ledger.model import Add, Delete, DeleteId, Erase, trajectory
+from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
 from retroact.oneshot.block_cdf import block_error
 from retroact.stateful import Cumulative, MedianTracker, Stateful, median
 from retroact.stateful.median import MedianDesign

@@ -13,7 +13,7 @@ import pytest
 import retroact as ra
 from retroact.coins import Key
 from retroact.errors import ExhaustedError, InputError, KeyReusedError
-from retroact.ledger.model import Add, Delete, DeleteId, Erase, trajectory
+from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
 from retroact.noise import Schauder
 from retroact.privacy import ZeroConcentratedDP
 from retroact.stateful import Estimate, FlippancyTracker, Stateful

@@ -18,7 +18,7 @@ from cluster_readers import Shown
 import retroact as ra
 from retroact.coins import Coins, integer_cells
 from retroact.errors import VerificationError
-from retroact.ledger.model import Update, surviving
+from retroact.ledger.definition import Update, surviving
 from retroact.statistics.clusters.ball import RADIUS, Space
 from retroact.statistics.clusters.borrowed_means import smoothed
 from retroact.statistics.clusters.directions import LENGTH, independent, orthogonal

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import retroact as ra
-from retroact.ledger.model import Add, Delete, trajectory
+from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.noise import Bridge, Oblivious, Unbounded
 from retroact.statistics import View
 from retroact.statistics.distinct import FORMS

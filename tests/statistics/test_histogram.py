@@ -15,7 +15,7 @@ import pytest
 
 import retroact as ra
 from retroact.coins import DiscreteLaplace, integer_cells
-from retroact.ledger.model import Add, Delete, trajectory
+from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.noise import Oblivious
 from retroact.statistics.histogram import BinNoise
 from retroact.statistics.keyed import LONGEST_KEY, Keys

@@ -4,7 +4,7 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Key
-from retroact.ledger.model import Add, Delete
+from retroact.ledger.definition import Add, Delete
 from retroact.testing import Pair, StreamAlgorithm, check_twin
 
 SCHEMA = {"n": ra.Integer(0, 10)}

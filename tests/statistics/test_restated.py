@@ -9,7 +9,7 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Coins
-from retroact.ledger.model import Add, Delete, unite_at
+from retroact.ledger.definition import Add, Delete, unite_at
 from retroact.noise import Bridge, Crossed, Past, Schauder, Tree
 from retroact.testing import Pair, Shape, StreamAlgorithm, check_noise_law, check_statistic, check_twin, history
 

@@ -15,7 +15,7 @@ from sklearn.cluster import KMeans
 import retroact as ra
 from retroact.coins import Coins
 from retroact.errors import InputError
-from retroact.ledger.model import Add, Delete
+from retroact.ledger.definition import Add, Delete
 from retroact.statistics.clusters.ball import RADIUS
 from retroact.statistics.clusters.directions import LENGTH, independent, seed_of
 from retroact.statistics.clusters.greedy import FINE, NEAR, Cells, Groups, beside, greedy, refined, within

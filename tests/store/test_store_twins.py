@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import retroact as ra
 from retroact.coins import DiscreteLaplace
-from retroact.ledger.model import Add, Erase, unite_at
+from retroact.ledger.definition import Add, Erase, unite_at
 from retroact.store import blocks
 from retroact.store.tables import tables
 from retroact.stream.verify import verify

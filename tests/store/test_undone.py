@@ -4,7 +4,7 @@ import pytest
 
 import retroact as ra
 from retroact.errors import InputError
-from retroact.stream.running import Running
+from retroact.stream.totals import Running
 
 SCHEMA = {"amount": ra.Integer(0, 1000)}
 

@@ -8,7 +8,7 @@ import pytest
 
 import retroact as ra
 from retroact.coins import DiscreteLaplace
-from retroact.ledger.model import Add, Delete, trajectory
+from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.oneshot import Median, Own
 from retroact.stream.verify import verify
 from retroact.testing import StreamAlgorithm
@@ -335,10 +335,10 @@ def test_a_function_is_not_shown_what_lies_under_a_missing_value():
 
 def test_a_field_that_may_be_missing_costs_others_nothing():
     """A schema without such a field has the layout it always had, one with it a bit for each in the key of a record."""
-    from retroact.ledger.packing import Packing, Widths
+    from retroact.ledger.key_layout import KeyLayout, Widths
 
     def words(schema):
-        return Packing(ra.Schema(schema), Widths(8, {}, 0)).words
+        return KeyLayout(ra.Schema(schema), Widths(8, {}, 0)).words
 
     assert words({"a": ra.Integer(0, 2**56 - 1)}) == 1
     assert words({"a": ra.Integer(0, 2**56 - 1, missing="skip")}) == 2

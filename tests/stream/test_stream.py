@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import retroact as ra
-from retroact.ledger.model import Add, Delete, Erase, unite_at
+from retroact.ledger.definition import Add, Delete, Erase, unite_at
 from retroact.testing import StreamAlgorithm
 
 SCHEMA = {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)}

@@ -9,7 +9,7 @@ from retroact.audit.planted import (
     UnkeyedClock,
     noise_of,
 )
-from retroact.ledger.model import Add, Delete
+from retroact.ledger.definition import Add, Delete
 
 __all__ = [
     "ArrivalOrder",

@@ -23,7 +23,7 @@ from planted import (
 
 import retroact as ra
 from retroact.coins import DiscreteLaplace
-from retroact.ledger.model import Add, Delete, neighbouring, unite_at
+from retroact.ledger.definition import Add, Delete, neighbouring, unite_at
 from retroact.noise import Mechanism, Oblivious
 from retroact.statistics import Noisy
 from retroact.testing import (

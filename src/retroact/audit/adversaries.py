@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ..coins import Key
-from ..ledger.model import Add, Delete, Update
-from ..ledger.model import Sequence as History
+from ..ledger.definition import Add, Delete, Update
+from ..ledger.definition import Sequence as History
 from ..testing import Adversary, Shape
 from .answers import numbers, parts
 from .target import Make, answers

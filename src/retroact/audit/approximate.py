@@ -21,8 +21,8 @@ from ..compilers.maps import GaussianMap
 from ..compilers.smooth import Smoothed, smooth
 from ..errors import InputError
 from ..experiments.smoothing import Grudge, united
-from ..ledger.model import Add, Delete, Update, unite_at
-from ..ledger.model import Sequence as History
+from ..ledger.definition import Add, Delete, Update, unite_at
+from ..ledger.definition import Sequence as History
 from ..privacy import epsilon_of
 from ..testing import Pair, Shape
 from .answers import Columns, columns

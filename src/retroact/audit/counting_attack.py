@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import InputError
 from ..experiments.retroactive import block_mechanism, fresh_mechanism, seen
 from ..experiments.streams import Lives
-from ..ledger.model import Sequence
+from ..ledger.definition import Sequence
 from ..noise import Mechanism
 from ..stateful.tracker import coins_of
 from ..stateful.tracker_columns import track

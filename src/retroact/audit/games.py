@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..coins import Key
 from ..errors import InputError
-from ..ledger.model import Sequence as History
+from ..ledger.definition import Sequence as History
 from ..privacy import GaussianDP, Guarantee
 from ..stream import Specification
 from ..testing import AdaptGame, Shape

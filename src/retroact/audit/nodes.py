@@ -19,7 +19,7 @@ import numpy as np
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law
 from ..compilers import sample_in
 from ..errors import InputError
-from ..ledger.model import Sequence
+from ..ledger.definition import Sequence
 from ..noise import Blocks, BySize, Flips, Mechanism, Oblivious, Patterns, Process
 from ..noise.process import Shift, Wrapping, combined, difference
 from ..noise.rectangle import Crossed

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from random import Random
 
-from ..ledger.model import Add, Delete, DeleteId, Erase, Sequence, Update, trajectory, unite_at
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, trajectory, unite_at
 from ..stream import Specification
 from ..testing.histories import Pair, Shape, admitted, amnesia, history, inserted, nothing, shuffled
 

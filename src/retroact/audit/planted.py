@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from ..coins import Key
-from ..ledger.model import Add, Delete, DeleteId, Erase, Update
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Update
 from ..testing.histories import Shape
 
 Record = tuple[int, Any, Hashable]

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..coins import Coins
 from ..errors import InputError
-from ..ledger.model import Add, Delete, Update
+from ..ledger.definition import Add, Delete, Update
 from ..schema import Category, Field, Integer, Text
 from ..statistics import Distinct
 from ..stream import HorizonWarning, Specification

@@ -16,8 +16,8 @@ from dataclasses import replace
 from ..coins import Key
 from ..compilers import sample_in
 from ..errors import InputError, VerificationError
-from ..ledger.model import Add, Update
-from ..ledger.model import Sequence as History
+from ..ledger.definition import Add, Update
+from ..ledger.definition import Sequence as History
 from ..privacy import ApproximateDP, GaussianDP, MixedDP, PureDP, epsilon_of
 from ..statistics import Statistic
 from ..stream import Round, Specification

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..coins import Key
 from ..errors import InputError, VerificationError
-from ..ledger.model import Add, Update
+from ..ledger.definition import Add, Update
 from ..stream import Specification, Stream
 from ..stream.durable import Durable
 from ..testing import Algorithm, Persistent, Shape, StreamAlgorithm

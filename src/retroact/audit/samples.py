@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ..coins import Key
 from ..errors import InputError
-from ..ledger.model import Add, Update
+from ..ledger.definition import Add, Update
 from ..testing import Algorithm, CheckFailedError, Pair
 from ..testing.law import difference, seen_from
 from .answers import Columns, columns, parts

@@ -16,7 +16,7 @@ from ..coins import Coins, DiscreteLaplace
 from ..coins.coins import I64
 from ..compilers import sample_in
 from ..errors import VerificationError
-from ..ledger.model import Add, Sequence
+from ..ledger.definition import Add, Sequence
 from ..noise import Mechanism, PaperThreshold, Threshold
 from ..noise.process import ENUMERATED, some_rounds
 from ..noise.threshold import threshold_for

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 
-from ..ledger.model import Add, Delete, DeleteId, Erase, Sequence, Update, unite_at
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, unite_at
 from ..testing.histories import Pair, Shape, admitted
 
 Sides = tuple[Sequence, Sequence]
@@ -66,7 +66,7 @@ def as_code(pair: Pair) -> list[str]:
     """Lines of Python that give ``one``, ``other`` and ``unite``.
 
     >>> print(*as_code(Pair(((Add("a"),), (Delete("a", 1),)), ((), ()), 2)), sep="\\n")
-    from retroact.ledger.model import Add, Delete, DeleteId, Erase
+    from retroact.ledger.definition import Add, Delete, DeleteId, Erase
     one = (
         (Add('a'),),
         (Delete('a', 1),),
@@ -84,7 +84,12 @@ def as_code(pair: Pair) -> list[str]:
     extra = {"datetime.": "import datetime", "Fraction(": "from fractions import Fraction"}
     extra |= {"Decimal(": "from decimal import Decimal"}
     imports = [line for word, line in extra.items() if word in text]
-    return [*imports, "from retroact.ledger.model import Add, Delete, DeleteId, Erase", *body, f"unite = {pair.unite}"]
+    return [
+        *imports,
+        "from retroact.ledger.definition import Add, Delete, DeleteId, Erase",
+        *body,
+        f"unite = {pair.unite}",
+    ]
 
 
 def _tuple(parts: list[str]) -> str:

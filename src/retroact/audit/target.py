@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from ..coins import Key
 from ..coins.laplace import DiscreteLaplace
 from ..errors import InputError
-from ..ledger.model import Add, Delete, Update
-from ..ledger.model import Sequence as History
+from ..ledger.definition import Add, Delete, Update
+from ..ledger.definition import Sequence as History
 from ..privacy import Guarantee
 from ..stream import Specification
 from ..testing import Algorithm, Shape, StreamAlgorithm, in_memory, values_of

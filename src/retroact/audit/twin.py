@@ -11,8 +11,8 @@ from functools import partial
 from typing import NamedTuple
 
 from ..coins import Key
-from ..ledger.model import Add, Delete, DeleteId, Erase, Update
-from ..ledger.model import Sequence as History
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Update
+from ..ledger.definition import Sequence as History
 from ..testing import Algorithm, Pair
 from .answers import parts
 from .pairs import FAMILIES, draw, live_window

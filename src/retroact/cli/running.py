@@ -29,7 +29,7 @@ from retroact.feeds.replay import Replay
 from retroact.feeds.rounds import Totals
 from retroact.store.targets import check_targets
 from retroact.stream import Durable, Specification, Stream
-from retroact.stream.opening import exists
+from retroact.stream.open import exists
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..coins import Coins
-from ..ledger import keys
-from ..ledger.edits import edited
-from ..ledger.keys import Mask
+from ..ledger import sorted_keys
+from ..ledger.sorted_keys import Mask, edited
 from ..schema import Rows
 from ..statistics.tally import Labels, Tally
 from .live_records import I64, U64, Live, negated, taken
@@ -32,12 +31,12 @@ class Ranks:
         counts = last - first
         owner = np.repeat(np.arange(len(counts)), counts)
         copy = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
-        stamp, *value = keys.take(tally.words, owner)
+        stamp, *value = sorted_keys.take(tally.words, owner)
         cells = np.zeros((len(owner), 2), dtype="<u8")
         for place, word in enumerate(value):
             cells[:, place] = word
         high, low = coins.bits(copy, stamp.view(np.int64), cells)
-        order = keys.order((high, low))
+        order = sorted_keys.order((high, low))
         return cls(high[order], low[order], tuple(label[owner[order]] for label in tally.labels))
 
     def taken(self, where: I64 | Mask | slice) -> Ranks:
@@ -49,9 +48,9 @@ class Ranks:
     def edited(self, gone: Ranks, new: Ranks) -> Ranks:
         """Without some and with others."""
         here = self.high, self.low
-        out, found = keys.find(here, (gone.high, gone.low))
+        out, found = sorted_keys.find(here, (gone.high, gone.low))
         assert found.all()
-        at, _ = keys.find(here, (new.high, new.low))
+        at, _ = sorted_keys.find(here, (new.high, new.low))
         return Ranks(
             edited(self.high, out, at, new.high),
             edited(self.low, out, at, new.low),
@@ -109,7 +108,7 @@ def smallest(live: Live, size: int) -> Rows:
         limit *= 2
     high = np.concatenate([block.ranks.high[:stop] for block, stop in zip(blocks, stops, strict=True)])
     low = np.concatenate([block.ranks.low[:stop] for block, stop in zip(blocks, stops, strict=True)])
-    last = keys.order((high, low))[size - 1]
+    last = sorted_keys.order((high, low))[size - 1]
     parts = [
         block.ranks.taken(slice(_not_above(block.ranks, high[last], low[last])))
         for block, stop in zip(blocks, stops, strict=True)
@@ -130,7 +129,7 @@ def below(live: Live, bound: int) -> Rows:
 
 def _not_above(ranks: Ranks, high: np.uint64, low: np.uint64) -> int:
     limit = np.array([high], dtype=np.uint64), np.array([low], dtype=np.uint64)
-    return keys.not_above((ranks.high, ranks.low), limit)
+    return sorted_keys.not_above((ranks.high, ranks.low), limit)
 
 
 def _ranked(live: Live) -> list[Ranked]:

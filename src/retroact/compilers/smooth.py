@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from ..coins import Key
 from ..errors import InputError
-from ..ledger.model import Update
+from ..ledger.definition import Update
 from ..noise.process import check_horizon
 from ..privacy import Guarantee
 from ..stateful.base import NOT_RETROACTIVE, Stateful
@@ -129,7 +129,7 @@ def smooth(
     base (a fresh one where none is given).
 
     >>> from retroact.compilers.maps import RankMap
-    >>> from retroact.ledger.model import Add
+    >>> from retroact.ledger.definition import Add
     >>> from retroact.stateful import MedianTracker
     >>> base = MedianTracker(0, 999, 3, epsilon=60, delta=1e-6, records=30_000, key=Key.for_testing(1))
     >>> smoothed = smooth(base, failure=1e-4, alpha=4.0, map=RankMap(0, 999), key=Key.for_testing(2))

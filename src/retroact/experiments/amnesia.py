@@ -13,8 +13,8 @@ from fractions import Fraction
 
 from ..coins import Key
 from ..errors import InputError
-from ..ledger.model import Add, Delete, Update, surviving
-from ..ledger.model import Sequence as History
+from ..ledger.definition import Add, Delete, Update, surviving
+from ..ledger.definition import Sequence as History
 from ..noise import Mechanism
 from ..stateful import FlippancyTracker
 from ..testing import CheckFailedError, Pair, check_twin

@@ -29,8 +29,8 @@ from ..coins.coins import I64
 from ..compilers.maps import Calibration, GaussianMap
 from ..compilers.retroactivity import PaperRetroactivity
 from ..compilers.smooth import smooth
-from ..ledger.model import Add, Delete, Update
-from ..ledger.model import Sequence as History
+from ..ledger.definition import Add, Delete, Update
+from ..ledger.definition import Sequence as History
 from ..privacy import Guarantee, PureDP, epsilon_of
 from ..stateful.base import NOT_RETROACTIVE, Stateful
 from ..stateful.tracker import coins_of

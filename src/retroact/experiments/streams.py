@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..coins.coins import I64
-from ..ledger.model import Add, Delete, Sequence, Update
+from ..ledger.definition import Add, Delete, Sequence, Update
 from ..stateful.tracker_columns import Flips
 
 

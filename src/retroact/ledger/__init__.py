@@ -1,4 +1,4 @@
-"""What survives: the ledger, and the paper's definitions that it must agree with (`retroact.ledger.model`)."""
+"""What survives: the ledger, and the paper's definitions that it must agree with (`retroact.ledger.definition`)."""
 
 from retroact.ledger.change import Change
 from retroact.ledger.ledger import Ledger

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from retroact.ledger.keys import Integers
+from retroact.ledger.sorted_keys import Integers
 from retroact.ledger.surviving import Surviving
 from retroact.schema import Rows
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.ledger.keys import Integers
+from retroact.ledger.sorted_keys import Integers
 from retroact.schema import Rows
 
 # Smaller batches are kept as they are; larger ones are folded if among so many records so few are different.

@@ -1,7 +1,7 @@
 """Data_i: the multiset of surviving stamped records, kept in columns.
 
-It is what `retroact.ledger.model` defines, and nothing besides: no tombstones, no counts of past operations, no text
-that no surviving record holds. Two ledgers with equal surviving data give equal bytes, whatever their histories.
+It is what `retroact.ledger.definition` defines, and nothing besides: no tombstones, no counts of past operations, no
+text that no surviving record holds. Two ledgers with equal surviving data give equal bytes, whatever their histories.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from itertools import compress
 import numpy as np
 
 from retroact.errors import InputError
-from retroact.ledger import keys, multiset, registers
+from retroact.ledger import multiset, registers, sorted_keys
 from retroact.ledger.change import Change
 from retroact.ledger.folding import Subjects
-from retroact.ledger.intern import Interner
-from retroact.ledger.keys import Integers, Mask, Words
-from retroact.ledger.packing import Packing, Widths
+from retroact.ledger.key_layout import KeyLayout, Widths
+from retroact.ledger.sorted_keys import Integers, Mask, Words
 from retroact.ledger.surviving import Surviving, from_bytes, label, to_bytes
+from retroact.ledger.text_codes import TextCodes
 from retroact.ledger.updates import Updates
 from retroact.schema import Rows, Schema
 from retroact.schema.coded import Coded
@@ -43,11 +43,11 @@ class Ledger:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._texts = {name: Interner(place=name) for name, field in schema.fields.items() if field.interned}
-        self._subjects = Interner(place="subject", none=True)
-        self._packing = Packing(schema, Widths(8, dict.fromkeys(self._texts, 0), 0))
-        self._multiset = multiset.Multiset(_no_keys(self._packing), np.zeros(0, dtype=np.int64))
-        self._registers = registers.Registers(_no_keys(self._packing))
+        self._texts = {name: TextCodes(place=name) for name, field in schema.fields.items() if field.interned}
+        self._subjects = TextCodes(place="subject", none=True)
+        self._layout = KeyLayout(schema, Widths(8, dict.fromkeys(self._texts, 0), 0))
+        self._multiset = multiset.Multiset(_no_keys(self._layout), np.zeros(0, dtype=np.int64))
+        self._registers = registers.Registers(_no_keys(self._layout))
 
     def __len__(self) -> int:
         """The number of surviving copies."""
@@ -65,15 +65,15 @@ class Ledger:
         try:
             change = self._apply(round, updates, before)
         finally:
-            for interner in self._interners():
-                interner.sweep()
+            for table in self._tables():
+                table.sweep()
         self._compact()
         return change
 
     def rows_between(self, first: int, last: int) -> tuple[Rows, Integers]:
         """The distinct records of these stamps and how many copies there are of each, in no particular order."""
         where, slots = self._between(first, last)
-        parts = keys.take(self._multiset.words, where), keys.take(self._registers.words, slots)
+        parts = sorted_keys.take(self._multiset.words, where), sorted_keys.take(self._registers.words, slots)
         counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
         return self._rows(*parts), counts
 
@@ -97,7 +97,7 @@ class Ledger:
         found = np.zeros(self._subjects.size + 1, dtype=np.int64)  # the last one is for those without a code
         if (codes >= 0).any():
             for words, counts in ((self._multiset.words, self._multiset.counts), (self._registers.words, None)):
-                owners = self._packing.subjects(words)
+                owners = self._layout.subjects(words)
                 own = np.isin(owners, codes)
                 np.add.at(found, owners[own], 1 if counts is None else counts[own])
         return [int(number) for number in found[codes]]
@@ -119,7 +119,7 @@ class Ledger:
     def of(cls, schema: Schema, stored: Surviving) -> Ledger:
         """The ledger that holds these records, in whatever order they come."""
         ledger = cls(schema)
-        coded = ledger._coded(stored.rows, stored.stamps, stored.subjects, Interner.intern)
+        coded = ledger._coded(stored.rows, stored.stamps, stored.subjects, TextCodes.intern)
         ledger._fill(coded, stored.ids, stored.counts)
         return ledger
 
@@ -155,17 +155,17 @@ class Ledger:
         words = self._pack(coded)
         present = [id for id in ids if id is not None]
         named = np.array([id is not None for id in ids], dtype=np.bool_)
-        plain, counts = keys.take(words, ~named), counts[~named]
-        order = keys.order(plain)
-        plain = keys.take(plain, order)
-        if not keys.starts(plain).all() or len({*present}) < len(present):
+        plain, counts = sorted_keys.take(words, ~named), counts[~named]
+        order = sorted_keys.order(plain)
+        plain = sorted_keys.take(plain, order)
+        if not sorted_keys.starts(plain).all() or len({*present}) < len(present):
             raise InputError("expected every record and every id once")
         self._multiset = multiset.Multiset(plain, counts[order])
-        held = keys.take(words, named)
+        held = sorted_keys.take(words, named)
         self._registers.apply(self._registers.plan(present, np.arange(len(present)), held, None))
         self._refer((words,), ())
-        for interner in self._interners():
-            interner.sweep()
+        for table in self._tables():
+            table.sweep()
 
     def _apply(self, round: int, updates: Updates, before: Callable[[Change], None] | None) -> Change:
         added, _, late, copies = self._arrived(round, *updates.additions.columns())
@@ -178,8 +178,8 @@ class Ledger:
         plain = self._multiset.plan(self._pack(added), deleted, erased, copies)
         held = self._registers.plan(ids, rows, self._pack(placed), erased)
 
-        changed = keys.take(self._multiset.words, plain.changed)
-        gone = keys.take(changed, plain.counts == 0)
+        changed = sorted_keys.take(self._multiset.words, plain.changed)
+        gone = sorted_keys.take(changed, plain.counts == 0)
         parts = (plain.inserted, changed, held.gained, held.lost)
         differences = plain.counts - self._multiset.counts[plain.changed]
         gained, lost = len(held.gained[0]), len(held.lost[0])
@@ -212,12 +212,12 @@ class Ledger:
             late = int((~timely).sum()) if counts is None else int(counts[~timely].sum())
             rows, stamps, subjects = rows.take(timely), stamps[timely], _chosen(subjects, timely)
             counts = None if counts is None else counts[timely]
-        return self._coded(rows, stamps, subjects, Interner.intern), timely, late, counts
+        return self._coded(rows, stamps, subjects, TextCodes.intern), timely, late, counts
 
     def _named(self, rows: Rows, stamps: Integers, subjects: Subjects) -> tuple[Words, int]:
         """The keys that deletions name, and how many deletions name nothing that could have a key."""
-        _, values, owners, missing = self._coded(rows, stamps, subjects, Interner.lookup)
-        possible = (stamps >= 1) & (stamps <= (1 << self._packing.widths.stamp) - 1) & (owners >= 0)
+        _, values, owners, missing = self._coded(rows, stamps, subjects, TextCodes.lookup)
+        possible = (stamps >= 1) & (stamps <= (1 << self._layout.widths.stamp) - 1) & (owners >= 0)
         for name in self._texts:
             possible &= values[name] >= 0
         unknown = len(stamps) - int(possible.sum())
@@ -232,7 +232,7 @@ class Ledger:
         rows: Rows,
         stamps: Integers,
         subjects: Subjects,
-        code: Callable[[Interner, list[str | None]], Integers],
+        code: Callable[[TextCodes, list[str | None]], Integers],
     ) -> _Coded:
         values = {
             name: code(self._texts[name], column.tolist()) if name in self._texts else column
@@ -243,11 +243,11 @@ class Ledger:
         return stamps, values, code(self._subjects, list(subjects)), rows.missing
 
     def _pack(self, coded: _Coded) -> Words:
-        return self._packing.pack(*coded)
+        return self._layout.pack(*coded)
 
     def _named_parts(self, change: Change, parts: tuple[Words, ...], ids: tuple[list[str], list[str]]) -> Surviving:
         plain = change.rows.count - len(ids[0]) - len(ids[1])
-        subjects = self._subjects.texts(self._packing.subjects(*parts)).tolist()
+        subjects = self._subjects.texts(self._layout.subjects(*parts)).tolist()
         return Surviving(change.rows, change.stamps, [*[None] * plain, *ids[0], *ids[1]], subjects, change.weights)
 
     def _erased(self, subjects: list[str], digests: list[bytes]) -> Callable[[Words], Mask] | None:
@@ -258,15 +258,15 @@ class Ledger:
             return None
         flags = np.zeros(self._subjects.size, dtype=np.bool_)
         flags[codes] = True
-        return lambda words: flags[self._packing.subjects(words)]
+        return lambda words: flags[self._layout.subjects(words)]
 
     def _refer(self, gained: tuple[Words, ...], lost: tuple[Words, ...]) -> None:
-        for name, interner in self._texts.items():
-            interner.refer(self._packing.field(name, *gained), self._packing.field(name, *lost))
-        if self._packing.widths.subject:
-            self._subjects.refer(self._packing.subjects(*gained), self._packing.subjects(*lost))
+        for name, table in self._texts.items():
+            table.refer(self._layout.field(name, *gained), self._layout.field(name, *lost))
+        if self._layout.widths.subject:
+            self._subjects.refer(self._layout.subjects(*gained), self._layout.subjects(*lost))
 
-    def _interners(self) -> list[Interner]:
+    def _tables(self) -> list[TextCodes]:
         return [*self._texts.values(), self._subjects]
 
     def _widen(self, round: int) -> None:
@@ -274,33 +274,33 @@ class Ledger:
         needed = Widths(
             round.bit_length(), {name: text.bits for name, text in self._texts.items()}, self._subjects.bits
         )
-        widths = self._packing.widths.covering(needed)
-        if widths != self._packing.widths:
+        widths = self._layout.widths.covering(needed)
+        if widths != self._layout.widths:
             self._relayout(widths, {}, None)
 
     def _compact(self) -> None:
         """Number texts anew where most numbers lie idle, so that nothing shows how much there once was."""
-        if not any(interner.sparse for interner in self._interners()):
+        if not any(table.sparse for table in self._tables()):
             return
-        texts = {name: interner.compacted() for name, interner in self._texts.items()}
+        texts = {name: table.compacted() for name, table in self._texts.items()}
         subjects, owner_codes = self._subjects.compacted()
-        bits = {name: interner.bits for name, (interner, _) in texts.items()}
-        widths = Widths(self._packing.widths.stamp, dict.fromkeys(bits, 0), 0).covering(Widths(0, bits, subjects.bits))
+        bits = {name: table.bits for name, (table, _) in texts.items()}
+        widths = Widths(self._layout.widths.stamp, dict.fromkeys(bits, 0), 0).covering(Widths(0, bits, subjects.bits))
         self._relayout(widths, {name: codes for name, (_, codes) in texts.items()}, owner_codes)
-        self._texts = {name: interner for name, (interner, _) in texts.items()}
+        self._texts = {name: table for name, (table, _) in texts.items()}
         self._subjects = subjects
 
     def _relayout(self, widths: Widths, texts: Mapping[str, Integers], subjects: Integers | None) -> None:
-        target = Packing(self.schema, widths)
-        plain = self._packing.repacked(self._multiset.words, target, texts, subjects)
-        held = self._packing.repacked(self._registers.words, target, texts, subjects)
+        target = KeyLayout(self.schema, widths)
+        plain = self._layout.repacked(self._multiset.words, target, texts, subjects)
+        held = self._layout.repacked(self._registers.words, target, texts, subjects)
         self._multiset.repack(plain)
         self._registers.repack(held)
-        self._packing = target
+        self._layout = target
 
     def _between(self, first: int, last: int | None) -> tuple[slice, Integers]:
         """Where the records with these stamps lie: positions in the multiset, slots of the registers."""
-        bounds = self._packing.stamp_range(first, (1 << self._packing.widths.stamp) - 1 if last is None else last)
+        bounds = self._layout.stamp_range(first, (1 << self._layout.widths.stamp) - 1 if last is None else last)
         if bounds is None:
             return slice(0, 0), np.zeros(0, dtype=np.int64)
         word = self._registers.words[0]
@@ -309,22 +309,22 @@ class Ledger:
     def _rows(self, *parts: Words) -> Rows:
         columns = {}
         for name in self.schema.fields:
-            column = self._packing.field(name, *parts)
+            column = self._layout.field(name, *parts)
             columns[name] = self._texts[name].texts(column) if name in self._texts else column
-        count, stamps = sum(len(part[0]) for part in parts), self._packing.stamps(*parts)
-        return Rows(columns, count, stamps=stamps, missing=self._packing.missing(*parts))
+        count, stamps = sum(len(part[0]) for part in parts), self._layout.stamps(*parts)
+        return Rows(columns, count, stamps=stamps, missing=self._layout.missing(*parts))
 
     def _surviving(self, first: int, last: int | None) -> Surviving:
         where, slots = self._between(first, last)
-        plain = keys.take(self._multiset.words, where)
-        words = keys.concatenate(plain, keys.take(self._registers.words, slots))
+        plain = sorted_keys.take(self._multiset.words, where)
+        words = sorted_keys.concatenate(plain, sorted_keys.take(self._registers.words, slots))
         counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
         ids: list[str | None] = [*[None] * len(plain[0]), *self._registers.ids(slots)]
-        subjects = self._subjects.texts(self._packing.subjects(words)).tolist()
+        subjects = self._subjects.texts(self._layout.subjects(words)).tolist()
         # keys without codes are sorted as records are
         if self._texts or len(self._subjects) > 1 or len(slots):
             order = self._canonical(words, ids, subjects)
-            words, counts = keys.take(words, order), counts[order]
+            words, counts = sorted_keys.take(words, order), counts[order]
             ids, subjects = [ids[k] for k in order.tolist()], [subjects[k] for k in order.tolist()]
         rows = self._rows(words)
         assert rows.stamps is not None
@@ -332,10 +332,10 @@ class Ledger:
 
     def _canonical(self, words: Words, ids: list[str | None], subjects: list[str | None]) -> Integers:
         """The permutation into canonical order."""
-        ranks = {name: text.ranks(self._packing.field(name, words)) for name, text in self._texts.items()}
-        values = self._packing.without_subjects(self._packing.repacked(words, self._packing, ranks))
-        order = keys.order(values)
-        run, where = keys.ties(keys.take(values, order))
+        ranks = {name: text.ranks(self._layout.field(name, words)) for name, text in self._texts.items()}
+        values = self._layout.without_subjects(self._layout.repacked(words, self._layout, ranks))
+        order = sorted_keys.order(values)
+        run, where = sorted_keys.ties(sorted_keys.take(values, order))
         if len(where):
             names = [label(ids[k], subjects[k]) for k in order[where].tolist()]
             rank = {name: number for number, name in enumerate(sorted(set(names)))}
@@ -348,8 +348,8 @@ _Coded = tuple[Integers, Mapping[str, Integers], Integers, Mapping[str, Mask]]
 """Stamps, values and subjects of records, with codes for text, and which values are missing."""
 
 
-def _no_keys(packing: Packing) -> Words:
-    return tuple(np.zeros(0, dtype=np.uint64) for _ in range(packing.words))
+def _no_keys(layout: KeyLayout) -> Words:
+    return tuple(np.zeros(0, dtype=np.uint64) for _ in range(layout.words))
 
 
 def _events(updates: Updates, timely: Mask) -> tuple[list[str], Integers]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retroact.ledger import keys
-from retroact.ledger.edits import write_edited
-from retroact.ledger.keys import Integers, Mask, Words
+from retroact.ledger import sorted_keys
+from retroact.ledger.sorted_keys import Integers, Mask, Words, write_edited
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class Multiset:
 
     @property
     def words(self) -> Words:
-        return keys.take(self._words, slice(self.size))
+        return sorted_keys.take(self._words, slice(self.size))
 
     @property
     def counts(self) -> Integers:
@@ -71,18 +70,18 @@ class Multiset:
         `erased` says which keys belong to an erased subject, None if nobody is erased; `copies` how many there are of
         each addition, None if one.
         """
-        added, net = keys.unique(additions, copies)
-        deleted, losses = keys.unique(deletions)
-        again, both = keys.find(added, deleted)
+        added, net = sorted_keys.unique(additions, copies)
+        deleted, losses = sorted_keys.unique(deletions)
+        again, both = sorted_keys.find(added, deleted)
         if both.any():
             net[again[both]] -= losses[both]
-            deleted, losses = keys.take(deleted, ~both), losses[~both]
+            deleted, losses = sorted_keys.take(deleted, ~both), losses[~both]
 
         # most rounds add behind all that is there, and need not look for what they add
-        old = keys.not_above(added, keys.take(self.words, slice(-1, None)))
-        at, present = keys.find(self.words, keys.take(added, slice(old)))
+        old = sorted_keys.not_above(added, sorted_keys.take(self.words, slice(-1, None)))
+        at, present = sorted_keys.find(self.words, sorted_keys.take(added, slice(old)))
         net[:old][present] += self._counts[at[present]]
-        at_deleted, found = keys.find(self.words, deleted)
+        at_deleted, found = sorted_keys.find(self.words, deleted)
         left = self._counts[at_deleted[found]] - losses[found]
         ignored = int(losses[~found].sum()) - int(left[left < 0].sum()) - int(net[net < 0].sum())
 
@@ -95,13 +94,13 @@ class Multiset:
         new[:old][present] = False
         inserted, copies, at = added, net, at[new[:old]]
         if not new.all():
-            inserted, copies = keys.take(added, new), net[new]
+            inserted, copies = sorted_keys.take(added, new), net[new]
         if erased is not None:
             gone = np.flatnonzero(erased(self.words))
             current = self.counts.copy()
             current[changed] = counts
             unborn = erased(inserted)
-            inserted, copies, at = keys.take(inserted, ~unborn), copies[~unborn], at[~unborn[: len(at)]]
+            inserted, copies, at = sorted_keys.take(inserted, ~unborn), copies[~unborn], at[~unborn[: len(at)]]
             current[gone] = 0
             changed = np.unique(np.concatenate([changed, gone]))
             counts = current[changed]

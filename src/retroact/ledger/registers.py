@@ -11,9 +11,9 @@ from itertools import compress, repeat
 
 import numpy as np
 
-from retroact.ledger import keys
-from retroact.ledger.intern import require_utf8
-from retroact.ledger.keys import Integers, Mask, Words
+from retroact.ledger import sorted_keys
+from retroact.ledger.sorted_keys import Integers, Mask, Words
+from retroact.ledger.text_codes import require_utf8
 
 # a table this small is not worth shrinking
 _SMALL = 256
@@ -54,7 +54,7 @@ class Registers:
 
     @property
     def words(self) -> Words:
-        return keys.take(self._words, slice(len(self._ids)))
+        return sorted_keys.take(self._words, slice(len(self._ids)))
 
     def ids(self, slots: Integers) -> list[str]:
         return [self._ids[slot] for slot in slots.tolist()]
@@ -78,16 +78,16 @@ class Registers:
             old = erased(self.words)
             old[slot[held]] = False
             placed = np.flatnonzero(row >= 0)
-            unborn = placed[erased(keys.take(records, row[placed]))]
+            unborn = placed[erased(sorted_keys.take(records, row[placed]))]
             removed = np.concatenate([removed, np.flatnonzero(old), slot[unborn][held[unborn]]])
             row[unborn] = -1
 
         replace, insert = held & (row >= 0), ~held & (row >= 0)
-        replaced, replacements = slot[replace], keys.take(records, row[replace])
-        inserted = keys.take(records, row[insert])
+        replaced, replacements = slot[replace], sorted_keys.take(records, row[replace])
+        inserted = sorted_keys.take(records, row[insert])
         names = [names[place] for place in (slot[insert] - len(self._ids)).tolist()]
         require_utf8(names, place="id")
-        before = keys.take(self._words, replaced)
+        before = sorted_keys.take(self._words, replaced)
         differs = np.zeros(len(replaced), dtype=np.bool_)
         for one, other in zip(before, replacements, strict=True):
             differs |= one != other
@@ -102,8 +102,8 @@ class Registers:
             removed=np.sort(removed),
             ids=names,
             inserted=inserted,
-            gained=keys.concatenate(keys.take(replacements, differs), inserted),
-            lost=keys.concatenate(keys.take(before, differs), keys.take(self._words, removed)),
+            gained=sorted_keys.concatenate(sorted_keys.take(replacements, differs), inserted),
+            lost=sorted_keys.concatenate(sorted_keys.take(before, differs), sorted_keys.take(self._words, removed)),
             named=named,
             ignored=ignored,
         )

@@ -14,7 +14,7 @@ from itertools import compress
 import numpy as np
 
 from retroact.ledger.folding import Subjects
-from retroact.ledger.keys import Integers, Mask
+from retroact.ledger.sorted_keys import Integers, Mask
 from retroact.ledger.updates import Updates
 from retroact.schema import Schema
 

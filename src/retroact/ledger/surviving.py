@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.ledger.keys import Integers
+from retroact.ledger.sorted_keys import Integers
 from retroact.schema import Rows, Schema, Vector
 
 FORMAT = "retroact ledger"

@@ -10,8 +10,8 @@ import numpy as np
 
 from retroact.errors import InputError
 from retroact.ledger.folding import Batch, Subjects, folded
-from retroact.ledger.intern import by_digest
-from retroact.ledger.keys import Integers
+from retroact.ledger.sorted_keys import Integers
+from retroact.ledger.text_codes import by_digest
 from retroact.schema import Rows, Schema
 from retroact.schema.field import Record
 

@@ -23,7 +23,7 @@ from ..coins import Key
 from ..errors import InputError
 from ..statistics.clusters import Centres, KMeans, KMedian
 from ..stream import Release
-from ..stream.names import required
+from ..stream.arguments import required
 from .source import F64, Source, batch_names
 
 I64 = npt.NDArray[np.int64]

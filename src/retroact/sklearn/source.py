@@ -20,7 +20,7 @@ from ..schema.numbers import exact_number
 from ..statistics.clusters import KMeans
 from ..statistics.clusters.ball import BITS
 from ..stream import Release, Specification, Stream
-from ..stream.names import required
+from ..stream.arguments import required
 
 F64 = npt.NDArray[np.float64]
 

@@ -12,14 +12,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from ..ledger.model import Update
+from ..ledger.definition import Update
 from ..privacy import Guarantee
 
 NOT_RETROACTIVE = "private, not retroactive"
 
 
 class Stateful(ABC):
-    """A dynamic algorithm (paper, section 2) in the model of `retroact.ledger.model`, private and not retroactive.
+    """A dynamic algorithm (paper, section 2) in the model of `retroact.ledger.definition`, private and not retroactive.
 
     >>> Stateful.retroactive
     False

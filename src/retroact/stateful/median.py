@@ -34,7 +34,7 @@ import numpy as np
 
 from ..coins import Coins, Key
 from ..errors import ExhaustedError, InputError
-from ..ledger.model import Add, Delete, Update
+from ..ledger.definition import Add, Delete, Update
 from ..noise.process import check_horizon
 from ..oneshot.block_cdf import block_cdf, block_error, estimate, gap_length
 from ..privacy import ApproximateDP, Guarantee, check_budget

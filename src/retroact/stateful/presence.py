@@ -1,7 +1,7 @@
 """Which values are present, and when that changes: the flips of one round.
 
 A value is present while at least one record with it survives. Rounds may hold many updates: additions count first, then
-deletions (`ledger.model`), and a value flips when it is present at the end of the round and was not before, or the
+deletions (`ledger.definition`), and a value flips when it is present at the end of the round and was not before, or the
 other way round. So a value flips at most once a round, however often it is touched in it.
 """
 
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from ..errors import InputError
-from ..ledger.model import Add, Delete, Point, Update
+from ..ledger.definition import Add, Delete, Point, Update
 
 
 class Presence:

@@ -32,7 +32,7 @@ from fractions import Fraction
 
 from ..coins import Coins, Key
 from ..errors import ExhaustedError
-from ..ledger.model import Update
+from ..ledger.definition import Update
 from ..privacy import Guarantee, ZeroConcentratedDP, check_budget
 from .base import NOT_RETROACTIVE, Stateful
 from .presence import Presence
@@ -60,7 +60,7 @@ class FlippancyTracker(Stateful):
     every history. They are accurate on those with one update a round or, with ``flips``, on those in which no value
     flips more often; on others they may be off by any number.
 
-    >>> from retroact.ledger.model import Add, Delete
+    >>> from retroact.ledger.definition import Add, Delete
     >>> tracker = FlippancyTracker(1000, epsilon=1.0, delta=1e-6, key=Key.for_testing(1))
     >>> answers = [tracker.close([Add(f"customer {round}")]) for round in range(1, 1001)]
     >>> abs(answers[-1].value - 1000) < 300, answers[-1].limit

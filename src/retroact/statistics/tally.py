@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..ledger import keys
-from ..ledger.edits import edited
-from ..ledger.keys import Words
+from ..ledger import sorted_keys
+from ..ledger.sorted_keys import Words, edited
 
 I64 = npt.NDArray[np.int64]
 Labels = tuple[npt.NDArray[Any], ...]
@@ -38,13 +37,15 @@ class Tally:
     @classmethod
     def of(cls, words: Words, amounts: I64, labels: Labels = ()) -> Tally:
         """Of keys in any order, also several times the same."""
-        order = keys.order(words)
-        words = keys.take(words, order)
-        begins = np.flatnonzero(keys.starts(words))
+        order = sorted_keys.order(words)
+        words = sorted_keys.take(words, order)
+        begins = np.flatnonzero(sorted_keys.starts(words))
         if len(begins):
             amounts = np.add.reduceat(amounts[order], begins, axis=0)
         kept = np.flatnonzero(amounts.any(axis=1))
-        return cls(keys.take(words, begins[kept]), amounts[kept], tuple(label[order[begins[kept]]] for label in labels))
+        return cls(
+            sorted_keys.take(words, begins[kept]), amounts[kept], tuple(label[order[begins[kept]]] for label in labels)
+        )
 
     def __len__(self) -> int:
         return len(self.words[0])
@@ -54,7 +55,7 @@ class Tally:
             return self
         if not len(self):
             return other
-        at, found = keys.find(self.words, other.words)
+        at, found = sorted_keys.find(self.words, other.words)
         amounts = self.amounts.copy()
         touched = at[found]
         amounts[touched] += other.amounts[found]
@@ -81,7 +82,7 @@ class Tally:
 
     def find(self, words: Words) -> I64:
         """The amounts of some keys, which are sorted; zero where there are none."""
-        at, found = keys.find(self.words, words)
+        at, found = sorted_keys.find(self.words, words)
         out = np.zeros((len(words[0]), self.amounts.shape[1]), dtype=np.int64)
         out[found] = self.amounts[at[found]]
         return out

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import VerificationError
-from ..ledger.keys import Integers
+from ..ledger.sorted_keys import Integers
 from ..schema import Schema
 from .packed import Records, pack, unpack
 from .texts import SHORT, Texts, Words, mixed, mixed_in

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import VerificationError
 from ..ledger import Removal, Updates
 from ..ledger.folding import Subjects
-from ..ledger.keys import Integers
+from ..ledger.sorted_keys import Integers
 from ..schema import Rows, Schema
 from ..schema.field import Record
 

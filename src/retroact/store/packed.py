@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import VerificationError
 from ..ledger import Ledger, Surviving
-from ..ledger.keys import Integers
+from ..ledger.sorted_keys import Integers
 from ..schema import Field, Schema, Vector
 from .texts import ABSENT, Texts
 

@@ -25,7 +25,7 @@ from ..store.receipt import moment, public_key
 from ..store.store import Request
 from .earlier import Earlier, earlier_streams
 from .kept import Kept
-from .taken import Taken
+from .position_set import PositionSet
 
 if TYPE_CHECKING:
     from .durable import Durable
@@ -68,7 +68,7 @@ class Amending(Kept):
     ) -> Durable:
         """As for any stream, in a store of its own. This one keeps its data and can still erase: an erasure that is
         asked for later is asked for in both."""
-        from .opening import Follows, open_stream
+        from .open import Follows, open_stream
         from .written import written
 
         with self._lock:
@@ -88,7 +88,7 @@ class Amending(Kept):
                 ledger = Ledger.of(self.schema, ledger.data())
                 ledger.apply(self._round, removal.deletions(self.schema))
             sources = {
-                name: (position, self._taken.get(name, Taken.of()).to_bytes())
+                name: (position, self._taken.get(name, PositionSet.of()).to_bytes())
                 for name, position in self.store.sources().items()
             }
             follows = Follows(

@@ -31,11 +31,11 @@ from .apart import Apart
 from .columns import Columns
 from .erasure import Hashes
 from .latest import Standing, promises
+from .position_set import PositionSet
 from .release import Release, Round
 from .specification import Specification
 from .stored import columns_note, untouched
 from .stream import Stream
-from .taken import Taken
 
 if TYPE_CHECKING:
     from .verify import Verification
@@ -78,7 +78,7 @@ class Durable(Amending):
         self._erased = store.erased()
         self._positions = dict(store.sources())
         for source, ranges in store.delivered():
-            self._taken[source] = self._taken.get(source, Taken.of()) | Taken.from_bytes(ranges)
+            self._taken[source] = self._taken.get(source, PositionSet.of()) | PositionSet.from_bytes(ranges)
         self._recover()
 
     # What people ask for -------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ class Durable(Amending):
         rejects = self.specification.after_erasure == "reject"
         hashes = self._asked() if rejects else []
         positions = {
-            source: (position, Taken.of(known).to_bytes()) for source, (position, known) in self._reading.items()
+            source: (position, PositionSet.of(known).to_bytes()) for source, (position, known) in self._reading.items()
         }
         if positions or self._requests or notes:
             self.store.prepare(self._round, positions, self._decided(), hashes, notes)

@@ -16,8 +16,8 @@ from ..coins import Key, name_bytes
 from ..errors import InputError, VerificationError
 from ..store.receipt import Receipt, sign
 from ..store.store import Request
+from .arguments import name_of
 from .earlier import Earlier, unerased
-from .names import name_of
 from .outcome import Erasure, Outcome
 
 if TYPE_CHECKING:

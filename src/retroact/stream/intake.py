@@ -13,12 +13,12 @@ import numpy as np
 
 from ..errors import InputError, Place
 from ..ledger import Ledger, Updates
-from ..ledger.keys import Integers, Mask
+from ..ledger.sorted_keys import Integers, Mask
 from ..messages import show
 from ..schema import Rows, Schema
 from ..statistics import Statistic
 from .apart import Apart
-from .names import (
+from .arguments import (
     Names,
     Stamps,
     as_list,
@@ -32,8 +32,8 @@ from .names import (
     timely,
 )
 from .outcome import Erasure, Outcome
+from .position_set import PositionSet
 from .specification import Specification
-from .taken import Taken
 
 Position = tuple[int, ...]
 """How far a source was read; compared part by part."""
@@ -73,7 +73,7 @@ class Intake:
     _lock: threading.RLock
     _positions: dict[str, Position]
     """How far each source was read in closed rounds."""
-    _taken: dict[str, Taken]
+    _taken: dict[str, PositionSet]
     """Which single positions, where a source tells them."""
     _reading: dict[str, tuple[Position, set[int]]]
     """How far in the open round, and which single positions it holds."""
@@ -261,7 +261,7 @@ class Intake:
         for source, (position, known) in self._reading.items():
             self._positions[source] = position
             if known:
-                self._taken[source] = self._taken.get(source, Taken.of()) | Taken.of(known)
+                self._taken[source] = self._taken.get(source, PositionSet.of()) | PositionSet.of(known)
         self._reading, self._rejected = {}, 0
 
     # Inside ----------------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from ..store import inbox
 from ..store.fence import Fence, Mark
 from ..store.receipt import moment
 from ..store.store import Request, Store
+from .arguments import Names
 from .erasure import Hashes, Requested
 from .intake import Position
 from .latest import Owed, acknowledged, missing_words
-from .names import Names
 from .stream import Stream
 
 

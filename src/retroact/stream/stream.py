@@ -32,8 +32,8 @@ from .grid import Grid
 from .plan import Plan, plan
 from .release import Applied, Release, Round
 from .rounds import Rounds
-from .running import Running
 from .specification import Specification
+from .totals import Running
 
 if TYPE_CHECKING:
     from .durable import Durable
@@ -128,7 +128,7 @@ class Stream(Ending):
         ...     orders.round
         2
         """
-        from .opening import open_stream
+        from .open import open_stream
 
         if schema is not None and statistics is not None and specification is None:
             specification = Specification(schema, statistics, **budget)

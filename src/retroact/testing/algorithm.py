@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..coins import Key
 from ..errors import VerificationError
-from ..ledger.model import Add, Delete, DeleteId, Erase, Update
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Update
 from ..stream import Round, Specification, Stream
 from ..stream.rounds import Rounds
 

@@ -13,7 +13,7 @@ from random import Random
 
 from ..coins import Key
 from ..compilers import sample_in
-from ..ledger.model import Add, Delete, DeleteId, Erase, Sequence, Update
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..stream import Specification

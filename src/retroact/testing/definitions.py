@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..coins import Coins, name_bytes
 from ..compilers import WindowSample
-from ..ledger.model import Point
+from ..ledger.definition import Point
 from ..schema import Boolean, Category, Integer, Number, Rows, Schema, Text, Vector
 from ..schema.field import Field
 from ..statistics import (
@@ -293,7 +293,7 @@ def reads(statistic: Statistic, schema: Schema) -> tuple[str, ...]:
 
 
 def records_of(schema: Schema, data: Mapping[Point, int]) -> list[Record]:
-    """Surviving data, as `ledger.model` has it."""
+    """Surviving data, as `ledger.definition` has it."""
     return [
         Record(dict(zip(schema.fields, point.value, strict=True)), point.stamp, copies)  # type: ignore[call-overload]
         for point, copies in data.items()

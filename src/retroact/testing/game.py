@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 
 from ..coins import Key
 from ..errors import InputError
-from ..ledger.model import Add, Delete, Update
+from ..ledger.definition import Add, Delete, Update
 from .algorithm import Make
 
 

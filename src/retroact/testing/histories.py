@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from ..ledger.model import Add, Delete, DeleteId, Erase, Point, Sequence, Update, trajectory, unite_at
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Point, Sequence, Update, trajectory, unite_at
 from ..schema import Boolean, Category, Field, Schema, Vector
 
 # Where a value may be missing, so often it is.

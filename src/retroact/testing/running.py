@@ -15,7 +15,7 @@ from ..coins import Key
 from ..compilers import sample_in
 from ..compilers.gate import Gated
 from ..errors import VerificationError
-from ..ledger.model import Sequence, trajectory
+from ..ledger.definition import Sequence, trajectory
 from ..noise import Mechanism
 from ..oneshot import BOTTOM
 from ..statistics import Histogram

@@ -12,7 +12,7 @@ from ..coins import Coins
 from ..compilers import sample_in
 from ..compilers.gate import Gated
 from ..errors import InputError, VerificationError
-from ..ledger.model import Add, Delete, Sequence, trajectory
+from ..ledger.definition import Add, Delete, Sequence, trajectory
 from ..noise import Mechanism, Oblivious
 from ..noise.process import Process, Shift
 from ..statistics.restated import Lagged

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from ..ledger.model import Add, Delete, DeleteId, Erase, Sequence, Update, neighbouring, unite_at
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, neighbouring, unite_at
 from .histories import CHANGES, Pair, Shape
 
 __all__ = ["Pair", "Shape", "histories", "neighbouring_pairs", "unite_at", "uniting_pairs", "updates"]

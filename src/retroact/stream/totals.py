@@ -6,7 +6,7 @@ import numpy as np
 
 from ..coins import Coins
 from ..ledger import Change, Ledger
-from ..ledger.keys import Integers
+from ..ledger.sorted_keys import Integers
 from ..schema import Rows
 from ..statistics import Published
 from ..statistics.statistic import Totals, View

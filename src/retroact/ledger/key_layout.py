@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.ledger.keys import Integers, Mask, Words, take
+from retroact.ledger.sorted_keys import Integers, Mask, Words, take
 from retroact.schema import Schema, Vector
 
 _WORD = 64
@@ -71,7 +71,7 @@ class _Column:
         return self.span.bit_length()
 
 
-class Packing:
+class KeyLayout:
     """Where each column lies in the words of a key."""
 
     def __init__(self, schema: Schema, widths: Widths) -> None:
@@ -143,7 +143,7 @@ class Packing:
         return np.uint64(first << shift), np.uint64((last << shift) | ((1 << shift) - 1))
 
     def repacked(
-        self, words: Words, target: Packing, texts: Mapping[str, Integers], subjects: Integers | None = None
+        self, words: Words, target: KeyLayout, texts: Mapping[str, Integers], subjects: Integers | None = None
     ) -> Words:
         """The same records in another layout, with codes replaced by what they index in `texts` and `subjects`.
 

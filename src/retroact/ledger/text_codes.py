@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.ledger.keys import Integers
+from retroact.ledger.sorted_keys import Integers
 
 # below this many codes, unused ones are not worth a renumbering
 _SMALL = 256
 
 
-class Interner:
+class TextCodes:
     """A table of text and reference counts.
 
     `intern` gives codes without references; what has none when `sweep` is called is forgotten. Codes of forgotten
@@ -101,9 +101,9 @@ class Interner:
     def sparse(self) -> bool:
         return self.size > _SMALL and 4 * len(self._codes) < self.size
 
-    def compacted(self) -> tuple[Interner, Integers]:
+    def compacted(self) -> tuple[TextCodes, Integers]:
         """The same texts with codes from 0 on in the same order, and the array from old codes to new ones."""
-        dense = Interner(place=self._place, none=self._none)
+        dense = TextCodes(place=self._place, none=self._none)
         old = np.sort(np.fromiter(self._codes.values(), dtype=np.int64, count=len(self._codes)))
         dense.size = len(old)
         dense._texts = self._texts[old] if len(old) else dense._texts

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ledger_histories import WORLDS, histories
 
 from retroact.errors import InputError
-from retroact.ledger.model import (
+from retroact.ledger.definition import (
     Add,
     Delete,
     DeleteId,

@@ -29,7 +29,7 @@ from ledger_histories import (
 )
 
 from retroact.ledger import Ledger, Updates
-from retroact.ledger.model import Add, Delete, DeleteId, Erase, trajectory
+from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
 from retroact.schema import Integer, Rows, Schema, Text
 
 every_world = pytest.mark.parametrize("world", WORLDS)
@@ -240,7 +240,7 @@ def test_keys_grow_with_stamps_texts_and_subjects() -> None:
         ledger.apply(round, updates)
         check_internals(ledger)
         assert contents(ledger.data()) == Counter(expected)
-        widths.add(ledger._packing.widths.stamp)
+        widths.add(ledger._layout.widths.stamp)
     assert widths == {8, 12, 20, 44}
 
 

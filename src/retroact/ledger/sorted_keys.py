@@ -1,6 +1,9 @@
-"""Sorted arrays of keys, each key one or more 64-bit words, most significant word first."""
+"""Sorted arrays of keys, each key one or more 64-bit words, most significant word first; and sorted arrays with a
+few entries taken out and a few put in."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +15,8 @@ Mask = NDArray[np.bool_]
 _WORD = 64
 # so few keys are looked for one by one
 _FEW = 8
+# an array is written anew slice by slice if there is at most one edit for so many entries
+_FEW_EDITS = 256
 
 
 def take(words: Words, where: Integers | Mask | slice) -> Words:
@@ -113,6 +118,39 @@ def not_above(keys: Words, limit: Words) -> int:
     return int(_search(keys, limit, right=True)[0]) if len(limit[0]) else 0
 
 
+def edited(old: NDArray[Any], gone: Integers, at: Integers, new: NDArray[Any]) -> NDArray[Any]:
+    """`old` without the positions `gone`, and with `new` in front of the positions `at`, which are sorted.
+
+    >>> edited(np.array([1, 3, 4, 7]), np.array([2]), np.array([1, 4]), np.array([2, 9])).tolist()
+    [1, 2, 3, 7, 9]
+    """
+    if not len(gone) and not len(at):
+        return old
+    out = np.empty((len(old) - len(gone) + len(new), *old.shape[1:]), dtype=old.dtype)
+    write_edited(old, gone, at, new, out)
+    return out
+
+
+def write_edited(old: NDArray[Any], gone: Integers, at: Integers, new: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write `old` without the positions `gone`, and with `new` in front of the positions `at` and at the end."""
+    if _FEW_EDITS * (len(gone) + len(at)) < len(old):
+        np.concatenate(_pieces(old, gone, at, new), out=out)
+        return
+    kept = np.ones(len(old), dtype=np.bool_)
+    kept[gone] = False
+    old = old[kept]
+    inner = out[: len(old) + len(at)]
+    if len(at):
+        places = at - np.searchsorted(gone, at) + np.arange(len(at))
+        free = np.ones(len(inner), dtype=np.bool_)
+        free[places] = False
+        inner[free] = old
+        inner[places] = new[: len(at)]
+    else:
+        inner[:] = old
+    out[len(inner) :] = new[len(at) :]
+
+
 def _search(keys: Words, wanted: Words, *, right: bool = False) -> Integers:
     """`np.searchsorted` for keys of several words."""
     if len(keys) == 1:
@@ -164,3 +202,19 @@ def _ranks(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], int]:
     ranks = np.empty_like(word)
     ranks[ascending] = rank
     return ranks, int(rank[-1]).bit_length()
+
+
+def _pieces(old: NDArray[Any], gone: Integers, at: Integers, new: NDArray[Any]) -> list[NDArray[Any]]:
+    """The same as slices: cheaper than masks as long as there are few."""
+    pieces: list[NDArray[Any]] = []
+    start = 0
+    # at one position, what is inserted comes first
+    edits = [(position, 0, k) for k, position in enumerate(at.tolist())]
+    edits += [(position, 1, 0) for position in gone.tolist()]
+    for position, removes, k in sorted(edits):
+        pieces.append(old[start:position])
+        if not removes:
+            pieces.append(new[k : k + 1])
+        start = position + removes
+    pieces += [old[start:], new[len(at) :]]
+    return pieces

@@ -7,29 +7,29 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..errors import VerificationError
-from ..ledger.keys import Integers
+from ..ledger.sorted_keys import Integers
 
 
-class Taken:
+class PositionSet:
     """Neighbours are one range, so that a source that counts one by one costs next to nothing.
 
-    >>> taken = Taken.of([7, 3, 4, 5, 1 << 50])
+    >>> taken = PositionSet.of([7, 3, 4, 5, 1 << 50])
     >>> taken, 4 in taken, 6 in taken
-    (Taken(3-5, 7, 1125899906842624), True, False)
-    >>> Taken.from_bytes(taken.to_bytes()) | Taken.of([6])
-    Taken(3-7, 1125899906842624)
+    (PositionSet(3-5, 7, 1125899906842624), True, False)
+    >>> PositionSet.from_bytes(taken.to_bytes()) | PositionSet.of([6])
+    PositionSet(3-7, 1125899906842624)
     """
 
     def __init__(self, first: Integers, last: Integers) -> None:
         self._first, self._last = first, last
 
     @classmethod
-    def of(cls, positions: Iterable[int] = ()) -> Taken:
+    def of(cls, positions: Iterable[int] = ()) -> PositionSet:
         numbers = np.unique(np.fromiter(positions, dtype=np.int64))
         return cls._joined(numbers, numbers)
 
     @classmethod
-    def _joined(cls, first: Integers, last: Integers) -> Taken:
+    def _joined(cls, first: Integers, last: Integers) -> PositionSet:
         """From ranges in order of their beginning."""
         if not len(first):
             return cls(first, last)
@@ -43,20 +43,20 @@ class Taken:
         place = int(np.searchsorted(self._first, position, side="right")) - 1
         return place >= 0 and position <= int(self._last[place])
 
-    def __or__(self, other: Taken) -> Taken:
+    def __or__(self, other: PositionSet) -> PositionSet:
         first, last = (np.concatenate(pair) for pair in ((self._first, other._first), (self._last, other._last)))
         order = np.argsort(first, kind="stable")
-        return Taken._joined(first[order], last[order])
+        return PositionSet._joined(first[order], last[order])
 
     def __repr__(self) -> str:
         ranges = zip(self._first.tolist(), self._last.tolist(), strict=True)
-        return f"Taken({', '.join(str(a) if a == b else f'{a}-{b}' for a, b in ranges)})"
+        return f"PositionSet({', '.join(str(a) if a == b else f'{a}-{b}' for a, b in ranges)})"
 
     def to_bytes(self) -> bytes:
         return self._first.astype("<i8").tobytes() + self._last.astype("<i8").tobytes()
 
     @classmethod
-    def from_bytes(cls, stored: bytes) -> Taken:
+    def from_bytes(cls, stored: bytes) -> PositionSet:
         if len(stored) % 16:
             raise VerificationError(f"expected ranges of positions, got {len(stored)} bytes")
         numbers = np.frombuffer(stored, dtype="<i8").astype(np.int64).reshape(2, -1)
