@@ -21,10 +21,31 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "retroact"
 # Imports go down only: each package may import itself and what stands before it.
 LAYERS = [
-    "arrays", "escape", "errors", "checks", "files", "schema", "ledger", "coins", "privacy", "noise", "oneshot",
-    "statistics", "stateful", "compilers", "store", "stream", "feeds", "sklearn", "testing", "experiments", "audit",
+    "arrays",
+    "escape",
+    "errors",
+    "messages",
+    "params",
+    "checks",
+    "files",
+    "schema",
+    "ledger",
+    "coins",
+    "privacy",
+    "noise",
+    "oneshot",
+    "statistics",
+    "stateful",
+    "compilers",
+    "store",
+    "stream",
+    "feeds",
+    "sklearn",
+    "testing",
+    "experiments",
+    "audit",
     "cli",
-]  # fmt: skip
+]
 MODULES = [m.name for m in pkgutil.walk_packages(retroact.__path__, "retroact.") if not m.name.endswith("__main__")]
 
 

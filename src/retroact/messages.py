@@ -1,10 +1,11 @@
-"""How a refused value is quoted: short, and safe whatever the value is."""
+"""How a value is quoted in a message: short, exact, and safe whatever the value is."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from fractions import Fraction
 
 import numpy as np
 
@@ -57,3 +58,29 @@ def mismatch(expected: str, value: object, place: str | None) -> InputError:
     expected a number, got 'x' - at amount, row 3
     """
     return InputError(f"expected {expected}, got {show(value)}", place=place or None)
+
+
+def decimal_text(number: Fraction) -> str | None:
+    """The exact decimal text without exponent; None when the expansion never ends.
+
+    >>> decimal_text(Fraction(-5, 4)), decimal_text(Fraction(500)), decimal_text(Fraction(1, 3))
+    ('-1.25', '500', None)
+    """
+    rest = number.denominator
+    twos = (rest & -rest).bit_length() - 1
+    rest >>= twos
+    fives = 0
+    while rest % 5 == 0:
+        rest //= 5
+        fives += 1
+    if rest != 1:
+        return None
+    places = max(twos, fives)
+    digits = str(abs(number.numerator) * 10**places // number.denominator).zfill(places + 1)
+    sign = "-" if number < 0 else ""
+    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
+
+
+def exact_text(number: Fraction) -> str:
+    """The decimal text where there is one, and a fraction otherwise: for messages."""
+    return decimal_text(number) or str(number)

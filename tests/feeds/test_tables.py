@@ -28,7 +28,7 @@ import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import tablefiles
 from retroact.feeds.tables import recognise_table
-from retroact.schema.coded import Coded
+from retroact.schema.dictionary_column import Coded
 
 # The same events, in other files --------------------------------------------------------------------------------------
 

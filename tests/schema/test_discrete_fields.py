@@ -8,7 +8,7 @@ import pytest
 
 from retroact.errors import InputError
 from retroact.schema import Boolean, Category, Field, Text
-from retroact.schema.discrete import MAX_TEXT_BYTES
+from retroact.schema.text_and_category import MAX_TEXT_BYTES
 
 SIZE = Category(["small", "large", 3])
 STRANGE = ["", "a\0b", "\0", "👩‍👩‍👧", "é", "e\u0301", "Straße", " x ", "\ufeff", "\U0010ffff"]

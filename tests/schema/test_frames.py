@@ -26,7 +26,7 @@ from retroact.schema import (
     Vector,
     columns_of,
 )
-from retroact.schema.frames import _views
+from retroact.schema.arrow import _views
 
 TEXTS = ["a", "", "é👩‍👧", None, "twelve bytes", "thirteen byte", "a\0b"]
 BLOBS = [b"", b"\0", None, b"\xff\0", b"a\0", b"twelve bytes", b"thirteen byte", b"\xc3\xa9\xff" * 30]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retroact.errors import InputError
+from retroact.messages import decimal_text
 from retroact.schema import column_to_lattice, to_lattice
-from retroact.schema.exact import decimal_text
 from retroact.schema.lattice import saturated, shortcut, shortcut_scale
 
 CENT = Fraction(1, 100)

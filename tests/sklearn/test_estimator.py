@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import check_estimator
 
 import retroact as ra
-from retroact.schema.exact import decimal_text
+from retroact.messages import decimal_text
 from retroact.sklearn import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian
 from retroact.sklearn.source import _step
 

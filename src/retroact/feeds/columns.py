@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError, Place
 from retroact.messages import mismatch
-from retroact.schema.coded import Coded
-from retroact.schema.frames import Column
+from retroact.schema.arrow import Column
+from retroact.schema.dictionary_column import Coded
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]

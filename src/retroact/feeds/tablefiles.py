@@ -18,7 +18,7 @@ import numpy as np
 
 from retroact.errors import InputError
 from retroact.feeds.columns import Batch, Cells, names_distinct
-from retroact.schema.frames import ArrowBatches, columns_of
+from retroact.schema.arrow import ArrowBatches, columns_of
 
 ROWS = 1 << 16
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}

@@ -22,7 +22,7 @@ from retroact.ledger.surviving import Surviving, from_bytes, label, to_bytes
 from retroact.ledger.text_codes import TextCodes
 from retroact.ledger.updates import Updates
 from retroact.schema import Rows, Schema
-from retroact.schema.coded import Coded
+from retroact.schema.dictionary_column import Coded
 
 
 class Ledger:

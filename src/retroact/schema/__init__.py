@@ -4,15 +4,15 @@ Bounds are declared, never inferred, because a bound that depends on the data wo
 sums of floats remember what was added and deleted again.
 """
 
-from retroact.schema.binary import Bytes
-from retroact.schema.discrete import Boolean, Category, Text
+from retroact.schema.arrow import columns_of
+from retroact.schema.bytes_field import Bytes
 from retroact.schema.field import Field, field_names
-from retroact.schema.frames import columns_of
 from retroact.schema.lattice import column_to_lattice, to_lattice
 from retroact.schema.numbers import Integer, Number
 from retroact.schema.rows import Rows
 from retroact.schema.schema import Schema
 from retroact.schema.specification import from_spec
+from retroact.schema.text_and_category import Boolean, Category, Text
 from retroact.schema.times import Date, Timestamp
 from retroact.schema.vector import Vector
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.messages import At, mismatch
-from retroact.schema.exact import exact_text
+from retroact.messages import At, exact_text, mismatch
 from retroact.schema.field import Field, Missing, encode_each
 from retroact.schema.lattice import INT64_MAX, INT64_MIN, saturated
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError, Place
 from retroact.messages import At, mismatch
-from retroact.schema.coded import Coded
+from retroact.schema.dictionary_column import Coded
 
 Encoded = int | str | tuple[int, ...]
 Record = tuple[Encoded | None, ...]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from retroact.errors import Place
 from retroact.messages import At, mismatch
-from retroact.schema.exact import exact_ratio, half_even
+from retroact.schema.decimals import exact_ratio, half_even
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.messages import At, mismatch
+from retroact.messages import At, decimal_text, mismatch
 from retroact.schema.bounded import Bounded
-from retroact.schema.exact import decimal_text, exact_ratio
+from retroact.schema.decimals import exact_ratio
 from retroact.schema.field import Missing
 from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice, shortcut, shortcut_scale, to_lattice
 

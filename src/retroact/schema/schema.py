@@ -9,8 +9,8 @@ import numpy as np
 
 from retroact.errors import InputError, Place
 from retroact.messages import meant, mismatch, show
+from retroact.schema.arrow import columns_of
 from retroact.schema.field import Encoded, Field, Record
-from retroact.schema.frames import columns_of
 from retroact.schema.rows import Rows
 from retroact.schema.specification import from_spec
 from retroact.schema.vector import Vector, is_sequence

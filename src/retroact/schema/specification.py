@@ -7,10 +7,10 @@ from typing import Any
 
 from retroact.errors import InputError
 from retroact.messages import mismatch, show
-from retroact.schema.binary import Bytes
-from retroact.schema.discrete import Boolean, Category, Text
+from retroact.schema.bytes_field import Bytes
 from retroact.schema.field import Field
 from retroact.schema.numbers import Integer, Number
+from retroact.schema.text_and_category import Boolean, Category, Text
 from retroact.schema.times import Date, Timestamp
 from retroact.schema.vector import Vector
 

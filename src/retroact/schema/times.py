@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError
-from retroact.messages import At, mismatch
+from retroact.messages import At, exact_text, mismatch
 from retroact.schema.bounded import Bounded
-from retroact.schema.exact import exact_text, half_even
+from retroact.schema.decimals import half_even
 from retroact.schema.field import Missing
 from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice
 from retroact.schema.numbers import exact_number

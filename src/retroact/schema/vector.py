@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import InputError, Place
-from retroact.messages import At, mismatch
-from retroact.schema.exact import exact_text
+from retroact.messages import At, exact_text, mismatch
 from retroact.schema.field import Field, Missing, as_cells, encode_each, is_bytes
 from retroact.schema.lattice import column_to_lattice, shortcut, shortcut_scale, to_lattice
 from retroact.schema.numbers import exact_number

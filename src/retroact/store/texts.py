@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schema.coded import Coded
+from ..schema.dictionary_column import Coded
 
 ABSENT = -1
 Words = NDArray[np.uint64]

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InputError
 from ..messages import show
 from ..schema import Schema
-from ..schema.frames import columns_of
+from ..schema.arrow import columns_of
 from .columns import Columns
 
 TAKEN = ("id", "subject", "stamp")

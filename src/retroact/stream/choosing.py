@@ -5,8 +5,8 @@ worst round and with the process that serves it best. Only statistics with an in
 own have a say. Where a half-width depends on how many records there are, the specification's ``records`` stands for it.
 
 **Privacy.** The number reads the specification and nothing else, so the choice costs nothing; what it chooses among is
-private by itself (`noise.default_process`). **Retroactivity.** The choice is part of the specification from then on: it is
-named in the digest and stored with the stream, and opening never chooses again.
+private by itself (`noise.default_process`). **Retroactivity.** The choice is part of the specification from then on: it
+is named in the digest and stored with the stream, and opening never chooses again.
 """
 
 from __future__ import annotations

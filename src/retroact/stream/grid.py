@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.errors import Place
-from retroact.messages import At, mismatch
-from retroact.schema.exact import exact_text
+from retroact.messages import At, exact_text, mismatch
 from retroact.schema.numbers import exact_number
 from retroact.stream.moments import MILLION, microseconds_of, moment_of
 

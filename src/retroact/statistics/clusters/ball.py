@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
+from ...messages import exact_text
 from ...schema import Boolean, Field, Integer, Number, Rows, Schema, Vector
-from ...schema.exact import exact_text
 from ...schema.numbers import exact_number
 from ..statistic import field_of
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ...messages import exact_text
 from ...schema import Field, Number, Rows, Schema
-from ...schema.exact import exact_text
 from ..quantiles import Quantiles
 from .ball import RADIUS, Ball
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from ...coins import Coins
 from ...errors import InputError
+from ...messages import exact_text
 from ...noise import Mechanism, Oblivious
 from ...noise.process import some_rounds
 from ...schema import Rows, Schema
-from ...schema.exact import exact_text
 from ..noisy import Answer, Published
 from ..statistic import I64, Layout, Setting, Statistic, Totals, count
 from .ball import RADIUS, Ball, Space

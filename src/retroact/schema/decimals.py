@@ -70,29 +70,3 @@ def half_even(numerator: int, denominator: int) -> int:
     """
     quotient, rest = divmod(numerator, denominator)
     return quotient + (2 * rest > denominator or (2 * rest == denominator and quotient & 1))
-
-
-def decimal_text(number: Fraction) -> str | None:
-    """The exact decimal text without exponent; None when the expansion never ends.
-
-    >>> decimal_text(Fraction(-5, 4)), decimal_text(Fraction(500)), decimal_text(Fraction(1, 3))
-    ('-1.25', '500', None)
-    """
-    rest = number.denominator
-    twos = (rest & -rest).bit_length() - 1
-    rest >>= twos
-    fives = 0
-    while rest % 5 == 0:
-        rest //= 5
-        fives += 1
-    if rest != 1:
-        return None
-    places = max(twos, fives)
-    digits = str(abs(number.numerator) * 10**places // number.denominator).zfill(places + 1)
-    sign = "-" if number < 0 else ""
-    return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
-
-
-def exact_text(number: Fraction) -> str:
-    """The decimal text where there is one, and a fraction otherwise: for messages."""
-    return decimal_text(number) or str(number)

@@ -1,0 +1,234 @@
+"""Arguments from the signature: what a class is made of says how it is written down, read, shown and compared.
+
+Fields, statistics, noise processes, compilers and one-shot algorithms are declared by their constructors and by nothing
+else. `spec()` has the words of the constructor, in plain types, and leaves out what equals its default: so an argument
+that is added later changes no specification, no digest, and no coin name that begins with one. What is left open and
+decided by the stream (a law, a process, a method) is no argument: whoever names coins writes it beside.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from base64 import b64encode
+from collections.abc import Collection, Mapping, Set
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import msgspec
+import numpy as np
+
+from .errors import InputError
+from .messages import exact_text, meant, show
+
+REQUIRED = inspect.Parameter.empty
+
+
+class Parameters:
+    """A class that is made of its arguments.
+
+    Every argument has an attribute of its name, or `argument` says where else it is kept. A constructor that passes
+    ``**options`` on takes the keyword arguments of its base class too. A class with a ``kind`` is found by it among the
+    ``kinds`` of its family, the base class that has them.
+
+    >>> class Shape(Parameters):
+    ...     kinds = {}
+    >>> class Box(Shape):
+    ...     kind = "box"
+    ...     def __init__(self, width, *, height=1):
+    ...         self.width, self.height = width, height
+    >>> Box(3), Box(3, height=2).spec(), Box(3) == Box(3, height=1)
+    (Box(3), {'type': 'box', 'width': 3, 'height': 2}, True)
+    >>> Shape.from_spec({"type": "box", "width": 3, "hieght": 2}, "shapes.first")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected only type, width, height, got 'hieght' (did you mean 'height'?) - at
+    shapes.first.hieght
+    """
+
+    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Any]]]
+    """On the base class of a family: its classes by kind."""
+    unwritten: ClassVar[tuple[str, ...]] = ()
+    """Arguments that no file can hold, such as functions."""
+    tables: ClassVar[Mapping[str, type[Parameters]]] = {}
+    """Arguments that are written as tables of their own, and what they are."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "kind" in vars(cls) and hasattr(cls, "kinds"):
+            known = cls.kinds.get(cls.kind, cls)
+            if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise TypeError(f"{cls.__qualname__}: {known.__module__} has the kind {cls.kind!r} already")
+            cls.kinds[cls.kind] = cls
+
+    @classmethod
+    def parameters(cls) -> Mapping[str, inspect.Parameter]:
+        """The arguments of the constructor, with the keyword arguments that it passes on."""
+        return _parameters(cls)
+
+    def argument(self, name: str) -> Any:
+        """What the constructor was given, or an equal."""
+        return getattr(self, name)
+
+    def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
+        """The arguments in plain types, without those that equal their defaults: what files hold and coins are named
+        by."""
+        found = {"type": self.kind} if hasattr(self, "kind") else {}
+        for name, one in self.parameters().items():
+            if name in without or name in self.unwritten:
+                continue
+            value = self.argument(name)
+            written = value.spec(without=without) if isinstance(value, Parameters) else plain(value)
+            if one.default is REQUIRED or written != plain(one.default):
+                found[name] = written
+        return found
+
+    def replace(self, **changes: Any) -> Self:
+        """The same with other arguments."""
+        own = {name: self.argument(name) for name in self.parameters()}
+        return type(self)(**{**own, **changes})
+
+    @classmethod
+    def from_spec(cls, table: Any, place: str) -> Any:
+        """What a table describes: `spec()` is one such table, a file has others."""
+        if not hasattr(cls, "kinds"):
+            return cls.from_table(table, place)
+        if not isinstance(table, Mapping):
+            raise InputError(f"expected a table with a type, got {show(table)}", place=place)
+        kind = table.get("type")
+        if not isinstance(kind, str) or (found := cls.find(kind)) is None:
+            named = [name for name, one in cls.kinds.items() if not one.unwritten]
+            raise InputError(
+                f"expected one of {', '.join(named)}, got {show(kind)}{meant(kind, named)}", place=f"{place}.type"
+            )
+        return found.from_table(table, place)
+
+    @classmethod
+    def from_table(cls, table: Any, place: str) -> Self:
+        """An object of this very class."""
+        if not isinstance(table, Mapping):
+            raise InputError(f"expected a table, got {show(table)}", place=place)
+        known = cls.parameters()
+        allowed = (
+            *(("type",) if hasattr(cls, "kinds") else ()),
+            *(name for name in known if name not in cls.unwritten),
+        )
+        needed = [name for name in known if known[name].default is REQUIRED and name not in cls.unwritten]
+        check_keys(table, allowed, needed, place)
+        given = {
+            name: cls.tables[name].from_spec(value, f"{place}.{name}") if _is_table(cls, name, value) else value
+            for name, value in table.items()
+            if name in known
+        }
+        if cls.unwritten:
+            raise InputError(f"expected a type that files can hold, got {cls.kind!r}", place=f"{place}.type")
+        try:
+            return cls(**given)
+        except InputError as error:
+            raise error.under(place) from None
+
+    @classmethod
+    def find(cls, kind: str) -> type[Any] | None:
+        """The class of a kind: the paper's own forms are loaded when they are asked for."""
+        if kind not in cls.kinds:
+            importlib.import_module("retroact.paper")
+        return cls.kinds.get(kind)
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other) or not isinstance(other, Parameters) or self.spec() != other.spec():
+            return NotImplemented if type(self) is not type(other) else False
+        return all(self.argument(name) is other.argument(name) for name in self.unwritten)
+
+    def __hash__(self) -> int:
+        return hash((type(self), words(self.spec())))
+
+    def __repr__(self) -> str:
+        shown: list[str] = []
+        for name, one in self.parameters().items():
+            value = self.argument(name)
+            if one.default is REQUIRED and one.kind is one.POSITIONAL_OR_KEYWORD:
+                shown.append(_shown(value))
+            elif one.default is REQUIRED or plain(value) != plain(one.default):
+                shown.append(f"{name}={_shown(value)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@cache
+def _parameters(cls: type[Parameters]) -> dict[str, inspect.Parameter]:
+    found: dict[str, inspect.Parameter] = {}
+    own_class = True
+    for base in cls.__mro__:
+        if "__init__" not in vars(base) or base is object:
+            continue
+        listed = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+        for one in listed:
+            # what is passed on by position is the business of the constructor that does so
+            if one.kind is one.KEYWORD_ONLY or (own_class and one.kind is one.POSITIONAL_OR_KEYWORD):
+                found.setdefault(one.name, one)
+        own_class = False
+        if not any(one.kind is one.VAR_KEYWORD for one in listed):
+            break
+    return found
+
+
+def check_keys(table: Mapping[Any, Any], known: Collection[str], needed: Collection[str], place: str) -> None:
+    """That a table has no other keys than the known ones, and all that are needed."""
+    before = f"{place}." if place else ""
+    for key in table:
+        if key not in known:
+            raise InputError(
+                f"expected only {', '.join(known)}, got {show(key)}{meant(key, known)}", place=f"{before}{key}"
+            )
+    for key in needed:
+        if key not in table:
+            raise InputError(f"expected {key}, which is missing", place=f"{before}{key}")
+
+
+def plain(value: Any) -> Any:
+    """In the types that JSON has, exactly: equal values have equal forms.
+
+    >>> plain((Fraction(1, 8), b"ab", date(2024, 2, 29), {"b": 1}))
+    ['0.125', {'base64': 'YWI='}, '2024-02-29', {'b': 1}]
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Parameters):
+        return value.spec()
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    if isinstance(value, bytes):
+        return {"base64": b64encode(value).decode()}
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, Set):
+        return sorted(map(plain, value))
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, type) and issubclass(value, Parameters):
+        return value.kind
+    raise TypeError(f"expected a value that can be written down, got {type(value).__name__}")
+
+
+def words(spec: Any) -> str:
+    """A specification as one text, whatever the order of its keys."""
+    return msgspec.json.encode(spec, order="deterministic").decode()
+
+
+def _is_table(cls: type[Parameters], name: str, value: Any) -> bool:
+    return name in cls.tables and isinstance(value, Mapping)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Fraction):
+        return exact_text(value) if "/" not in exact_text(value) else repr(value)
+    return repr(value) if not isinstance(value, tuple) else repr(list(value))
