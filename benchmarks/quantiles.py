@@ -21,8 +21,8 @@ import opendp.prelude as dp
 import retroact as ra
 from retroact.experiments.drawing import Panel, digits, segment, text, ticks
 from retroact.privacy import ZeroConcentratedDP
-from retroact.statistics.dyadic import Tree
 from retroact.statistics.tally import Tally
+from retroact.statistics.value_tree import Tree
 
 EPSILON, DELTA, ROUNDS, ADDITIONS = 1.0, 1e-6, 4095, 100
 CHECKED = np.linspace(1000, ROUNDS, 60).astype(int)

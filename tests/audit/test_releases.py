@@ -10,7 +10,7 @@ import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit.releases import releases
 from retroact.audit.run import TESTS
-from retroact.statistics import noisy
+from retroact.statistics import answer
 from retroact.stream import totals
 from retroact.testing import check_statistic
 
@@ -35,12 +35,12 @@ def test_streams_pass(statistic):
 
 
 def test_noise_that_depends_on_the_data_is_a_violation(monkeypatch):
-    honest = noisy.with_noise
+    honest = answer.with_noise
 
     def smaller(totals, noise, denominator):
         return honest(totals, noise // 3 if totals.any() else noise, denominator)
 
-    monkeypatch.setattr(noisy, "with_noise", smaller)
+    monkeypatch.setattr(answer, "with_noise", smaller)
     result = published(target())
     assert result.verdict == "violation"
     assert "depends on the data" in result.found

@@ -65,7 +65,7 @@ def test_the_worst_pair_of_a_small_tree_moves_seven_nodes():
 def test_the_search_finds_the_maximum_over_all_intervals():
     for process in (Tree(13), Schauder(13)):
         every = [
-            sum(v * v if process.l1 != process.l2_squared else abs(v) for v in process.hidden(pattern).values())
+            sum(v * v if process.l1 != process.l2_squared else abs(v) for v in process.shift_hiding(pattern).values())
             for s in range(13)
             for e in range(s + 1, 14)
             if (pattern := [0] * s + [1] * (e - s) + [0] * (13 - e))

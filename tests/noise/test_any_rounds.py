@@ -39,7 +39,7 @@ class Map:
     """L as a matrix over the nodes that the rounds 1 .. rounds see."""
 
     def __init__(self, process, rounds):
-        self.terms = process.terms(np.arange(1, rounds + 1))
+        self.terms = process.weights_of(np.arange(1, rounds + 1))
         seen = self.terms.weights != 0
         pairs = zip(self.terms.levels[seen].tolist(), self.terms.indices[seen].tolist(), strict=True)
         self.nodes = {node: column for column, node in enumerate(sorted({*pairs}))}
@@ -66,11 +66,11 @@ def charge(process, shift):
 
 
 def brute_force(process, patterns, rounds):
-    """The largest L1 and squared L2 over the patterns; checks L(hidden(d)) = d in all rounds as well."""
+    """The largest L1 and squared L2 over the patterns; checks L(shift_hiding(d)) = d in all rounds as well."""
     image = Map(process, rounds)
     most = [Fraction(0), Fraction(0)]
     for pattern in patterns:
-        moved = process.hidden(pattern)
+        moved = process.shift_hiding(pattern)
         wanted = np.zeros(rounds, dtype=np.int64)
         wanted[: len(pattern)] = pattern
         assert (image(moved) == wanted * image.terms.denominator).all(), (process, pattern)
@@ -91,20 +91,20 @@ def test_intervals(process):
     l1, l2 = brute_force(process, intervals, 8)
     assert l1 <= process.l1
     assert l2 <= process.l2_squared
-    assert charge(process, process.hidden([0, 3, 3])) == (
-        3 * charge(process, process.hidden([0, 1, 1]))[0],
-        9 * charge(process, process.hidden([0, 1, 1]))[1],
+    assert charge(process, process.shift_hiding([0, 3, 3])) == (
+        3 * charge(process, process.shift_hiding([0, 1, 1]))[0],
+        9 * charge(process, process.shift_hiding([0, 1, 1]))[1],
     )
-    assert process.hidden([]) == process.hidden([0] * 5) == {}
+    assert process.shift_hiding([]) == process.shift_hiding([0] * 5) == {}
     for bad in ([1, 0, 1], [1, 2], [1, -1]):
         with pytest.raises(InputError, match="pattern"):
-            process.hidden(bad)
+            process.shift_hiding(bad)
 
 
 def test_patterns_beyond_the_horizon():
     for process in (Schauder(4), Patterns(4), Blocks(2, 4), Flips(4, 4), Past(4)):
         with pytest.raises(InputError, match="at most 4 rounds"):
-            process.hidden([0, 0, 0, 0, 0])
+            process.shift_hiding([0, 0, 0, 0, 0])
 
 
 # Patterns
@@ -126,7 +126,7 @@ def test_any_pattern_in_a_window(window, releases):
     assert brute_force(process, within, releases or 16) == (1, 1) == (process.l1, process.l2_squared)
     if releases is None:
         with pytest.raises(InputError, match=f"within {window} releases"):
-            process.hidden([1, *(0,) * (window - 1), 1])
+            process.shift_hiding([1, *(0,) * (window - 1), 1])
 
 
 @pytest.mark.parametrize("window", [4, 5, 8, 20])
@@ -150,7 +150,7 @@ def test_any_pattern_without_a_horizon(first, rounds, blocks):
 def test_growing_blocks():
     process = Patterns(None)
     assert [process.block(i) for i in range(3)] == [(0, 1024, 2), (1024, 2048, 6), (3072, 4096, 12)]
-    terms = process.terms(np.array([1, 1024, 1025, 3072, 3073]))
+    terms = process.weights_of(np.array([1, 1024, 1025, 3072, 3073]))
     assert terms.levels.tolist() == [[0, 1], [0, 1], [64, 65], [64, 65], [128, 129]]
     assert terms.indices.tolist() == [[0, 1], [0, 1024], [1, 1025], [1, 3072], [2, 3073]]
 
@@ -200,7 +200,7 @@ def test_blocks_hide_what_they_promise_and_nothing_else(length, horizon):
     assert brute_force(process, patterns, horizon) == (1, 1) == (process.l1, process.l2_squared)
     for pattern in itertools.islice((pattern for pattern, fine in good.items() if not fine), 300):
         with pytest.raises(InputError, match="block"):
-            process.hidden(pattern)
+            process.shift_hiding(pattern)
 
 
 def test_shorter_and_negative_patterns_over_blocks():
@@ -222,7 +222,7 @@ def test_moves_of_one_block(bits):
     inner = [node for node in Map(process, length).nodes if node[0] <= process.inner.levels]
     steps, intervals = set(), [(0, 0)]
     for s, e in itertools.combinations(range(length + 1), 2):
-        moved = process.hidden([int(s < r <= e) for r in range(1, length + 1)])
+        moved = process.shift_hiding([int(s < r <= e) for r in range(1, length + 1)])
         values = [abs(moved.get(node, 0)) for node in inner]
         found = sum(values), sum(v * v for v in values)
         steps.add(found) if s == 0 or e == length else intervals.append(found)
@@ -246,7 +246,7 @@ def test_blocks_of_one_round_are_patterns():
 
 def test_the_worst_error_of_blocks_is_the_formula():
     process = Blocks(128, 65_536)
-    terms = process.terms(np.arange(1, 129))
+    terms = process.weights_of(np.arange(1, 129))
     largest = ((terms.weights[:, :-1] / terms.denominator) ** 2).sum(axis=1).max()
     moves = 511 * 8 + 22
     assert process.worst() == pytest.approx((0.5 + math.sqrt(largest * moves)) ** 2, rel=1e-6)
@@ -295,7 +295,7 @@ def test_flips_hide_what_they_promise_and_nothing_else(horizon, flips):
     assert brute_force(process, good, horizon) == (process.l1, process.l2_squared)
     for pattern in changes.keys() - {*good}:
         with pytest.raises(InputError, match=f"at most {flips} changes"):
-            process.hidden(pattern)
+            process.shift_hiding(pattern)
 
 
 def test_two_flips_are_one_interval():
@@ -318,15 +318,15 @@ def test_bad_flips(bad):
 def test_the_past_has_one_end(horizon):
     process = Past(horizon)
     suffixes = [[c * (r >= t) for r in range(1, horizon + 1)] for t in range(1, horizon + 1) for c in (1, -1)]
-    charges = {charge(process, process.hidden(pattern)) for pattern in suffixes}
+    charges = {charge(process, process.shift_hiding(pattern)) for pattern in suffixes}
     assert brute_force(process, suffixes, horizon) == (process.l1, process.l2_squared)
     assert charges == {(process.l1, process.l2_squared)}
     assert process.l1 == math.ceil(math.log2(horizon)) + 1
-    assert process.hidden([0] * horizon) == process.shift(horizon) == {}
+    assert process.shift_hiding([0] * horizon) == process.shift(horizon) == {}
     for bad in ([1, *(0,) * (horizon - 1)], [1] * (horizon - 1)):
         if horizon > 1:
             with pytest.raises(InputError, match=f"to round {horizon}"):
-                process.hidden(bad)
+                process.shift_hiding(bad)
 
 
 # What no round can see, and what the rounds so far leave open
@@ -340,7 +340,7 @@ def later(process, t):
         return [difference(process.shift(q - 1), process.shift(q)) for q in range(t + 1, process.length)]
     if isinstance(process, Patterns):
         rounds = process.horizon
-        nodes = process.terms(np.arange(1, rounds + 1))
+        nodes = process.weights_of(np.arange(1, rounds + 1))
         pairs = [[*zip(a, b, strict=True)] for a, b in zip(nodes.levels.tolist(), nodes.indices.tolist(), strict=True)]
         out = [{fresh: 1} for _, fresh in pairs[t:]]
         for common in dict.fromkeys(common for common, _ in pairs):
@@ -430,8 +430,8 @@ class Narrow(Blocks):
 
 
 class Forgetful(Blocks):
-    def hidden(self, pattern):
-        return {node: value for node, value in super().hidden(pattern).items() if node[0]}
+    def shift_hiding(self, pattern):
+        return {node: value for node, value in super().shift_hiding(pattern).items() if node[0]}
 
 
 def test_wrong_claims_would_be_caught():
@@ -479,7 +479,7 @@ def test_noise_has_the_claimed_variance(process, rounds, share):
 )
 def test_random_access_is_the_batch(process):
     rounds = np.array([1, 2, 3, 50, 99, 100])
-    batch = process.terms(rounds)
+    batch = process.weights_of(rounds)
     for row, round in enumerate(rounds.tolist()):
         alone, among = process.at(round), batch.of(row)
         assert alone.denominator == among.denominator

@@ -16,7 +16,7 @@ from retroact.privacy import Share
 
 def matrix_of(process):
     """L over (common, fresh(1), .., fresh(R)), in units of 1 / denominator."""
-    terms = process.terms(np.arange(1, process.horizon + 1))
+    terms = process.weights_of(np.arange(1, process.horizon + 1))
     out = np.zeros((process.horizon, process.horizon + 1), dtype=np.int64)
     for row in range(process.horizon):
         one = terms.of(row)
@@ -47,15 +47,15 @@ def test_every_pattern_is_hidden_at_a_cost_of_at_most_one(releases, p):
     costs = []
     for pattern in itertools.product((0, 1), repeat=releases):
         for factor in (1, -3):
-            shift = process.hidden([factor * bit for bit in pattern])
+            shift = process.shift_hiding([factor * bit for bit in pattern])
             assert (matrix @ vector_of(process, shift) == factor * denominator * np.array(pattern)).all()
-        costs.append(charge(process, process.hidden(pattern)))
+        costs.append(charge(process, process.shift_hiding(pattern)))
     assert max(costs) == 1 == (process.l1 if p == 1 else process.l2_squared)
-    assert process.hidden([]) == process.hidden([0] * releases) == {}
+    assert process.shift_hiding([]) == process.shift_hiding([0] * releases) == {}
     with pytest.raises(InputError, match="at most"):
-        process.hidden([0] * (releases + 1))
+        process.shift_hiding([0] * (releases + 1))
     with pytest.raises(InputError, match="0 and one other number"):
-        BySize(3, p=p).hidden([1, 2])
+        BySize(3, p=p).shift_hiding([1, 2])
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -67,7 +67,7 @@ def test_a_smaller_spread_would_cost_more_than_one(p):
             return super().spread(level, p) * Fraction(99, 100)
 
     process = Narrow(5, p=p)
-    assert max(charge(process, process.hidden(d)) for d in itertools.product((0, 1), repeat=5)) > 1
+    assert max(charge(process, process.shift_hiding(d)) for d in itertools.product((0, 1), repeat=5)) > 1
 
 
 @pytest.mark.parametrize("releases", [1, 2, 3, 5, 7, 8])

@@ -15,7 +15,7 @@ HORIZONS = [*range(1, 21), 23, 31, 32, 33, 47, 48, 63, 64]
 
 def brute_force(process, rounds, window=None):
     """The largest L1 and squared L2 over all intervals; checks L(shift(s) - shift(e)) = 1[s < round <= e] as well."""
-    terms = process.terms(np.arange(1, rounds + 1))
+    terms = process.weights_of(np.arange(1, rounds + 1))
     matrix = {}
     for row in range(rounds):
         one = terms.of(row)
@@ -67,9 +67,9 @@ def test_windows(inner, window):
 def test_fresh_noise_for_short_windows(window):
     process = Fresh(window)
     assert brute_force(process, 20, window) == (process.l1, process.l2_squared) == (window, window)
-    assert process.hidden([0] * 3 + [1] * window) == {(0, round): 1 for round in range(4, 4 + window)}
+    assert process.shift_hiding([0] * 3 + [1] * window) == {(0, round): 1 for round in range(4, 4 + window)}
     with pytest.raises(InputError, match="within"):
-        process.hidden([1] * (window + 1))
+        process.shift_hiding([1] * (window + 1))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_wrong_claim_would_be_caught():
 @pytest.mark.parametrize("process", [Tree(16), Schauder(15), Bridge(15, radices=(4, 4)), Bridge(15)], ids=repr)
 def test_what_no_round_can_see(process):
     """The kernel of the map from nodes to rounds: trivial for trees, "all children of a parent" for bridges."""
-    terms = process.terms(np.arange(1, process.horizon + 1))
+    terms = process.weights_of(np.arange(1, process.horizon + 1))
     nodes = sorted({(a, b) for row in range(process.horizon) for a, b, _ in _triples(terms.of(row))})
     matrix = np.zeros((process.horizon, len(nodes)))
     for row in range(process.horizon):
@@ -166,7 +166,7 @@ def test_random_access_is_the_batch(process):
     for p in (1, 2):
         together = process.variances(rounds, p)
         assert together == pytest.approx([process.variance(int(r), p) for r in rounds], rel=1e-12)
-    batch = process.terms(rounds)
+    batch = process.weights_of(rounds)
     for row, r in enumerate(rounds.tolist()):
         alone, among = process.at(r), batch.of(row)
         left = {(a, b): Fraction(c, alone.denominator) for a, b, c in _triples(alone)}

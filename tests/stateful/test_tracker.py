@@ -88,7 +88,7 @@ def squared_shift(process, path, matrix):
 
 
 def matrix_of(process):
-    terms = process.terms(np.arange(1, process.horizon + 1))
+    terms = process.weights_of(np.arange(1, process.horizon + 1))
     rows = {(j, i): np.zeros(process.horizon, dtype=np.int64) for j in range(process.levels) for i in range(1 << 8)}
     for row in range(process.horizon):
         for level, index, weight in zip(terms.levels[row], terms.indices[row], terms.weights[row], strict=True):

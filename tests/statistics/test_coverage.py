@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import retroact as ra
-from retroact.statistics.noisy import Noisy
+from retroact.statistics.answer import Noisy
 
 BOTH = pytest.mark.parametrize(("delta", "epsilon"), [(0.0, 2.0), (1e-6, 0.5)], ids=["pure", "gaussian"])
 RECORDS, ROUNDS, PAIRS = 2000, 15, 800

@@ -252,7 +252,7 @@ def test_late_data_would_break_blocks():
 
 
 def covariance_of(mechanism, rounds):
-    terms = mechanism.process.terms(np.arange(1, rounds + 1))
+    terms = mechanism.process.weights_of(np.arange(1, rounds + 1))
     pairs = np.stack([terms.levels.ravel(), terms.indices.ravel()], axis=1)
     nodes, where = np.unique(pairs, axis=0, return_inverse=True)
     matrix = np.zeros((rounds, len(nodes)))

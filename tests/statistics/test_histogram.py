@@ -18,7 +18,7 @@ from retroact.coins import DiscreteLaplace, integer_cells
 from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.noise import Oblivious
 from retroact.statistics.histogram import BinNoise
-from retroact.statistics.keyed import LONGEST_KEY, Keys
+from retroact.statistics.keys import LONGEST_KEY, Keys
 from retroact.statistics.tally import Tally
 from retroact.testing import (
     CheckFailedError,

@@ -17,10 +17,10 @@ from retroact.coins import DiscreteLaplace
 from retroact.ledger import Ledger
 from retroact.noise import Mechanism, Oblivious, Spread
 from retroact.schema import Rows
-from retroact.statistics import dyadic, ranks, statistic_from_spec
-from retroact.statistics.dyadic import Tree, nodes_of
+from retroact.statistics import quantile_answer, statistic_from_spec, value_tree
 from retroact.statistics.quantiles import LEVELS
 from retroact.statistics.tally import Tally
+from retroact.statistics.value_tree import Tree, nodes_of
 from retroact.testing import (
     CheckFailedError,
     Shape,
@@ -99,7 +99,7 @@ def test_records_below_every_offset():
 
 
 def test_a_descent_without_noise_ends_at_the_quantile(monkeypatch):
-    monkeypatch.setattr(dyadic, "SHALLOW", 0)
+    monkeypatch.setattr(value_tree, "SHALLOW", 0)
     for size, values in small_domains():
         tree = Tree(tally(values), (size - 1).bit_length(), Silent(), 1)
         for p in [0, 1, 1 / 3, *(k / 16 for k in range(1, 16))]:
@@ -810,7 +810,7 @@ def test_the_nearest_rising_sequence():
     random = Random(11)
     for _ in range(200):
         values = [random.choice([0, 1, 2, 3, 5, 8]) for _ in range(random.randint(1, 7))]
-        found = ranks.increasing(values)
+        found = quantile_answer.increasing(values)
         assert found == sorted(found)
         cuts = product([False, True], repeat=len(values) - 1)
         best = min(distance(values, pooled(values, cut)) for cut in cuts if (p := pooled(values, cut)) == sorted(p))

@@ -111,7 +111,7 @@ def test_rectangles_by_brute_force(inner, horizon):
                 moved = processes[0].rectangle(start, end, stamp)
                 for lag, process in processes.items():
                     for round in range(1, horizon + 1):
-                        terms = process.terms(np.array([round])).of(0)
+                        terms = process.weights_of(np.array([round])).of(0)
                         nodes = zip(terms.levels.tolist(), terms.indices.tolist(), terms.weights.tolist(), strict=True)
                         change = sum(moved.get((level, index), 0) * weight for level, index, weight in nodes)
                         inside = start < round <= end and round - lag >= stamp

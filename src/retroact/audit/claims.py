@@ -18,7 +18,7 @@ from ..noise import Mechanism, Oblivious
 from ..noise.process import some_rounds
 from ..privacy import Guarantee
 from ..statistics import Statistic
-from ..statistics.around import layers
+from ..statistics.wrapper import layers
 from ..stream import Specification
 from .target import Approximate, Target
 
@@ -172,7 +172,7 @@ def _shown(value: Fraction) -> str:
 def _law(mechanism: Mechanism, statistic: Statistic, units: Sequence[int], releases: int | None) -> str:
     if isinstance(statistic.noise, Oblivious):
         return f"{statistic.noise.name}, as declared: ε = {statistic.noise.epsilon:.6g} for one release"
-    levels = np.unique(mechanism.process.terms(some_rounds(releases or ROUNDS, ROUNDS)).levels).tolist()
+    levels = np.unique(mechanism.process.weights_of(some_rounds(releases or ROUNDS, ROUNDS)).levels).tolist()
     laws = [mechanism.law(level, unit) for level in levels for unit in dict.fromkeys(units)]
     sizes = sorted({_size(law) / mechanism.refinement for law in laws})
     kind = "Laplace" if mechanism.share.kind == "pure" else "Gaussian"

@@ -26,7 +26,7 @@ Counter = Callable[[I64, int, Seeds], Answers]
 
 def tree_noise(rounds: int, scale: Fraction, runs: int, coins: Coins) -> I64:
     """Runs x rounds of the noise of a tree whose nodes have this scale."""
-    terms = Tree(rounds).terms(np.arange(1, rounds + 1))
+    terms = Tree(rounds).weights_of(np.arange(1, rounds + 1))
     nodes, where = np.unique(terms.levels << 40 | terms.indices, return_inverse=True)
     samples = DiscreteLaplace(scale).sample(coins.words(nodes >> 40, nodes & (1 << 40) - 1, integer_cells(runs)))
     parts = terms.weights[:, :, None] * samples[where.reshape(terms.weights.shape)]
@@ -68,7 +68,7 @@ def renewed(truth: I64, runs: int, seeds: Seeds) -> Answers:
 def floating(truth: I64, runs: int, seeds: Seeds) -> Answers:
     """Laplace noise as floating-point numbers, whose last bits tell what was added to what."""
     rounds = len(truth)
-    terms = Tree(rounds).terms(np.arange(1, rounds + 1))
+    terms = Tree(rounds).weights_of(np.arange(1, rounds + 1))
     nodes, where = np.unique(terms.levels << 40 | terms.indices, return_inverse=True)
     samples = seeds.numpy().laplace(scale=float(exact_scale(rounds)), size=(len(nodes), runs))
     noise = np.zeros((rounds, runs))

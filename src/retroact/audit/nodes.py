@@ -25,9 +25,9 @@ from ..noise.process import Shift, Wrapping, combined, difference
 from ..noise.rectangle import Crossed
 from ..privacy import Share
 from ..statistics import Linear
-from ..statistics.around import layers
 from ..statistics.restated import Lagged
 from ..statistics.statistic import View
+from ..statistics.wrapper import layers
 from ..stream import Specification
 from ..testing.conformance import Claim, claimed_size
 from ..testing.definitions import Definition
@@ -225,7 +225,7 @@ def _hiding(
         return [(part, _interval(part.process, s, e)) for part, s, e in seen if s < e]
     if isinstance(_core(process), BY_PATTERN):
         try:
-            return [(mechanism, process.hidden([0] * start + [1] * (end - start)))]
+            return [(mechanism, process.shift_hiding([0] * start + [1] * (end - start)))]
         except InputError:
             return None
     return [(mechanism, _interval(process, start, end))]

@@ -21,9 +21,9 @@ from ..noise import Mechanism, PaperThreshold, Threshold
 from ..noise.process import ENUMERATED, some_rounds
 from ..noise.threshold import threshold_for
 from ..privacy.normal import upper_tail_float
-from ..statistics.around import layers
 from ..statistics.histogram import BinNoise, Histogram
 from ..statistics.restated import Lagged
+from ..statistics.wrapper import layers
 from ..stream import Specification
 from ..testing import neighbouring_pairs
 from ..testing.sensitivity import moved_samples, single_pairs

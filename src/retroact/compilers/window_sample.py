@@ -37,9 +37,9 @@ from ..noise.default_process import Candidates, Law, quietest
 from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema
-from ..statistics.around import layers
-from ..statistics.noisy import Answer, Published
+from ..statistics.answer import Answer, Published
 from ..statistics.statistic import I64, Layout, Setting, Statistic, Totals, count
+from ..statistics.wrapper import layers
 from .drawing import drawn, exact_rate
 from .gate import PARTS, Calibrated, Gate, Gated, gate_of
 from .live_records import Live, Make, Plain
@@ -168,7 +168,7 @@ class WindowSample(Statistic):
     def spends_delta(self, schema: Schema) -> bool:
         return True
 
-    def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
+    def fixed_cost(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
         """What it spends of epsilon, where its algorithm has a price of its own."""
         if self.of.epsilon is None:
             return None

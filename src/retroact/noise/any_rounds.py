@@ -64,7 +64,7 @@ class Patterns(Normed):
             return (rounds - 1) // self._length
         return np.array([((r - 1) // self.first + 1).bit_length() - 1 for r in rounds.tolist()], dtype=np.int64)
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         numbers = self._numbers(rounds)
         base = numbers * STRIDE if self._length is None else 0 * numbers
@@ -72,12 +72,12 @@ class Patterns(Normed):
         return Terms(np.stack([base + COMMON, base + FRESH], axis=1), indices, np.ones_like(indices), 2)
 
     def shift(self, boundary: int) -> Shift:
-        """Minus twice the fresh noise so far, a step up to a common offset. An interval costs less by `hidden`, and
-        that is what counts."""
-        terms = self.terms(np.arange(1, boundary + 1))
+        """Minus twice the fresh noise so far, a step up to a common offset. An interval costs less by `shift_hiding`,
+        and that is what counts."""
+        terms = self.weights_of(np.arange(1, boundary + 1))
         return dict.fromkeys(zip(*_fresh(terms), strict=True), -2)
 
-    def hidden(self, pattern: Sequence[int]) -> Shift:
+    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         factor, intervals = self.runs(pattern)
         if intervals and self.window is not None and intervals[-1][1] - intervals[0][0] > self.window:
             raise InputError(f"expected all changes within {self.window} releases", place="pattern")
@@ -86,7 +86,7 @@ class Patterns(Normed):
         for number in np.unique(touched).tolist():
             start, length, _ = self.block(number)
             end = min(start + length, self.horizon or start + length)
-            terms = self.terms(np.arange(start + 1, end + 1))
+            terms = self.weights_of(np.arange(start + 1, end + 1))
             out[int(terms.levels[0, 0]), number] = factor
             for level, index in zip(*_fresh(terms), strict=True):
                 changed = index <= len(pattern) and pattern[index - 1] != 0

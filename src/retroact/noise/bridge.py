@@ -62,7 +62,7 @@ class Bridge(Process):
     def nodes(self, level: int) -> int:
         return self.length // self._span(level)
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         return self.inner_terms(rounds)
 

@@ -74,7 +74,7 @@ class BySize(Normed):
         """Whether there is a common noise."""
         return self.p == 2 or self.size < self.horizon
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         indices = np.stack([np.zeros_like(rounds), rounds], axis=1)
         levels = np.broadcast_to(np.array([COMMON, FRESH]), indices.shape)
@@ -82,11 +82,11 @@ class BySize(Normed):
         return Terms(levels, indices, weights, self.denominator)
 
     def shift(self, boundary: int) -> Shift:
-        """Minus the fresh noise so far, a step up to a common offset. An interval costs less by `hidden`, and that is
-        what counts."""
+        """Minus the fresh noise so far, a step up to a common offset. An interval costs less by `shift_hiding`, and
+        that is what counts."""
         return {(FRESH, release): -self.denominator for release in range(1, boundary + 1)}
 
-    def hidden(self, pattern: Sequence[int]) -> Shift:
+    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         factor, _ = self.runs(pattern)
         changed = {release for release, value in enumerate(pattern, 1) if value}
         common = len(changed) if self.p == 2 else int(len(changed) > self.size)

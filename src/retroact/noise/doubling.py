@@ -28,7 +28,7 @@ class Doubling(Normed):
 
     horizon = None
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         epochs = np.array([int(r).bit_length() - 1 for r in rounds], dtype=np.int64)
         local = rounds - (np.int64(1) << epochs) + 1

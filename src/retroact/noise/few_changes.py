@@ -45,7 +45,7 @@ class Flips(Schauder):
             raise InputError(f"expected a whole number from 2 on, got {flips!r}", place="flips")
         self.flips = flips
 
-    def hidden(self, pattern: Sequence[int]) -> Shift:
+    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         factor, intervals = self.runs(pattern)
         if 2 * len(intervals) > self.flips:
             raise InputError(f"expected at most {self.flips} changes, got {2 * len(intervals)}", place="pattern")

@@ -20,7 +20,7 @@ from .process import Process, Shift, Terms, check_horizon
 
 class Fresh(Process):
     """
-    >>> Fresh(7).l2_squared, Fresh(7).hidden([0, 1, 1])
+    >>> Fresh(7).l2_squared, Fresh(7).shift_hiding([0, 1, 1])
     (Fraction(7, 1), {(0, 2): 1, (0, 3): 1})
     """
 
@@ -29,7 +29,7 @@ class Fresh(Process):
     def __init__(self, window: int) -> None:
         self.window = check_horizon(window, "window")
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         column = rounds[:, None]
         return Terms(np.zeros_like(column), column, np.ones_like(column), 1)
@@ -38,7 +38,7 @@ class Fresh(Process):
         """Minus that of all rounds up to the boundary: equal up to a common offset, and finite."""
         return {(0, round): -1 for round in range(1, boundary + 1)}
 
-    def hidden(self, pattern: Sequence[int]) -> Shift:
+    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         changed = [round for round, value in enumerate(pattern, 1) if value]
         if changed and changed[-1] - changed[0] >= self.window:
             raise InputError(f"expected changes within {self.window} rounds", place="pattern")

@@ -25,15 +25,15 @@ class Apart(Wrapping):
         super().__init__(process)
         self.copy = copy
 
-    def terms(self, rounds: I64) -> Terms:
-        terms = self.inner.terms(rounds)
+    def weights_of(self, rounds: I64) -> Terms:
+        terms = self.inner.weights_of(rounds)
         return Terms(terms.levels + COPY * self.copy, terms.indices, terms.weights, terms.denominator)
 
     def shift(self, boundary: int) -> Shift:
         return self._moved(self.inner.shift(boundary))
 
-    def hidden(self, pattern: Sequence[int]) -> Shift:
-        return self._moved(self.inner.hidden(pattern))
+    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
+        return self._moved(self.inner.shift_hiding(pattern))
 
     def _moved(self, shift: Shift) -> Shift:
         return {(level + COPY * self.copy, index): value for (level, index), value in shift.items()}

@@ -157,7 +157,7 @@ class Mechanism:
         """Of the noise of one coordinate in many rounds."""
         unit, out = self.unit_of(coordinate), []
         for part in np.array_split(rounds, max(1, len(rounds) // CHUNK)):
-            terms = self.process.terms(part)
+            terms = self.process.weights_of(part)
             levels = np.unique(terms.levels)
             variance = np.array([self.law(int(level), unit).variance for level in levels])
             squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
@@ -199,7 +199,7 @@ class Mechanism:
     def moved(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> list[tuple[Mechanism, Shift]]:
         """Which nodes of which noise hide that change, and how far they move, in units of the data."""
         (pattern,) = patterns
-        return [(self, self.process.hidden(pattern))]
+        return [(self, self.process.shift_hiding(pattern))]
 
     def cost_of(self, coordinate: int, shift: Shift) -> Fraction:
         total, unit = Fraction(0), self.unit_of(coordinate)
@@ -259,7 +259,7 @@ class Mechanism:
         return block
 
     def _compute(self, first: int, last: int) -> _Block:
-        terms = self.process.terms(np.arange(first, last + 1))
+        terms = self.process.weights_of(np.arange(first, last + 1))
         used = terms.weights != 0
         # Levels are numbered anew: theirs may be too large to share a word with an index.
         numbered, number = np.unique(terms.levels, return_inverse=True)
@@ -300,20 +300,20 @@ class Mechanism:
     def _calibrate(self, level: int, unit: int) -> Law:
         if self._oblivious is not None:
             return self._oblivious.law
-        spread = self.process.spread(level, self._norm)
+        spread = self.process.spread(level, self._p)
         key = (unit, spread)
         if key not in self._laws:
             size = self._size(unit, spread)
-            self._laws[key] = DiscreteLaplace(size) if self._norm == 1 else DiscreteGaussian(size)
+            self._laws[key] = DiscreteLaplace(size) if self._p == 1 else DiscreteGaussian(size)
         return self._laws[key]
 
     @property
-    def _norm(self) -> int:
+    def _p(self) -> int:
         return 1 if self.share.kind == "pure" else 2
 
     def _size(self, unit: int, spread: Fraction) -> Fraction:
         """The scale of Laplace noise, or the variance of Gaussian noise, in the lattice of the noise."""
-        if self._norm == 1:
+        if self._p == 1:
             return unit * self._norm1 * self.process.l1 * spread / self.share.amount
         variance = unit**2 * self._norm2_squared * self.process.l2_squared * spread / self.share.amount
         return Fraction(math.ceil(variance * self._inflation**2 * 4**self._refinement * 2**20), 2**20)
@@ -322,11 +322,11 @@ class Mechanism:
         """Noise too wide for 64 bits, in whatever round, is an error before the stream begins."""
         if self._oblivious is not None:
             return
-        last = self.process.terms(np.array([self.process.horizon or LAST_ROUND]))
-        spread = max(self.process.spread(level, self._norm) for level in np.unique(last.levels).tolist())
+        last = self.process.weights_of(np.array([self.process.horizon or LAST_ROUND]))
+        spread = max(self.process.spread(level, self._p) for level in np.unique(last.levels).tolist())
         size = self._size(max(self._groups), spread)
-        if size > WIDEST**self._norm:
-            wide = float(size) ** (1 / self._norm)
+        if size > WIDEST**self._p:
+            wide = float(size) ** (1 / self._p)
             raise InputError(
                 f"its noise would be {wide:.3g} lattice steps wide, expected at most 2^55: "
                 "take a larger budget or a coarser step"

@@ -27,7 +27,7 @@ from .schauder import Schauder
 
 class Past(Schauder):
     """
-    >>> Past(1024).l2_squared, Past(2).hidden([0, 1])
+    >>> Past(1024).l2_squared, Past(2).shift_hiding([0, 1])
     (Fraction(11, 1), {(0, 0): -1, (1, 0): 1})
     """
 
@@ -52,7 +52,7 @@ class Past(Schauder):
     def shift(self, boundary: int) -> Shift:
         return {**super().shift(boundary), (self.levels, 0): 1} if boundary < self.horizon else {}
 
-    def hidden(self, pattern: Sequence[int]) -> Shift:
+    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         factor, intervals = self.runs(pattern)
         if len(intervals) > 1 or any(end != self.horizon for _, end in intervals):
             raise InputError(f"expected one number from some round to round {self.horizon}", place="pattern")

@@ -11,8 +11,9 @@ data-independent maps:
 The identity that tests check by brute force for all s < e and all rounds:
 L(shift(s) - shift(e)) = 1[s < round <= e].
 
-Some statistics change on other sets of rounds. A process that hides those has ``hidden(pattern)``, the change of the
-nodes for a pattern of rounds, with L(hidden(d)) = d; its ``l1`` and ``l2_squared`` are over the patterns it promises.
+Some statistics change on other sets of rounds. A process that hides those has ``shift_hiding(pattern)``, the change of
+the nodes for a pattern of rounds, with L(shift_hiding(d)) = d; its ``l1`` and ``l2_squared`` are over the patterns it
+promises.
 
 **Privacy.** If the truth differs by F_x on rounds s + 1 .. e, shifting the noise by F_x * (shift(s) - shift(e)) makes
 both transcripts equal, so the privacy of the whole transcript is that of this shift: ``l1`` bounds the sum of
@@ -77,14 +78,14 @@ class Process(ABC):
     _outlooks: dict[tuple[int, int], tuple[int, int, float] | None] | None = None
 
     @abstractmethod
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         """The nodes and weights of many rounds at once: random access, nothing is remembered."""
 
     @abstractmethod
     def shift(self, boundary: int) -> Shift:
         """The change of the nodes for boundary 0, 1, ..., horizon (the last one: "never")."""
 
-    def hidden(self, pattern: Sequence[int]) -> Shift:
+    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         """The change of the nodes that moves the rounds 1 .. len(pattern) by the pattern and no other round: here for
         one number on one interval of rounds, and 0 elsewhere."""
         factor, intervals = self.runs(pattern)
@@ -106,7 +107,7 @@ class Process(ABC):
         """The terms of one round; the latest is kept, since all statistics of a stream ask for the same."""
         latest = self._latest
         if latest is None or latest[0] != round:
-            latest = self._latest = round, self.terms(np.array([round])).of(0)
+            latest = self._latest = round, self.weights_of(np.array([round])).of(0)
         return latest[1]
 
     @property
@@ -144,7 +145,7 @@ class Process(ABC):
 
     def variances(self, rounds: npt.ArrayLike, p: int = 2) -> npt.NDArray[np.float64]:
         """Variance of Z when a node of spread 1 has variance 1."""
-        terms = self.terms(np.atleast_1d(np.asarray(rounds, dtype=np.int64)))
+        terms = self.weights_of(np.atleast_1d(np.asarray(rounds, dtype=np.int64)))
         weights = terms.weights / terms.denominator
         if self._even:
             return (weights * weights).sum(axis=1)  # type: ignore[no-any-return]
@@ -178,7 +179,7 @@ class Process(ABC):
 
     def _outlook(self, p: int, last: int) -> tuple[int, int, float] | None:
         """The worst and a typical round, and the largest variance."""
-        nodes = self.terms(np.array([1])).levels.size
+        nodes = self.weights_of(np.array([1])).levels.size
         rounds = some_rounds(last, max(1, LOOKED_AT // nodes))
         # In parts that fit the cache.
         parts = np.array_split(rounds, len(rounds) // 1024 + 1)

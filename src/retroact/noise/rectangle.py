@@ -42,11 +42,11 @@ class Crossed(Process):
         self.process, self.past, self.lag, self.every = process, Past(rounds), lag, every
         self.horizon = process.horizon
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         """Rounds that have no such past have no noise either; nothing is released then."""
-        now = self.process.terms(rounds)
+        now = self.process.weights_of(rounds)
         times = rounds * self.every - self.lag
-        then = self.past.terms(np.clip(times, 1, self.past.horizon))
+        then = self.past.weights_of(np.clip(times, 1, self.past.horizon))
         reaches = np.where(times >= 1, 1, 0)[:, None, None]
         return Terms(
             (now.levels[:, :, None] * LEVELS + then.levels[:, None, :]).reshape(len(rounds), -1),

@@ -38,7 +38,7 @@ class Schauder(Process):
     def nodes(self, level: int) -> int:
         return self.length >> (level + 1)
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         return self.inner_terms(rounds)
 

@@ -62,7 +62,7 @@ class Blocks(Normed):
         """The level of the common noise, above the roots."""
         return self.inner.levels + 1
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         block, position = np.divmod(rounds - 1, self.length)
         inner = self.inner.inner_terms(position + 1)
@@ -77,10 +77,10 @@ class Blocks(Normed):
         )
 
     def shift(self, boundary: int) -> Shift:
-        """An interval costs less by `hidden` than by a difference of these, and that is what counts."""
-        return self.hidden([0] * boundary + [1] * (self.horizon - boundary))
+        """An interval costs less by `shift_hiding` than by a difference of these, and that is what counts."""
+        return self.shift_hiding([0] * boundary + [1] * (self.horizon - boundary))
 
-    def hidden(self, pattern: Sequence[int]) -> Shift:
+    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         factor, intervals = self.runs(pattern)
         if not intervals:
             return {}
@@ -122,7 +122,7 @@ class Blocks(Normed):
     @cached_property
     def _variance(self) -> Fraction:
         """V: at x = 1/3 all triangles are 2/3, as high as they can be together."""
-        terms = self.terms(np.array([max(1, (self.inner.length + 1) // 3)]))
+        terms = self.weights_of(np.array([max(1, (self.inner.length + 1) // 3)]))
         return sum((Fraction(w, terms.denominator) ** 2 for w in terms.weights[0, :-1].tolist()), Fraction(0))
 
     def worst(self, p: int = 2) -> float:

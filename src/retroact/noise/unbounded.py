@@ -57,7 +57,7 @@ class Unbounded(Normed):
             epoch += 1
         return epoch, start, self.tree(epoch).length
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         last, _, denominator = self.epoch_of(int(rounds.max()) if rounds.size else 0)
         parts = []

@@ -45,7 +45,7 @@ class Windowed(Process):
     def _border(self) -> int:
         return self.inner.levels if self.inner else 0
 
-    def terms(self, rounds: I64) -> Terms:
+    def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
         block, position = np.divmod(rounds, self.length)
         ends = np.stack([block, block + 1], axis=1)

@@ -59,7 +59,7 @@ class Continual:
         return np.concatenate(parts)
 
     def _part(self, first: int, last: int) -> I64:
-        terms = self.process.terms(np.arange(first, last + 1))
+        terms = self.process.weights_of(np.arange(first, last + 1))
         total = np.zeros(last - first + 1, dtype=np.int64)
         for level in range(self.process.levels):
             indices = terms.indices[:, level]

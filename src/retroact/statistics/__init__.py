@@ -1,18 +1,18 @@
 """What is published: linear statistics, all of one shape."""
 
-from .bins import Bins
+from .answer import Answer, Noisy, Published
 from .clusters import Centres, Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
 from .group import GroupBy
 from .histogram import Histogram
+from .histogram_answer import Bins
 from .linear import Contributions, Linear
 from .linear_query import LinearQuery
 from .mapped import Mapped
 from .mean import Mean
-from .noisy import Answer, Noisy, Published
+from .quantile_answer import Ranks
 from .quantiles import Quantiles
-from .ranks import Ranks
 from .restated import Restated
 from .specification import statistic_from_spec
 from .statistic import Layout, Setting, Statistic, View

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..schema import Rows, Schema
+from .answer import Answer, Noisy, symmetric
 from .linear import Contributions, Layout, Linear, one_each
-from .noisy import Answer, Noisy, symmetric
 
 
 class Count(Linear):

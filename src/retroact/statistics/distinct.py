@@ -21,8 +21,8 @@ from ..noise.default_process import Candidates
 from ..noise.process import some_rounds
 from ..privacy import Share
 from ..schema import Rows, Schema
-from .keyed import Keys
-from .noisy import Answer, Published
+from .answer import Answer, Published
+from .keys import Keys
 from .statistic import Layout, Setting, Statistic, Totals, View, count
 from .tally import Tally
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..messages import show
 from ..schema import Boolean, Category, Rows, Schema
+from .answer import Answer, Noisy
 from .linear import Contributions, Layout, Linear, field_of
-from .noisy import Answer, Noisy
 
 
 class GroupBy(Linear):

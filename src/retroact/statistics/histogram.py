@@ -16,9 +16,9 @@ from ..errors import InputError
 from ..noise import Mechanism, Oblivious, PaperThreshold, Process, Threshold, Tree
 from ..noise.threshold import check_failure, tail_quantile, threshold_for
 from ..schema import Boolean, Integer, Number, Rows, Schema
-from .bins import Bins
-from .keyed import Keys
-from .noisy import Answer, NoisyTotals, Published, with_noise
+from .answer import Answer, NoisyTotals, Published, with_noise
+from .histogram_answer import Bins
+from .keys import Keys
 from .statistic import I64, Layout, Setting, Statistic, Totals, count, field_of
 from .tally import Labels, Tally
 

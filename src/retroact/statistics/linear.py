@@ -18,7 +18,7 @@ import numpy as np
 from ..coins import Coins
 from ..noise import Mechanism
 from ..schema import Rows, Schema
-from .noisy import Answer, Noisy, Published
+from .answer import Answer, Noisy, Published
 from .statistic import I64, Layout, Setting, Statistic, Totals, field_of
 
 __all__ = ["Contributions", "Layout", "Linear", "OfField", "field_of", "one_each"]

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..schema import Rows, Schema, field_names
+from .answer import Answer, Noisy
 from .linear import Contributions, Layout, Linear
-from .noisy import Answer, Noisy
 
 Columns = Mapping[str, npt.NDArray[Any]]
 # No sum that the norms of a record are checked by may reach this.

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Process
-from .around import Around, layers
-from .noisy import Answer, Published
+from .answer import Answer, Published
 from .statistic import Setting, Statistic, Totals, View
+from .wrapper import Wrapper, layers
 
 
-class Mapped(Around):
+class Mapped(Wrapper):
     """**Privacy.** Post-processing of the inner answer. **Retroactivity.** The function sees the current answer, coins
     that are shared by all rounds and coins that are fresh in each, all by name; earlier answers are out of its reach.
     No other map sees these coins, however maps are nested, and every lag of a restated series has its own.

@@ -15,12 +15,12 @@ from ..errors import InputError
 from ..noise import Mechanism, Oblivious
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
 from ..schema.lattice import offsets
-from .dyadic import Tree, nodes_of
-from .noisy import Answer, Published
-from .ranks import Beside, Ranks
+from .answer import Answer, Published
+from .quantile_answer import QuantileTable, Ranks
 from .statistic import I64, Layout, Setting, Statistic, Totals, field_of
 from .tally import Tally
 from .value_bounds import value_bounds
+from .value_tree import Tree, nodes_of
 
 # Half the width of an interval at this level is a standard error.
 ONE_DEVIATION = 0.683
@@ -131,7 +131,7 @@ class Quantiles(Statistic):
         values = [None] * len(widest) if unknown else [value(offset) for offset in found]
         ranks = self._ranks(tree, field, dict(zip(self.probabilities, values, strict=True)), unknown)
 
-        def interval(level: float) -> Beside:
+        def interval(level: float) -> QuantileTable:
             known = next((ends[at] for at in LEVELS if at >= level and not unknown), widest)
             pairs = [(value(low), value(high)) for low, high in known]
             return ranks.intervals(dict(zip(self.probabilities, pairs, strict=True)), level)

@@ -14,16 +14,16 @@ from ..noise.default_process import Candidates
 from ..noise.process import Shift
 from ..noise.rectangle import INDICES
 from ..privacy import Share
-from .around import Around, layers
+from .answer import Answer, NoisyTotals, Published, noisy_totals
 from .distinct import Distinct
-from .noisy import Answer, NoisyTotals, Published, noisy_totals
 from .statistic import Setting, Statistic, Totals, View
+from .wrapper import Wrapper, layers
 
 Across = Literal["lags", "rectangle"]
 CROSSED = "crossed "
 
 
-class Restated(Around):
+class Restated(Wrapper):
     """In round i, the statistic for the revised states RevData_{i, i - lag}, for every declared lag: the records that
     survive in round i and are stamped up to i - lag. The value is a dictionary from past round to answer.
 

@@ -28,7 +28,7 @@ from ..noise.default_process import Candidates, Choice, Law, candidates, kind_of
 from ..privacy import Kind, Share
 from ..schema import Field, Rows, Schema
 from . import where as conditions
-from .noisy import Published
+from .answer import Published
 
 if TYPE_CHECKING:
     from .mapped import Mapped
@@ -231,7 +231,7 @@ class Statistic(ABC):
         """Which kind of budget it is given under the law of the stream."""
         return kind_of(self.noise, law)
 
-    def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
+    def fixed_cost(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
         """What it spends of epsilon whatever it is granted, where a part of it has a price of its own."""
         return None
 
@@ -258,7 +258,7 @@ class Statistic(ABC):
         """What a plan should say of it beside its error."""
         return ()
 
-    def geometry(self, schema: Schema) -> dict[str, Any]:
+    def digest_extras(self, schema: Schema) -> dict[str, Any]:
         """What else the noise must not be shared across: choices of the code, not of the user."""
         return {}
 

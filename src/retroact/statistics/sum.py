@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..schema import Boolean, Integer, Number, Rows, Schema, Vector
+from .answer import Answer, Noisy, symmetric
 from .linear import Contributions, Layout, OfField, field_of, one_each
-from .noisy import Answer, Noisy, symmetric
 
 
 class Sum(OfField):

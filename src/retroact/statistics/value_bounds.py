@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..noise import Spread
-from .dyadic import Tree
+from .value_tree import Tree
 
 # In deviations of the noise at the middle of an interval: what it holds where a descent ends, and where it is small.
 ENDS, SMALL = 0.3, 4.0

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..schema import Rows, Schema
+from .answer import Answer, Noisy
+from .centred import bounded, powers, span
 from .linear import Contributions, Layout, OfField
-from .moments import bounded, powers, span
-from .noisy import Answer, Noisy
 from .ratio import ratio_interval
 
 

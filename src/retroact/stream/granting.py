@@ -57,7 +57,7 @@ def _split(spec: Specification, law: Law) -> tuple[dict[str, Fraction], dict[str
     fixed = {name: epsilon for name, (epsilon, _) in laws.items()}
     for name, statistic in spec.statistics.items():
         reach = reach_of(spec.window_of(name), spec.horizon, statistic.every)
-        cost = statistic.declared(reach, failures[name], f"statistics.{name}")
+        cost = statistic.fixed_cost(reach, failures[name], f"statistics.{name}")
         if cost is not None:
             fixed[name] = cost
             del kinds[name]

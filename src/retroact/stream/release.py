@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from ..privacy import Guarantee
-from ..statistics.noisy import check_level
+from ..statistics.answer import check_level
 
 
 @dataclass(frozen=True)

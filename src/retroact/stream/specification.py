@@ -238,7 +238,7 @@ class Specification:
         }
         # Only what departs from the default, so that older digests stand.
         content |= {"late": False} if not self.late else {}
-        geometry = self.statistics[name].geometry(self.schema)
+        geometry = self.statistics[name].digest_extras(self.schema)
         content |= {"geometry": geometry} if geometry else {}
         content |= {"failure": str(self.failures[name])} if self.failures[name] else {}
         return hashlib.blake2b(msgspec.json.encode(content, order="deterministic"), digest_size=32).digest()

@@ -27,8 +27,8 @@ from ..noise import Mechanism, Oblivious, Process, Summand, Tail
 from ..noise.mechanism import BLOCK
 from ..privacy import Share
 from ..statistics import Distinct, Layout, Linear, Restated
-from ..statistics.around import layers
 from ..statistics.restated import Lagged
+from ..statistics.wrapper import layers
 from ..stream import Specification, Stream
 from .algorithm import in_memory
 

@@ -38,10 +38,10 @@ from ..statistics import (
     Sum,
     Variance,
 )
-from ..statistics.around import layers
 from ..statistics.clusters.ball import RADIUS, Space
 from ..statistics.clusters.grid import Grid
 from ..statistics.statistic import Statistic
+from ..statistics.wrapper import layers
 from ..stream import Specification
 
 Name = Hashable

@@ -24,8 +24,8 @@ from ..errors import VerificationError
 from ..noise import Mechanism, Oblivious
 from ..schema import Rows
 from ..statistics import Distinct, Histogram, KMeans, Linear, Quantiles
+from ..statistics.answer import Published, noisy_totals
 from ..statistics.histogram import BinNoise
-from ..statistics.noisy import Published, noisy_totals
 from ..statistics.restated import Lagged
 from ..statistics.statistic import I64
 from ..stream import Specification

@@ -19,8 +19,8 @@ from ..ledger.definition import Sequence, trajectory
 from ..noise import Mechanism
 from ..oneshot import BOTTOM
 from ..statistics import Histogram
+from ..statistics.answer import Published, noisy_totals
 from ..statistics.histogram import BinNoise
-from ..statistics.noisy import Published, noisy_totals
 from ..stream import Release, Specification
 from ..stream.release import plain
 from .algorithm import StreamAlgorithm

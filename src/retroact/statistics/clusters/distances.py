@@ -50,7 +50,7 @@ class Distances(Quantiles):
         inner = {key: value for key, value in super().arguments().items() if key != "field"}
         return self.ball.arguments() | inner
 
-    def geometry(self, schema: Schema) -> dict[str, Any]:
+    def digest_extras(self, schema: Schema) -> dict[str, Any]:
         return {"steps": RADIUS}
 
     def scale(self, schema: Schema) -> Field:

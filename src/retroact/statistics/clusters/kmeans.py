@@ -16,7 +16,7 @@ from ...messages import exact_text
 from ...noise import Mechanism, Oblivious
 from ...noise.process import some_rounds
 from ...schema import Rows, Schema
-from ..noisy import Answer, Published
+from ..answer import Answer, Published
 from ..statistic import I64, Layout, Setting, Statistic, Totals, count
 from .ball import RADIUS, Ball, Space
 from .centres import Centres
@@ -90,7 +90,7 @@ class KMeans(Statistic):
         self.instances = 1
         self._latest: tuple[int, Family] | None = None
 
-    def geometry(self, schema: Schema) -> dict[str, Any]:
+    def digest_extras(self, schema: Schema) -> dict[str, Any]:
         family = self._regions(schema)[1]
         layout = family.layout
         norms = [str(layout.norm1), str(layout.norm2_squared)]

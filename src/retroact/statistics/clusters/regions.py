@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ...coins import Coins
 from ...noise import Mechanism
-from ..noisy import Integers, NoisyTotals, with_noise
+from ..answer import Integers, NoisyTotals, with_noise
 from ..statistic import Layout
 from .ball import RADIUS
 from .lloyd import Objective

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..noise import Mechanism, Spread
-from .noisy import NoisyTotals
-from .ranks import Height, Ranks, increasing
+from .answer import NoisyTotals
+from .quantile_answer import Height, Ranks, increasing
 from .tally import Tally
 
 U64 = npt.NDArray[np.uint64]

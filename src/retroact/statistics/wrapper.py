@@ -17,7 +17,7 @@ from ..schema import Rows, Schema
 from .statistic import I64, Layout, Setting, Statistic, Totals
 
 
-class Around(Statistic):
+class Wrapper(Statistic):
     """With the options of the inner statistic."""
 
     def __init__(self, of: Statistic) -> None:
@@ -48,8 +48,8 @@ class Around(Statistic):
     def validate(self, rows: Rows, schema: Schema) -> None:
         self.of.validate(rows, schema)
 
-    def geometry(self, schema: Schema) -> dict[str, Any]:
-        return self.of.geometry(schema)
+    def digest_extras(self, schema: Schema) -> dict[str, Any]:
+        return self.of.digest_extras(schema)
 
     def thresholded(self, schema: Schema) -> bool:
         return self.of.thresholded(schema)
@@ -63,8 +63,8 @@ class Around(Statistic):
     def candidates(self, setting: Setting) -> Candidates:
         return self.of.candidates(setting)
 
-    def declared(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
-        return self.of.declared(reach, failure, place)
+    def fixed_cost(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
+        return self.of.fixed_cost(reach, failure, place)
 
     @property
     def keyed(self) -> bool:
@@ -82,4 +82,4 @@ class Around(Statistic):
 
 def layers(statistic: Statistic) -> list[Statistic]:
     """A statistic, the one in it, and so on."""
-    return [statistic, *(layers(statistic.of) if isinstance(statistic, Around) else [])]
+    return [statistic, *(layers(statistic.of) if isinstance(statistic, Wrapper) else [])]

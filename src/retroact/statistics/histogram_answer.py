@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import InputError
-from .noisy import check_level
+from .answer import check_level
 from .statistic import count
 
 

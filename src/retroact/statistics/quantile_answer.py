@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..noise import Spread
-from .noisy import check_level
+from .answer import check_level
 from .ratio import ratio_interval
 
 
-class Beside(dict[float, Any]):
+class QuantileTable(dict[float, Any]):
     """Something for every quantile, with the same for the distribution function and the counts beside it."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Height:
         )
 
 
-class Ranks(Beside):
+class Ranks(QuantileTable):
     """A quantile is None where the number of records cannot be told from zero.
 
     ``cdf`` has the fraction of records up to each point, which is monotone; ``counts`` the number of records in each
@@ -81,16 +81,16 @@ class Ranks(Beside):
         self.records = records
         self._raw, self._noise = raw, noise
 
-    def errors(self, quantiles: Mapping[float, float | None]) -> Beside:
+    def errors(self, quantiles: Mapping[float, float | None]) -> QuantileTable:
         """Standard errors, each in the unit of what it belongs to."""
         fractions = {
             point: None if fraction is None else self._raw[point].noise(fraction).deviation / self.records
             for point, fraction in self.cdf.items()
         }
-        return Beside(quantiles, fractions, {span: noise.deviation for span, noise in self._noise.items()})
+        return QuantileTable(quantiles, fractions, {span: noise.deviation for span, noise in self._noise.items()})
 
-    def intervals(self, values: Mapping[float, Any], level: float) -> Beside:
-        return Beside(values, self.cdf_interval(level), self.counts_interval(level))
+    def intervals(self, values: Mapping[float, Any], level: float) -> QuantileTable:
+        return QuantileTable(values, self.cdf_interval(level), self.counts_interval(level))
 
     def counts_interval(self, level: float = 0.95) -> dict[tuple[Any, Any], tuple[float, float]]:
         check_level(level)
