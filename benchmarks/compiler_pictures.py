@@ -16,11 +16,11 @@ import retroact as ra
 from pictures import BUDGET, document, lines, write
 from retroact.coins import Key
 from retroact.compilers.gate import PARTS, Calibrated, Gated
-from retroact.compilers.retroactivity import PaperRetroactivity
 from retroact.compilers.smooth import smooth
 from retroact.experiments.drawing import Panel, digits, rectangle, segment, text
 from retroact.experiments.smoothing import Grudge, audit_blocks
 from retroact.noise.default_process import quietest
+from retroact.paper import PaperRetroactivity
 from retroact.privacy import largest_epsilon0
 from retroact.schema import Schema
 from sampling import BETA, DELTA, EPSILON, HORIZON, needed_for

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 import retroact as ra
 from retroact.coins import Coins, DiscreteLaplace
-from retroact.oneshot import InteriorPoint, Median, Own, TreeLog
+from retroact.oneshot import InteriorPoint, Median, Own
+from retroact.paper import TreeLog
 from retroact.statistics import Statistic
 from retroact.statistics.linear_query import Columns
 

@@ -17,7 +17,7 @@ import opendp.prelude as dp
 
 import retroact as ra
 from retroact.experiments.drawing import Panel, segment, text
-from retroact.noise import PaperThreshold
+from retroact.paper import PaperThreshold
 from retroact.privacy import largest_mu
 
 EPSILON, DELTA = 1.0, 1e-6

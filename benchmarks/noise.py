@@ -13,6 +13,7 @@ import numpy as np
 
 from retroact.coins import Key
 from retroact.noise import Bridge, Mechanism, Schauder, Tree
+from retroact.paper import PaperTree
 from retroact.privacy import largest_mu, split
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -44,7 +45,7 @@ def main(bits):
     print(f"\nOne count, epsilon = {EPSILON:g}, {horizon:,} rounds: standard deviation of the error")
     print(f"{'noise':44}{'worst':>9}{'rms':>9}{'measured worst':>16}{'measured rms':>14}{'paper / worst':>15}")
     rows = [
-        ("paper: dyadic tree, 2m, Laplace", Tree(horizon, accounting="paper"), 0.0),
+        ("paper: dyadic tree, 2m, Laplace", PaperTree(horizon), 0.0),
         ("dyadic tree, exact sensitivity, Laplace", Tree(horizon), 0.0),
         ("bridge tree, Laplace (default, delta = 0)", Bridge(horizon), 0.0),
         (f"dyadic tree, exact, Gaussian, delta = {DELTA:g}", Tree(horizon), DELTA),

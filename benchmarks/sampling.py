@@ -20,10 +20,11 @@ import retroact as ra
 from retroact.coins import Key, distinct
 from retroact.compilers.live_records import Live, Plain
 from retroact.compilers.outlook import drawn_from
-from retroact.compilers.paper import paper_cost
 from retroact.compilers.persistent_ranks import Ranked, smallest
 from retroact.oneshot import InteriorPoint, Median, interior_point
-from retroact.privacy import gate_union, largest_epsilon0, window_cost
+from retroact.paper import gate_union
+from retroact.paper.sampling_costs import paper_cost
+from retroact.privacy import largest_epsilon0, window_cost
 from retroact.schema import Rows, Schema
 
 SCHEMA = Schema({"x": ra.Integer(0, 2**40)})

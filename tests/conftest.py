@@ -3,7 +3,8 @@ from pathlib import Path
 
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent / "testing"))
+for helpers in ("testing", "support"):
+    sys.path.insert(0, str(Path(__file__).parent / helpers))
 
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")

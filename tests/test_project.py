@@ -26,6 +26,7 @@ LAYERS = [
     "errors",
     "messages",
     "params",
+    "paper_forms",
     "checks",
     "files",
     "schema",
@@ -42,6 +43,7 @@ LAYERS = [
     "feeds",
     "sklearn",
     "testing",
+    "paper",
     "experiments",
     "audit",
     "cli",
@@ -76,6 +78,7 @@ def test_imports_go_down_only():
         for other in imported(path):
             if other in LAYERS:
                 assert LAYERS.index(other) <= LAYERS.index(layer), f"{path} imports {other}, which is above {layer}"
+                assert other != "paper" or layer in ("paper", "experiments"), f"{path} imports the paper's own forms"
             elif layer != "cli":
                 assert other.startswith("__"), f"{path} imports the public names of the package: {other}"
 
@@ -166,7 +169,7 @@ def test_the_theory_table_names_things_that_exist():
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     for name in set(re.findall(r"`(test_\w+)", text)):
         assert f"def {name}(" in tests, f"theory.md names {name}, which is nowhere"
-    for path in set(re.findall(r"`((?:tests|ledger|noise|coins|privacy|statistics|stream)/[\w/]*(?:\.py)?)`", text)):
+    for path in set(re.findall(r"`((?:tests|ledger|noise|coins|privacy|statistics|oneshot|compilers|paper|store|stream)/[\w/]*(?:\.py)?)`", text)):
         assert (ROOT / path).exists() or (SOURCE / path).exists(), f"theory.md names {path}, which is nowhere"
     source = "\n".join(path.read_text() for path in SOURCE.rglob("*.py"))
     for name in set(re.findall(r"`(?:\w+\.)*(\w+)\(?[^`]*`", text)):

@@ -17,13 +17,14 @@ from scipy import stats
 import retroact as ra
 from retroact.coins import Coins, Key
 from retroact.compilers.maps import GaussianMap, Map, RankMap, as_map, chi_quantile, power_of_two_below
-from retroact.compilers.retroactivity import ApproximateRetroactivity, Block, Closest, PaperRetroactivity
+from retroact.compilers.retroactivity import ApproximateRetroactivity, Block, Closest
 from retroact.compilers.smooth import Smoothed, smooth
 from retroact.errors import InputError, KeyReusedError
 from retroact.experiments.smoothing import Grudge, audit_blocks, audit_tracker
 from retroact.ledger.definition import Add, Delete
-from retroact.oneshot import BlockCDF, InteriorPoint, Median, Quantile, QuantilePoints, TreeLog
+from retroact.oneshot import BlockCDF, InteriorPoint, Median, Quantile, QuantilePoints
 from retroact.oneshot.exponential import step_law
+from retroact.paper import PaperRetroactivity, TreeLog, paper_error
 from retroact.privacy import GaussianDP, Guarantee, Measure, PureDP, ZeroConcentratedDP, largest_mu
 from retroact.stateful import Cumulative, FlippancyTracker, MedianTracker, Stateful
 from retroact.testing.bounds import binomial_lower
@@ -112,9 +113,9 @@ def test_chi_quantiles():
         assert stats.chi.sf(found, dimension) <= beta
     assert digits(chi_quantile(1, 1e-6), 3) == "4.89e+00"
     assert digits(chi_quantile(100, 1e-6), 3) == "1.35e+01"
-    assert digits(gaussian().paper_error(1e-6) / gaussian().sigma, 3) == "6.26e+00"
+    assert digits(paper_error(gaussian(), 1e-6) / gaussian().sigma, 3) == "6.26e+00"
     wide = gaussian(dimension=100)
-    assert digits(wide.paper_error(1e-6) / wide.sigma, 3) == "1.53e+01"
+    assert digits(paper_error(wide, 1e-6) / wide.sigma, 3) == "1.53e+01"
     assert wide.error(1e-6) == pytest.approx(wide.sigma * stats.chi.isf(1e-6, 100), rel=1e-5)
 
 
@@ -144,7 +145,7 @@ def test_a_counter_as_base(levels, beta, node, error, paper, exact):
     assert abs(high - error) < 0.6
     old, new = gaussian(high, calibration="paper"), gaussian(high)
     assert abs(old.sigma - paper[0]) < 2
-    assert abs(high + old.paper_error(1e-6) - paper[1]) < 2
+    assert abs(high + paper_error(old, 1e-6) - paper[1]) < 2
     assert abs(new.sigma - exact[0]) < 2
     assert abs(high + new.error(beta / 2**levels) - exact[1]) < 10
 

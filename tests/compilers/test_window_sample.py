@@ -28,9 +28,9 @@ from retroact.oneshot import (
     OneShot,
     Quantile,
     QuantilePoints,
-    TreeLog,
 )
-from retroact.privacy import GaussianDP, paper_advanced, paper_amplified, paper_basic, paper_ranks, window_cost
+from retroact.paper import TreeLog, paper_advanced, paper_amplified, paper_basic, paper_ranks
+from retroact.privacy import GaussianDP, window_cost
 from retroact.schema import Rows
 from retroact.statistics import View
 from retroact.stream import Specification

@@ -12,7 +12,6 @@ from retroact.errors import InputError
 from retroact.noise import (
     Blocks,
     Bridge,
-    Doubling,
     Flips,
     Mechanism,
     Past,
@@ -25,6 +24,7 @@ from retroact.noise import (
 )
 from retroact.noise.any_rounds import balance
 from retroact.noise.process import combined, difference
+from retroact.paper import Doubling
 from retroact.privacy import split
 
 PURE = split(1.0, 0, {"a": "pure"}, {})["a"]

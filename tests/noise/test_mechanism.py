@@ -8,6 +8,7 @@ import pytest
 
 from retroact.coins import DiscreteGaussian, DiscreteLaplace, Key
 from retroact.noise import Bridge, Mechanism, Oblivious, Schauder, Summand, Tail, Tree, Unbounded, Windowed
+from retroact.paper import PaperTree
 from retroact.privacy import Share, split
 
 PURE = split(1.0, 0, {"a": "pure"}, {})["a"]
@@ -129,6 +130,6 @@ def test_a_law_of_your_own_costs_twice_the_height():
     epsilon, delta = law.cost(1024)
     assert float(epsilon) == pytest.approx(0.22)
     assert float(delta) == pytest.approx(22e-9)
-    made = mechanism(Tree(1024, accounting="paper"), Share("pure", epsilon), oblivious=law)
+    made = mechanism(PaperTree(1024), Share("pure", epsilon), oblivious=law)
     assert made.law(3, 1) is law.law
     assert made.variances(1023)[0] == pytest.approx(10 * law.law.variance)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from retroact.errors import InputError
-from retroact.noise import Bridge, Doubling, Fresh, Schauder, Tree, Unbounded, Windowed, difference
+from retroact.noise import Bridge, Fresh, Schauder, Tree, Unbounded, Windowed, difference
 from retroact.noise.default_process import candidates, quietest
+from retroact.paper import Doubling, PaperTree
 
 HORIZONS = [*range(1, 21), 23, 31, 32, 33, 47, 48, 63, 64]
 
@@ -52,7 +53,7 @@ def test_bridges_of_other_radices(radices):
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 4, 8, 16, 33, 64])
 def test_the_papers_accounting_is_never_below_the_truth(horizon):
-    process = Tree(horizon, accounting="paper")
+    process = PaperTree(horizon)
     assert max(brute_force(process, horizon)) <= process.l1 == 2 * (math.ceil(math.log2(horizon)) + 1)
 
 
@@ -147,7 +148,7 @@ def test_powers_of_two_have_the_known_closed_form():
 def processes():
     return [
         Tree(100),
-        Tree(1000, accounting="paper"),
+        PaperTree(1000),
         Schauder(100),
         Bridge(100),
         Bridge(5000),

@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import norm
 
 import retroact as ra
-from retroact.noise import GaussianThreshold, PaperThreshold, Schauder, Tree
+from retroact.noise import GaussianThreshold, Schauder, Tree
+from retroact.paper import PaperThreshold
 from retroact.privacy import GaussianDP, PureDP
 
 SCHEMA = {"c": ra.Text(), "age": ra.Integer(0, 120)}

@@ -10,10 +10,11 @@ import pytest
 
 from retroact.coins import Coins
 from retroact.errors import InputError
-from retroact.oneshot import BOTTOM, BlockCDF, block_cdf, block_error, estimate, tree_log
+from retroact.oneshot import BOTTOM, BlockCDF, block_cdf, block_error, estimate
 from retroact.oneshot.block_cdf import GAPS, POINTS, gap_length, lengths, used_parts, walk_bound
 from retroact.oneshot.exponential import probabilities
 from retroact.oneshot.ordered_domain import laplace
+from retroact.paper import tree_log
 from retroact.schema import Integer, Rows, Schema
 
 COINS = Coins(bytes(32)).branch("blocks")

@@ -11,14 +11,11 @@ from dp_accounting.pld import privacy_loss_distribution as losses
 from scipy import special, stats
 
 from retroact.errors import InputError
+from retroact.paper import paper_advanced, paper_amplified, paper_basic, paper_ranks
 from retroact.privacy import (
     Pair,
     ZeroConcentratedDP,
     largest_epsilon0,
-    paper_advanced,
-    paper_amplified,
-    paper_basic,
-    paper_ranks,
     product_delta,
     product_epsilon,
     rank_reach,

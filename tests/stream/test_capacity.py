@@ -13,7 +13,8 @@ from retroact.coins import Coins
 from retroact.ledger import Ledger
 from retroact.ledger.surviving import Surviving, to_bytes
 from retroact.noise import Bridge, Fresh, Mechanism
-from retroact.noise.threshold import GaussianThreshold, PaperThreshold
+from retroact.noise.threshold import GaussianThreshold
+from retroact.paper import PaperThreshold
 from retroact.privacy import Share
 from retroact.schema import Rows, Schema
 

@@ -17,9 +17,10 @@ from ..coins.coins import I64
 from ..compilers import sample_in
 from ..errors import VerificationError
 from ..ledger.definition import Add, Sequence
-from ..noise import Mechanism, PaperThreshold, Threshold
+from ..noise import Mechanism, Threshold
 from ..noise.process import ENUMERATED, some_rounds
 from ..noise.threshold import threshold_for
+from ..paper_forms import paper_form
 from ..privacy.normal import upper_tail_float
 from ..statistics.histogram import BinNoise, Histogram
 from ..statistics.restated import Lagged
@@ -256,9 +257,10 @@ def _chances(spec: Specification, name: str, rounds: I64, planted: bool) -> F64:
 
 
 def _for_one_release(noise: BinNoise, failure: Fraction) -> Threshold:
-    law = noise.law(0, 1)
-    if isinstance(noise.threshold, PaperThreshold) and isinstance(law, DiscreteLaplace):
-        return PaperThreshold(1, law.scale, failure, 1)
+    law, paper = noise.law(0, 1), paper_form("PaperThreshold")
+    if isinstance(noise.threshold, paper) and isinstance(law, DiscreteLaplace):
+        theirs: Threshold = paper(1, law.scale, failure, 1)
+        return theirs
     return threshold_for(noise, failure, None, live=1)
 
 

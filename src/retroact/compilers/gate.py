@@ -28,7 +28,8 @@ from ..errors import InputError
 from ..noise import Mechanism, Process, Threshold
 from ..noise.default_process import Candidates, candidates
 from ..noise.threshold import threshold_for
-from ..privacy import Kind, Share, gate_union, largest_mu
+from ..paper_forms import paper_form
+from ..privacy import Kind, Share, largest_mu
 from ..statistics.statistic import count
 
 PARTS = 5
@@ -105,15 +106,8 @@ class Calibrated:
         if self.failure is None:
             return Limit(self.gate.records, None)
         if self.gate.noise == "paper":
-            assert releases is not None
-            least = 1 + gate_union(1 << max(1, (releases - 1).bit_length()), float(self.epsilon), float(self.failure))
-            if self.gate.records < least:
-                raise InputError(
-                    f"expected at least {least:,} records over {releases:,} releases, as the lemma asks, "
-                    f"got {self.gate.records:,}",
-                    place=f"{place}.gate",
-                )
-            return Limit(2 * self.gate.records, None)
+            limit = paper_form("paper_limit")
+            return Limit(limit(self.gate.records, releases, self.epsilon, self.failure, place), None)
         return Limit(self.gate.records, threshold_for(noise, self.failure, releases))
 
 

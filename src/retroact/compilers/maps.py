@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from ..coins.law import WIDEST
 from ..errors import InputError
 from ..oneshot import OneShot
 from ..oneshot.exponential import choose
+from ..paper_forms import paper_form
 from ..privacy import GaussianDP, Measure, discreteness, largest_mu
 from ..stateful import Cumulative
 from .retroactivity import check_block, check_positive, check_probability, repeated
@@ -82,8 +82,8 @@ class GaussianMap(Map):
     >>> K = GaussianMap().at(Fraction(100), Fraction(1), Fraction("1e-6"), block=1)
     >>> round(K.sigma), round(K.closeness(Fraction(200)).epsilon(1e-6), 6)
     (845, 1.0)
-    >>> round(K.error(1e-6)), round(K.paper_error(1e-6))
-    (4133, 5286)
+    >>> round(K.error(1e-6))
+    4133
     """
 
     def __init__(
@@ -114,9 +114,7 @@ class GaussianMap(Map):
         # Squares are exact, the one square root is rounded up.
         squared = (2 * error + self._rounding(spacing)) ** 2 * check_block(block)
         if self.calibration == "paper":
-            if alpha > 1:
-                raise InputError(f"expected at most 1 with the calibration of the paper, got {alpha}", place="alpha")
-            needed = squared / alpha**2 * 2 * _log_above(Fraction(5, 4) / beta)
+            needed: Fraction = paper_form("paper_variance")(squared, alpha, beta)
         else:
             needed = squared / largest_mu(alpha, beta) ** 2
             needed *= discreteness(needed / spacing**2) ** 2
@@ -166,10 +164,6 @@ class GaussianMap(Map):
         smaller = beta * math.exp(-self.dimension / (24 * float(variance)))
         # Half a cell for the noise, half a cell for the rounding of the answer.
         return chi_quantile(self.dimension, smaller) * self.sigma + float(self.spacing) * steps
-
-    def paper_error(self, beta: float) -> float:
-        """sigma (sqrt(d) + sqrt(2 ln(1/beta))), for reference."""
-        return self.sigma * (math.sqrt(self.dimension) + math.sqrt(2 * math.log(1 / beta)))
 
     def check(self, answer: Any) -> list[Fraction]:
         numbers = answer.tolist() if isinstance(answer, np.ndarray | np.generic) else answer
@@ -392,9 +386,3 @@ def _root_above(number: int) -> Fraction:
     """A square root, exact where it is whole, else rounded up to a multiple of 2^-40."""
     root = math.isqrt(number << 80)
     return Fraction(root if root * root == number << 80 else root + 1, 2**40)
-
-
-def _log_above(value: Fraction) -> Fraction:
-    context = Context(prec=40, rounding=ROUND_CEILING)
-    logarithm = context.ln(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
-    return Fraction(context.next_plus(logarithm))

@@ -16,7 +16,6 @@ answers (B = 1, corollary "marginal") in each round by itself.
 
 For Gaussian noise of deviation sigma in R^d the B maps are one Gaussian vector in R^(dB), moved by at most 2E sqrt(B):
   delta_B(alpha) = delta_Gauss(alpha; mu_B), mu_B = 2E sqrt(B) / sigma (`GaussianDP`): no composition theorem beats it.
-`PaperRetroactivity` is the theorem as it stands, for reference.
 
 **Privacy.** Not touched: what is published is a function of the base's answers and of coins of its own.
 """
@@ -134,46 +133,6 @@ class ApproximateRetroactivity:
 
     def __str__(self) -> str:
         return self.text
-
-
-@dataclass(frozen=True)
-class PaperRetroactivity:
-    """Theorem "compiler" as it stands, for Gaussian noise: basic or advanced composition over the block, and beta_0
-    with the factor 2 + e^alpha_B.
-
-    >>> reference = PaperRetroactivity(error=1.0, alpha=0.1, beta=1e-6)
-    >>> round(reference.sigma, 1), round(reference.alpha_of(100, slack=1e-6), 2)
-    (106.0, 6.31)
-    """
-
-    error: float
-    alpha: float
-    beta: float
-    failure: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.alpha <= 1:
-            raise InputError(
-                f"expected a number above 0 and up to 1, as in the paper, got {self.alpha!r}", place="alpha"
-            )
-        check_probability(self.beta, "beta")
-
-    @property
-    def sigma(self) -> float:
-        return 2 * float(self.error) / self.alpha * math.sqrt(2 * math.log(1.25 / self.beta))
-
-    def alpha_of(self, block: int, slack: float) -> float:
-        """alpha_B, with ``slack`` for the paper's beta'."""
-        length, alpha = check_block(block), self.alpha
-        check_probability(slack, "slack")
-        return min(
-            length * alpha, alpha * math.sqrt(2 * length * math.log(1 / slack)) + length * alpha * math.expm1(alpha)
-        )
-
-    def beta_of(self, block: int, slack: float) -> float:
-        """beta_B; it may exceed 1."""
-        factor = 2 + math.exp(min(700.0, self.alpha_of(block, slack)))
-        return block * self.beta + slack + factor * self.failure
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any
 
 from ..errors import InputError
-from ..oneshot import BlockCDF, InteriorPoint, Median, OneShot, Quantile, QuantilePoints, TreeLog
+from ..oneshot import BlockCDF, InteriorPoint, Median, OneShot, Quantile, QuantilePoints
+from ..paper_forms import paper_form
 from ..statistics import Statistic
 from ..statistics.specification import OPTIONS, TYPES
 from ..statistics.specification import statistic_from_spec as plain_statistic
 from .gate import Gate
 from .window_sample import WindowSample
+
+
+def _paper(name: str, **arguments: Any) -> OneShot:
+    made: OneShot = paper_form(name)(**arguments)
+    return made
+
 
 # For each one-shot algorithm: what makes it, what it must have beside its field, and what else it takes.
 ALGORITHMS: dict[str, tuple[Callable[..., OneShot], tuple[str, ...], tuple[str, ...]]] = {
@@ -19,7 +27,7 @@ ALGORITHMS: dict[str, tuple[Callable[..., OneShot], tuple[str, ...], tuple[str, 
     Median.kind: (Median, (), ()),
     Quantile.kind: (Quantile, ("probability",), ()),
     QuantilePoints.kind: (QuantilePoints, ("probabilities",), ()),
-    TreeLog.kind: (TreeLog, ("delta",), ("beta", "depth")),
+    "treelog": (partial(_paper, "TreeLog"), ("delta",), ("beta", "depth")),
     BlockCDF.kind: (BlockCDF, ("block",), ("delta",)),
 }
 SAMPLE = ("size", "rate", "persistent", "occupancy", "gate", "accounting")

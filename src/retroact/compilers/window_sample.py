@@ -35,6 +35,7 @@ from ..errors import InputError
 from ..noise import Fresh, Mechanism, Process
 from ..noise.default_process import Candidates, Law, quietest
 from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
+from ..paper_forms import paper_form
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema
 from ..statistics.answer import Answer, Published
@@ -44,7 +45,6 @@ from .drawing import drawn, exact_rate
 from .gate import PARTS, Calibrated, Gate, Gated, gate_of
 from .live_records import Live, Make, Plain
 from .outlook import outlook, rank_error
-from .paper import paper_cost, paper_epsilon0
 from .persistent_ranks import Ranked
 
 # A window is kept in about so many blocks.
@@ -268,12 +268,15 @@ class WindowSample(Statistic):
     def _cost(self, of: OneShot, reach: int, delta: Fraction) -> Cost:
         spent = float(of.contract.epsilon)
         if self.accounting == "paper":
-            return paper_cost(self.form, epsilon0=spent, **self._paper_terms(reach, delta))
+            theirs: Cost = paper_form("paper_cost")(self.form, epsilon0=spent, **self._paper_terms(reach, delta))
+            return theirs
         return window_cost(self.form, epsilon0=spent, **self._terms(reach, delta))
 
     def _largest(self, reach: int, epsilon: Fraction, delta: Fraction) -> Fraction:
         if self.accounting == "paper":
-            return paper_epsilon0(self.form, epsilon=float(epsilon), **self._paper_terms(reach, delta))
+            terms = self._paper_terms(reach, delta)
+            theirs: Fraction = paper_form("paper_epsilon0")(self.form, epsilon=float(epsilon), **terms)
+            return theirs
         return largest_epsilon0(self.form, epsilon=float(epsilon), **self._terms(reach, delta))
 
     def _paper_terms(self, reach: int, delta: Fraction) -> dict[str, Any]:

@@ -27,10 +27,10 @@ import numpy.typing as npt
 from ..coins import Coins, Key, integer_cells
 from ..coins.coins import I64
 from ..compilers.maps import Calibration, GaussianMap
-from ..compilers.retroactivity import PaperRetroactivity
 from ..compilers.smooth import smooth
 from ..ledger.definition import Add, Delete, Update
 from ..ledger.definition import Sequence as History
+from ..paper import PaperRetroactivity
 from ..privacy import Guarantee, PureDP, epsilon_of
 from ..stateful.base import NOT_RETROACTIVE, Stateful
 from ..stateful.tracker import coins_of

@@ -3,7 +3,6 @@
 from .any_rounds import Patterns
 from .bridge import Bridge
 from .by_size import BySize
-from .doubling import Doubling
 from .few_changes import Flips
 from .fresh import Fresh
 from .independent_copy import Apart
@@ -15,7 +14,7 @@ from .schauder import Schauder
 from .spread import Spread
 from .stamped_blocks import Blocks, best_block
 from .tails import Summand, Tail
-from .threshold import GaussianThreshold, PaperThreshold, Threshold
+from .threshold import GaussianThreshold, Threshold
 from .tree import Tree
 from .unbounded import Unbounded
 from .windowed import Windowed
@@ -26,13 +25,11 @@ __all__ = [
     "Bridge",
     "BySize",
     "Crossed",
-    "Doubling",
     "Flips",
     "Fresh",
     "GaussianThreshold",
     "Mechanism",
     "Oblivious",
-    "PaperThreshold",
     "Past",
     "Patterns",
     "Process",

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from ..errors import InputError
+from ..paper_forms import paper_form
 from ..privacy import Kind
 from .bridge import Bridge
-from .doubling import Doubling
 from .fresh import Fresh
 from .mechanism import Oblivious
 from .process import Process
@@ -39,7 +39,6 @@ CLASSES: dict[type[Process], Name] = {
     Bridge: "bridge",
     Tree: "tree",
     Fresh: "fresh",
-    Doubling: "doubling",
 }
 
 
@@ -129,10 +128,10 @@ def candidates(choice: Name | Oblivious | None, releases: int | None, live: int 
         what = "a window" if live is not None else "no horizon"
         raise InputError(f"noise {choice!r} does not go with {what}: use 'schauder' or 'bridge'", place=place)
     if choice == "doubling":
-        return {"doubling": _made(Doubling)}
+        return {"doubling": _made(paper_form("Doubling"))}
     if choice == "paper" or isinstance(choice, Oblivious):
         assert releases is not None
-        return {"paper": Tree(releases, accounting="paper")}
+        return {"paper": paper_form("PaperTree")(releases)}
     found = {name: make(releases, live) for name, make in PROCESSES.items() if choice in (None, name)}
     return {name: process for name, process in found.items() if process is not None}
 

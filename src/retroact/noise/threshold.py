@@ -22,8 +22,7 @@ the sum. Without a bound on A the guarantee is for oblivious streams only.
 *Tails.* For Gaussian noise, Z_l is up to a factor e^(+-2^-300) the discrete Gaussian on a lattice of some spacing
 g <= 1 / refinement (docs/proofs.md, 7), and beyond one deviation s a sum over a lattice is at most the integral from
 half a spacing lower: P(Z_l >= x) <= P(N > (x - g/2) / s). For Laplace noise, `Tail.proven_reach` bounds the sum, and
-d1 = 0: all of delta is the threshold's. The paper's own form bounds a sum of m Laplace noises by m times the largest:
-tau = 1 + (m / eps0) ln(2 m T / delta).
+d1 = 0: all of delta is the threshold's.
 **Retroactivity.** A threshold depends on the round alone.
 """
 
@@ -41,7 +40,6 @@ from ..errors import InputError
 from ..privacy.normal import upper_tail_float
 from .mechanism import Mechanism
 from .process import ENUMERATED
-from .tree import Tree
 
 # Thresholds are rounded up to this grid, far coarser than the last digits of floats.
 GRID = 64
@@ -120,26 +118,6 @@ class GaussianThreshold(Threshold):
             total = math.fsum(count * upper_tail_float(middle / deviation) for deviation, count in parts if deviation)
             low, high = (low, middle) if total <= self._failure else (middle, high)
         return _rounded(high + self._half_spacing)
-
-
-class PaperThreshold(Threshold):
-    """tau = 1 + m b ln(2 m T A / delta), for sums of m Laplace noises of scale b with weights up to 1: in the theorem
-    b = 1 / eps0 = 2m / epsilon.
-
-    >>> [round(float(PaperThreshold.of(1.0, 1e-6, 2**k).at(1))) for k in (10, 16)]
-    [5770, 16435]
-    """
-
-    def __init__(self, nodes: int, scale: Fraction, failure: Fraction, releases: int, bins: int = 1) -> None:
-        check_failure(failure, bins, releases)
-        reach = nodes * float(scale) * math.log(2 * nodes * releases * bins / float(failure))
-        super().__init__(lambda release, chance: reach, failure, releases, bins=bins)
-
-    @classmethod
-    def of(cls, epsilon: float | Fraction, delta: float | Fraction, releases: int, bins: int = 1) -> PaperThreshold:
-        """As the theorem has it."""
-        height = Tree(releases).height
-        return cls(height, 2 * height / Fraction(epsilon), Fraction(delta), releases, bins)
 
 
 def check_failure(failure: Fraction, bins: int, releases: int | None) -> None:

@@ -1,9 +1,9 @@
 """The dyadic tree of Theorem "linear": the reference.
 
 **Privacy.** Rounds 1 .. t split into dyadic intervals, one for every set bit of t; a unit at boundary s shifts every
-node that contains round s + 1. The theorem charges 2m with m = log2 T + 1 (``accounting="paper"``). Exactly (the
-default): prefixes only ever use left children (and the root), so an interval moves the used nodes that contain one of
-its ends and not the other. The largest such number, with 2^(L-1) < T <= 2^L and R = T - 2^(L-1), is the maximum of
+node that contains round s + 1. The theorem charges 2m with m = log2 T + 1 (`paper.PaperTree`). Exactly: prefixes only
+ever use left children (and the root), so an interval moves the used nodes that contain one of its ends and not the
+other. The largest such number, with 2^(L-1) < T <= 2^L and R = T - 2^(L-1), is the maximum of
   - one end in round 1, the other at the first round of the right half: L + min(floor(log2 R) + 1, L - 1),
   - both ends in the left half: 2 (L - 1) - 1,
   - one end in round 1, the other never: floor(log2 T) + 1;
@@ -14,26 +14,21 @@ that is 2 log2 T - 1 for a power of two from 4 on. Shifts are 0 or +-1, so l1 = 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
 from ..coins.coins import I64
-from ..errors import InputError
 from .process import Process, Shift, Terms, check_horizon
 
 
 class Tree(Process):
     """
-    >>> Tree(1024).sensitivity(1), Tree(1024, accounting="paper").sensitivity(1)
-    (19.0, 22.0)
+    >>> Tree(1024).sensitivity(1)
+    19.0
     """
 
-    def __init__(self, horizon: int, *, accounting: Literal["exact", "paper"] = "exact") -> None:
-        if accounting not in ("exact", "paper"):
-            raise InputError(f"expected 'exact' or 'paper', got {accounting!r}", place="accounting")
+    def __init__(self, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)
-        self.accounting = accounting
 
     @property
     def height(self) -> int:
@@ -55,8 +50,6 @@ class Tree(Process):
 
     @property
     def l1(self) -> Fraction:
-        if self.accounting == "paper":
-            return Fraction(2 * self.height)
         top = self.height - 1
         one_ended = self.horizon.bit_length()
         if top == 0:

@@ -16,7 +16,6 @@ from .quantiles import (
     quantile_records,
     rank_bound,
 )
-from .treelog import TreeLog, tree_log
 
 __all__ = [
     "ADD_REMOVE",
@@ -32,7 +31,6 @@ __all__ = [
     "Own",
     "Quantile",
     "QuantilePoints",
-    "TreeLog",
     "Unkeyed",
     "block_cdf",
     "block_error",
@@ -46,5 +44,4 @@ __all__ = [
     "quantile_points",
     "quantile_records",
     "rank_bound",
-    "tree_log",
 ]

@@ -17,7 +17,7 @@ coins     those with a lasting coin of probability q        one record      over
 fixing of the ranks they are adaptive compositions of M, and an average of such. The rate q must be public and must not
 depend on how many records are live. Each cost is the least of all bounds that hold: basic composition, the exact
 composition of dominating pairs (`pairs`, `composition`) and, for bounded range, those of `bounded_range`. Amplified
-bounds of persistent samples are those of `amplification`.
+bounds of persistent samples are those of `persistent_samples`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from ..errors import InputError
-from .amplification import rank_reach
 from .bounded_range import range_epsilon, range_pair
 from .composition import SAFE, product_epsilon
 from .pairs import Pair, failure_in_all, failure_of_two, mixed_loss
+from .persistent_samples import rank_reach
 
 Form = Literal["whole", "fresh", "poisson", "ranks", "coins"]
 

@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..coins import Coins, DiscreteLaplace
+from ..coins import Coins
 from ..errors import InputError
-from ..noise import Mechanism, Oblivious, PaperThreshold, Process, Threshold, Tree
+from ..noise import Mechanism, Oblivious, Process, Threshold
 from ..noise.threshold import check_failure, tail_quantile, threshold_for
+from ..paper_forms import paper_form
 from ..schema import Boolean, Integer, Number, Rows, Schema
 from .answer import Answer, NoisyTotals, Published, with_noise
 from .histogram_answer import Bins
@@ -243,10 +244,8 @@ class BinNoise(Mechanism):
         bins = self._bins if histogram.adaptively else 1
         if histogram.noise == "paper":
             assert setting.releases is not None  # `candidates` refuses the paper's tree without a horizon
-            nodes = Tree(setting.releases).height
-            law = self.law(0, 1)
-            assert isinstance(law, DiscreteLaplace)
-            return PaperThreshold(nodes, law.scale, setting.failure, setting.releases, bins)
+            theirs: Threshold = paper_form("PaperThreshold").for_noise(self, setting.failure, setting.releases, bins)
+            return theirs
         # Who chooses the bin after seeing its noise may also choose the window: then all releases count.
         live = None if histogram.adaptively else setting.live
         return threshold_for(
@@ -276,7 +275,7 @@ class BinNoise(Mechanism):
             looked = ", ".join(f"{float(self.threshold.at(r)):,.4g} in release {r:,}" for r in (1, 1023, 2**20 - 1))
             return (f"a bin is released when its noisy count reaches {looked}",)
         epsilon, delta = self._setting.budget
-        paper = float(PaperThreshold.of(epsilon, delta, releases).at(1))
+        paper = float(paper_form("PaperThreshold").of(epsilon, delta, releases).at(1))
         noisiest = self.process.outlook(1 if self.share.kind == "pure" else 2, releases)
         judged = {1, releases, *([noisiest.worst] if noisiest else [])}
         worst = max(float(self.threshold.at(release)) for release in judged)

@@ -15,6 +15,7 @@ from ...errors import InputError
 from ...messages import exact_text
 from ...noise import Mechanism, Oblivious
 from ...noise.process import some_rounds
+from ...paper_forms import paper_form
 from ...schema import Rows, Schema
 from ..answer import Answer, Published
 from ..statistic import I64, Layout, Setting, Statistic, Totals, count
@@ -24,7 +25,6 @@ from .grid import Grid
 from .hashed import MOST_BITS, Hashed
 from .lloyd import Objective
 from .regions import KEEP, Family, Found, Reader
-from .theorem import Theorem
 
 Mode = Literal["grid", "hash", "theorem"]
 
@@ -115,9 +115,8 @@ class KMeans(Statistic):
         space, family = self._regions(setting.schema)
         mine = copy.copy(self)
         mine._latest = None
-        if isinstance(family, Theorem):
-            mine.instances = Theorem.most_instances(setting.releases, self.objective)
-        elif isinstance(family, Hashed) and self.bits is None:
+        mine.instances = family.most_instances(setting.releases, self.objective)
+        if isinstance(family, Hashed) and self.bits is None:
             noise = self.mechanism(setting, self.process(setting), Coins(bytes(32)))
             deviation = math.sqrt(float(noise.variances_of(noise.size - 1, _sampled(setting)).mean()))
             mine.bits = Hashed.best_bits(space.dimension, self.k, self.expected, deviation)
@@ -143,7 +142,9 @@ class KMeans(Statistic):
                 )
             return Hashed(dimension, self.bits or min(PROVISIONAL_BITS, most))
         if mode == "theorem":
-            return Theorem(dimension, self.k, self.instances, self.levels, self.expected, self.objective)
+            arguments = dimension, self.k, self.instances, self.levels, self.expected, self.objective
+            theirs: Family = paper_form("Theorem")(*arguments)
+            return theirs
         if dimension > GRID_DIMENSIONS:
             raise InputError(
                 f"expected at most {GRID_DIMENSIONS} dimensions in mode 'grid', got {dimension}", place="mode"

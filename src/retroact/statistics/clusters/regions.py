@@ -162,6 +162,11 @@ class Family(ABC):
     loose: float
     """A root mean square distance below this part of the radius says that the radius is loose."""
 
+    @classmethod
+    def most_instances(cls, releases: int | None, objective: Objective) -> int:
+        """How many of it run side by side over so many releases."""
+        return 1
+
     @property
     @abstractmethod
     def text(self) -> str:

@@ -1,4 +1,7 @@
-"""What the paper's own theorems charge for samples of a fixed size: for comparison with the exact forms."""
+"""What the paper's own theorems charge for samples of a fixed size: for comparison with `privacy.window_cost`.
+
+**Privacy.** Theorem "sampling", parts 2 and 3, and Theorem "amplification" of Appendix C, constant by constant.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,64 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from ..errors import InputError
-from ..privacy import Cost, Form, paper_advanced, paper_amplified, paper_basic, paper_ranks
+from ..privacy import Cost, Form
+from ..privacy.pairs import mixed_loss
 
 # Of delta: what the ranks may fail with.
 RANKS = 0.5
 DIGITS = 100_000
+
+
+def paper_basic(releases: int, epsilon0: float, delta0: float) -> tuple[float, float]:
+    """Theorem "Sampling compiler", part 2: (2 W epsilon0, 2 W e^epsilon0 delta0).
+
+    >>> paper_basic(10, 0.1, 0.0)
+    (2.0, 0.0)
+    """
+    return 2 * releases * epsilon0, 2 * releases * math.exp(epsilon0) * delta0
+
+
+def paper_advanced(releases: int, epsilon0: float, delta0: float, slack: float) -> tuple[float, float]:
+    """Part 2 with advanced composition, slack > 0 being the paper's delta'.
+
+    >>> round(paper_advanced(1000, 0.01, 0.0, 1e-6)[0], 3)
+    3.729
+    """
+    epsilon = _advanced(releases, 2 * epsilon0, slack)
+    return epsilon, 2 * releases * math.exp(epsilon0) * delta0 + slack
+
+
+def paper_amplified(releases: int, epsilon0: float, delta0: float, slack: float, rate: float) -> tuple[float, float]:
+    """Part 3, at q = k/(n + 1). The paper assumes epsilon0 <= 1, but only for the estimate 7 q epsilon0, not used here.
+
+    >>> round(paper_amplified(1000, 1.0, 0.0, 1e-6, 0.01)[0], 2)
+    14.25
+    """
+    epsilon = _advanced(releases, mixed_loss(rate, 2 * epsilon0), slack)
+    return epsilon, 2 * releases * rate * math.exp(epsilon0) * delta0 + slack
+
+
+def paper_ranks(
+    releases: int, size: int, occupancy: int, epsilon: float, delta: float, failure: float
+) -> tuple[float, float]:
+    """Theorem "amplification" of Appendix C: (12 p epsilon_W, 3 p delta_W + beta_r), p = (2k + 8 ln(W/beta_r)) / n.
+
+    ``epsilon`` and ``delta`` are epsilon_W and delta_W. Beyond p = 1/12 this says less than epsilon_W itself.
+
+    >>> [round(x, 3) for x in paper_ranks(1000, 100, 10_000, 0.5, 0.0, 1e-6)]
+    [0.219, 0.0]
+    """
+    reach = min(1.0, (2 * size + 8 * math.log(releases / failure)) / occupancy)
+    if epsilon > 1:
+        raise InputError(f"expected at most 1, got {epsilon!r}", place="epsilon")
+    if reach > 0.5:
+        raise InputError(f"expected an occupancy that makes p at most 1/2, got {occupancy}", place="occupancy")
+    return 12 * reach * epsilon, 3 * reach * delta + failure
+
+
+def _advanced(releases: int, epsilon: float, slack: float) -> float:
+    """Dwork, Rothblum and Vadhan 2010."""
+    return epsilon * math.sqrt(2 * releases * math.log(1 / slack)) + releases * epsilon * math.expm1(epsilon)
 
 
 def paper_cost(

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 from ..coins import Coins
 from ..coins.exact import exp_minus
 from ..errors import InputError
+from ..oneshot.base import BOTTOM, Bottom, Contract, settled
+from ..oneshot.exponential import Values, choose, interior_point, ordered
+from ..oneshot.exponential_weights import Weights
+from ..oneshot.ordered_domain import U64, Ordered, check_beta, laplace, log_up
+from ..oneshot.quantiles import interior_records
 from ..schema import Field, Schema
-from .base import BOTTOM, Bottom, Contract, settled
-from .exponential import Values, choose, interior_point, ordered
-from .exponential_weights import Weights
-from .ordered_domain import U64, Ordered, check_beta, laplace, log_up
-from .quantiles import interior_records
 from .trie import branchings, deepest, heavy_path
 
 # Weights of epsilon (gate, test, last choice, the choice of a level) and of beta (test, last choice, level) for one

@@ -15,9 +15,9 @@ from fractions import Fraction
 import numpy as np
 
 from ..coins.coins import I64
-from .process import Normed, Shift, Terms
-from .tree import Tree
-from .unbounded import STRIDE
+from ..noise.process import Normed, Shift, Terms
+from ..noise.tree import Tree
+from ..noise.unbounded import STRIDE
 
 
 class Doubling(Normed):

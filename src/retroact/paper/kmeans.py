@@ -30,14 +30,14 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from ...coins import Coins, integer_cells
-from ...errors import InputError
-from ..tally import Tally
-from .ball import RADIUS, inside
-from .directions import LENGTH, independent, seed_of
+from ..coins import Coins, integer_cells
+from ..errors import InputError
+from ..statistics.clusters.ball import RADIUS, inside
+from ..statistics.clusters.directions import LENGTH, independent, seed_of
+from ..statistics.clusters.lloyd import Objective, search
+from ..statistics.clusters.regions import KEEP, Family, Found, Kind, Reader, Sums, counters, joined, moments
+from ..statistics.tally import Tally
 from .greedy import Cells, Groups, beside, greedy, refined, within
-from .lloyd import Objective, search
-from .regions import KEEP, Family, Found, Kind, Reader, Sums, counters, joined, moments
 
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]

@@ -12,12 +12,13 @@ import pytest
 
 from retroact.coins import Coins
 from retroact.errors import InputError
-from retroact.oneshot import BOTTOM, TreeLog, tree_log
+from retroact.oneshot import BOTTOM
 from retroact.oneshot.exponential import probabilities, step_law
 from retroact.oneshot.exponential_weights import Weights
 from retroact.oneshot.quantiles import interior_records
-from retroact.oneshot.treelog import WEIGHTS, Plan, node_pieces, tail
-from retroact.oneshot.trie import branching, branchings, deepest, heavy_path
+from retroact.paper import TreeLog, tree_log
+from retroact.paper.treelog import WEIGHTS, Plan, node_pieces, tail
+from retroact.paper.trie import branching, branchings, deepest, heavy_path
 from retroact.schema import Integer, Rows, Schema
 
 COINS = Coins(bytes(32)).branch("treelog")

@@ -16,11 +16,11 @@ import retroact as ra
 from retroact.coins import Coins
 from retroact.errors import InputError
 from retroact.ledger.definition import Add, Delete
+from retroact.paper.greedy import FINE, NEAR, Cells, Groups, beside, greedy, refined, within
+from retroact.paper.kmeans import COUNTS, SUMS, Theorem, _shift
 from retroact.statistics.clusters.ball import RADIUS
 from retroact.statistics.clusters.directions import LENGTH, independent, seed_of
-from retroact.statistics.clusters.greedy import FINE, NEAR, Cells, Groups, beside, greedy, refined, within
 from retroact.statistics.clusters.regions import Sums
-from retroact.statistics.clusters.theorem import COUNTS, SUMS, Theorem, _shift
 from retroact.statistics.tally import Tally
 from retroact.testing import Shape, StreamAlgorithm, check_statistic, check_twin, uniting_pairs
 

@@ -1,0 +1,79 @@
+"""Theorem "compiler" as it stands: basic or advanced composition over a block, and beta_0 with a factor.
+
+**Retroactivity.** Each of B answers is (alpha, beta)-close; B of them are (alpha_B, B beta + beta' + (2 + e^alpha_B)
+beta_0)-close. `compilers.retroactivity` has the exact form. **Privacy.** Not touched.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+from ..compilers.maps import GaussianMap
+from ..compilers.retroactivity import check_block, check_probability
+from ..errors import InputError
+
+
+@dataclass(frozen=True)
+class PaperRetroactivity:
+    """Theorem "compiler" as it stands, for Gaussian noise: basic or advanced composition over the block, and beta_0
+    with the factor 2 + e^alpha_B.
+
+    >>> reference = PaperRetroactivity(error=1.0, alpha=0.1, beta=1e-6)
+    >>> round(reference.sigma, 1), round(reference.alpha_of(100, slack=1e-6), 2)
+    (106.0, 6.31)
+    """
+
+    error: float
+    alpha: float
+    beta: float
+    failure: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha <= 1:
+            raise InputError(
+                f"expected a number above 0 and up to 1, as in the paper, got {self.alpha!r}", place="alpha"
+            )
+        check_probability(self.beta, "beta")
+
+    @property
+    def sigma(self) -> float:
+        return 2 * float(self.error) / self.alpha * math.sqrt(2 * math.log(1.25 / self.beta))
+
+    def alpha_of(self, block: int, slack: float) -> float:
+        """alpha_B, with ``slack`` for the paper's beta'."""
+        length, alpha = check_block(block), self.alpha
+        check_probability(slack, "slack")
+        return min(
+            length * alpha, alpha * math.sqrt(2 * length * math.log(1 / slack)) + length * alpha * math.expm1(alpha)
+        )
+
+    def beta_of(self, block: int, slack: float) -> float:
+        """beta_B; it may exceed 1."""
+        factor = 2 + math.exp(min(700.0, self.alpha_of(block, slack)))
+        return block * self.beta + slack + factor * self.failure
+
+
+def paper_variance(squared: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
+    """Of noise that makes answers (alpha, beta)-close that are apart by the root of ``squared``, rounded up."""
+    if alpha > 1:
+        raise InputError(f"expected at most 1 with the calibration of the paper, got {alpha}", place="alpha")
+    return squared / alpha**2 * 2 * _log_above(Fraction(5, 4) / beta)
+
+
+def paper_error(map: GaussianMap, beta: float) -> float:
+    """How far the map moves an answer, with probability 1 - beta: sigma (sqrt(d) + sqrt(2 ln(1/beta))).
+
+    >>> K = GaussianMap().at(Fraction(100), Fraction(1), Fraction("1e-6"), block=1)
+    >>> round(paper_error(K, 1e-6)), round(K.error(1e-6))
+    (5286, 4133)
+    """
+    return map.sigma * (math.sqrt(map.dimension) + math.sqrt(2 * math.log(1 / beta)))
+
+
+def _log_above(value: Fraction) -> Fraction:
+    context = Context(prec=40, rounding=ROUND_CEILING)
+    logarithm = context.ln(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
+    return Fraction(context.next_plus(logarithm))
