@@ -169,7 +169,12 @@ def test_the_theory_table_names_things_that_exist():
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     for name in set(re.findall(r"`(test_\w+)", text)):
         assert f"def {name}(" in tests, f"theory.md names {name}, which is nowhere"
-    for path in set(re.findall(r"`((?:tests|ledger|noise|coins|privacy|statistics|oneshot|compilers|paper|store|stream)/[\w/]*(?:\.py)?)`", text)):
+    for path in set(
+        re.findall(
+            r"`((?:tests|ledger|noise|coins|privacy|statistics|oneshot|compilers|paper|store|stream)/[\w/]*(?:\.py)?)`",
+            text,
+        )
+    ):
         assert (ROOT / path).exists() or (SOURCE / path).exists(), f"theory.md names {path}, which is nowhere"
     source = "\n".join(path.read_text() for path in SOURCE.rglob("*.py"))
     for name in set(re.findall(r"`(?:\w+\.)*(\w+)\(?[^`]*`", text)):
