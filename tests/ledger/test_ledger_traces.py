@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ledger_histories import WORLDS, check_internals, contents, histories, play
 
 from retroact.errors import InputError
-from retroact.ledger import Change, Ledger, Updates
+from retroact.ledger import Ledger, Updates
 from retroact.ledger.multiset import Multiset
 from retroact.ledger.registers import Registers
 from retroact.schema import Integer, Rows, Schema, Text
@@ -190,21 +190,17 @@ def test_a_round_that_fails_changes_nothing_and_can_be_repeated(failing, monkeyp
     assert ledger.state() == again.state()
 
 
-def test_whoever_is_told_of_a_change_before_it_is_made_can_prevent_it() -> None:
+def test_a_change_that_is_planned_and_dropped_leaves_nothing() -> None:
     ledger, updates = populated(), with_secrets(Updates(SCHEMA), 2)
-    told = []
-
-    def refuse(change: Change) -> None:
-        told.append((change.added, len(ledger)))
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        ledger.apply(2, updates, before=refuse)
-    assert told == [(5, 40)]
+    change = ledger.plan(2, updates)
+    assert (change.added, len(ledger)) == (5, 40)
+    ledger.drop(change)
     check_internals(ledger)
     assert_no_trace(ledger)
     assert ledger.state() == populated().state()
-    assert ledger.apply(2, updates, before=lambda change: None).added == 5
+    with pytest.raises(InputError, match="expected the change that was planned last"):
+        ledger.commit(change)
+    assert ledger.apply(2, updates).added == 5
 
 
 @pytest.mark.parametrize(

@@ -64,17 +64,16 @@ def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
             updates = Updates(SCHEMA)
             for event in arrived:
                 apply(updates, round, event)
-            edits = []
-
-            def edit(change, edits=edits, stored=stored):
-                records = Records.of(change.named(), SCHEMA)
-                edits.append(blocks.edit(SCHEMA, MARKS, sorted(stored), records, lambda at: [stored[p] for p in at]))
-
-            ledger.apply(round, updates, before=edit)
-            for place in edits[0].gone:
+            change = ledger.plan(round, updates)
+            records = Records.of(ledger.named(change), SCHEMA)
+            edit = blocks.edit(
+                SCHEMA, MARKS, sorted(stored), records, lambda at, stored=stored: [stored[p] for p in at]
+            )
+            ledger.commit(change)
+            for place in edit.gone:
                 del stored[place]
-            assert not stored.keys() & dict(edits[0].new).keys()
-            stored.update(edits[0].new)
+            assert not stored.keys() & dict(edit.new).keys()
+            stored.update(edit.new)
             assert sorted(stored.items()) == blocks.canonical(MARKS, Records.of(ledger.data(), SCHEMA))
         again = unpack(SCHEMA, [stored[place] for place in sorted(stored)]).ledger(SCHEMA)
         assert again.state() == ledger.state()

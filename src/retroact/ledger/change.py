@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from retroact.ledger.sorted_keys import Integers
-from retroact.ledger.surviving import Surviving
+from retroact.ledger.multiset import MultisetEdit
+from retroact.ledger.registers import RegisterEdit
+from retroact.ledger.sorted_keys import Integers, Words
 from retroact.schema import Rows
 
 
@@ -25,8 +25,11 @@ class Change:
     """Deletions by value or id that named nothing."""
     ignored_additions: int
     """Additions with a stamp in the future."""
-    named: Callable[[], Surviving]
-    """The same with ids and subjects, copies as in `weights`; to be asked for before the change is written."""
+    plain: MultisetEdit
+    """What it writes."""
+    held: RegisterEdit
+    parts: tuple[Words, ...]
+    """The keys of the rows."""
 
     @property
     def stamps(self) -> Integers:

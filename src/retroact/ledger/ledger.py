@@ -48,27 +48,60 @@ class Ledger:
         self._layout = KeyLayout(schema, Widths(8, dict.fromkeys(self._texts, 0), 0))
         self._multiset = multiset.Multiset(_no_keys(self._layout), np.zeros(0, dtype=np.int64))
         self._registers = registers.Registers(_no_keys(self._layout))
+        self._planned: Change | None = None
 
     def __len__(self) -> int:
         """The number of surviving copies."""
         return self._multiset.copies + len(self._registers)
 
-    def apply(self, round: int, updates: Updates, *, before: Callable[[Change], None] | None = None) -> Change:
-        """Everything that arrived in one round, all or nothing.
-
-        `before` is called with the change when it is known and nothing is written yet: if it raises, nothing will be.
-        """
+    def plan(self, round: int, updates: Updates) -> Change:
+        """What everything that arrived in one round does. Nothing is written yet: `commit` or `drop` comes next, and
+        until then the ledger holds the data of the round before."""
         if round < 1:
             raise InputError(f"expected a round number from 1, got {round}", place="round")
         if updates.schema is not self.schema and updates.schema != self.schema:
             raise InputError("expected updates of the ledger's own schema")
         try:
-            change = self._apply(round, updates, before)
+            self._planned = self._plan(round, updates)
+        except BaseException:
+            self._sweep()
+            raise
+        return self._planned
+
+    def commit(self, change: Change) -> None:
+        """Write what was planned last, all or nothing."""
+        self._require_planned(change)
+        try:
+            # nothing is worked out any more, only written down
+            gone = sorted_keys.take(self._multiset.words, change.plain.changed[change.plain.counts == 0])
+            self._registers.reserve(change.held)
+            self._multiset.apply(change.plain)
+            self._registers.apply(change.held)
+            self._refer((change.plain.inserted, change.held.gained), (gone, change.held.lost))
         finally:
-            for table in self._tables():
-                table.sweep()
+            self._planned = None
+            self._sweep()
         self._compact()
+
+    def drop(self, change: Change) -> None:
+        """Forget what was planned last, and every text that came with it."""
+        self._require_planned(change)
+        self._planned = None
+        self._sweep()
+
+    def apply(self, round: int, updates: Updates) -> Change:
+        """Plan and commit."""
+        change = self.plan(round, updates)
+        self.commit(change)
         return change
+
+    def named(self, change: Change) -> Surviving:
+        """A change that is planned and not yet written with ids and subjects, copies as in its weights."""
+        self._require_planned(change)
+        gained, lost = change.held.named()
+        plain = change.rows.count - len(gained) - len(lost)
+        subjects = self._subjects.texts(self._layout.subjects(*change.parts)).tolist()
+        return Surviving(change.rows, change.stamps, [*[None] * plain, *gained, *lost], subjects, change.weights)
 
     def rows_between(self, first: int, last: int) -> tuple[Rows, Integers]:
         """The distinct records of these stamps and how many copies there are of each, in no particular order."""
@@ -164,10 +197,9 @@ class Ledger:
         held = sorted_keys.take(words, named)
         self._registers.apply(self._registers.plan(present, np.arange(len(present)), held, None))
         self._refer((words,), ())
-        for table in self._tables():
-            table.sweep()
+        self._sweep()
 
-    def _apply(self, round: int, updates: Updates, before: Callable[[Change], None] | None) -> Change:
+    def _plan(self, round: int, updates: Updates) -> Change:
         added, _, late, copies = self._arrived(round, *updates.additions.columns())
         placed, timely, late_placed, _ = self._arrived(round, *updates.placements.columns())
         self._widen(round)
@@ -178,30 +210,29 @@ class Ledger:
         plain = self._multiset.plan(self._pack(added), deleted, erased, copies)
         held = self._registers.plan(ids, rows, self._pack(placed), erased)
 
-        changed = sorted_keys.take(self._multiset.words, plain.changed)
-        gone = sorted_keys.take(changed, plain.counts == 0)
-        parts = (plain.inserted, changed, held.gained, held.lost)
+        parts = (plain.inserted, sorted_keys.take(self._multiset.words, plain.changed), held.gained, held.lost)
         differences = plain.counts - self._multiset.counts[plain.changed]
         gained, lost = len(held.gained[0]), len(held.lost[0])
         weights = (plain.copies, differences, np.ones(gained, dtype=np.int64), np.full(lost, -1, dtype=np.int64))
-        change = Change(
+        return Change(
             rows=self._rows(*parts),
             weights=np.concatenate(weights),
             added=int(plain.copies.sum()) + int(differences[differences > 0].sum()) + gained,
             removed=lost - int(differences[differences < 0].sum()),
             ignored_deletions=unknown + plain.ignored + held.ignored,
             ignored_additions=late + late_placed,
-            named=lambda: self._named_parts(change, parts, held.named()),
+            plain=plain,
+            held=held,
+            parts=parts,
         )
 
-        if before is not None:
-            before(change)
-        # from here on nothing is worked out any more, only written down
-        self._registers.reserve(held)
-        self._multiset.apply(plain)
-        self._registers.apply(held)
-        self._refer((plain.inserted, held.gained), (gone, held.lost))
-        return change
+    def _require_planned(self, change: Change) -> None:
+        if self._planned is not change:
+            raise InputError("expected the change that was planned last")
+
+    def _sweep(self) -> None:
+        for table in (*self._texts.values(), self._subjects):
+            table.sweep()
 
     def _arrived(
         self, round: int, rows: Rows, stamps: Integers, subjects: Subjects, counts: Integers | None
@@ -245,11 +276,6 @@ class Ledger:
     def _pack(self, coded: _Coded) -> Words:
         return self._layout.pack(*coded)
 
-    def _named_parts(self, change: Change, parts: tuple[Words, ...], ids: tuple[list[str], list[str]]) -> Surviving:
-        plain = change.rows.count - len(ids[0]) - len(ids[1])
-        subjects = self._subjects.texts(self._layout.subjects(*parts)).tolist()
-        return Surviving(change.rows, change.stamps, [*[None] * plain, *ids[0], *ids[1]], subjects, change.weights)
-
     def _erased(self, subjects: list[str], digests: list[bytes]) -> Callable[[Words], Mask] | None:
         """The predicate "belongs to one of these subjects"; None if none of them can have a record."""
         codes = self._subjects.find([*subjects, *digests])
@@ -266,9 +292,6 @@ class Ledger:
         if self._layout.widths.subject:
             self._subjects.refer(self._layout.subjects(*gained), self._layout.subjects(*lost))
 
-    def _tables(self) -> list[TextCodes]:
-        return [*self._texts.values(), self._subjects]
-
     def _widen(self, round: int) -> None:
         """Make room in the keys for stamps up to the round and for all codes in use; the data stay as they are."""
         needed = Widths(
@@ -280,7 +303,7 @@ class Ledger:
 
     def _compact(self) -> None:
         """Number texts anew where most numbers lie idle, so that nothing shows how much there once was."""
-        if not any(table.sparse for table in self._tables()):
+        if not any(table.sparse for table in (*self._texts.values(), self._subjects)):
             return
         texts = {name: table.compacted() for name, table in self._texts.items()}
         subjects, owner_codes = self._subjects.compacted()

@@ -17,7 +17,7 @@ from retroact.ledger.sorted_keys import Integers, Mask, Words, write_edited
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class MultisetEdit:
     """What one round does to a multiset, worked out but not yet done."""
 
     inserted: Words
@@ -64,7 +64,7 @@ class Multiset:
         deletions: Words,
         erased: Callable[[Words], Mask] | None,
         copies: Integers | None = None,
-    ) -> Edit:
+    ) -> MultisetEdit:
         """The effect of one round; the keys handed in are used up.
 
         `erased` says which keys belong to an erased subject, None if nobody is erased; `copies` how many there are of
@@ -105,9 +105,9 @@ class Multiset:
             changed = np.unique(np.concatenate([changed, gone]))
             counts = current[changed]
         real = counts != self._counts[changed]
-        return Edit(inserted, copies, at, changed[real], counts[real], ignored)
+        return MultisetEdit(inserted, copies, at, changed[real], counts[real], ignored)
 
-    def apply(self, edit: Edit) -> None:
+    def apply(self, edit: MultisetEdit) -> None:
         """Carry out an edit planned on this very state; whatever can fail fails before anything changes."""
         gained = int(edit.copies.sum()) + int((edit.counts - self._counts[edit.changed]).sum())
         if len(edit.changed) == 0 and len(edit.at) == 0 and self.size + len(edit.copies) <= len(self._counts):
@@ -129,7 +129,7 @@ class Multiset:
         """Take over the same keys in another layout."""
         self._words, self._counts, self._spare = words, self.counts.copy(), None
 
-    def _rewritten(self, edit: Edit) -> tuple[Words, Integers, int]:
+    def _rewritten(self, edit: MultisetEdit) -> tuple[Words, Integers, int]:
         """Keys and counts after an edit, in the spare arrays if they fit: fresh memory costs more than the copying."""
         gone = edit.changed[edit.counts == 0]
         size = self.size - len(gone) + len(edit.copies)

@@ -20,7 +20,7 @@ _SMALL = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class RegisterEdit:
     """What one round does to the registers, worked out but not yet done."""
 
     replaced: Integers
@@ -59,7 +59,9 @@ class Registers:
     def ids(self, slots: Integers) -> list[str]:
         return [self._ids[slot] for slot in slots.tolist()]
 
-    def plan(self, ids: Sequence[str], rows: Integers, records: Words, erased: Callable[[Words], Mask] | None) -> Edit:
+    def plan(
+        self, ids: Sequence[str], rows: Integers, records: Words, erased: Callable[[Words], Mask] | None
+    ) -> RegisterEdit:
         """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if that is -1.
 
         `erased` says which records belong to an erased subject; None if nobody is erased.
@@ -96,7 +98,7 @@ class Registers:
             changed = self.ids(replaced[differs])
             return [*changed, *names], [*changed, *self.ids(removed)]
 
-        return Edit(
+        return RegisterEdit(
             replaced=replaced,
             replacements=replacements,
             removed=np.sort(removed),
@@ -108,13 +110,13 @@ class Registers:
             ignored=ignored,
         )
 
-    def reserve(self, edit: Edit) -> None:
+    def reserve(self, edit: RegisterEdit) -> None:
         """Make room for an edit, so that carrying it out cannot fail."""
         size = len(self._ids) + len(edit.ids)
         if size > len(self._words[0]):
             self._words = _resized(self.words, size + size // 2)
 
-    def apply(self, edit: Edit) -> None:
+    def apply(self, edit: RegisterEdit) -> None:
         """Carry out an edit planned on this very state."""
         self.reserve(edit)
         for word, new in zip(self._words, edit.replacements, strict=True):

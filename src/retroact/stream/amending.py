@@ -136,18 +136,21 @@ class Amending(Kept):
         """Apply deletions to the surviving data without a round; the open round holds these entries."""
         store, round = self.store, self._round
 
-        def write(change: Change) -> None:
-            edit = self._edit(change)
-            revised = {"revised": str(round)} if change.removed else {}
-            requests = [made._replace(state="amending") for made in self._decided()]
-            hashes = self._asked() if self.specification.after_erasure == "reject" else []
-            noted = {**(notes or {}), **revised, "unscrubbed": "1", "amended": ""}
-            store.prepare(round, {}, requests, hashes, noted)
-            store.amend(edit, entries)
-            self._put(edit)
-
         with self._writing():
-            self._ledger.apply(round, removal.deletions(self.schema), before=write)
+            change = self._ledger.plan(round, removal.deletions(self.schema))
+            try:
+                edit = self._edit(change)
+                revised = {"revised": str(round)} if change.removed else {}
+                requests = [made._replace(state="amending") for made in self._decided()]
+                hashes = self._asked() if self.specification.after_erasure == "reject" else []
+                noted = {**(notes or {}), **revised, "unscrubbed": "1", "amended": ""}
+                store.prepare(round, {}, requests, hashes, noted)
+                store.amend(edit, entries)
+                self._put(edit)
+            except BaseException:
+                self._ledger.drop(change)
+                raise
+            self._ledger.commit(change)
             self._followed = self._followed or "followed" in (notes or {})
             self._unscrubbed = not store.scrub()
             store.applied_without_round(round, moment(), {"amended": self._amended()})
@@ -197,7 +200,7 @@ class Amending(Kept):
 
     def _edit(self, change: Change) -> blocks.Edit:
         """What a change does to the stored blocks."""
-        records = Records.of(change.named(), self.schema)
+        records = Records.of(self._ledger.named(change), self.schema)
         return blocks.edit(self.schema, self._marks, self._places, records, self.store.read_blocks)
 
     def _put(self, edit: blocks.Edit) -> None:

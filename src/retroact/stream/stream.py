@@ -249,16 +249,16 @@ class Stream(Ending):
         with self._lock:
             round = self._round
             self._check_open()
-            totals: dict[str, list[Totals]] = {}
-            releases: dict[str, Release] = {}
-
-            def compute(change: Change) -> None:
-                totals.update({name: own.advanced(self._ledger, change, round) for name, own in self._running.items()})
-                releases.update(self._releases(round, totals))
-                self._keep(change, releases)
-
             # Everything that can fail runs before the ledger writes the first byte.
-            change = self._ledger.apply(round, self._updates, before=compute)
+            change = self._ledger.plan(round, self._updates)
+            try:
+                totals = {name: own.advanced(self._ledger, change, round) for name, own in self._running.items()}
+                releases = self._releases(round, totals)
+                self._keep(change, releases)
+            except BaseException:
+                self._ledger.drop(change)
+                raise
+            self._ledger.commit(change)
             for name, running in self._running.items():
                 running.totals = totals[name]
             self._updates = self._empty_round()
