@@ -11,7 +11,7 @@ import pytest
 from retroact.coins import Coins, DiscreteGaussian, DiscreteLaplace, integer_cells
 from retroact.coins import gaussian as gaussian_module
 from retroact.coins import laplace as laplace_module
-from retroact.coins.inverse import Inverse
+from retroact.coins.inverse_cdf import Inverse
 from retroact.errors import InputError
 
 COINS = Coins(bytes(32)).branch("laws")

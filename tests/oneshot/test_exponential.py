@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retroact.coins import Coins
-from retroact.coins.exact import exp_minus
+from retroact.coins.exact_cdf import exp_minus
 from retroact.errors import InputError
 from retroact.oneshot.exponential import (
     Steps,

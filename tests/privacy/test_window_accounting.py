@@ -23,7 +23,7 @@ from retroact.privacy import (
 )
 from retroact.privacy.bounded_range import _converted, _moment, _proven, range_pair
 from retroact.privacy.composition import binomial_profile, lattice_of, lattice_profile
-from retroact.privacy.pairs import failure_of_two, mixed_loss
+from retroact.privacy.dominating_pair import failure_of_two, mixed_loss
 
 DELTA = 1e-6
 FORMS = [

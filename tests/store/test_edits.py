@@ -11,7 +11,7 @@ import pytest
 
 import retroact as ra
 from retroact.errors import RetroactError, VerificationError
-from retroact.store import blocks
+from retroact.store import canonical_blocks
 from retroact.store.postgres import PostgresStore
 from retroact.store.tables import SIDES, TABLES, tables
 
@@ -160,7 +160,7 @@ def place(request, postgres_server):
     memory = Path("/dev/shm")  # no need to wait for a disk
     folder = Path(tempfile.mkdtemp(prefix="edits", dir=memory if memory.is_dir() else None))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "SIZE", 8)
+        patch.setattr(canonical_blocks, "SIZE", 8)
         patch.setattr(ra.Key, "claim", lambda key, where=None: None)  # another process would not know of it
         places = {}
         for name in ("mine", "other", "sibling"):

@@ -12,7 +12,7 @@ import pytest
 
 from retroact.errors import InputError
 from retroact.store import postgres
-from retroact.store.blocks import Edit
+from retroact.store.canonical_blocks import Edit
 from retroact.store.postgres import PostgresStore
 
 
@@ -193,7 +193,7 @@ def test_tables_of_another_role_are_refused(store, postgres_url, admin, role):
 
 KILLED = """
 import sys, time
-from retroact.store.blocks import Edit
+from retroact.store.canonical_blocks import Edit
 from retroact.store.postgres import PostgresStore
 
 class Slow(PostgresStore):

@@ -5,7 +5,7 @@ import secrets
 import pytest
 
 from retroact.errors import InputError, VerificationError
-from retroact.store.blocks import Edit
+from retroact.store.canonical_blocks import Edit
 from retroact.store.store import FORMAT, Request, Stored
 from retroact.store.tables import INBOX
 

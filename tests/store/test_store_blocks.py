@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import retroact as ra
 from retroact.errors import VerificationError
 from retroact.ledger import Ledger, Updates
+from retroact.ledger.codec import Records, pack, unpack
+from retroact.ledger.text_column import Texts
 from retroact.schema import Schema
-from retroact.store import blocks
-from retroact.store.packed import Records, pack, unpack
-from retroact.store.texts import Texts
+from retroact.store import canonical_blocks
 
 SCHEMA = Schema(
     {
@@ -20,7 +20,7 @@ SCHEMA = Schema(
         "place": ra.Vector(2, radius=5, step=1),
     }
 )
-MARKS = blocks.Marks(b"k" * 32)
+MARKS = canonical_blocks.Marks(b"k" * 32)
 
 names = st.sampled_from(["", "a", "b\0", "Zürich", "x" * 8, "y" * 63, "z" * 64, "w" * 65, "é" * 40, "long " * 50])
 records = st.tuples(names | st.none(), st.integers(0, 2) | st.none(), st.tuples(st.integers(0, 1), st.integers(0, 1)))
@@ -57,7 +57,7 @@ def apply(updates, round, event):
 @settings(max_examples=60, deadline=None)
 @given(history=st.lists(st.lists(events, max_size=8), min_size=1, max_size=5))
 def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
-    usual, blocks.SIZE = blocks.SIZE, size
+    usual, canonical_blocks.SIZE = canonical_blocks.SIZE, size
     try:
         ledger, stored = Ledger(SCHEMA), {}
         for round, arrived in enumerate(history, start=1):
@@ -66,7 +66,7 @@ def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
                 apply(updates, round, event)
             change = ledger.plan(round, updates)
             records = Records.of(ledger.named(change), SCHEMA)
-            edit = blocks.edit(
+            edit = canonical_blocks.edit(
                 SCHEMA, MARKS, sorted(stored), records, lambda at, stored=stored: [stored[p] for p in at]
             )
             ledger.commit(change)
@@ -74,11 +74,11 @@ def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
                 del stored[place]
             assert not stored.keys() & dict(edit.new).keys()
             stored.update(edit.new)
-            assert sorted(stored.items()) == blocks.canonical(MARKS, Records.of(ledger.data(), SCHEMA))
+            assert sorted(stored.items()) == canonical_blocks.canonical(MARKS, Records.of(ledger.data(), SCHEMA))
         again = unpack(SCHEMA, [stored[place] for place in sorted(stored)]).ledger(SCHEMA)
         assert again.state() == ledger.state()
     finally:
-        blocks.SIZE = usual
+        canonical_blocks.SIZE = usual
 
 
 @settings(max_examples=100, deadline=None)
@@ -115,10 +115,10 @@ def test_blocks_are_of_the_size_that_is_said_and_keyed():
     updates.add(rows, 1, [f"u{k}" for k in range(20_000)])
     ledger.apply(1, updates)
     whole = Records.of(ledger.data(), SCHEMA)
-    found = blocks.canonical(MARKS, whole)
-    assert 20_000 / blocks.SIZE / 2 < len(found) < 20_000 / blocks.SIZE * 2
-    other = blocks.canonical(blocks.Marks(b"l" * 32), whole)
-    assert {place for place, _ in found} & {place for place, _ in other} <= {blocks.FIRST}
+    found = canonical_blocks.canonical(MARKS, whole)
+    assert 20_000 / canonical_blocks.SIZE / 2 < len(found) < 20_000 / canonical_blocks.SIZE * 2
+    other = canonical_blocks.canonical(canonical_blocks.Marks(b"l" * 32), whole)
+    assert {place for place, _ in found} & {place for place, _ in other} <= {canonical_blocks.FIRST}
 
 
 @pytest.mark.parametrize("broken", [b"", b"\x90", b"\xc1", b"not a block at all"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import retroact as ra
 from retroact.coins import DiscreteLaplace
 from retroact.ledger.definition import Add, Erase, unite_at
-from retroact.store import blocks
+from retroact.store import canonical_blocks
 from retroact.store.tables import tables
 from retroact.stream.verify import verify
 from retroact.testing import Shape, StreamAlgorithm, history, run, uniting_pairs
@@ -59,7 +59,7 @@ CROWD = tuple(Add((country, age), subject="crowd") for country in ("DE", "FR") f
 @pytest.fixture(scope="module", autouse=True)
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "SIZE", 8)
+        patch.setattr(canonical_blocks, "SIZE", 8)
         yield
 
 

@@ -7,7 +7,7 @@ import pytest
 from test_postgres import files
 
 import retroact as ra
-from retroact.store import blocks
+from retroact.store import canonical_blocks
 from retroact.store.seals import Seals
 from retroact.store.tables import tables
 
@@ -17,7 +17,7 @@ STATISTICS = {"people": ra.Count(), "total": ra.Sum("amount")}
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(blocks, "SIZE", 8)
+    monkeypatch.setattr(canonical_blocks, "SIZE", 8)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

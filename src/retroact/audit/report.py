@@ -19,7 +19,7 @@ import msgspec
 
 from ..errors import InputError
 from ..escape import printable
-from ..store.signed import Signed, canonical
+from ..store.signed_statement import Signed, canonical
 from ..stream import Specification
 from ..stream.written import written
 from .claims import Claim, Obligation, claim_of, exact, model_of, obligations_of
@@ -179,7 +179,7 @@ def sign(report: Report, secret: bytes) -> bytes:
 
 
 def verify(content: bytes, *, place: str, public_key: str | None = None) -> Report:
-    """The report in ``content``, if it is well formed and its signature holds; see `store.signed`."""
+    """The report in ``content``, if it is well formed and its signature holds; see `store.signed_statement`."""
     report = _reports.verify(content, place=place, public_key=public_key)
     _check(report.settings, f"{place}, settings")
     return report

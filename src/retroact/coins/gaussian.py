@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .coins import I64, Words
-from .exact import exp_minus, floors
-from .inverse import Inverse
+from .exact_cdf import exp_minus, floors
+from .inverse_cdf import Inverse
 from .law import WIDEST, Law, signed
 
 DIRECT = 512

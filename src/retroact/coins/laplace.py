@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .coins import I64, Words
-from .exact import exp_minus, floors, geometric_tail
-from .inverse import Inverse
+from .exact_cdf import exp_minus, floors, geometric_tail
+from .inverse_cdf import Inverse
 from .law import WIDEST, Law, signed
 
 DIRECT = 512

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .coins import I64, Coins, integer_cells
-from .inverse import Inverse
+from .inverse_cdf import Inverse
 
 # Coins of 32 bits each, four to a name.
 COIN_BITS = 32

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ..coins.exact import exp_minus
+from ..coins.exact_cdf import exp_minus
 
 # Above the natural logarithm of two by less than 2^-33 of it: for spreads below 2^32 bits that is less than one bit.
 LOG_TWO = Fraction(6931471806, 10**10)

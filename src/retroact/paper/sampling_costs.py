@@ -1,4 +1,4 @@
-"""What the paper's own theorems charge for samples of a fixed size: for comparison with `privacy.window_cost`.
+"""What the paper's own theorems charge for samples of a fixed size: for comparison with `privacy.sampled_cost_cost`.
 
 **Privacy.** Theorem "sampling", parts 2 and 3, and Theorem "amplification" of Appendix C, constant by constant.
 """
@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from ..errors import InputError
 from ..privacy import Cost, Form
-from ..privacy.pairs import mixed_loss
+from ..privacy.dominating_pair import mixed_loss
 
 # Of delta: what the ranks may fail with.
 RANKS = 0.5

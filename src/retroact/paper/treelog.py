@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ..coins import Coins
-from ..coins.exact import exp_minus
+from ..coins.exact_cdf import exp_minus
 from ..errors import InputError
 from ..oneshot.base import BOTTOM, Bottom, Contract, settled
 from ..oneshot.exponential import Values, choose, interior_point, ordered

@@ -2,12 +2,12 @@
 
 from .budget import Kind, Share, check_budget, split
 from .composition import product_delta, product_epsilon
+from .dominating_pair import Pair
 from .gaussian import FINENESS, delta_of, discreteness, epsilon_of, largest_mu
 from .guarantee import Guarantee
 from .measures import ApproximateDP, GaussianDP, Measure, MixedDP, PureDP, ZeroConcentratedDP, compose
-from .pairs import Pair
 from .persistent_samples import rank_reach
-from .window import Cost, Form, largest_epsilon0, window_cost
+from .sampled_cost import Cost, Form, largest_epsilon0, window_cost
 
 __all__ = [
     "FINENESS",

@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 from .composition import SAFE, Floats, Lattice, cells, on_lattice
-from .pairs import mixed_loss
+from .dominating_pair import mixed_loss
 
 
 def range_pair(length: float, rate: float, releases: int) -> Lattice:

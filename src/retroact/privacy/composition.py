@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .pairs import Pair
+from .dominating_pair import Pair
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, VerificationError
 from .authenticated import Row, refusal
-from .blocks import Place
+from .canonical_blocks import Place
 from .postgres_address import read
 from .postgres_schema import DATA, differences, statements
 from .store import Store, check_format

@@ -14,7 +14,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ..errors import InputError
-from .signed import HEX, Signed
+from .signed_statement import HEX, Signed
 
 LIMIT = 1 << 20
 _TIMES = ("received", "applied", "purged")

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..files import told
 from .authenticated import Row, refusal
 from .lock import Lock
-from .residue import MAGIC, residue, wipe
+from .sqlite_residue import MAGIC, residue, wipe
 from .store import Store, check_format
 from .tables import SIDES, Side, create_digest, create_view, tables
 

@@ -14,7 +14,7 @@ import msgspec
 
 from ..errors import InputError, VerificationError
 from .authenticated import Authenticated
-from .blocks import Edit, Place
+from .canonical_blocks import Edit, Place
 from .seals import SIZE, Digest
 from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE
 

@@ -19,8 +19,8 @@ import msgspec
 from ..coins import Key
 from ..errors import InputError, VerificationError
 from ..ledger import Change, Ledger, Removal
-from ..store import blocks, inbox
-from ..store.packed import Records
+from ..ledger.codec import Records
+from ..store import canonical_blocks, inbox
 from ..store.receipt import moment, public_key
 from ..store.store import Request
 from .earlier import Earlier, earlier_streams
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Amending(Kept):
     """A stream in a store, and all that changes its data beside rounds."""
 
-    _marks: blocks.Marks
-    _places: list[blocks.Place]
+    _marks: canonical_blocks.Marks
+    _places: list[canonical_blocks.Place]
     _erased: set[bytes]
     _unscrubbed: bool
 
@@ -198,12 +198,12 @@ class Amending(Kept):
         """The keyed hashes of the subjects whose erasure waits."""
         return [subject for _, subjects in self._requests for subject in subjects]
 
-    def _edit(self, change: Change) -> blocks.Edit:
+    def _edit(self, change: Change) -> canonical_blocks.Edit:
         """What a change does to the stored blocks."""
         records = Records.of(self._ledger.named(change), self.schema)
-        return blocks.edit(self.schema, self._marks, self._places, records, self.store.read_blocks)
+        return canonical_blocks.edit(self.schema, self._marks, self._places, records, self.store.read_blocks)
 
-    def _put(self, edit: blocks.Edit) -> None:
+    def _put(self, edit: canonical_blocks.Edit) -> None:
         gone = {*edit.gone}
         kept = [place for place in self._places if place not in gone] if gone else self._places
         self._places = sorted([*kept, *(place for place, _ in edit.new)])

@@ -20,10 +20,10 @@ import msgspec
 from ..coins import Key
 from ..errors import InputError, RetroactError, VerificationError
 from ..ledger import Change, Ledger
+from ..ledger.codec import unpack
 from ..privacy import Guarantee
-from ..store import blocks, inbox
+from ..store import canonical_blocks, inbox
 from ..store.fence import Fence, Mark
-from ..store.packed import unpack
 from ..store.receipt import moment
 from ..store.store import Store, Stored
 from .amending import Amending
@@ -67,7 +67,7 @@ class Durable(Amending):
         self._unscrubbed = bool(store.note("unscrubbed"))
         self._followed = bool(store.note("followed"))
         self._hashes = hashes
-        self._marks = blocks.Marks(key.derive("order of blocks"))
+        self._marks = canonical_blocks.Marks(key.derive("order of blocks"))
         stored = store.blocks()
         self._places = [place for place, _ in stored]
         ledger = _ledger(store.where, spec, [records for _, records in stored])

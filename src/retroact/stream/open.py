@@ -14,9 +14,9 @@ from ..coins import Key
 from ..coins.keyring import from_environment, from_file
 from ..errors import InputError, VerificationError
 from ..ledger import Ledger
-from ..store import blocks
+from ..ledger.codec import Records
+from ..store import canonical_blocks
 from ..store.fence import Fence, Mark
-from ..store.packed import Records
 from ..store.sqlite import SQLiteStore
 from ..store.store import Store
 from ..store.targets import POSTGRES, base_of, beside, check_targets
@@ -175,16 +175,16 @@ def _begin(
         notes = {"origin": str(follows.round), "hashes": follows.secret(key).hex()}
         parts = {"before": follows.before, "earlier": follows.earlier, "promises": follows.promises}
         store.write_notes(notes | {name: msgspec.json.encode(part).decode() for name, part in parts.items()})
-        store.seal(follows.round, blocks.Edit(store.places(), _blocks(follows, key)))
+        store.seal(follows.round, canonical_blocks.Edit(store.places(), _blocks(follows, key)))
         store.prepare(follows.round, follows.sources, erased=follows.erased)
         for number, entry in enumerate(follows.inbox, start=1):
             store.receive(number, entry)
     store.found(mark.stream)
 
 
-def _blocks(follows: Follows, key: Key) -> list[tuple[blocks.Place, bytes]]:
-    marks = blocks.Marks(key.derive("order of blocks"))
-    return blocks.canonical(marks, Records.of(follows.ledger.data(), follows.ledger.schema))
+def _blocks(follows: Follows, key: Key) -> list[tuple[canonical_blocks.Place, bytes]]:
+    marks = canonical_blocks.Marks(key.derive("order of blocks"))
+    return canonical_blocks.canonical(marks, Records.of(follows.ledger.data(), follows.ledger.schema))
 
 
 def _require_same(store: Store, follows: Follows, key: Key) -> None:

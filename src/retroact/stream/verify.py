@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import VerificationError
 from ..ledger import Ledger, Surviving
-from ..store import blocks
-from ..store.packed import Records
+from ..ledger.codec import Records
+from ..store import canonical_blocks
 from ..store.store import Stored
 from .durable import Durable, stored_form
 
@@ -87,7 +87,7 @@ def _verify(stream: Durable, progress: Callable[[int, int], None] | None) -> Ver
 
 def _data(stream: Durable) -> Iterator[str]:
     """The stored blocks must be those that the surviving data have."""
-    expected = blocks.canonical(stream._marks, Records.of(stream._ledger.data(), stream.schema))
+    expected = canonical_blocks.canonical(stream._marks, Records.of(stream._ledger.data(), stream.schema))
     try:
         same = expected == stream.store.blocks()
     except VerificationError:

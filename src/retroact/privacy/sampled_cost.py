@@ -32,7 +32,7 @@ from typing import Literal, get_args
 from ..errors import InputError
 from .bounded_range import range_epsilon, range_pair
 from .composition import SAFE, product_epsilon
-from .pairs import Pair, failure_in_all, failure_of_two, mixed_loss
+from .dominating_pair import Pair, failure_in_all, failure_of_two, mixed_loss
 from .persistent_samples import rank_reach
 
 Form = Literal["whole", "fresh", "poisson", "ranks", "coins"]

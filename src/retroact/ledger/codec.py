@@ -15,11 +15,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..errors import VerificationError
-from ..ledger import Ledger, Surviving
-from ..ledger.sorted_keys import Integers
-from ..schema import Field, Schema, Vector
-from .texts import ABSENT, Texts
+from retroact.errors import VerificationError
+from retroact.ledger.ledger import Ledger
+from retroact.ledger.sorted_keys import Integers
+from retroact.ledger.surviving import Surviving
+from retroact.ledger.text_column import ABSENT, Texts
+from retroact.schema import Field, Schema, Vector
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..schema.dictionary_column import Coded
+from retroact.schema.dictionary_column import Coded
 
 ABSENT = -1
 Words = NDArray[np.uint64]

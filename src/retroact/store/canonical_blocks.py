@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import VerificationError
+from ..ledger.codec import Records, pack, unpack
 from ..ledger.sorted_keys import Integers
+from ..ledger.text_column import SHORT, Texts, Words, mixed, mixed_in
 from ..schema import Schema
-from .packed import Records, pack, unpack
-from .texts import SHORT, Texts, Words, mixed, mixed_in
 
 Place = tuple[int, int]
 """The stamp and the mark that a block begins with."""

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from retroact.errors import InputError
-from retroact.store.residue import residue, stale_wal
+from retroact.store.sqlite_residue import residue, stale_wal
 
 
 def connect(path, *, secure="on", mode="wal", size=4096):
