@@ -13,6 +13,7 @@ import pytest
 import retroact as ra
 from retroact.errors import InputError, KeyReusedError, Place
 from retroact.feeds.playing import play
+from retroact.messages import mismatch
 
 SCHEMA = {"amount": ra.Number(0, 500), "at": ra.Vector(2, radius=1, step=0.1)}
 
@@ -47,6 +48,20 @@ def test_the_text_is_made_of_the_fields(made, text):
     assert str(error) == text
     for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert (str(twin), twin.message, fields(twin)) == (text, "wrong", fields(error))
+
+
+def test_what_was_expected_and_found_are_fields_too():
+    error = mismatch("a number", "x", Place("amount", 2)).at([17, 18, 19], "orders.csv", "line")
+    for twin in (error, pickle.loads(pickle.dumps(error)), error.moved("amount"), error.under("")):
+        assert (twin.expected, twin.found, *fields(twin)) == ("a number", "'x'", "orders.csv", "amount", 18)
+        assert str(twin) == "orders.csv:18: expected a number, got 'x' - at amount"
+
+
+def test_an_error_of_a_whole_batch_names_its_rows():
+    error = InputError("expected less")
+    assert str(error.at([17, 18, 21], "orders.csv", "line")) == "orders.csv: lines 17-21: expected less"
+    assert str(error.at([17], "orders.csv", "line")) == "orders.csv:17: expected less"
+    assert isinstance(KeyReusedError("wrong").at([1], "f"), KeyReusedError)
 
 
 def test_an_error_moves_with_its_fields():

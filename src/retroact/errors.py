@@ -5,9 +5,15 @@ Each class carries the exit code that the command line ends with.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Literal
 
 from retroact.escape import printable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Unit = Literal["row", "line"]
 
@@ -37,18 +43,19 @@ class Place(str):
 class InputError(RetroactError, ValueError):
     """Something that was handed in is not what was declared; nothing has changed.
 
-    Where it was found is kept in fields: ``source``, the name of a file or feed; ``row``, the number of a row or a line
-    in it, from 1; ``path``, of the field, such as ``amount`` or ``statistics.n.window``. The argument ``place`` is the
-    path, or a `Place` that names a row too. The text is made of these fields, here and nowhere else, and can
-    be shown anywhere.
+    What is wrong is a ``message``, or what was ``expected`` and what was ``found`` in its place, as a message quotes it
+    (not the value itself, which an error would keep). Where it was found is kept in fields: ``source``, the name of a
+    file or feed; ``row``, the number of a row or a line in it, from 1; ``path``, of the field, such as ``amount`` or
+    ``statistics.n.window``. The argument ``place`` is the path, or a `Place` that names a row too. The text is made of
+    these fields, here and nowhere else, and can be shown anywhere.
 
-    >>> error = InputError("expected a number between 0 and 500, got 'x'", place="amount")
+    >>> error = InputError(expected="a number between 0 and 500", found="'x'", place="amount", row=2)
     >>> print(error)
-    expected a number between 0 and 500, got 'x' - at amount
+    expected a number between 0 and 500, got 'x' - at amount, row 2
     >>> print(error.found_in("orders.csv", row=3, unit="line"))
     orders.csv:3: expected a number between 0 and 500, got 'x' - at amount
-    >>> print(error.found_in("orders.parquet", row=3))
-    orders.parquet: row 3: expected a number between 0 and 500, got 'x' - at amount
+    >>> print(error.at([17, 18], "orders.parquet"))
+    orders.parquet: row 18: expected a number between 0 and 500, got 'x' - at amount
     >>> print(InputError("expected a number", place="lower").under("schema.amount"))
     expected a number - at schema.amount.lower
     """
@@ -57,8 +64,10 @@ class InputError(RetroactError, ValueError):
 
     def __init__(
         self,
-        message: str,
+        message: str = "",
         *,
+        expected: str | None = None,
+        found: str | None = None,
         place: str | None = None,
         row: int | None = None,
         source: str | None = None,
@@ -66,12 +75,14 @@ class InputError(RetroactError, ValueError):
     ) -> None:
         if isinstance(place, Place):
             row, place = place.row, place.path
-        self.message = message
+        self.message = message or f"expected {expected}, got {found}"
+        self.expected, self.found = expected, found
         self.path = place or None
         self.row = None if row is None else int(row)
         self.source = source
         self.unit: Unit = unit
-        super().__init__(self._text())
+        self.during = ""
+        super().__init__(self.message)
 
     @property
     def place(self) -> str | None:
@@ -84,22 +95,37 @@ class InputError(RetroactError, ValueError):
         rows, where it is not one row. An error that names its source already stays as it is."""
         if self.source is not None:
             return self
-        message = f"{during}: {self.message}" if during else self.message
-        return InputError(message, place=self.path, row=row, source=source, unit=unit)
+        return self._with(source=source, row=None if row is None else int(row), unit=unit, during=during)
+
+    def at(self, numbers: Sequence[int] | NDArray[np.int64], source: str, unit: Unit = "row") -> InputError:
+        """The same error, in a source from which a batch came: the row of the batch is the one with that number there.
+        An error that names no row of it is in one of them all."""
+        first, last = int(numbers[0]), int(numbers[-1])
+        if self.row is None and first != last:
+            return self.found_in(source, during=f"{unit}s {first}-{last}")
+        return self.found_in(source, row=int(numbers[0 if self.row is None else self.row - 1]), unit=unit)
 
     def under(self, path: str) -> InputError:
         """The same error, one step further in."""
         return self.moved(".".join(part for part in (path, self.path) if part))
 
-    def moved(self, path: str | None) -> InputError:
-        """The same error, at another path."""
-        return InputError(self.message, place=path, row=self.row, source=self.source, unit=self.unit)
+    def moved(self, place: str | None) -> InputError:
+        """The same error, at another path, or `Place`."""
+        if isinstance(place, Place):
+            return self._with(path=place.path or None, row=place.row)
+        return self._with(path=place or None)
 
-    def _text(self) -> str:
+    def _with(self, **fields: object) -> InputError:
+        twin = copy(self)
+        vars(twin).update(fields)
+        return twin
+
+    def __str__(self) -> str:
         before = ""
         if self.source is not None:
             number = "" if self.row is None else f":{self.row}" if self.unit == "line" else f": row {self.row}"
             before = f"{self.source}{number}: "
+        before += f"{self.during}: " if self.during else ""
         return printable(f"{before}{self.message}" + (f" - at {self.place}" if self.place else ""))
 
 

@@ -48,7 +48,8 @@ def check_keys(table: Iterable[object], known: Sequence[str], place: str) -> Non
     """That a table has no other keys."""
     for key in table:
         if key not in known:
-            raise InputError(f"expected {', '.join(known)}, got {show(key)}{meant(key, known)}", place=f"{place}.{key}")
+            found = f"{show(key)}{meant(key, known)}"
+            raise InputError(expected=", ".join(known), found=found, place=f"{place}.{key}")
 
 
 def mismatch(expected: str, value: object, place: str | None) -> InputError:
@@ -57,7 +58,7 @@ def mismatch(expected: str, value: object, place: str | None) -> InputError:
     >>> print(mismatch("a number", "x", "amount, row 3"))
     expected a number, got 'x' - at amount, row 3
     """
-    return InputError(f"expected {expected}, got {show(value)}", place=place or None)
+    return InputError(expected=expected, found=show(value), place=place)
 
 
 def decimal_text(number: Fraction) -> str | None:

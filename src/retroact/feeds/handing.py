@@ -137,8 +137,8 @@ class Hand:
 
     def located(self, error: RetroactError, numbers: I64) -> RetroactError:
         """With the name of the source and, where the error tells one of these rows, its number there."""
-        if isinstance(error, InputError) and error.row is not None:
-            return error.found_in(self._name, row=numbers[error.row - 1])
+        if isinstance(error, InputError):
+            return error.at(numbers, self._name)
         first, last = int(numbers[0]), int(numbers[-1])
         if first == last:
             return located(error, self._name, row=first)

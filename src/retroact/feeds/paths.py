@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.errors import InputError
+from retroact.errors import InputError, Place
 from retroact.feeds.events import key_of
 from retroact.messages import mismatch
 from retroact.stream.grid import Grid
@@ -83,17 +83,10 @@ def times_of(times: Sequence[Any] | NDArray[Any], column: str) -> Any:
 
 def cells_of(grid: Grid, times: Sequence[Any], column: str, lines: Sequence[int], name: str) -> NDArray[np.int64]:
     """The rounds of times; whole numbers are seconds, or what a column such as ts_ms says that they are."""
-    given = times_of(times, column)
-    places: list[int] = []
-
-    def at(index: int) -> str:
-        places.append(index)
-        return column
-
     try:
-        return grid.cells(given, at=at)
+        return grid.cells(times_of(times, column), at=lambda index: Place(column, index + 1))
     except InputError as error:
-        raise error.found_in(name, row=lines[places[-1] if places else 0], unit="line") from None
+        raise error.at(lines, name, "line") from None
 
 
 def position_of(value: Any, place: str) -> int:

@@ -6,11 +6,11 @@ is handed over goes with the position of its last event, both or neither.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import takewhile
-from typing import Any, NoReturn
+from typing import Any
 
-from retroact.coins import Key
 from retroact.errors import InputError, RetroactError
 from retroact.feeds.events import Block, Event, Records, located
 from retroact.feeds.missed import unfound
@@ -166,6 +166,8 @@ class Replay:
             if event.op == "erase":
                 if event.record is not None or event.id is not None or event.stamp is not None:
                     raise InputError("expected a subject alone", place="erase")
+                if event.subject is None:
+                    raise InputError("expected a subject to erase, got none", place="subject")
                 self._erasures.append(event)
                 line = self._block.lines[position]
                 self._erased_after.append((line, len(self._additions), len(self._placements)))
@@ -176,7 +178,8 @@ class Replay:
                 self._deletions.append(event)
             else:
                 # the stream says why it takes no such deletion
-                self._one(event, self.stream)
+                data = None if event.record is None else [self.records.as_dict(event.record)]
+                self.stream.delete(data, stamp=event.stamp, id=event.id, subject=event.subject)
         except InputError as error:
             self._flush(position)
             raise self._located(error, position) from None
@@ -196,10 +199,7 @@ class Replay:
         added = (event.op == "add" for event in self._placements)
         self.rounds.take(waits=ends or bool(self._additions or self._deletions) or any(added))
         with self.stream.receiving(self.source, reached, delivered):
-            try:
-                missed = self._hand_over()
-            except InputError as error:
-                self._name_the_line(error, until)
+            missed = self._hand_over()
             if ends:
                 self.clocked = True
                 try:
@@ -217,63 +217,40 @@ class Replay:
         stream, columns = self.stream, self.records.columns
         added = [event for event in self._placements if event.op == "add"] if self._emptied else self._placements
         if self._additions:
-            data = columns([event.record for event in self._additions])
-            stamps = _stamps(self._additions, stream.round)
-            stream.add(data, subject=_subjects(self._additions), stamp=stamps)
-        if added:
-            data = columns([event.record for event in added])
-            ids, subjects = [event.id for event in self._placements], _subjects(added)
-            stamps = _stamps(added, stream.round)
-            if self._emptied:
+            with self._lines_of(self._additions):
+                data = columns([event.record for event in self._additions])
+                stamps = _stamps(self._additions, stream.round)
+                stream.add(data, subject=_subjects(self._additions), stamp=stamps)
+        if self._placements:
+            with self._lines_of(added, {"id": self._placements}):
+                ids = [event.id for event in self._placements]
                 deleted = [event.op == "delete" for event in self._placements]
-                stream.upsert(data, id=ids, deleted=deleted, subject=subjects, stamp=stamps)
-            else:
-                stream.add(data, id=ids, subject=subjects, stamp=stamps)
-        elif self._placements:
-            stream.delete(id=[event.id for event in self._placements if event.id is not None])
+                subjects, stamps = _subjects(added), _stamps(added, stream.round)
+                placed = columns([event.record for event in added]) if added else None
+                stream.upsert(placed, id=ids, deleted=deleted, subject=subjects, stamp=stamps)
         if self._deletions:
-            data = columns([event.record for event in self._deletions])
-            stamps = _stamps(self._deletions, stream.round)
-            stream.delete(data, stamp=stamps, subject=_subjects(self._deletions))
+            with self._lines_of(self._deletions):
+                data = columns([event.record for event in self._deletions])
+                stamps = _stamps(self._deletions, stream.round)
+                stream.delete(data, stamp=stamps, subject=_subjects(self._deletions))
         if not self._erasures:
             return []
-        outcomes = stream.erase(subject=[event.subject for event in self._erasures]).outcomes
+        with self._lines_of(self._erasures):
+            outcomes = stream.erase(subject=[event.subject for event in self._erasures]).outcomes
         lines, additions, placements = zip(*self._erased_after, strict=True)
         owners = [None if event.op == "delete" else event.subject for event in self._placements]
         plain = [event.subject for event in self._additions]
         return [lines[place] for place in unfound(outcomes, (plain, additions), (owners, placements))]
 
-    def _name_the_line(self, refused: InputError, until: int) -> NoReturn:
-        """Again, one by one: into a stream that nobody sees, for most of what is refused does not depend on the round,
-        and if all goes well there into the stream itself, inside what is given up when this raises."""
-        aside = Stream.from_specification(self.stream.specification, key=Key.for_testing(0))
-        for stream in (aside, self.stream):
-            for position in range(self._handed_over, until):
-                event = self._block.events[position]
-                try:
-                    if event.op != "close" and not (stream is aside and event.stamp is not None):
-                        self._one(event, stream)
-                except InputError as error:
-                    raise self._located(error, position) from None
-        first, last = self._block.lines[self._handed_over], self._block.lines[until - 1]
-        raise refused.found_in(self._name, during=f"lines {first}-{last}")
-
-    def _one(self, event: Event, stream: Stream) -> None:
-        record = None if event.record is None else self.records.as_dict(event.record)
-        if record is not None:
-            stream.schema.encode_record(record)
-        # as lists, since a record with a list in it would look like columns
-        if event.op == "add":
-            ids = None if event.id is None else [event.id]
-            stream.add([record], id=ids, subject=[event.subject], stamp=event.stamp)
-        elif event.op == "erase":
-            if event.subject is None:
-                raise InputError("expected a subject to erase, got none", place="subject")
-            stream.erase(subject=[event.subject])
-        else:
-            data = None if record is None else [record]
-            subject: Any = event.subject if data is None or event.subject is None else [event.subject]
-            stream.delete(data, stamp=event.stamp, id=event.id, subject=subject)
+    @contextmanager
+    def _lines_of(self, events: list[Event], by_path: Mapping[str, list[Event]] | None = None) -> Iterator[None]:
+        """What is refused of these events, handed over together, is told with its line."""
+        try:
+            yield
+        except InputError as error:
+            lines = {id(event): line for line, event in self._block.pairs()}
+            among = (by_path or {}).get(error.path or "", events) or self._placements
+            raise error.at([lines[id(event)] for event in among], self._name, "line") from None
 
     def _advance(self, position: int, target: int) -> None:
         self._flush(position)

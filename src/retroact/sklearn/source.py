@@ -67,7 +67,7 @@ class Source:
                 **budget,
             )
         except InputError as error:
-            raise InputError(error.message, place=CALLED.get(error.place or "", error.place)) from None
+            raise error.moved(CALLED.get(error.path or "", error.path)) from None
         specification.schema.encode(_columns(points, middle))
         return cls(Stream.from_specification(specification, key=_key(key)), middle, None if named else 0)
 

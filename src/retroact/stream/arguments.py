@@ -91,20 +91,21 @@ def digests_of(given: Any) -> list[bytes]:
 
 def required(given: Any, place: str) -> list[str]:
     """One name or several, none of them missing."""
-    names = []
-    for value in [given] if is_single(given) else as_list(given, place):
-        name = name_of(value, place)
+    names, alone = [], is_single(given)
+    for row, value in enumerate([given] if alone else as_list(given, place), 1):
+        at = place if alone else Place(place, row)
+        name = name_of(value, at)
         if name is None:
-            raise InputError("expected a text or a whole number, got None", place=place)
+            raise InputError("expected a text or a whole number, got None", place=at)
         names.append(name)
     return names
 
 
-def stamp_of(stamp: Any, now: int) -> int:
+def stamp_of(stamp: Any, now: int, row: int | None = None) -> int:
     if stamp is None:
         return now
     if isinstance(stamp, bool | np.bool_ | np.timedelta64) or not isinstance(stamp, int | np.integer) or stamp < 1:
-        raise InputError(f"expected a round from 1 on, got {stamp!r}", place="stamp")
+        raise InputError(f"expected a round from 1 on, got {stamp!r}", place="stamp", row=row)
     return min(int(stamp), FARTHEST)
 
 
@@ -114,16 +115,19 @@ def stamps_of(stamp: Any, count: int, now: int, rows: Rows) -> I64 | int:
     listed = as_list(stamp, "stamp")
     if len(listed) != count:
         raise InputError(f"expected {count} stamps, one for each record, got {len(listed)}", place="stamp")
-    stamps = np.array([stamp_of(each, now) for each in listed], dtype=np.int64)
+    stamps = np.array([stamp_of(each, now, row) for row, each in enumerate(listed, 1)], dtype=np.int64)
     return stamps if rows.kept is None else stamps[rows.kept]
 
 
 def timely(stamps: Any, now: int, late: bool) -> Any:
     """The stamps, unless some are past and the stream takes no late data."""
-    if not late and np.any(np.asarray(stamps) < now):
+    past = np.atleast_1d(stamps) < now
+    if not late and past.any():
+        first = int(np.argmax(past))
         raise InputError(
-            f"this stream takes no late data (late=False): expected round {now}, got {int(np.min(stamps))}. What it "
-            "publishes rests on stamps that are never used again",
+            f"this stream takes no late data (late=False): expected round {now}, got {np.atleast_1d(stamps)[first]}. "
+            "What it publishes rests on stamps that are never used again",
             place="stamp",
+            row=first + 1 if np.ndim(stamps) else None,
         )
     return stamps

@@ -178,7 +178,7 @@ def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At) -> I64:
             try:
                 seconds, parts = _exact(value, "")
             except InputError as error:
-                raise InputError(error.message, place=at(rows[index])) from None
+                raise error.moved(at(rows[index])) from None
             found = seconds * MILLION // parts
             if type(value) is str:
                 known[value] = found

@@ -142,7 +142,7 @@ def _wait(given: Any, place: str) -> timedelta:
     try:
         return timedelta(microseconds=length_of(given))
     except InputError as error:
-        raise InputError(error.message, place=place) from None
+        raise error.moved(place) from None
 
 
 def _shown(wait: timedelta) -> str:
