@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 import retroact as ra
-from retroact.statistics.clusters.centres import F64, I64, Centres
+from retroact.arrays import F64, I64
+from retroact.statistics.clusters.centres import Centres
 from retroact.statistics.clusters.picture import PALETTE, STYLE, View, panel, text, unit_of, viewed
 
 EPSILON, DELTA, HORIZON = 1.0, 1e-6, 63

@@ -19,10 +19,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import F64, I64, Mask
 from ..errors import InputError
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 
 # Whole numbers up to here are exact as binary floating-point numbers; larger ones are cut in digits of so many bits.
 EXACT = 1 << 53
@@ -144,7 +142,7 @@ class Columns:
     numbers: F64
     series: tuple[str, ...]
     rounds: tuple[int, ...]
-    floating: npt.NDArray[np.bool_]
+    floating: Mask
     labels: tuple[str, ...]
     categories: I64
 
@@ -275,7 +273,7 @@ def columns(answers: Sequence[Sequence[bytes]]) -> Columns:
     return table.columns()
 
 
-def telling_most(both: Columns, rows: npt.NDArray[Any], worlds: npt.NDArray[np.bool_]) -> Columns:
+def telling_most(both: Columns, rows: npt.NDArray[Any], worlds: Mask) -> Columns:
     """At most so many numbers and categories: those in which two worlds differ most, in some of the runs."""
     if max(both.numbers.shape[1], both.categories.shape[1]) <= WIDEST:
         return both
@@ -286,7 +284,7 @@ def telling_most(both: Columns, rows: npt.NDArray[Any], worlds: npt.NDArray[np.b
     return both.only(next(kept), next(kept))
 
 
-def separations(table: F64, worlds: npt.NDArray[np.bool_]) -> F64:
+def separations(table: F64, worlds: Mask) -> F64:
     """The Kolmogorov-Smirnov distance of two worlds, column by column.
 
     >>> separations(np.array([[0.0, 0.0], [1.0, 0.0]]), np.array([False, True])).tolist()

@@ -17,7 +17,6 @@ from ..errors import InputError
 from ..privacy import Measure
 from ..testing.bounds import binomial_lower, binomial_upper
 
-F64 = npt.NDArray[np.float64]
 Points = list[tuple[float, float]]
 
 # Of the probability of error, the part that the share of guesses takes where there is a delta.

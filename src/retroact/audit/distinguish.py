@@ -15,17 +15,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import F64, I64, Mask
 from ..errors import InputError
 from .answers import THERE, Columns, separations, telling_most
 from .bounds import game_bound, measured_tradeoff, mu_bound
 from .seeds import Seeds
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 World = Columns | npt.ArrayLike
 Score = Callable[[Columns], F64]
-Fit = Callable[[Columns, Bools, Seeds], Score | None]
+Fit = Callable[[Columns, Mask, Seeds], Score | None]
 
 # Learning and choosing take a quarter of the runs each, and no more than this many.
 SHARE, MOST = 0.25, 40_000
@@ -122,7 +120,7 @@ def attack(
     )
 
 
-def _pooled(world0: World, world1: World) -> tuple[Columns, Bools]:
+def _pooled(world0: World, world1: World) -> tuple[Columns, Mask]:
     zero, one = (world if isinstance(world, Columns) else np.asarray(world) for world in (world0, world1))
     if len(zero) + len(one) < FEWEST:
         raise InputError(f"expected at least {FEWEST} runs, got {len(zero)} and {len(one)}", place="runs")
@@ -134,7 +132,7 @@ def _pooled(world0: World, world1: World) -> tuple[Columns, Bools]:
     return Columns.of(np.concatenate([zero, one])), worlds
 
 
-def _fair(both: Columns, worlds: Bools, seeds: Seeds) -> tuple[Columns, Bools]:
+def _fair(both: Columns, worlds: Mask, seeds: Seeds) -> tuple[Columns, Mask]:
     """As many runs of one world as of the other, where a coin would not have made so many more of one."""
     sides = [np.flatnonzero(~worlds), np.flatnonzero(worlds)]
     least = min(map(len, sides))
@@ -158,7 +156,7 @@ class _Rule:
     accuracy: float
 
 
-def _rule(scores: F64, worlds: Bools, delta: float) -> _Rule:
+def _rule(scores: F64, worlds: Mask, delta: float) -> _Rule:
     """The thresholds that promise the largest bound, by Wilson's approximation, and the best one without abstaining."""
     zero, one = np.sort(scores[~worlds]), np.sort(scores[worlds])
     both = np.sort(scores)
@@ -208,14 +206,14 @@ def _wilson(correct: npt.NDArray[Any], guesses: npt.NDArray[Any], runs: int, del
 # Scores: each is learned from a training part, and is large where world 1 is likely. --------------------------------
 
 
-def _standardised(learn: Callable[[F64, Bools], Callable[[F64], F64]]) -> Fit:
+def _standardised(learn: Callable[[F64, Mask], Callable[[F64], F64]]) -> Fit:
     """On numbers and presence, each column with mean 0 and deviation 1 over the training part."""
 
     def table(given: Columns) -> F64:
         there = [given.categories[:, i] for i, name in enumerate(given.labels) if name.endswith(THERE)]
         return np.column_stack([given.numbers, *there]) if there else given.numbers
 
-    def fit(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
+    def fit(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
         raw = table(train)
         mean, deviation = raw.mean(axis=0), raw.std(axis=0)
         kept = np.flatnonzero(deviation > 1e-12 * (1 + np.abs(mean)))
@@ -229,7 +227,7 @@ def _standardised(learn: Callable[[F64, Bools], Callable[[F64], F64]]) -> Fit:
 
 
 def _linear(ridge: float) -> Fit:
-    def learn(table: F64, worlds: Bools) -> Callable[[F64], F64]:
+    def learn(table: F64, worlds: Mask) -> Callable[[F64], F64]:
         zero, one = table[~worlds], table[worlds]
         within = (len(zero) * _covariance(zero) + len(one) * _covariance(one)) / len(table)
         ahead = one.mean(axis=0) - zero.mean(axis=0)
@@ -242,7 +240,7 @@ def _linear(ridge: float) -> Fit:
 def _quadratic(ridge: float) -> Fit:
     """Normal laws with a covariance for each world, of the columns that differ most."""
 
-    def learn(table: F64, worlds: Bools) -> Callable[[F64], F64]:
+    def learn(table: F64, worlds: Mask) -> Callable[[F64], F64]:
         most = max(2, min(WIDEST, len(table) // 8))
         best = np.sort(np.argsort(-separations(np.abs(table), worlds) - separations(table, worlds))[:most])
         laws = []
@@ -264,7 +262,7 @@ def _quadratic(ridge: float) -> Fit:
 def _coordinate(folded: bool) -> Fit:
     """The one column that differs most; folded, by its distance from the middle."""
 
-    def learn(table: F64, worlds: Bools) -> Callable[[F64], F64]:
+    def learn(table: F64, worlds: Mask) -> Callable[[F64], F64]:
         middle = np.median(table, axis=0)
         seen = np.abs(table - middle) if folded else table
         best = int(separations(seen, worlds).argmax())
@@ -274,14 +272,14 @@ def _coordinate(folded: bool) -> Fit:
     return _standardised(learn)
 
 
-def _scale(table: F64, worlds: Bools) -> Callable[[F64], F64]:
+def _scale(table: F64, worlds: Mask) -> Callable[[F64], F64]:
     """The sum of squares."""
     sizes = (table**2).sum(axis=1)
     sign = 1.0 if np.median(sizes[worlds]) >= np.median(sizes[~worlds]) else -1.0
     return lambda own: sign * (own**2).sum(axis=1)
 
 
-def _window(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
+def _window(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
     """The mean of one number over the rounds in a row where it differs most, in standard errors."""
     best: tuple[float, npt.NDArray[np.intp]] = (0.0, np.zeros(0, dtype=np.intp))
     series = np.array(train.series)
@@ -307,7 +305,7 @@ def _window(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
 def _cells(codes: Callable[[Columns], I64], best: bool) -> Fit:
     """How much more frequent each category is in world 1: of the best column alone, or summed over all."""
 
-    def fit(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
+    def fit(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
         table = codes(train)
         if not table.shape[1]:
             return None
@@ -340,7 +338,7 @@ def _bits(given: Columns) -> I64:
     return given.low_bits()[1]
 
 
-def _learned(train: Columns, worlds: Bools, seeds: Seeds) -> Score | None:
+def _learned(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
     """Boosted trees on everything there is."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier

@@ -11,14 +11,12 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64, I64, Mask
 from ..coins import Coins, DiscreteLaplace, integer_cells
-from ..coins.coins import I64
 from ..noise import Tree
 from .seeds import Seeds
 
-F64 = npt.NDArray[np.float64]
 Answers = I64 | F64
 Counter = Callable[[I64, int, Seeds], Answers]
 """True counts of all rounds, how many runs, randomness; gives runs x rounds."""
@@ -131,9 +129,7 @@ LEAKING: dict[str, Counter] = {
 SOUND: dict[str, Counter] = {"correct": correct, "a fresh key after a rollback": fresh_key}
 
 
-def published(
-    threshold: int, rounds: int, scale: Fraction, runs: int, seeds: Seeds, *, count: int
-) -> npt.NDArray[np.bool_]:
+def published(threshold: int, rounds: int, scale: Fraction, runs: int, seeds: Seeds, *, count: int) -> Mask:
     """Whether a key with so many records is ever published: its noisy count above the threshold in some round."""
     if not count:
         return np.zeros(runs, dtype=np.bool_)

@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import F64
 from ..coins import Coins, integer_cells
 from ..errors import InputError, VerificationError
 from ..noise import Process
 from ..privacy import Share, epsilon_of
 from ..stream import Specification
 from .bounds import (
-    F64,
     claimed_tradeoff,
     coupled_bound,
     coupled_pooled_bound,

@@ -16,6 +16,7 @@ from random import Random
 
 import numpy as np
 
+from ..arrays import F64
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law
 from ..compilers import sample_in
 from ..errors import InputError
@@ -33,7 +34,6 @@ from ..testing.conformance import Claim, claimed_size
 from ..testing.definitions import Definition
 from ..testing.histories import Shape, neighbouring_pairs, values_of
 from ..testing.sensitivity import Moved, coordinates, moved_nodes, single_pairs
-from .bounds import F64
 from .result import Result, idle
 
 ROUNDS = 8

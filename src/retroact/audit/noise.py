@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import F64
 from ..coins import Coins, DiscreteGaussian
 from ..errors import InputError, VerificationError
 from ..noise import Mechanism, Process
@@ -42,7 +43,6 @@ from ..testing.conformance import (
     shape_deviate,
     twice,
 )
-from .bounds import F64
 from .likelihood import recover
 from .nodes import idle_inside, weights
 from .result import Control, Result, decimal

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays import F64
 from ..compilers import sample_in
 from ..noise import Oblivious
 from ..stream import Specification
 from ..testing import in_memory
 from ..testing.published import Scene
-from ..testing.residuals import ERROR, F64, FACTORS, Judgement, Kind, enough_keys, judge, residuals
+from ..testing.residuals import ERROR, FACTORS, Judgement, Kind, enough_keys, judge, residuals
 from .nodes import idle_inside
 from .result import Control, Result, decimal
 from .seeds import Seeds

@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64, I64
 from ..coins import Key
 from ..errors import InputError
 from ..ledger.definition import Add, Update
@@ -37,8 +37,6 @@ from .seeds import Seeds
 from .shrink import as_code
 from .target import ROUNDS, Make, Target, answers, fewer
 from .twin import raises
-
-F64 = npt.NDArray[np.float64]
 
 QUESTION = (
     "Once two histories hold the same surviving records, are all possible answers as likely after the one as after the "
@@ -212,7 +210,7 @@ def _numbers(found: Columns, unite: int) -> list[tuple[str, F64, bool]]:
     return out
 
 
-def _texts(found: Columns, unite: int) -> list[tuple[str, npt.NDArray[np.int64]]]:
+def _texts(found: Columns, unite: int) -> list[tuple[str, I64]]:
     names = (f"{name} (rounds counted from {unite})" for name in found.labels)
     return [(name, found.categories[:, index]) for index, name in enumerate(names)]
 

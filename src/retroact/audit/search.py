@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arrays import F64, I64
 from ..coins import Coins, DiscreteLaplace
-from ..coins.coins import I64
 from ..compilers import sample_in
 from ..errors import VerificationError
 from ..ledger.definition import Add, Sequence
@@ -29,7 +29,6 @@ from ..stream import Specification
 from ..testing import neighbouring_pairs
 from ..testing.sensitivity import moved_samples, single_pairs
 from .adversaries import written
-from .bounds import F64
 from .nodes import Candidate, candidates, idle_inside, obstacle
 from .result import Control, Result, decimal
 from .seeds import Seeds

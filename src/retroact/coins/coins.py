@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-U64 = npt.NDArray[np.uint64]
-I64 = npt.NDArray[np.int64]
+from retroact.arrays import U64
 
 # Streams of one name: the low 16 bits number the draw, the bits above them its extensions.
 EXTENSION = 1 << 16

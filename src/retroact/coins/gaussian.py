@@ -16,8 +16,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..errors import InputError
-from .coins import I64, Words
+from .coins import Words
 from .exact_cdf import exp_minus, floors
 from .inverse_cdf import Inverse
 from .law import WIDEST, Law, signed

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .coins import I64, U64, Words
+from ..arrays import I64, U64
+from .coins import Words
 
 GUIDE_BITS = 16
 

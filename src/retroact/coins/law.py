@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from .coins import I64, U64, Words
+from ..arrays import I64, U64
+from .coins import Words
 
 # Samples are 64-bit integers; a law this wide leaves them with probability below 2^-180.
 WIDEST = 1 << 55

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .coins import I64, Coins, integer_cells
+from ..arrays import I64
+from .coins import Coins, integer_cells
 from .inverse_cdf import Inverse
 
 # Coins of 32 bits each, four to a name.

@@ -17,14 +17,12 @@ from itertools import pairwise
 from typing import Protocol, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import I64, U64
 from ..coins import Coins, name_bytes
 from ..schema import Rows, Schema
 from ..statistics.tally import Labels, Tally
 
-I64 = npt.NDArray[np.int64]
-U64 = npt.NDArray[np.uint64]
 SIGN = np.uint64(1 << 63)
 
 

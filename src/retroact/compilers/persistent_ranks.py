@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import I64, U64, Mask
 from ..coins import Coins
 from ..ledger import sorted_keys
-from ..ledger.sorted_keys import Mask, edited
+from ..ledger.sorted_keys import edited
 from ..schema import Rows
 from ..statistics.tally import Labels, Tally
-from .live_records import I64, U64, Live, negated, taken
+from .live_records import Live, negated, taken
 
 
 class Ranks:

@@ -27,9 +27,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-import numpy.typing as npt
-
+from ..arrays import F64, I64
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Fresh, Mechanism, Process
@@ -39,7 +37,7 @@ from ..paper_forms import paper_form
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema
 from ..statistics.answer import Answer, Published
-from ..statistics.statistic import I64, Layout, Setting, Statistic, Totals, count
+from ..statistics.statistic import Layout, Setting, Statistic, Totals, count
 from ..statistics.wrapper import layers
 from .drawing import drawn, exact_rate
 from .gate import PARTS, Calibrated, Gate, Gated, gate_of
@@ -364,7 +362,7 @@ class WindowSample(Statistic):
             )
         return tuple(out)
 
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+    def error(self, deviations: F64, schema: Schema, records: int) -> float:
         """In ranks of the window, with probability 0.95; not a number where nobody knows."""
         return rank_error(self, schema, records, 0.05)
 

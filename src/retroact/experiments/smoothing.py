@@ -24,8 +24,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..coins import Coins, Key, integer_cells
-from ..coins.coins import I64
 from ..compilers.maps import Calibration, GaussianMap
 from ..compilers.smooth import smooth
 from ..ledger.definition import Add, Delete, Update

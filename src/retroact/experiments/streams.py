@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..ledger.definition import Add, Delete, Sequence, Update
 from ..stateful.tracker_columns import Flips
 

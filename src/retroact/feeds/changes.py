@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64
 from retroact.errors import InputError, Place
 from retroact.feeds.columns import Batch, Cells
 from retroact.feeds.operations import WEIGHT_COLUMNS, kind_of, weigh
@@ -18,7 +19,6 @@ from retroact.stream.intake import LARGEST
 if TYPE_CHECKING:
     from retroact.feeds.options import Options
 
-I64 = NDArray[np.int64]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
 """An update is an addition that needs an id; the image before an update is a deletion that needs none."""
 _CODES = {"add": ADD, "update": UPDATE, "delete": DELETE, "erase": ERASE, "close": CLOSE}

@@ -7,8 +7,8 @@ from time import time as now
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from retroact.arrays import I64
 from retroact.errors import InputError, RetroactError
 from retroact.feeds.events import Block, Event, Moment, located
 from retroact.feeds.options import Options
@@ -17,7 +17,6 @@ from retroact.feeds.replay import Replay
 from retroact.feeds.rounds import changed
 from retroact.stream.grid import Grid, last_rows
 
-I64 = NDArray[np.int64]
 _NO_TIME = -1
 
 

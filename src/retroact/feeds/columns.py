@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64, Mask
 from retroact.errors import InputError, Place
 from retroact.messages import mismatch
 from retroact.schema.arrow import Column
 from retroact.schema.dictionary_column import Coded
-
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

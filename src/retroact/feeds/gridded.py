@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64, Mask
 from retroact.errors import InputError, Place, RetroactError
 from retroact.feeds.changes import ADD, CLOSE, NOTHING, UPDATE, Layout, operations
 from retroact.feeds.columns import Batch
@@ -24,9 +25,6 @@ from retroact.feeds.rounds import Publish, Rounds, Totals, changed
 from retroact.feeds.tablefiles import Table
 from retroact.stream import Stream
 from retroact.stream.grid import last_rows
-
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 class Gridded:

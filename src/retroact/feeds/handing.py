@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64, Mask
 from retroact.errors import InputError, RetroactError
 from retroact.feeds.changes import ADD, DELETE, ERASE, UPDATE, Layout
-from retroact.feeds.columns import Batch, Mask
+from retroact.feeds.columns import Batch
 from retroact.feeds.events import EVERY_RECORD, located
 from retroact.feeds.missed import unfound
 from retroact.stream import Stream
 
-I64 = NDArray[np.int64]
 T = TypeVar("T")
 _NEEDS_ID = "an update replaces what an id holds: name the column of the id"
 _NEEDS_STAMP = (

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64, Mask
 from retroact.errors import InputError, RetroactError
 from retroact.feeds.changes import ADD, CLOSE, DELETE, NOTHING, UPDATE, Layout, layout_of, operations, positions_of
 from retroact.feeds.columns import Batch
@@ -27,8 +28,6 @@ from retroact.feeds.tablefiles import Table, open_table
 from retroact.schema import Schema
 from retroact.stream import Stream
 
-I64 = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Progress = Callable[[int], None]
 """Told how many rows are done, after each batch."""
 

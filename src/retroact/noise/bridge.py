@@ -20,7 +20,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..errors import InputError
 from .process import Process, Shift, Terms, check_horizon
 

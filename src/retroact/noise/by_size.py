@@ -39,7 +39,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..errors import InputError
 from .process import Normed, Shift, Terms, check_horizon
 

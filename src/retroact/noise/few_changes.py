@@ -27,7 +27,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..errors import InputError
 from .process import Shift, combined, difference
 from .schauder import Schauder

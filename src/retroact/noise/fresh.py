@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..errors import InputError
 from .process import Process, Shift, Terms, check_horizon
 

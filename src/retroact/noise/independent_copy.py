@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ..coins.coins import I64
+from ..arrays import I64
 from .process import Outlook, Process, Shift, Terms, Wrapping
 
 # Levels of copy i are numbered from this times i; no process has as many.

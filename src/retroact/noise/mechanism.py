@@ -21,8 +21,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64, U64, Integers
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law, integer_cells
-from ..coins.coins import I64, U64
 from ..coins.law import WIDEST
 from ..errors import InputError
 from ..privacy import FINENESS, Share, discreteness
@@ -41,8 +41,6 @@ CHUNK = 1 << 13
 INDEX_BITS = 48
 # Streams without a horizon are checked up to here.
 LAST_ROUND = 1 << 36
-
-Integers = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..errors import InputError
 
 # Up to this many rounds the worst and the mean variance are computed over every round.

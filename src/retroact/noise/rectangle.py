@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..errors import InputError
 from .one_sided import Past
 from .process import Process, Shift, Terms, combined

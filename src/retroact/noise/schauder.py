@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from .process import Process, Shift, Terms, check_horizon
 
 

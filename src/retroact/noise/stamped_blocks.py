@@ -35,7 +35,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..errors import InputError
 from .any_rounds import balance
 from .one_sided import Past

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..coins import DiscreteGaussian, DiscreteLaplace
-from ..coins.coins import I64
 from ..coins.law import Law
 from ..privacy.normal import quantile as normal_quantile
 from ..privacy.normal import upper_tail_float

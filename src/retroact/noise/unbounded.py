@@ -20,7 +20,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from .bridge import Bridge
 from .process import Normed, Shift, Terms, check_horizon
 from .schauder import Schauder

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays import U64
 from ..coins import Coins
 from ..errors import InputError
 from ..schema import Field, Schema
 from .base import Bottom, Contract, settled
 from .exponential import HALF, Values, interior_point, ordered
-from .ordered_domain import LEAST_BETA, U64, Ordered, check_beta, laplace, log_up
+from .ordered_domain import LEAST_BETA, Ordered, check_beta, laplace, log_up
 from .quantiles import interior_records, rank_bound
 
 Point = Callable[[Values, int, int, Fraction, Coins], int | Bottom]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..errors import InputError
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Vector
 
@@ -22,7 +23,7 @@ def canonical(rows: Rows, schema: Schema) -> Rows:
     >>> canonical(Rows.from_tuples(schema, [("é", 3), ("b", 5), ("b", 4)]), schema).columns["age"].tolist()
     [4, 5, 3]
     """
-    keys: list[npt.NDArray[np.int64]] = []
+    keys: list[I64] = []
     for name, field in schema.fields.items():
         if name not in rows.columns:
             continue

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import I64, U64
 from ..coins import Coins, DiscreteLaplace
 from ..coins.coins import integer_cells
 from ..errors import InputError
@@ -18,7 +18,6 @@ from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
 from ..schema.lattice import offsets
 from .base import Contract, OneShot, exact_epsilon
 
-U64 = npt.NDArray[np.uint64]
 # What is cut off by `Weights` is far below this.
 LEAST_BETA = 2.0**-40
 
@@ -67,9 +66,9 @@ def ordered_field(schema: Schema, name: str, place: str) -> Field:
     return field
 
 
-def laplace(epsilon: Fraction, coins: Coins, count: int = 1) -> npt.NDArray[np.int64]:
+def laplace(epsilon: Fraction, coins: Coins, count: int = 1) -> I64:
     """So many draws of discrete Laplace noise, each of which hides a difference of 1 with epsilon."""
-    found: npt.NDArray[np.int64] = DiscreteLaplace(1 / epsilon).sample(coins.words([0], [0], integer_cells(count)))[0]
+    found: I64 = DiscreteLaplace(1 / epsilon).sample(coins.words([0], [0], integer_cells(count)))[0]
     return found
 
 

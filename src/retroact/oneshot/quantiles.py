@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..arrays import U64
 from ..coins import Coins
 from ..coins.coins import integer_cells
 from ..errors import InputError
 from ..schema import Field, Schema
 from .base import Contract, settled
 from .exponential import HALF, Values, ordered, quantile_point, unit_of
-from .ordered_domain import U64, Ordered, check_beta, exact_probability, plain_probability, upward
+from .ordered_domain import Ordered, check_beta, exact_probability, plain_probability, upward
 
 # Records of one value are told apart by so many random bits where several quantiles are asked for.
 TIE_BITS = 24

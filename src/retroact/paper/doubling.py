@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..coins.coins import I64
+from ..arrays import I64
 from ..noise.process import Normed, Shift, Terms
 from ..noise.tree import Tree
 from ..noise.unbounded import STRIDE

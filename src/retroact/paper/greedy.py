@@ -15,12 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
-Mask = npt.NDArray[np.bool_]
+from retroact.arrays import F64, I64, U64, Mask
 
 # A cell is near a centre from so many diameters on; a cell is cut unless it is this part of its distance wide.
 NEAR, FINE = 2.0, 0.5

@@ -28,8 +28,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64, I64, U64
 from ..coins import Coins, integer_cells
 from ..errors import InputError
 from ..statistics.clusters.ball import RADIUS, inside
@@ -38,10 +38,6 @@ from ..statistics.clusters.lloyd import Objective, search
 from ..statistics.clusters.regions import KEEP, Family, Found, Kind, Reader, Sums, counters, joined, moments
 from ..statistics.tally import Tally
 from .greedy import Cells, Groups, beside, greedy, refined, within
-
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
 
 # Without a horizon.
 INSTANCES = 16

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ..arrays import U64
 from ..coins import Coins
 from ..coins.exact_cdf import exp_minus
 from ..errors import InputError
 from ..oneshot.base import BOTTOM, Bottom, Contract, settled
 from ..oneshot.exponential import Values, choose, interior_point, ordered
 from ..oneshot.exponential_weights import Weights
-from ..oneshot.ordered_domain import U64, Ordered, check_beta, laplace, log_up
+from ..oneshot.ordered_domain import Ordered, check_beta, laplace, log_up
 from ..oneshot.quantiles import interior_records
 from ..schema import Field, Schema
 from .trie import branchings, deepest, heavy_path

@@ -21,7 +21,8 @@ import math
 
 import numpy as np
 
-from .composition import SAFE, Floats, Lattice, cells, on_lattice
+from ..arrays import F64
+from .composition import SAFE, Lattice, cells, on_lattice
 from .dominating_pair import mixed_loss
 
 
@@ -74,14 +75,14 @@ def range_epsilon(length: float, rate: float, releases: int, delta: float) -> fl
     return max(0.0, float(_converted(np.array([order]), np.array([cost]), delta * (1 - SAFE))[0])) * (1 + SAFE)
 
 
-def _unmixed(losses: Floats, rate: float) -> Floats:
+def _unmixed(losses: F64, rate: float) -> F64:
     """The inverse of `mixed_loss`: ln(1 + (e^l - 1) / q)."""
     small = np.minimum(losses, 30.0)
     large = losses - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-losses.clip(0)))
     return losses if rate == 1 else np.asarray(np.where(losses > 30, large, np.log1p(np.expm1(small) / rate)))
 
 
-def _moment(orders: Floats, high: Floats, low: Floats, rate: float, way: int) -> Floats:
+def _moment(orders: F64, high: F64, low: F64, rate: float, way: int) -> F64:
     """E[(1 - q + q R)^a] - 1 under the second law, R = e^high or e^low with mean 1; a becomes 1 - a the other way."""
     powers = orders if way > 0 else 1 - orders
     rise, fall = np.expm1(high), -np.expm1(low)
@@ -92,7 +93,7 @@ def _moment(orders: Floats, high: Floats, low: Floats, rate: float, way: int) ->
     return np.asarray((fall / span) * np.expm1(limited[0]) + (rise / span) * np.expm1(limited[1]))
 
 
-def _largest(orders: Floats, points: Floats, length: float, rate: float) -> Floats:
+def _largest(orders: F64, points: F64, length: float, rate: float) -> F64:
     """The Rényi divergence at each order, largest over a few t: a guess."""
     high = np.minimum(points[None, :], 600.0)
     both = [_moment(orders[:, None], high, points[None, :] - length, rate, way).max(axis=1) for way in (1, -1)]
@@ -121,7 +122,7 @@ def _proven(order: float, length: float, rate: float, way: int) -> float:
     return math.log1p(settled * (1 + 1e-6)) / (order - 1)
 
 
-def _converted(orders: Floats, costs: Floats, delta: float) -> Floats:
+def _converted(orders: F64, costs: F64, delta: float) -> F64:
     """Canonne, Kamath and Steinke 2020, Proposition 12, as in `ZeroConcentratedDP`."""
     penalty = -np.log(orders * delta) + (orders - 1) * np.log1p(-1 / orders)
     return np.asarray(costs + penalty / (orders - 1))

@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import F64, I64
 from .dominating_pair import Pair
-
-Floats = npt.NDArray[np.float64]
 
 SAFE = 1e-9
 # Sums are cut where less than e^-CUT lies beyond, 1e-108; what a cut leaves out counts as lost.
@@ -35,8 +34,8 @@ POINTS = 16_000
 class Profile:
     """The losses of a product pair, ascending, and their probabilities under the first law, from ``bottom`` on."""
 
-    losses: Floats
-    masses: Floats
+    losses: F64
+    masses: F64
     top: float
     beyond: float = 0.0
     bottom: float = 0.0
@@ -100,15 +99,15 @@ class Lattice:
     """A pair whose losses are whole multiples of ``step``: index times step."""
 
     step: float
-    indices: npt.NDArray[np.int64]
-    first: Floats
-    second: Floats
+    indices: I64
+    first: F64
+    second: F64
 
     def reversed(self) -> Lattice:
         return Lattice(self.step, -self.indices[::-1], self.second[::-1], self.first[::-1])
 
 
-def on_lattice(step: float, losses: Floats, first: Floats, second: Floats) -> Lattice:
+def on_lattice(step: float, losses: F64, first: F64, second: F64) -> Lattice:
     """Each atom splits into the lattice points l1 <= l <= l2 around it: x of its first law goes to l2 where
     x e^-l2 + (1 - x) e^-l1 = e^-l, so that both laws keep their mass.
 
@@ -131,7 +130,7 @@ def on_lattice(step: float, losses: Floats, first: Floats, second: Floats) -> La
     return Lattice(step, np.arange(base, base + size), one, two)
 
 
-def cells(pair_losses: Floats, first: Floats, releases: int) -> int:
+def cells(pair_losses: F64, first: F64, releases: int) -> int:
     """How many steps the largest loss is worth, so that the sum of W losses fits a transform of `POINTS`."""
     mean = float(np.dot(first, pair_losses))
     width = _spread(releases, float(np.dot(first, (pair_losses - mean) ** 2)), float(np.ptp(pair_losses)))
@@ -176,7 +175,7 @@ def lattice_profile(
     np.add.at(law, (indices - centre) % size, weights)
     summed = np.fft.irfft(_power(np.fft.rfft(law), releases), size)[offsets % size]
     error = 2e-16 * (releases + 64) * float(summed.max())
-    totals: Floats = (offsets + releases * centre) * np.float64(lattice.step)
+    totals: F64 = (offsets + releases * centre) * np.float64(lattice.step)
     exponents = np.minimum(releases * logarithm - tilt * totals, 700.0)
     found = np.minimum(1.0, (np.maximum(0.0, summed) + error) * np.exp(exponents))
     top = releases * float(indices[-1]) * lattice.step
@@ -242,10 +241,10 @@ class _Cumulants:
     """K(t) = ln E[e^(t l)] of one loss, and what it says about the tails of a sum. Any tilt t >= 0 is correct; a good
     one makes the transform precise in the tail that is asked for."""
 
-    losses: Floats
-    logs: Floats
+    losses: F64
+    logs: F64
 
-    def at(self, tilt: float) -> tuple[float, float, Floats]:
+    def at(self, tilt: float) -> tuple[float, float, F64]:
         """K(t), K'(t), and the tilted probabilities."""
         heights = self.logs + tilt * self.losses
         peak = float(heights.max())

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64, Mask
 from retroact.errors import InputError
 from retroact.messages import mismatch
 
@@ -203,14 +204,14 @@ def _fixed(view: Any, dtype: str, start: int, length: int) -> NDArray[Any]:
     return values
 
 
-def _bits(view: Any, index: int, start: int, length: int) -> NDArray[np.bool_]:
+def _bits(view: Any, index: int, start: int, length: int) -> Mask:
     packed = _buffer(view, index, "u1")
     _require(8 * len(packed) >= start + length, "a buffer shorter than its array")
     bits = np.unpackbits(packed, bitorder="little", count=start + length)
     return bits[start:].astype(np.bool_)
 
 
-def _present(view: Any, start: int, length: int) -> NDArray[np.bool_]:
+def _present(view: Any, start: int, length: int) -> Mask:
     if view.null_count == 0 or not _buffer(view, 0, "u1").size:
         return np.ones(length, np.bool_)
     return _bits(view, 0, start, length)
@@ -236,7 +237,7 @@ def _data(view: Any, offsets: list[int]) -> bytes:
 # What lies under a null is anybody's bytes, so it is not even decoded.
 
 
-def _texts(view: Any, offsets: list[int], present: NDArray[np.bool_]) -> list[str]:
+def _texts(view: Any, offsets: list[int], present: Mask) -> list[str]:
     base, data = offsets[0], _data(view, offsets)
     if data.isascii():
         text = data.decode()
@@ -247,7 +248,7 @@ def _texts(view: Any, offsets: list[int], present: NDArray[np.bool_]) -> list[st
     return [data[begin - base : end - base].decode() if known else "" for (begin, end), known in spans]
 
 
-def _split(data: bytes, cuts: NDArray[np.int64]) -> list[str]:
+def _split(data: bytes, cuts: I64) -> list[str]:
     """Text cut in pieces, by a line break in each place: much quicker than piece by piece.
 
     >>> _split(b"DEFR", np.array([2, 2]))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64
 from retroact.errors import InputError
 from retroact.messages import At, exact_text, mismatch
 from retroact.schema.field import Field, Missing, encode_each
@@ -64,7 +65,7 @@ class Bounded(Field):
     def _nearest(self, value: object, place: str) -> int:
         """The lattice integer of one value, wherever it lies."""
 
-    def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
         """The same for many, except that what 64 bits do not hold becomes the nearest integer that they do."""
 
         def nearest(value: object, place: str) -> int:
@@ -80,7 +81,7 @@ class Bounded(Field):
             return self.lower if nearest < self.lower else self.upper
         raise mismatch(f"{self.noun} between {self._text(self.lower)} and {self._text(self.upper)}", value, place)
 
-    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         nearest = self._nearest_cells(cells, at)
         if self.clip:
             return np.clip(nearest, self.lower, self.upper)

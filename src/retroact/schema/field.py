@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import Mask
 from retroact.errors import InputError, Place
 from retroact.messages import At, mismatch
 from retroact.schema.dictionary_column import Coded
@@ -81,7 +82,7 @@ class Field(ABC):
     def _arguments(self) -> list[str]:
         """The arguments in `repr`, without `clip` and `missing`."""
 
-    def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], Mask | None]:
         """The encoded form of all values, `blank` for those that are missing; and which ones are (None: none is)."""
         if isinstance(values, Coded):
             quick = self._encode_coded(values)
@@ -104,7 +105,7 @@ class Field(ABC):
         encoded[rows] = present
         return encoded, missing
 
-    def _encode_coded(self, column: Coded) -> tuple[NDArray[Any], NDArray[np.bool_] | None] | None:
+    def _encode_coded(self, column: Coded) -> tuple[NDArray[Any], Mask | None] | None:
         """By its words; None where one of them is refused, so that each row is looked at."""
         if not len(column):
             return None
@@ -130,7 +131,7 @@ class Field(ABC):
             return value.is_nan()
         return isinstance(value, np.datetime64) and bool(np.isnat(value))
 
-    def _absent(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
+    def _absent(self, cells: NDArray[Any]) -> Mask:
         if cells.dtype.kind == "f":
             return np.asarray(np.isnan(cells))
         if cells.dtype.kind == "M":

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import F64, I64, U64, Mask
 from retroact.errors import Place
 from retroact.messages import At, mismatch
 from retroact.schema.decimals import exact_ratio, half_even
@@ -68,9 +69,7 @@ def shortcut(value: float, scale: float) -> int | None:
     return None
 
 
-def column_to_lattice(
-    values: NDArray[Any], step: Fraction, *, at: At | None = None, saturate: bool = False
-) -> NDArray[np.int64]:
+def column_to_lattice(values: NDArray[Any], step: Fraction, *, at: At | None = None, saturate: bool = False) -> I64:
     """`to_lattice` for every element of a one-dimensional array, with equal results.
 
     An element whose integer does not fit 64 bits is an error, or, with `saturate`, becomes the nearest one that does.
@@ -106,7 +105,7 @@ def _small_numbers(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _floats(values: NDArray[Any], step: Fraction, at: At) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _floats(values: NDArray[Any], step: Fraction, at: At) -> tuple[I64, Mask]:
     finite = np.isfinite(values)
     if not finite.all():
         first = int(np.argmin(finite))
@@ -130,9 +129,7 @@ def _floats(values: NDArray[Any], step: Fraction, at: At) -> tuple[NDArray[np.in
     return nearest.astype(np.int64), clear
 
 
-def _ties(
-    values: NDArray[np.float64], below: NDArray[np.float64], step: Fraction
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _ties(values: F64, below: F64, step: Fraction) -> tuple[F64, Mask]:
     """Values v next to the tie h = (below + 1/2) * step, decided by comparing v with the float of h.
 
     Rounding to a float is monotone, so v < float(h) proves that the text of v is below h, and v > float(h) that it is
@@ -153,7 +150,7 @@ def _ties(
     return below + up, sure
 
 
-def _integers(values: NDArray[np.int64], step: Fraction) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _integers(values: I64, step: Fraction) -> tuple[I64, Mask]:
     if step == 1:
         return values, np.ones(len(values), bool)
     largest = INT64_MAX // step.denominator if step.numerator <= INT64_MAX else -1
@@ -193,7 +190,7 @@ def _row(index: int) -> str:
     return Place("", index + 1)
 
 
-def offsets(column: NDArray[np.int64], lower: int) -> NDArray[np.uint64]:
+def offsets(column: I64, lower: int) -> U64:
     """Lattice values counted from the lower bound; differences of 64-bit integers need all 64 bits.
 
     >>> offsets(np.array([-(2**63), 2**63 - 1]), -(2**63)).tolist()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import F64, I64
 from retroact.errors import InputError
 from retroact.messages import At, decimal_text, mismatch
 from retroact.schema.bounded import Bounded
@@ -55,7 +56,7 @@ class Number(Bounded):
                 return nearest
         return to_lattice(value, self.step, place=place)
 
-    def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
         return column_to_lattice(cells, self.step, at=at, saturate=True)
 
     def decode(self, encoded: int) -> float:
@@ -106,7 +107,7 @@ class Integer(Bounded):
             raise mismatch("a whole number", value, place)
         return numerator
 
-    def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
         if cells.dtype.kind not in "fiu" or cells.dtype.itemsize > 8:
             return super()._nearest_cells(cells, at)
         if cells.dtype.kind != "f":
@@ -143,7 +144,7 @@ def _large_as_it_is(value: object) -> object:
     return value
 
 
-def _saturated(floats: NDArray[np.float64]) -> NDArray[np.int64]:
+def _saturated(floats: F64) -> I64:
     """Whole floats as integers, at the nearer end where 64 bits do not hold them."""
     high, low = floats >= 2.0**63, floats < -(2.0**63)
     integers = np.where(high | low, 0, floats).astype(np.int64)

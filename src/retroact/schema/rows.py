@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64, Mask
 from retroact.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ class Rows:
 
     columns: dict[str, NDArray[Any]]
     count: int
-    kept: NDArray[np.int64] | None = None
+    kept: I64 | None = None
     """Which input rows are here, when some were not taken."""
-    stamps: NDArray[np.int64] | None = None
+    stamps: I64 | None = None
     """The round that each record counts from, where the rows come out of a ledger."""
-    missing: dict[str, NDArray[np.bool_]] = default(default_factory=dict)
+    missing: dict[str, Mask] = default(default_factory=dict)
     """For each field of which some value is missing: the rows in which it is."""
 
     @classmethod
@@ -87,7 +88,7 @@ class Rows:
         missing = {name: mask[chosen] for name, mask in self.missing.items()}
         return Rows(columns, count, None, None if self.stamps is None else self.stamps[chosen], missing)
 
-    def lacking(self, names: Iterable[str]) -> NDArray[np.bool_] | None:
+    def lacking(self, names: Iterable[str]) -> Mask | None:
         """The rows in which one of these fields is missing; None if there are none."""
         masks = [self.missing[name] for name in names if name in self.missing]
         if not masks:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64
 from retroact.errors import InputError
 from retroact.messages import At, mismatch, show
 from retroact.schema.field import Field, Missing, encode_each
@@ -35,7 +36,7 @@ class Boolean(Field):
             return int(value.lower() in ("true", "1"))
         raise mismatch("true or false", value, place)
 
-    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         if cells.dtype.kind == "b":
             return cells.astype(np.int64)
         return np.array(encode_each(self.encode, cells, at), np.int64)
@@ -87,7 +88,7 @@ class Category(Field):
         rest = f" or {len(self.values) - 5} more" if len(self.values) > 5 else ""
         raise mismatch(f"one of {few}{rest}", value, place)
 
-    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         items = cells.tolist()
         if set(map(type, items)) <= {str, int}:
             try:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64
 from retroact.errors import InputError
 from retroact.messages import At, exact_text, mismatch
 from retroact.schema.bounded import Bounded
@@ -70,7 +71,7 @@ class Date(Bounded):
             raise mismatch("a date", value, place)
         return value.toordinal() - _FIRST_DAY
 
-    def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
         if cells.dtype.kind != "M":
             return super()._nearest_cells(cells, at)
         near = near_calendar(cells)
@@ -125,7 +126,7 @@ got '2020-01-01T01:00:00' - at at
         numerator, denominator = exact_seconds(value, place)
         return half_even(numerator * self.step.denominator, denominator * self.step.numerator)
 
-    def _nearest_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
         if cells.dtype.kind != "M":
             return super()._nearest_cells(cells, at)
         ticks, tick = _ticks(cells, at)
@@ -187,7 +188,7 @@ def _seconds_of_text(text: str, place: str) -> tuple[int, int]:
     return (since.days * _DAY + since.seconds) * scale + int(digits or 0), scale
 
 
-def _ticks(cells: NDArray[Any], at: At) -> tuple[NDArray[np.int64], Fraction]:
+def _ticks(cells: NDArray[Any], at: At) -> tuple[I64, Fraction]:
     """The integers behind an array of datetime64, and the seconds that each of them counts."""
     absent = np.isnat(cells)
     if absent.any():

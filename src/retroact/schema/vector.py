@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64, Mask
 from retroact.errors import InputError, Place
 from retroact.messages import At, exact_text, mismatch
 from retroact.schema.field import Field, Missing, as_cells, encode_each, is_bytes
@@ -89,11 +90,11 @@ class Vector(Field):
     def _one_cell_a_row(self, cells: NDArray[Any], place: str) -> NDArray[Any]:
         return cells
 
-    def _absent(self, cells: NDArray[Any]) -> NDArray[np.bool_]:
+    def _absent(self, cells: NDArray[Any]) -> Mask:
         absent = super()._absent(cells)
         return np.asarray(absent.any(axis=1)) if absent.ndim > 1 else absent
 
-    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[np.int64]:
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         table = self._table(cells)
         if table is None:
             return np.array(encode_each(self.encode, cells, at), np.int64).reshape(len(cells), self.width)

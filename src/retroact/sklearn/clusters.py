@@ -14,19 +14,17 @@ from dataclasses import replace
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..arrays import F64, I64
 from ..coins import Key
 from ..errors import InputError
 from ..statistics.clusters import Centres, KMeans, KMedian
 from ..stream import Release
 from ..stream.arguments import required
-from .source import F64, Source, batch_names
-
-I64 = npt.NDArray[np.int64]
+from .source import Source, batch_names
 
 NONE = object()
 """No records at all; None in their place is a mistake."""

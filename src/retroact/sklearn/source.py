@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64
 from ..coins import Key
 from ..errors import ExhaustedError, InputError
 from ..schema import Vector
@@ -21,8 +21,6 @@ from ..statistics.clusters import KMeans
 from ..statistics.clusters.ball import BITS
 from ..stream import Release, Specification, Stream
 from ..stream.arguments import required
-
-F64 = npt.NDArray[np.float64]
 
 CLUSTERS = "clusters"
 # What the statistic and the stream call the parameters of an estimator.

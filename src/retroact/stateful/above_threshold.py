@@ -16,8 +16,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arrays import I64
 from ..coins import Coins, DiscreteLaplace
-from ..coins.coins import I64
 from .present_count import Buffer
 
 

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arrays import I64
 from ..coins import Coins, DiscreteGaussian
-from ..coins.coins import I64
 
 
 class Lazy:

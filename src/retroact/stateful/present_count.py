@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..arrays import I64
 from ..coins import Coins, DiscreteGaussian
-from ..coins.coins import I64
 from ..errors import InputError
 from ..noise import Schauder
 from .sensitivity import longest_shift

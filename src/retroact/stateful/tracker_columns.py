@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..coins.coins import I64
+from ..arrays import I64
 from .lazy_releases import Lazy
 from .tracker_design import Design
 
@@ -52,7 +52,7 @@ class Track:
 
     numerators: I64
     denominator: int
-    levels: npt.NDArray[np.int64]
+    levels: I64
 
 
 def track(design: Design, flips: Flips) -> Track:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import Integers
 from ..errors import InputError
 from ..noise import Mechanism, Spread
 
-Integers = npt.NDArray[np.int64] | npt.NDArray[np.object_]
 NoisyTotals = dict[tuple[int, Hashable, int], int]
 """By coordinate: the number of the view, the name of the cell (None where coordinates are a list), and the place."""
 

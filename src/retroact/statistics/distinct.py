@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..coins import Coins
-from ..coins.coins import I64
 from ..errors import InputError
 from ..noise import Blocks, BySize, Flips, Fresh, Mechanism, Patterns, Process, best_block
 from ..noise.by_size import MOST

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process, Threshold
@@ -20,7 +21,7 @@ from ..schema import Boolean, Integer, Number, Rows, Schema
 from .answer import Answer, NoisyTotals, Published, with_noise
 from .histogram_answer import Bins
 from .keys import Keys
-from .statistic import I64, Layout, Setting, Statistic, Totals, count, field_of
+from .statistic import Layout, Setting, Statistic, Totals, count, field_of
 from .tally import Labels, Tally
 
 # More bins with records than this are refused rather than run out of memory.

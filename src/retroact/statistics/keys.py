@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..coins import Coins
 from ..coins.coins import name_bytes
 from ..errors import InputError
 from ..schema import Boolean, Bytes, Category, Field, Rows, Schema, Text, Vector
-from .statistic import I64
 from .tally import Labels, Tally
 
 # In bytes (of UTF-8, for texts), all fields of a key together.

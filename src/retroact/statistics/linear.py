@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import I64
 from ..coins import Coins
 from ..noise import Mechanism
 from ..schema import Rows, Schema
 from .answer import Answer, Noisy, Published
-from .statistic import I64, Layout, Setting, Statistic, Totals, field_of
+from .statistic import Layout, Setting, Statistic, Totals, field_of
 
 __all__ = ["Contributions", "Layout", "Linear", "OfField", "field_of", "one_each"]
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
@@ -17,7 +18,7 @@ from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
 from ..schema.lattice import offsets
 from .answer import Answer, Published
 from .quantile_answer import QuantileTable, Ranks
-from .statistic import I64, Layout, Setting, Statistic, Totals, field_of
+from .statistic import Layout, Setting, Statistic, Totals, field_of
 from .tally import Tally
 from .value_bounds import value_bounds
 from .value_tree import Tree, nodes_of

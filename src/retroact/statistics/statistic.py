@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 # Releases that noise without a horizon is judged by.
 FIRST = 4096
 
-I64 = npt.NDArray[np.int64]
 Totals = Any
 """Anything with an exact + and -: arrays of integers, tallies."""
 

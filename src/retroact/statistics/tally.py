@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64, Words
 from ..ledger import sorted_keys
-from ..ledger.sorted_keys import Words, edited
+from ..ledger.sorted_keys import edited
 
-I64 = npt.NDArray[np.int64]
 Labels = tuple[npt.NDArray[Any], ...]
 
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import U64
 from ..noise import Mechanism, Spread
 from .answer import NoisyTotals
 from .quantile_answer import Height, Ranks, increasing
 from .tally import Tally
 
-U64 = npt.NDArray[np.uint64]
 Node = tuple[int, int]
 """(prefix, number): number 0 is the root, number d + 1 stands for the difference at depth d."""
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import I64
 from ..coins import Coins
 from ..noise.default_process import Candidates, Law
 from ..privacy import Kind
 from ..schema import Rows, Schema
-from .statistic import I64, Layout, Setting, Statistic, Totals
+from .statistic import Layout, Setting, Statistic, Totals
 
 
 class Wrapper(Statistic):

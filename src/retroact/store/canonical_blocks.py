@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import I64, U64, Mask
 from ..errors import VerificationError
 from ..ledger.codec import Records, pack, unpack
-from ..ledger.sorted_keys import Integers
-from ..ledger.text_column import SHORT, Texts, Words, mixed, mixed_in
+from ..ledger.text_column import SHORT, Texts, mixed, mixed_in
 from ..schema import Schema
 
 Place = tuple[int, int]
@@ -38,7 +37,7 @@ class Marks:
         self._key = key
         self._seed = int.from_bytes(self._hash(b"")[:8], "little")
 
-    def __call__(self, records: Records) -> Integers:
+    def __call__(self, records: Records) -> I64:
         mark = np.full(len(records), self._seed, dtype=np.uint64)
         if not len(mark):
             return mark.astype(np.int64)
@@ -50,7 +49,7 @@ class Marks:
                     mark = mixed(mark, part.astype(np.uint64))
         return (mark >> np.uint64(1)).astype(np.int64)
 
-    def _with_texts(self, mark: Words, texts: Texts) -> Words:
+    def _with_texts(self, mark: U64, texts: Texts) -> U64:
         """The mark of a record depends on its own texts alone, not on how long others are."""
         words, lengths = texts.words, texts.lengths
         if words.dtype == object:
@@ -104,7 +103,7 @@ def canonical(marks: Marks, records: Records) -> list[tuple[Place, bytes]]:
     return _split(merged, mark, [FIRST], np.zeros(len(merged), dtype=np.int64))
 
 
-def _merged(records: Records, mark: Integers) -> tuple[Records, Integers]:
+def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
     """In order, copies of one record added up, without those that have none left."""
     order = np.lexsort((mark, records.stamps))
     records, mark = records.take(order), mark[order]
@@ -139,7 +138,7 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _split(records: Records, mark: Integers, places: Sequence[Place], run: Integers) -> list[tuple[Place, bytes]]:
+def _split(records: Records, mark: I64, places: Sequence[Place], run: I64) -> list[tuple[Place, bytes]]:
     """Blocks of sorted records in runs: one begins at each record that begins one, and one at the place of each run."""
     if not len(mark):
         return []
@@ -154,11 +153,11 @@ def _split(records: Records, mark: Integers, places: Sequence[Place], run: Integ
     return list(zip(own, pack(records, [*begins, len(mark)]), strict=True))
 
 
-def _begins(mark: Integers) -> NDArray[np.bool_]:
+def _begins(mark: I64) -> Mask:
     return np.asarray(mark & (SIZE - 1) == 0)
 
 
-def _find(places: Sequence[Place], stamps: Integers, marks: Integers) -> Integers:
+def _find(places: Sequence[Place], stamps: I64, marks: I64) -> I64:
     """The last place that is not beyond each record."""
     known = np.array(places, dtype=np.int64)
     first = np.searchsorted(known[:, 0], stamps, side="left")

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..arrays import I64
 from ..errors import VerificationError
 from ..ledger import Removal, Updates
 from ..ledger.folding import Subjects
-from ..ledger.sorted_keys import Integers
 from ..schema import Rows, Schema
 from ..schema.field import Record
 
@@ -33,9 +33,7 @@ class Recorded(Updates):
         super().__init__(schema)
         self.unsaved: list[list[Any]] = []
 
-    def add(
-        self, rows: Rows, stamps: Integers | int, subjects: Subjects = None, ids: Sequence[str] | None = None
-    ) -> None:
+    def add(self, rows: Rows, stamps: I64 | int, subjects: Subjects = None, ids: Sequence[str] | None = None) -> None:
         super().add(rows, stamps, subjects, ids)
         self._keep("add", rows, stamps, subjects, None if ids is None else list(ids))
 
@@ -43,13 +41,11 @@ class Recorded(Updates):
         super().add_one(record, stamp, id, subject)
         self.unsaved.append(["record", record, stamp, id, subject])
 
-    def upsert(
-        self, rows: Rows, stamps: Integers | int, subjects: Subjects, ids: Sequence[str], emptied: Integers
-    ) -> None:
+    def upsert(self, rows: Rows, stamps: I64 | int, subjects: Subjects, ids: Sequence[str], emptied: I64) -> None:
         super().upsert(rows, stamps, subjects, ids, emptied)
         self._keep("upsert", rows, stamps, subjects, list(ids), emptied.astype("<i8").tobytes())
 
-    def delete(self, rows: Rows, stamps: Integers | int, subjects: Subjects = None) -> None:
+    def delete(self, rows: Rows, stamps: I64 | int, subjects: Subjects = None) -> None:
         super().delete(rows, stamps, subjects)
         self._keep("delete", rows, stamps, subjects)
 
@@ -69,7 +65,7 @@ class Recorded(Updates):
         super().erase_digests(digests)
         self.unsaved.append(["digests", list(digests)])
 
-    def _keep(self, kind: str, rows: Rows, stamps: Integers | int, subjects: Subjects, *more: Any) -> None:
+    def _keep(self, kind: str, rows: Rows, stamps: I64 | int, subjects: Subjects, *more: Any) -> None:
         columns = [
             column.tolist() if column.dtype == object else column.astype("<i8").tobytes()
             for column in rows.columns.values()

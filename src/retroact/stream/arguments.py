@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import I64
 from ..errors import InputError, Place
 from ..schema import Rows
 
-I64 = npt.NDArray[np.int64]
 Name = str | int
 Names = Name | Sequence[Name | None] | None
 Stamps = int | Sequence[int] | I64 | None

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64
 from retroact.errors import Place
 from retroact.messages import At, exact_text, mismatch
 from retroact.schema.numbers import exact_number
 from retroact.stream.moments import MILLION, microseconds_of, moment_of
-
-I64 = NDArray[np.int64]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"us": 1, "ms": 1000, "s": MILLION, "m": 60 * MILLION, "h": 3600 * MILLION, "d": 86400 * MILLION}

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import I64, Mask
 from ..errors import InputError, Place
 from ..ledger import Ledger, Updates
-from ..ledger.sorted_keys import Integers, Mask
 from ..messages import show
 from ..schema import Rows, Schema
 from ..statistics import Statistic
@@ -353,10 +353,10 @@ class Intake:
         self._rejected += int((~left).sum())
         return replace(rows.take(left), kept=np.flatnonzero(left))
 
-    def _upsert(self, rows: Rows, stamp: Stamps, subject: Names, ids: list[str], deleted: Mask) -> Integers | int:
+    def _upsert(self, rows: Rows, stamp: Stamps, subject: Names, ids: list[str], deleted: Mask) -> I64 | int:
         """Events on ids; one whose record is not taken empties its id."""
         now, places = self._round, np.flatnonzero(~deleted)
-        stamps: Integers | int = timely(stamps_of(stamp, len(places), now, rows), now, self.specification.late)
+        stamps: I64 | int = timely(stamps_of(stamp, len(places), now, rows), now, self.specification.late)
         subjects = names_of(subject, len(places), "subject", rows)
         if rows.kept is not None:
             given = np.broadcast_to(stamps_of(stamp, len(places), now, Rows({}, len(places))), len(places))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import I64
 from retroact.errors import InputError
 from retroact.messages import At, mismatch
 from retroact.schema.times import exact_seconds, near_calendar
 
-I64 = NDArray[np.int64]
 MILLION = 10**6
 
 _FIRST_DAY = date(1970, 1, 1).toordinal()

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..arrays import I64
 from ..errors import VerificationError
-from ..ledger.sorted_keys import Integers
 
 
 class PositionSet:
@@ -20,7 +20,7 @@ class PositionSet:
     PositionSet(3-7, 1125899906842624)
     """
 
-    def __init__(self, first: Integers, last: Integers) -> None:
+    def __init__(self, first: I64, last: I64) -> None:
         self._first, self._last = first, last
 
     @classmethod
@@ -29,7 +29,7 @@ class PositionSet:
         return cls._joined(numbers, numbers)
 
     @classmethod
-    def _joined(cls, first: Integers, last: Integers) -> PositionSet:
+    def _joined(cls, first: I64, last: I64) -> PositionSet:
         """From ranges in order of their beginning."""
         if not len(first):
             return cls(first, last)

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from ..coins import Key
 from ..errors import InputError
@@ -38,7 +36,6 @@ from .totals import Running
 if TYPE_CHECKING:
     from .durable import Durable
 
-I64 = npt.NDArray[np.int64]
 FORMAT = 2
 
 

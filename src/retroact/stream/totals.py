@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import I64
 from ..coins import Coins
 from ..ledger import Change, Ledger
-from ..ledger.sorted_keys import Integers
 from ..schema import Rows
 from ..statistics import Published
 from ..statistics.statistic import Totals, View
@@ -49,5 +49,5 @@ class Running:
             totals = totals - self._gather(*ledger.rows_between(old_first, min(first - 1, old_last)))
         return totals
 
-    def _gather(self, rows: Rows, weights: Integers) -> Totals:
+    def _gather(self, rows: Rows, weights: I64) -> Totals:
         return self.statistic.gather(rows, weights, self.setting.schema, self.noise.coins)

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64
 from ..noise import Process
 from .conformance import Claim, claimed_size
 
-F64 = npt.NDArray[np.float64]
 Node = tuple[int, int]
 
 # Gaussian noise is wider than the claim by its lattice: its variance by so much at most.

@@ -17,8 +17,8 @@ from random import Random
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Key, Law, integer_cells
 from ..compilers import sample_in
 from ..compilers.gate import Gated
@@ -46,7 +46,6 @@ PAIRS = 4
 SOME = 16
 # For the coins of a statistic themselves: a level that no process has.
 NO_LEVEL = (1 << 32) - 1
-F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import I64, U64
 from ..coins import Coins, name_bytes
 from ..compilers import WindowSample
 from ..ledger.definition import Point
@@ -133,7 +133,7 @@ class Definition:
         found = self._view([Record(value, 1, 1)], 1, 1, coins)
         return [(place, int(amount)) for (_, place), amount in found.items() if amount]
 
-    def cells(self, names: Sequence[Name], coins: Coins) -> npt.NDArray[np.uint64]:
+    def cells(self, names: Sequence[Name], coins: Coins) -> U64:
         """What the noise of each name is drawn by."""
         if isinstance(self.inner, Histogram):
             return coins.cells(name_bytes(*name) for name in names)  # type: ignore[misc]
@@ -300,7 +300,7 @@ def records_of(schema: Schema, data: Mapping[Point, int]) -> list[Record]:
     ]
 
 
-def rows_of(schema: Schema, records: Sequence[Record]) -> tuple[Rows, npt.NDArray[np.int64]]:
+def rows_of(schema: Schema, records: Sequence[Record]) -> tuple[Rows, I64]:
     """Encoded, with their stamps, and how many copies there are of each: what a stream would hand on."""
     bare = Rows.from_tuples(schema, [schema.encode_record(dict(record.value)) for record in records])
     stamps = np.array([record.stamp for record in records], dtype=np.int64)

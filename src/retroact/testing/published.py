@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import I64
 from ..coins import DiscreteGaussian, DiscreteLaplace, Key, integer_cells
 from ..compilers import sample_in
 from ..errors import VerificationError
@@ -27,7 +28,6 @@ from ..statistics import Distinct, Histogram, KMeans, Linear, Quantiles
 from ..statistics.answer import Published, noisy_totals
 from ..statistics.histogram import BinNoise
 from ..statistics.restated import Lagged
-from ..statistics.statistic import I64
 from ..stream import Specification
 from ..stream.release import plain
 from .altered import shifted

@@ -31,8 +31,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64
 from ..coins import Key
 from ..compilers import sample_in
 from ..errors import VerificationError
@@ -42,8 +42,6 @@ from .characteristic import Form, Nodes
 from .conformance import claims
 from .definitions import Coordinate
 from .published import Scene, parts_of
-
-F64 = npt.NDArray[np.float64]
 
 # A right statistic is refuted with at most this probability.
 ERROR = 1e-6

@@ -15,14 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import F64, I64
 from ...errors import InputError
 from ...messages import exact_text
 from ...schema import Boolean, Field, Integer, Number, Rows, Schema, Vector
 from ...schema.numbers import exact_number
 from ..statistic import field_of
-
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
 
 BITS = 16
 RADIUS = 1 << BITS

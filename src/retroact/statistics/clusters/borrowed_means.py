@@ -10,9 +10,8 @@ that with little noise nothing is smoothed. All of it is post-processing of nois
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-F64 = npt.NDArray[np.float64]
+from retroact.arrays import F64
 
 STEPS = 4
 TINY = 1e-12

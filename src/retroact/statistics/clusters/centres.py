@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import F64, I64
 from .ball import as_points
 from .lloyd import Objective, squares
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 
 BLOCK = 1 << 14
 

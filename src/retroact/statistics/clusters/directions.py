@@ -14,12 +14,9 @@ from functools import lru_cache
 from math import isqrt
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import F64, I64
 from ...coins import Coins, DiscreteGaussian, integer_cells
-
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
 
 # The length of a direction.
 LENGTH = 1 << 20

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import F64, I64, U64
 from ...coins import Coins
 from ..tally import Tally
 from .ball import BITS, RADIUS
 from .lloyd import Clustering, Objective, search
 from .regions import KEEP, MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, joined, sums
-
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
 
 FIRST, STEP = 6, 3
 # Of the budget: the number of records; of the rest, the counts of all levels (and their sums).

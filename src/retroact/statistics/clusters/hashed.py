@@ -18,8 +18,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import F64, I64, U64
 from ...coins import Coins
 from ..tally import Tally
 from .ball import RADIUS, inside
@@ -27,10 +27,6 @@ from .borrowed_means import smoothed
 from .directions import LENGTH, independent, orthogonal, seed_of
 from .lloyd import Clustering, Objective, search
 from .regions import KEEP, MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, moments
-
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
 
 MANY_DIMENSIONS, FINDERS = 30, 32
 MOST_BITS = 11

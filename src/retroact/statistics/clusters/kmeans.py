@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import I64
 from ...coins import Coins
 from ...errors import InputError
 from ...messages import exact_text
@@ -18,7 +19,7 @@ from ...noise.process import some_rounds
 from ...paper_forms import paper_form
 from ...schema import Rows, Schema
 from ..answer import Answer, Published
-from ..statistic import I64, Layout, Setting, Statistic, Totals, count
+from ..statistic import Layout, Setting, Statistic, Totals, count
 from .ball import RADIUS, Ball, Space
 from .centres import Centres
 from .grid import Grid

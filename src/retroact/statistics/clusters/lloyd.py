@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import F64, I64
 from ...coins import Coins, integer_cells
 
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
 Objective = Literal["means", "medians"]
 
 STARTS = 10

@@ -11,8 +11,9 @@ import numpy as np
 
 from retroact.escape import markup
 
+from ...arrays import F64
 from ...errors import InputError
-from .centres import F64, Centres
+from .centres import Centres
 
 Size = tuple[float, float]
 

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ...arrays import F64, I64, Integers
 from ...coins import Coins
 from ...noise import Mechanism
-from ..answer import Integers, NoisyTotals, with_noise
+from ..answer import NoisyTotals, with_noise
 from ..statistic import Layout
 from .ball import RADIUS
 from .lloyd import Objective
@@ -33,8 +34,6 @@ from .lloyd import Objective
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-I64 = npt.NDArray[np.int64]
-F64 = npt.NDArray[np.float64]
 Table = TypeVar("Table", bound="DataclassInstance")
 
 # Units are multiples of 1/1024 of the smallest sensitivity: fine enough for any division of the budget.
