@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import retroact as ra
+from attack_pictures import deletions_picture, differencing_picture, transition_picture
 from retroact.audit import Seeds
-from retroact.audit.attack_pictures import deletions_picture, differencing_picture, transition_picture
-from retroact.audit.counting_attack import Attack, FreshLaplace, Retroactive, Tracker, exact, reconstruct, transition
+from retroact.audit.counting_attack import Attack, FreshLaplace, exact, reconstruct, transition
 from retroact.audit.decoding import ceiling
 from retroact.audit.reconstruction import plan_for
 from retroact.audit.retraining import (
@@ -24,6 +24,7 @@ from retroact.audit.retraining import (
     read_by_median,
 )
 from retroact.audit.target import MakeStream
+from retroact.paper.reconstruction import Retroactive, Tracker
 
 EPSILON, DELTA = 1.0, 1e-6
 SEEDS = Seeds(2026)

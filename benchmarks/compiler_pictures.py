@@ -13,15 +13,16 @@ from itertools import groupby
 import numpy as np
 
 import retroact as ra
+from block_attack import audit_blocks
 from pictures import BUDGET, document, lines, write
+from retroact.audit.approximate import Grudge
 from retroact.coins import Key
 from retroact.compilers.gate import PARTS, Calibrated, Gated
 from retroact.compilers.smooth import smooth
-from retroact.experiments.drawing import Panel, digits, rectangle, segment, text
-from retroact.experiments.smoothing import Grudge, audit_blocks
 from retroact.noise.default_process import quietest
 from retroact.paper import PaperRetroactivity
 from retroact.privacy import largest_epsilon0
+from retroact.report.svg import Panel, digits, rectangle, segment, text
 from retroact.schema import Schema
 from sampling import BETA, DELTA, EPSILON, HORIZON, needed_for
 

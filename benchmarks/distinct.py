@@ -7,7 +7,8 @@ import argparse
 import time
 from pathlib import Path
 
-from retroact.experiments import price_of_retroactivity
+from distinct_chart import picture
+from retroact.paper.price import price_of_retroactivity
 
 HORIZONS = (256, 1024, 4096, 16384, 65536)
 TRACKER, FRESH, BLOCKS = "tracker", "retroactive, fresh", "retroactive, blocks"
@@ -31,7 +32,7 @@ def main():
             print(f"{row.horizon:>9,}  {row.stream:15}{fresh:8.2f}{blocks:8.2f}")
     print(f"\n{time.time() - start:.0f} s")
     if options.picture:
-        options.picture.write_text(found.svg() + "\n", encoding="utf-8")
+        options.picture.write_text(picture(found) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

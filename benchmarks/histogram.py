@@ -16,9 +16,9 @@ import numpy as np
 import opendp.prelude as dp
 
 import retroact as ra
-from retroact.experiments.drawing import Panel, segment, text
 from retroact.paper import PaperThreshold
 from retroact.privacy import largest_mu
+from retroact.report.svg import Panel, segment, text
 
 EPSILON, DELTA = 1.0, 1e-6
 # What goes to thresholds, as in our streams; the rest is for the noise.

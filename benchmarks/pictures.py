@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import retroact as ra
-from retroact.experiments.drawing import Panel, box, digits, segment, text
+from retroact.report.svg import Panel, box, digits, segment, text
 
 EPSILON, DELTA = 1.0, 1e-6
 BUDGET = "ε = 1, δ = 10⁻⁶"

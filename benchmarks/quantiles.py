@@ -19,8 +19,8 @@ import numpy as np
 import opendp.prelude as dp
 
 import retroact as ra
-from retroact.experiments.drawing import Panel, digits, segment, text, ticks
 from retroact.privacy import ZeroConcentratedDP
+from retroact.report.svg import Panel, digits, segment, text, ticks
 from retroact.statistics.tally import Tally
 from retroact.statistics.value_tree import Tree
 

@@ -13,9 +13,9 @@ import warnings
 import numpy as np
 
 import retroact as ra
+from block_attack import audit_blocks, audit_tracker
 from retroact.compilers.maps import RankMap
 from retroact.compilers.smooth import smooth
-from retroact.experiments.smoothing import audit_blocks, audit_tracker
 from retroact.ledger.definition import Add, Delete
 from retroact.stateful import MedianTracker, Stateful
 

@@ -9,10 +9,9 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
-from retroact.audit.approximate import Encode, _churned, approximate, judged, smoothed_by_gaussian
+from retroact.audit.approximate import Encode, Grudge, _churned, approximate, judged, smoothed_by_gaussian
 from retroact.compilers.maps import GaussianMap
 from retroact.compilers.smooth import smooth
-from retroact.experiments.smoothing import Grudge
 from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.privacy import Guarantee, PureDP, epsilon_of
 from retroact.stateful import FlippancyTracker, tracker_design

@@ -13,8 +13,6 @@ from retroact.audit import Seeds, Target
 from retroact.audit.counting_attack import (
     Attack,
     FreshLaplace,
-    Retroactive,
-    Tracker,
     draws,
     exact,
     random_bits,
@@ -27,6 +25,7 @@ from retroact.audit.reconstruction import FromNoise, FromStream, Plan, plan_for,
 from retroact.audit.target import MakeStream
 from retroact.errors import InputError
 from retroact.ledger.definition import Delete, neighbouring, trajectory
+from retroact.paper.reconstruction import Retroactive, Tracker
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing.altered import altered
 

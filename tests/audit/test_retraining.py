@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from attack_pictures import STYLE
 from retroact import Boolean, Count, Specification
 from retroact.audit import Seeds, Target
-from retroact.audit.attack_pictures import STYLE
 from retroact.audit.retraining import (
     RIDGE,
     average_releases,

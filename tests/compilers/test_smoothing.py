@@ -15,12 +15,13 @@ import pytest
 from scipy import stats
 
 import retroact as ra
+from block_attack import audit_blocks, audit_tracker
+from retroact.audit.approximate import Grudge
 from retroact.coins import Coins, Key
 from retroact.compilers.maps import GaussianMap, Map, RankMap, as_map, chi_quantile, power_of_two_below
 from retroact.compilers.retroactivity import ApproximateRetroactivity, Block, Closest
 from retroact.compilers.smooth import Smoothed, smooth
 from retroact.errors import InputError, KeyReusedError
-from retroact.experiments.smoothing import Grudge, audit_blocks, audit_tracker
 from retroact.ledger.definition import Add, Delete
 from retroact.oneshot import BlockCDF, InteriorPoint, Median, Quantile, QuantilePoints
 from retroact.oneshot.exponential import step_law

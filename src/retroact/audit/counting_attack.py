@@ -19,14 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..experiments.retroactive import block_mechanism, fresh_mechanism, seen
-from ..experiments.streams import Lives
 from ..ledger.definition import Sequence
 from ..noise import Mechanism
-from ..stateful.tracker import coins_of
-from ..stateful.tracker_columns import track
-from ..stateful.tracker_design import Design
 from .decoding import F64, I64, Bits, decode_lp, decode_squares, fraction_right
+from .lives import Lives, seen
 from .seeds import Seeds
 
 
@@ -183,36 +179,6 @@ class FreshLaplace:
     def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
         noise = seeds.numpy().laplace(scale=1 / self.epsilon, size=attack.k + 1)
         return Published(attack.counts(secret) + noise)
-
-
-@dataclass(frozen=True)
-class Retroactive:
-    """The two retroactive forms of `experiments.retroactive`; noise is drawn only where the attacker looks."""
-
-    form: str
-    epsilon: float
-    delta: float
-
-    def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
-        make = {"fresh": fresh_mechanism, "blocks": block_mechanism}.get(self.form)
-        if make is None:
-            raise InputError(f"expected fresh or blocks, got {self.form!r}", place="form")
-        mechanism, block = make(attack.rounds, self.epsilon, self.delta, seeds.key())
-        # What blocks add for records that are too new to count is public, and left out.
-        return Published(attack.counts(secret, block) + draws(mechanism, attack.looks), block)
-
-
-@dataclass(frozen=True)
-class Tracker:
-    """The flippancy tracker: private, not retroactive."""
-
-    epsilon: float
-    delta: float
-
-    def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
-        coins = coins_of(seeds.key(), attack.rounds, self.epsilon, self.delta, None)
-        found = track(Design(attack.rounds, self.epsilon, self.delta, None, coins), attack.lives(secret).flips())
-        return Published(found.numerators[attack.looks - 1] / found.denominator)
 
 
 def draws(mechanism: Mechanism, places: I64) -> F64:

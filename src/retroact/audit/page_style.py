@@ -1,6 +1,6 @@
 """The style sheet of the page of an audit: that of all pages, with verdicts, tables of words and its own pictures."""
 
-from ..experiments.page_style import STYLE as SHARED
+from ..report.page_style import STYLE as SHARED
 
 STYLE = (
     SHARED

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..experiments.drawing import XY, Panel, digits, label, picture, segment, text
+from ..report.svg import XY, Panel, digits, label, picture, segment, text
 from .result import Curve, Result
 
 WIDTH = 440.0

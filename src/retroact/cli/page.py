@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from retroact.escape import markup
 
-from ..experiments.page_style import STYLE
+from ..report.page_style import STYLE
 from .page_countries import countries
 from .page_history import history
 from .page_story import Story, amount, orders, tiny

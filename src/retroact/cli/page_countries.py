@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..experiments.drawing import Panel, picture, rectangle, segment, text, ticks
+from ..report.svg import Panel, picture, rectangle, segment, text, ticks
 from .page_story import Story, amount
 
 TITLE = "Orders by country: published, with 95 % intervals, and true"

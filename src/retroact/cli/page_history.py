@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ..experiments.drawing import Panel, box, picture, segment, text, ticks
+from ..report.svg import Panel, box, picture, segment, text, ticks
 from .page_story import Point, Story, amount, orders
 
 TITLE = "Published orders with the erased customer, and in the twin without"

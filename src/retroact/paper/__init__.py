@@ -1,4 +1,4 @@
-"""The paper's own forms and experiments, statement by statement: for comparison, and for who reads the paper beside it.
+"""The paper's own forms and experiments, statement by statement: for comparison, and for readers of the paper.
 
 No other package imports this one: `paper_forms` loads it when a form is asked for by its name.
 
@@ -12,6 +12,9 @@ No other package imports this one: `paper_forms` loads it when a form is asked f
 | Lemma "gate" | `gate` | `Gate(n, noise="paper")` |
 | Corollary: a window interior point (log* family) | `treelog`, its `trie` | `type = "treelog"` |
 | Theorem "compiler", corollary "marginal" | `retroactivity` | `calibration="paper"` |
+| Lemma "amnesia", executed | `amnesia` | |
+| Theorem "countdistinct": the price of retroactivity, measured | `price`, `distinct_counts` | |
+| Appendix D: reconstruction from distinct counts | `reconstruction` | |
 """
 
 from .doubling import Doubling

@@ -24,6 +24,19 @@ text { font-family: system-ui, "Helvetica Neue", Arial, sans-serif; font-size: 1
 LOOKS = [("#c2410c", ""), ("#f59e0b", "6 4"), ("#7dabd8", "6 4"), ("#1d4e89", ""), ("#2a9d8f", ""), ("#777", "2 3")]
 
 
+def picture(experiment):
+    """RMS error against the number of rounds, for insertion-only and for churning histories (`paper.price`)."""
+    streams = [s for s in ("insertion-only", "churning") if any(row.stream == s for row in experiment.rows)]
+    curves = {
+        stream: {
+            name: [(r.horizon, r.rms) for r in experiment.rows if (r.stream, r.algorithm) == (stream, name)]
+            for name in experiment.algorithms
+        }
+        for stream in streams
+    }
+    return chart(curves, f"ε = {experiment.epsilon:g}, δ = {experiment.delta:g}")
+
+
 def chart(curves: Mapping[str, Curves], budget: str) -> str:
     """``curves[history][algorithm]`` is a list of (horizon, error).
 

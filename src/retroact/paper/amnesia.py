@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ..audit.lives import seen
 from ..coins import Key
 from ..errors import InputError
 from ..ledger.definition import Add, Delete, Update, surviving
@@ -18,7 +19,7 @@ from ..ledger.definition import Sequence as History
 from ..noise import Mechanism
 from ..stateful import FlippancyTracker
 from ..testing import CheckFailedError, Pair, check_twin
-from .retroactive import block_mechanism, fresh_mechanism, seen
+from .distinct_counts import block_mechanism, fresh_mechanism
 
 # A value that comes and goes, beside one that stays: the smallest history with something to forget.
 EXAMPLE: History = (

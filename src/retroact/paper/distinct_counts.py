@@ -15,10 +15,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from ..audit.lives import Lives, seen
 from ..coins import Key
 from ..noise import Blocks, Mechanism, Patterns, Process, best_block
 from ..privacy import Share, check_budget, largest_mu
-from .streams import Lives
 
 Answers = npt.NDArray[np.float64]
 # A retroactive form: the answers of all rounds of a history, for epsilon, delta and a key.
@@ -53,16 +53,6 @@ def block_mechanism(horizon: int, epsilon: float, delta: float, key: Key) -> tup
     mu = largest_mu(*check_budget(epsilon, delta))
     length = best_block(horizon, float(mu), 1.0)
     return _mechanism(Blocks(length, horizon), mu, key), length
-
-
-def seen(round: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
-    """The last stamp that counts in a round.
-
-    >>> seen([1, 4, 5, 8], 4).tolist(), seen([1, 4, 5, 8], 0).tolist()
-    ([0, 0, 4, 4], [1, 4, 5, 8])
-    """
-    rounds = np.asarray(round, dtype=np.int64)
-    return length * ((rounds - 1) // length) if length else rounds
 
 
 def _mechanism(process: Process, mu: Fraction, key: Key) -> Mechanism:

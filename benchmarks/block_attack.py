@@ -24,19 +24,17 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import I64
-from ..coins import Coins, Key, integer_cells
-from ..compilers.maps import Calibration, GaussianMap
-from ..compilers.smooth import smooth
-from ..ledger.definition import Add, Delete, Update
-from ..ledger.definition import Sequence as History
-from ..paper import PaperRetroactivity
-from ..privacy import Guarantee, PureDP, epsilon_of
-from ..stateful.base import NOT_RETROACTIVE, Stateful
-from ..stateful.tracker import coins_of
-from ..stateful.tracker_columns import Flips, track
-from ..stateful.tracker_design import Design
-from ..testing.bounds import binomial_lower
+from retroact.audit.approximate import Grudge, united
+from retroact.coins import Coins, Key, integer_cells
+from retroact.arrays import I64
+from retroact.compilers.maps import Calibration, GaussianMap
+from retroact.compilers.smooth import smooth
+from retroact.paper import PaperRetroactivity
+from retroact.privacy import epsilon_of
+from retroact.stateful.tracker import coins_of
+from retroact.stateful.tracker_columns import Flips, track
+from retroact.stateful.tracker_design import Design
+from retroact.testing.bounds import binomial_lower
 
 F64 = npt.NDArray[np.float64]
 
@@ -44,31 +42,6 @@ BLOCKS = (1, 4, 16, 64, 256)
 SIGMAS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 # Runs that are computed at once.
 CHUNK = 1 << 12
-
-
-class Grudge(Stateful):
-    """Counts additions less deletions, plus E if a deletion ever came and minus E otherwise. It promises nothing about
-    privacy; it is within E of the truth on histories whose deletions all find a record. It does not say so itself, so
-    that it can be smoothed for less.
-
-    >>> grudge = Grudge(Fraction(5))
-    >>> grudge.close([Add("x")]), grudge.close([Delete("x", 1)])
-    (Fraction(-4, 1), Fraction(5, 1))
-    """
-
-    def __init__(self, error: Fraction) -> None:
-        self._off = error
-        self._count, self._forgave = 0, True
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee(PureDP(math.inf), math.inf, unit=f"one operation ({NOT_RETROACTIVE})", adaptive=False)
-
-    def close(self, updates: Sequence[Update]) -> Fraction:
-        for update in updates:
-            self._count += 1 if isinstance(update, Add) else -1
-            self._forgave &= isinstance(update, Add)
-        return self._count + (-self._off if self._forgave else self._off)
 
 
 @dataclass(frozen=True)
@@ -134,12 +107,6 @@ def audit_blocks(
             BlockRow(block, block * beta, reference.alpha_of(block, beta), claim, audited, 2 * runs, confidence)
         )
     return rows
-
-
-def united(rounds: int) -> tuple[History, History]:
-    """A record that comes and goes, and nothing at all: nothing survives either from round 2 on."""
-    nothing: tuple[tuple[Update, ...], ...] = ((),) * rounds
-    return ((Add("x"),), (Delete("x", 1),), *nothing), ((), (), *nothing)
 
 
 def _sums(map: GaussianMap, answers: Sequence[Fraction], blocks: list[int], coins: Coins, first: int, runs: int) -> I64:

@@ -17,15 +17,51 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import I64
+from ..audit.lives import Lives
 from ..coins import Key
 from ..stateful.tracker import coins_of
 from ..stateful.tracker_columns import Flips, track
 from ..stateful.tracker_design import Design
-from .chart import chart
-from .retroactive import FORMS, Answers, Form
-from .streams import STREAMS, Lives
+from .distinct_counts import FORMS, Answers, Form
 
 TRACKER, KNOWN = "tracker", "tracker, w known"
+
+
+def insertion_only(horizon: int, seed: int) -> Lives:
+    """Every round adds a record with one of ``horizon`` values: nothing is deleted, so w = 1."""
+    values = np.random.default_rng(seed).integers(0, horizon, horizon)
+    return Lives(horizon, values, np.arange(1, horizon + 1), np.full(horizon, horizon + 1))
+
+
+def churning(horizon: int, seed: int) -> Lives:
+    """Every round one of horizon / 8 values, at random, comes or goes: each flips about 8 times."""
+    return _toggled(np.random.default_rng(seed).integers(0, max(1, horizon // 8), horizon))
+
+
+def toggling(horizon: int, seed: int) -> Lives:
+    """sqrt(horizon) values come and go in turn: each flips about sqrt(horizon) times."""
+    few = math.isqrt(horizon)
+    return _toggled(np.random.default_rng(seed).permutation(few)[np.arange(horizon) % few])
+
+
+STREAMS: dict[str, Callable[[int, int], Lives]] = {
+    "insertion-only": insertion_only,
+    "churning": churning,
+    "toggling": toggling,
+}
+
+
+def _toggled(values: I64) -> Lives:
+    """Round by round, the value is added if it is absent and deleted if it is present."""
+    horizon = len(values)
+    rounds = np.arange(1, horizon + 1)
+    adds = Flips(rounds, values, np.ones_like(rounds)).ranks() % 2 == 1
+    order = np.argsort(values, kind="stable")
+    following = np.full(horizon, horizon + 1)
+    again = values[order[1:]] == values[order[:-1]]
+    following[order[:-1][again]] = rounds[order[1:][again]]
+    return Lives(horizon, values[adds], rounds[adds], following[adds])
 
 
 @dataclass(frozen=True)
@@ -70,18 +106,6 @@ class Experiment:
             cells = "".join(f"{f'{row.rms:,.1f} ({row.largest:,.0f})':>23}" for row in found)
             lines.append(f"{horizon:>9,}  {stream:15}{found[0].flips:>6,}{cells}")
         return "\n".join(lines)
-
-    def svg(self) -> str:
-        """RMS error against the number of rounds, for insertion-only and for churning histories."""
-        streams = [s for s in ("insertion-only", "churning") if any(row.stream == s for row in self.rows)]
-        curves = {
-            stream: {
-                name: [(r.horizon, r.rms) for r in self.rows if (r.stream, r.algorithm) == (stream, name)]
-                for name in self.algorithms
-            }
-            for stream in streams
-        }
-        return chart(curves, f"ε = {self.epsilon:g}, δ = {self.delta:g}")
 
 
 def price_of_retroactivity(

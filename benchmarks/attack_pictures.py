@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from retroact.audit.retraining import Averaged, Tables
 from retroact.escape import markup
-
-from ..experiments.drawing import XY, Panel, rectangle, segment, text
-from .retraining import Averaged, Tables
+from retroact.report.svg import XY, Panel, rectangle, segment, text
 
 WIDTH = 930
 STYLE = """

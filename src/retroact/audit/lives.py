@@ -1,4 +1,4 @@
-"""Histories for distinct counts, in columns: one update a round, and the flips that follow from it.
+"""Histories for distinct counts, in columns, and the flips that follow from them.
 
 A history is the lives of its records: a value, the round of the addition and the round of the deletion (one past the
 horizon for a record that stays).
@@ -6,11 +6,10 @@ horizon for a record that stays).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from ..arrays import I64
 from ..ledger.definition import Add, Delete, Sequence, Update
@@ -71,37 +70,11 @@ class Lives:
         return tuple(map(tuple, rounds))
 
 
-def insertion_only(horizon: int, seed: int) -> Lives:
-    """Every round adds a record with one of ``horizon`` values: nothing is deleted, so w = 1."""
-    values = np.random.default_rng(seed).integers(0, horizon, horizon)
-    return Lives(horizon, values, np.arange(1, horizon + 1), np.full(horizon, horizon + 1))
+def seen(round: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
+    """The last stamp that counts in a round.
 
-
-def churning(horizon: int, seed: int) -> Lives:
-    """Every round one of horizon / 8 values, at random, comes or goes: each flips about 8 times."""
-    return _toggled(np.random.default_rng(seed).integers(0, max(1, horizon // 8), horizon))
-
-
-def toggling(horizon: int, seed: int) -> Lives:
-    """sqrt(horizon) values come and go in turn: each flips about sqrt(horizon) times."""
-    few = math.isqrt(horizon)
-    return _toggled(np.random.default_rng(seed).permutation(few)[np.arange(horizon) % few])
-
-
-STREAMS: dict[str, Callable[[int, int], Lives]] = {
-    "insertion-only": insertion_only,
-    "churning": churning,
-    "toggling": toggling,
-}
-
-
-def _toggled(values: I64) -> Lives:
-    """Round by round, the value is added if it is absent and deleted if it is present."""
-    horizon = len(values)
-    rounds = np.arange(1, horizon + 1)
-    adds = Flips(rounds, values, np.ones_like(rounds)).ranks() % 2 == 1
-    order = np.argsort(values, kind="stable")
-    following = np.full(horizon, horizon + 1)
-    again = values[order[1:]] == values[order[:-1]]
-    following[order[:-1][again]] = rounds[order[1:][again]]
-    return Lives(horizon, values[adds], rounds[adds], following[adds])
+    >>> seen([1, 4, 5, 8], 4).tolist(), seen([1, 4, 5, 8], 0).tolist()
+    ([0, 0, 4, 4], [1, 4, 5, 8])
+    """
+    rounds = np.asarray(round, dtype=np.int64)
+    return length * ((rounds - 1) // length) if length else rounds

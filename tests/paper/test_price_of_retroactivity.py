@@ -7,13 +7,14 @@ from random import Random
 import numpy as np
 import pytest
 
+from distinct_chart import picture
+from retroact.audit.lives import Lives
 from retroact.coins import Key
 from retroact.errors import InputError
-from retroact.experiments import STREAMS, Lives, amnesia, insertion_only_twin, price_of_retroactivity
-from retroact.experiments.amnesia import EXAMPLE, RetroactiveDistinct, Tracked
-from retroact.experiments.distinct import KNOWN, TRACKER
-from retroact.experiments.retroactive import FORMS, block_mechanism, fresh_mechanism
 from retroact.ledger.definition import Add, Delete, surviving, trajectory, unite_at
+from retroact.paper.amnesia import EXAMPLE, RetroactiveDistinct, Tracked, amnesia, insertion_only_twin
+from retroact.paper.distinct_counts import FORMS, block_mechanism, fresh_mechanism
+from retroact.paper.price import KNOWN, STREAMS, TRACKER, price_of_retroactivity
 from retroact.stateful import FlippancyTracker
 from retroact.stateful.tracker import coins_of
 from retroact.stateful.tracker_columns import track
@@ -162,7 +163,7 @@ def test_table_and_picture(experiment):
     lines = str(experiment).splitlines()
     assert len(lines) == 1 + 2 * len(STREAMS)
     assert len({len(line) for line in lines}) == 1
-    root = ElementTree.fromstring(experiment.svg())
+    root = ElementTree.fromstring(picture(experiment))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"insertion-only histories", "churning histories", "tracker", *FORMS} <= set(texts)
     assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 2 * 2 * 4
