@@ -18,7 +18,8 @@ from retroact.coins import DiscreteLaplace
 from retroact.compilers.maps import GaussianMap, RankMap
 from retroact.ledger.definition import Add, Delete
 from retroact.noise import Oblivious
-from retroact.oneshot import BlockCDF, InteriorPoint, Median, Own, Quantile, QuantilePoints, TreeLog
+from retroact.oneshot import BlockCDF, InteriorPoint, Median, Own, Quantile, QuantilePoints
+from retroact.paper import TreeLog
 from retroact.stateful import FlippancyTracker, MedianTracker
 from retroact.stream.choosing import Choice
 
