@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from transcripts import union_bound
 
 from retroact.audit.bounds import (
     claimed_tradeoff,
@@ -16,7 +17,6 @@ from retroact.audit.bounds import (
     measured_tradeoff,
     mu_bound,
     pooled_bound,
-    union_bound,
 )
 from retroact.errors import InputError
 from retroact.privacy import ApproximateDP, GaussianDP, MixedDP, PureDP

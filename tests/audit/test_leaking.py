@@ -5,12 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from leaking import LEAKING, SOUND, correct, exact_scale, floating, published, renewed
+from transcripts import conformance_of, transcript_likelihood, union_bound
 
-from retroact.audit.bounds import union_bound
 from retroact.audit.distinguish import attack
-from retroact.audit.leaking import LEAKING, SOUND, correct, exact_scale, floating, published, renewed
-from retroact.audit.likelihood import transcript_likelihood
-from retroact.audit.noise import conformance_of
 from retroact.audit.seeds import Seeds
 from retroact.coins import Coins
 from retroact.noise import Mechanism, Tree

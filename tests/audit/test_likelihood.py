@@ -8,13 +8,14 @@ from statistics import median
 
 import numpy as np
 import pytest
+from transcripts import conformance_of, recover, transcript_likelihood
 
 import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit.bounds import game_bound
-from retroact.audit.likelihood import Moves, best_threshold, likelihood, recover, simulate, transcript_likelihood
+from retroact.audit.likelihood import Moves, best_threshold, likelihood, simulate
 from retroact.audit.nodes import nodes, readable, weights, worst
-from retroact.audit.noise import conformance, conformance_of
+from retroact.audit.noise import conformance
 from retroact.coins import DiscreteLaplace
 from retroact.errors import InputError
 from retroact.noise import Bridge, Fresh, Mechanism, Oblivious, Schauder, Tree

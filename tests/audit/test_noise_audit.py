@@ -5,11 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from transcripts import conformance_of
 
 import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit.likelihood import likelihood
-from retroact.audit.noise import conformance, conformance_of
+from retroact.audit.noise import conformance
 from retroact.coins import DiscreteLaplace
 from retroact.errors import InputError, VerificationError
 from retroact.noise import Bridge, Mechanism, Tree

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from planted_algorithms import NASTY, AdaptiveScale, Reference, SequentialNoise, noise_of
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
-from retroact.audit.planted import NASTY, AdaptiveScale, Reference, SequentialNoise, noise_of
 from retroact.audit.samples import KINDS, Finding, compare_laws, farther, rejected, same_law
 from retroact.audit.twin import twin
 from retroact.ledger.definition import Add, Delete

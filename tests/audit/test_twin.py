@@ -3,11 +3,11 @@
 from random import Random
 
 import pytest
+from planted_algorithms import CORRECT, NASTY, PLANTED, FloatSum, FutureDeletions, Reference
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
 from retroact.audit.pairs import FAMILIES, draw, live_window, unite_live
-from retroact.audit.planted import CORRECT, NASTY, PLANTED, FloatSum, FutureDeletions, Reference
 from retroact.audit.shrink import as_code, operations, shrink
 from retroact.audit.twin import BUGS, MEMORIES, WHAT, answers, compare, twin
 from retroact.ledger.definition import Add, Delete, Erase, live, unite_at

@@ -1,6 +1,6 @@
 """Dynamic algorithms with a bug each. Correct but for that: additions first, deletions that name something."""
 
-from retroact.audit.planted import (
+from planted_algorithms import (
     FloatSum,
     FutureDeletions,
     Reference,
@@ -9,6 +9,7 @@ from retroact.audit.planted import (
     UnkeyedClock,
     noise_of,
 )
+
 from retroact.ledger.definition import Add, Delete
 
 __all__ = [

@@ -1,7 +1,7 @@
 """What a number of right guesses proves: lower bounds on epsilon and mu, and trade-off curves.
 
 Every bound is one-sided: it is above the truth with probability at most 1 - confidence, if the guessing rule was fixed
-before these runs were made. That holds whatever the algorithm for `game_bound`, `union_bound` and `mu_bound`; the
+before these runs were made. That holds whatever the algorithm for `game_bound` and `mu_bound`; the
 coupled and the pooled bounds need to know something of the noise, which they say.
 """
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..privacy import Measure
-from ..testing.bounds import binomial_lower, binomial_upper
+from ..testing.bounds import binomial_lower
 
 Points = list[tuple[float, float]]
 
@@ -46,22 +46,6 @@ def game_bound(correct: int, guesses: int, runs: int, delta: float = 0.0, confid
         c = binomial_lower(correct, guesses, 1 - (1 - SHARE_OF_GUESSES) * error)
         r = binomial_lower(guesses, runs, 1 - SHARE_OF_GUESSES * error)
     return _log_ratio(c - (delta / r if r else math.inf) * bool(delta), 1 - c)
-
-
-def union_bound(seen1: int, runs1: int, seen0: int, runs0: int, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """An event was seen so many times in the runs of either world.
-
-    Privacy says P1[event] <= e^epsilon P0[event] + delta, so e^epsilon >= (P1 - delta) / P0: an exact lower bound for
-    P1 and an exact upper bound for P0, each with half of the probability of error. For events that one world never
-    shows; otherwise `game_bound` is larger.
-
-    >>> round(union_bound(30, 1000, 0, 1000, 1e-6), 2)
-    1.71
-    """
-    _check(seen1, runs1, confidence)
-    _check(seen0, runs0, confidence)
-    each = (1 + confidence) / 2
-    return _log_ratio(binomial_lower(seen1, runs1, each) - delta, binomial_upper(seen0, runs0, each))
 
 
 def mu_bound(correct: int, runs: int, confidence: float = 0.95) -> float:

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from ..arrays import F64
 from ..coins import Coins, integer_cells
-from ..errors import InputError, VerificationError
-from ..noise import Process
+from ..errors import VerificationError
 from ..privacy import Share, epsilon_of
 from ..stream import Specification
 from .bounds import (
@@ -31,7 +30,7 @@ from .bounds import (
     mu_bound,
     pooled_bound,
 )
-from .nodes import Candidate, Node, idle_inside, nodes, obstacle, readable, weights, worst
+from .nodes import Candidate, Node, idle_inside, nodes, obstacle, readable, worst
 from .result import Control, Result, curve, decimal
 from .seeds import Seeds
 from .target import Target
@@ -263,63 +262,6 @@ def _ratio_law(shift: float, scale: float) -> tuple[F64, F64]:
     masses[-2], masses[-1] = masses[-2] - (beyond[-1] - q / (1 + q)), masses[-1] + (beyond[-1] - q / (1 + q))
     middles = np.concatenate([[0.0], (edges[:-1] + edges[1:]) / 2, [shift]])
     return (2 * middles - shift) / scale, masses
-
-
-def transcript_likelihood(
-    answers0: npt.ArrayLike,
-    answers1: npt.ArrayLike,
-    truth0: npt.ArrayLike,
-    truth1: npt.ArrayLike,
-    process: Process,
-    share: Share,
-    *,
-    seeds: Seeds,
-    unit: int = 1,
-    confidence: float = 0.999,
-) -> float:
-    """A lower bound on epsilon (pure) or mu from published numbers, runs by rounds, of two neighbouring histories.
-
-    For a process whose nodes follow from the answers of all rounds (a tree). The bound is for what is claimed: that
-    the nodes of this process are independent; above the share, it refutes the claim. In every run a coin decides which
-    of the two worlds is looked at.
-
-    >>> from fractions import Fraction
-    >>> from retroact.noise import Tree
-    >>> random, tree = Seeds(1).numpy(), Tree(4)
-    >>> truth = np.array([0, 0, 0, 0]), np.array([1, 1, 0, 0])
-    >>> noisy = [t + random.normal(0, 0.01, (500, 4)) for t in truth]
-    >>> transcript_likelihood(*noisy, *truth, tree, Share("pure", Fraction(1)), seeds=Seeds(2)) > 1
-    True
-    """
-    zero, one = (np.atleast_2d(np.asarray(a, dtype=float)) for a in (answers0, answers1))
-    before, after = np.asarray(truth0, dtype=float), np.asarray(truth1, dtype=float)
-    if zero.shape != one.shape or before.shape != after.shape or before.shape[-1] != zero.shape[1]:
-        raise InputError(f"expected the same runs and rounds everywhere, got {zero.shape} and {one.shape}")
-    recovered0, recovered1 = (recover(process, answers - before) for answers in (zero, one))
-    shifts = recover(process, np.atleast_2d(after - before))[0]
-    moving = np.flatnonzero(np.abs(shifts) > ROUNDING)
-    p = 1 if share.kind == "pure" else 2
-    norm = process.l1 if p == 1 else process.l2_squared
-    names = list(weights(process, zero.shape[1])[1])
-    sizes = [float(unit**p * norm * process.spread(names[j][0], p) / share.amount) for j in moving.tolist()]
-    signs = np.sign(shifts[moving])
-    moves = Moves(share.kind, np.abs(shifts[moving]), np.array(sizes))
-    noise0, noise1 = (recovered[:, moving] * signs for recovered in (recovered0, recovered1))
-    rows: Rows = iter([(slice(0, len(moving)), lambda bits: np.where(bits == 1, noise1.T, noise0.T))])
-    return outcome(moves, rows, len(zero), seeds.branch("bits"), confidence).best
-
-
-def recover(process: Process, noise: F64) -> F64:
-    """The nodes, from the noise of rounds 1 .. n (runs by rounds): in the order of `nodes.weights`.
-
-    >>> from retroact.noise import Tree
-    >>> recover(Tree(4), np.array([[1.0, 3.0, 4.0, 9.0]])).tolist()
-    [[1.0, 3.0, 1.0, 9.0]]
-    """
-    matrix, names = weights(process, noise.shape[1])
-    if np.linalg.matrix_rank(matrix) < len(names):
-        raise InputError(f"expected a process whose noises follow from its rounds, got {process!r}", place="process")
-    return (noise @ np.linalg.pinv(matrix).T).round(9)
 
 
 def _drawn(moved: list[Node], coins: Coins, runs: int) -> Rows:

@@ -12,10 +12,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..arrays import F64, I64, Mask
-from ..coins import Coins, DiscreteLaplace, integer_cells
-from ..noise import Tree
-from .seeds import Seeds
+from retroact.arrays import F64, I64, Mask
+from retroact.audit.seeds import Seeds
+from retroact.coins import Coins, DiscreteLaplace, integer_cells
+from retroact.noise import Tree
 
 Answers = I64 | F64
 Counter = Callable[[I64, int, Seeds], Answers]

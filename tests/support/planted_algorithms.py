@@ -13,9 +13,9 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
-from ..coins import Key
-from ..ledger.definition import Add, Delete, DeleteId, Erase, Update
-from ..testing.histories import Shape
+from retroact.coins import Key
+from retroact.ledger.definition import Add, Delete, DeleteId, Erase, Update
+from retroact.testing.histories import Shape
 
 Record = tuple[int, Any, Hashable]
 """Stamp, value, subject."""
