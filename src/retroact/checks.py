@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from .errors import InputError
+from .messages import mismatch
 
 
 def is_int(value: object) -> TypeGuard[int]:
@@ -37,7 +37,7 @@ def integer(
     retroact.errors.InputError: expected lags of whole rounds from 0 on, got -1 - at lag
     """
     if not is_int(value) or (least is not None and value < least) or (most is not None and value > most):
-        raise unexpected(expected, value, place)
+        raise mismatch(expected, value, place)
     return value
 
 
@@ -71,13 +71,13 @@ def number(
         or (most is not None and value > most)
         or (below is not None and value >= below)
     ):
-        raise unexpected(expected, value, place)
+        raise mismatch(expected, value, place)
     return value
 
 
 def flag(value: Any, place: str) -> bool:
     if not isinstance(value, bool):
-        raise unexpected("true or false", value, place)
+        raise mismatch("true or false", value, place)
     return value
 
 
@@ -90,10 +90,5 @@ def choice(value: Any, choices: Sequence[Any], place: str) -> Any:
     """
     if value not in choices:
         *others, last = map(repr, choices)
-        raise unexpected(f"{', '.join(others)} or {last}" if others else last, value, place)
+        raise mismatch(f"{', '.join(others)} or {last}" if others else last, value, place)
     return value
-
-
-def unexpected(expected: str, found: Any, place: str | None) -> InputError:
-    """The error in its one form, ready to be raised."""
-    return InputError(f"expected {expected}, got {found!r}", place=place)

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from retroact.arrays import U64
+from retroact.checks import is_int
 
 # Streams of one name: the low 16 bits number the draw, the bits above them its extensions.
 EXTENSION = 1 << 16
@@ -40,7 +41,7 @@ def name_bytes(*parts: str | int | bytes) -> bytes:
             tag, raw = b"s", part.encode()
         elif isinstance(part, bytes):
             tag, raw = b"b", part
-        elif isinstance(part, int) and not isinstance(part, bool):
+        elif is_int(part):
             tag, raw = b"i", str(part).encode()
         else:
             raise TypeError(f"a name is made of text, integers and bytes, not {type(part).__name__}")

@@ -11,6 +11,7 @@ import os
 import threading
 from typing import NoReturn
 
+from ..checks import is_int
 from ..errors import InputError, KeyReusedError
 from .coins import Coins
 
@@ -47,7 +48,7 @@ class Key:
     @classmethod
     def for_testing(cls, seed: int) -> Key:
         """A key that anybody can guess. Never publish what was made with it."""
-        if isinstance(seed, bool) or not isinstance(seed, int):
+        if not is_int(seed):
             raise InputError(f"expected an integer seed, got {type(seed).__name__}", place="seed")
         return cls(hashlib.blake2b(f"testing:{seed}".encode(), digest_size=SIZE).digest(), testing=True)
 

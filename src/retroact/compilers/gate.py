@@ -23,8 +23,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from ..checks import integer, number
 from ..coins import Coins
 from ..errors import InputError
+from ..messages import mismatch
 from ..noise import Mechanism, Process, Threshold
 from ..noise.default_process import Candidates, candidates
 from ..noise.threshold import threshold_for
@@ -52,11 +54,11 @@ class Gate:
 
     def __post_init__(self) -> None:
         count(self.records, "gate")
-        given = self.epsilon
-        if given is not None and (
-            isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given <= 1000
-        ):
-            raise InputError(f"expected a number above 0 and up to 1,000, got {given!r}", place="gate.epsilon")
+        if self.epsilon is not None:
+            expected = "a number above 0 and up to 1,000"
+            if isinstance(self.epsilon, Fraction):
+                raise mismatch(expected, self.epsilon, "gate.epsilon")  # files have no ratios
+            number(self.epsilon, "gate.epsilon", expected, above=0, most=1000)
         if self.noise not in (None, "paper"):
             raise InputError(f"expected 'paper' or nothing, got {self.noise!r}", place="gate.noise")
 
@@ -80,9 +82,7 @@ def gate_of(gate: Gate | int | None) -> Gate | None:
     """As it was written: a number of records is a gate at that number."""
     if gate is None or isinstance(gate, Gate):
         return gate
-    if isinstance(gate, bool) or not isinstance(gate, int):
-        raise InputError(f"expected a number of records or a Gate, got {gate!r}", place="gate")
-    return Gate(gate)
+    return Gate(integer(gate, "gate", expected="a number of records or a Gate"))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..checks import choice, integer, positive_int
 from ..coins import Coins, DiscreteGaussian, integer_cells
 from ..coins.law import WIDEST
 from ..errors import InputError
@@ -94,11 +95,9 @@ class GaussianMap(Map):
         sigma: float | Fraction | None = None,
         spacing: Fraction | None = None,
     ) -> None:
-        if isinstance(dimension, bool) or not isinstance(dimension, int) or not 1 <= dimension <= LARGEST_DIMENSION:
-            raise InputError(f"expected a number of coordinates from 1 to 2^16, got {dimension!r}", place="dimension")
-        if calibration not in ("exact", "paper"):
-            raise InputError(f"expected 'exact' or 'paper', got {calibration!r}", place="calibration")
-        self.dimension = dimension
+        choice(calibration, ("exact", "paper"), "calibration")
+        expected = "a number of coordinates from 1 to 2^16"
+        self.dimension = positive_int(dimension, "dimension", most=LARGEST_DIMENSION, expected=expected)
         self.calibration = calibration
         self._spacing: Fraction | None = None
         self._variance: Fraction | None = None
@@ -220,8 +219,7 @@ class RankMap(Map):
     ) -> None:
         for end, place in ((lower, "lower"), (upper, "upper")):
             refuse_one_shot(end, place)
-            if isinstance(end, bool) or not isinstance(end, int):
-                raise InputError(f"expected a whole number, got {end!r}", place=place)
+            integer(end, place)
         if lower > upper:
             raise InputError(f"expected an upper end from {lower} on, got {upper}", place="upper")
         self.lower, self.upper = lower, upper

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
+from ..checks import is_number, number, positive_int
 from ..errors import InputError
 from ..privacy import GaussianDP, Measure, PureDP, ZeroConcentratedDP
 
@@ -43,14 +44,12 @@ class Block:
 
     def beta(self, alpha: float) -> float:
         """The smallest proven beta at this alpha."""
-        if isinstance(alpha, bool) or not isinstance(alpha, int | float | Fraction) or not alpha >= 0:
-            raise InputError(f"expected a number from 0 on, got {alpha!r}", place="alpha")
+        number(alpha, "alpha", "a number from 0 on", least=0)
         return min(1.0, self.closeness.delta(float(alpha)) + self.failure)
 
     def alpha(self, beta: float) -> float:
         """The smallest proven alpha at this beta: infinite where not even beta_0 fits in."""
-        if isinstance(beta, bool) or not isinstance(beta, int | float | Fraction) or not 0 <= beta <= 1:
-            raise InputError(f"expected a number from 0 to 1, got {beta!r}", place="beta")
+        number(beta, "beta", "a number from 0 to 1", least=0, most=1)
         return self.closeness.epsilon(float(beta) - self.failure) if beta >= self.failure else math.inf
 
 
@@ -163,20 +162,16 @@ def repeated(one: float, block: int) -> Closest:
 
 
 def check_positive(value: Any, place: str) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not 0 < value < math.inf:
-        raise InputError(f"expected a number above 0, got {value!r}", place=place)
-    return Fraction(value)
+    return Fraction(number(value, place, "a number above 0", above=0, below=math.inf))
 
 
 def check_block(length: int, place: str = "block") -> int:
-    if isinstance(length, bool) or not isinstance(length, int) or not 1 <= length <= 1 << 40:
-        raise InputError(f"expected a whole number of answers between 1 and 2^40, got {length!r}", place=place)
-    return length
+    return positive_int(length, place, most=1 << 40, expected="a whole number of answers between 1 and 2^40")
 
 
 def check_probability(value: float | Fraction, place: str, *, zero: bool = False) -> Fraction:
     """Below 1, and above 0 (or from 0 on); 1e-60 is the least that calibration can work with."""
-    fits = not isinstance(value, bool) and isinstance(value, int | float | Fraction) and 0 <= value < 1
+    fits = is_number(value) and 0 <= value < 1
     if not fits or (value < 1e-60 and not (zero and value == 0)):
         least = "0, or 1e-60" if zero else "1e-60"
         raise InputError(f"expected a probability from {least} to below 1, got {value!r}", place=place)

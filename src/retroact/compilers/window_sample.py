@@ -28,6 +28,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from ..arrays import F64, I64
+from ..checks import flag
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Fresh, Mechanism, Process
@@ -89,8 +90,7 @@ class WindowSample(Statistic):
             raise InputError(f"expected a one-shot algorithm such as oneshot.Median('age'), got {of!r}", place="of")
         if size is not None and rate is not None:
             raise InputError("expected a size or a rate, not both", place="rate")
-        if not isinstance(persistent, bool):
-            raise InputError(f"expected true or false, got {persistent!r}", place="persistent")
+        flag(persistent, "persistent")
         if persistent and size is None and rate is None:
             raise InputError(
                 "expected a size or a rate beside it: without a sample nothing persists", place="persistent"

@@ -28,6 +28,7 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import I64
+from ..checks import integer
 from ..errors import InputError
 from .process import Shift, combined, difference
 from .schauder import Schauder
@@ -41,9 +42,7 @@ class Flips(Schauder):
 
     def __init__(self, horizon: int, flips: int) -> None:
         super().__init__(horizon)
-        if isinstance(flips, bool) or not isinstance(flips, int) or flips < 2:
-            raise InputError(f"expected a whole number from 2 on, got {flips!r}", place="flips")
-        self.flips = flips
+        self.flips = integer(flips, "flips", least=2, expected="a whole number from 2 on")
 
     def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         factor, intervals = self.runs(pattern)

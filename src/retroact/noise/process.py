@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
+from ..checks import positive_int
 from ..errors import InputError
 
 # Up to this many rounds the worst and the mean variance are computed over every round.
@@ -258,9 +259,7 @@ def some_rounds(last: int, most: int) -> I64:
 
 
 def check_horizon(horizon: int, place: str = "horizon") -> int:
-    if isinstance(horizon, bool) or not isinstance(horizon, int) or not 1 <= horizon <= 1 << 40:
-        raise InputError(f"expected a whole number of rounds between 1 and 2^40, got {horizon!r}", place=place)
-    return horizon
+    return positive_int(horizon, place, most=1 << 40, expected="a whole number of rounds between 1 and 2^40")
 
 
 def difference(first: Shift, second: Shift) -> Shift:

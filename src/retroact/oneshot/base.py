@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from ..coins import Coins
 from ..errors import InputError
+from ..privacy.budget import check_epsilon
 from ..schema import Rows, Schema
 
 Relation = Literal["one record more or less", "one record in the place of another"]
@@ -142,8 +143,4 @@ def settled(epsilon: Fraction | None) -> Fraction:
 
 def exact_epsilon(epsilon: float | Fraction | None) -> Fraction | None:
     """As it was written, exactly; None stays None."""
-    if epsilon is None:
-        return None
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction) or not 0 < epsilon <= 1000:
-        raise InputError(f"expected a number above 0 and up to 1,000, got {epsilon!r}", place="epsilon")
-    return Fraction(epsilon)
+    return None if epsilon is None else check_epsilon(epsilon)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import U64
+from ..checks import integer, number, positive_int
 from ..coins import Coins
 from ..errors import InputError
 from ..schema import Field, Schema
@@ -35,11 +36,8 @@ def gap_length(epsilon: Fraction, delta: Fraction) -> int:
 def lengths(block: int, epsilon: Fraction, delta: Fraction) -> tuple[int, int]:
     """How many records of a block give its point, and how many separate it from the next, in the middle."""
     gap = gap_length(epsilon, delta)
-    if isinstance(block, bool) or not isinstance(block, int) or block <= gap:
-        raise InputError(
-            f"expected blocks of more than {gap} records, the length of a gap, got {block!r}", place="block"
-        )
-    return block - gap, gap
+    expected = f"blocks of more than {gap} records, the length of a gap"
+    return integer(block, "block", least=gap + 1, expected=expected) - gap, gap
 
 
 def block_cdf(
@@ -188,10 +186,8 @@ class BlockCDF(Ordered):
         epsilon: float | Fraction | None = None,
     ) -> None:
         super().__init__(field, epsilon=epsilon)
-        if isinstance(block, bool) or not isinstance(block, int) or block < 1:
-            raise InputError(f"expected a whole number of records from 1 on, got {block!r}", place="block")
-        if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction) or not 0 < delta < 1:
-            raise InputError(f"expected a number above 0 and below 1, got {delta!r}", place="delta")
+        positive_int(block, "block", expected="a whole number of records from 1 on")
+        number(delta, "delta", "a number above 0 and below 1", above=0, below=1)
         self.block, self.delta = block, delta if isinstance(delta, Fraction) else Fraction(str(delta))
         if self.epsilon is not None:
             lengths(block, self.epsilon, self.delta)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from types import ModuleType
 from typing import Any, ClassVar
 
+from ..checks import number
 from ..coins import Coins
 from ..errors import InputError
 from ..schema import Rows, Schema, field_names
@@ -78,8 +79,7 @@ class Own(Declared):
         if not isinstance(found, str) or not found or found == "<lambda>":
             raise InputError("expected a name for a function that has none of its own, got none", place="name")
         self.function, self.fields = function, None if fields is None else field_names(fields)
-        if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction):
-            raise InputError(f"expected a number from 0 to below 1, got {delta!r}", place="delta")
+        number(delta, "delta", "a number from 0 to below 1")
         spent = settled(exact_epsilon(epsilon))
         super().__init__(Contract(spent, Fraction(str(delta)), relation, bounded_range), found)
 

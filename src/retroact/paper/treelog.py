@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ..arrays import U64
+from ..checks import number, positive_int
 from ..coins import Coins
 from ..coins.exact_cdf import exp_minus
 from ..errors import InputError
@@ -252,10 +253,8 @@ class TreeLog(Ordered):
         epsilon: float | Fraction | None = None,
     ) -> None:
         super().__init__(field, epsilon=epsilon)
-        if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction) or not 2**-80 <= delta < 1:
-            raise InputError(f"expected a number from 2^-80 to below 1, got {delta!r}", place="delta")
-        if isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= 5:
-            raise InputError(f"expected a depth from 1 to 5, got {depth!r}", place="depth")
+        number(delta, "delta", "a number from 2^-80 to below 1", least=2**-80, below=1)
+        positive_int(depth, "depth", most=5, expected="a depth from 1 to 5")
         self.delta, self.beta, self.depth = Fraction(str(delta)), check_beta(beta), depth
 
     def promised(self, epsilon: Fraction) -> Contract:

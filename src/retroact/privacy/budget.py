@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from ..checks import number
 from ..errors import InputError
-from ..messages import show
 from .gaussian import largest_mu
 from .measures import GaussianDP, Measure, PureDP
 
@@ -35,11 +35,13 @@ class Share:
         return PureDP(float(self.amount)) if self.kind == "pure" else GaussianDP(math.sqrt(self.amount))
 
 
+def check_epsilon(epsilon: float | Fraction) -> Fraction:
+    return Fraction(number(epsilon, "epsilon", "a number above 0 and up to 1,000", above=0, most=1000))
+
+
 def check_budget(epsilon: float | Fraction, delta: float | Fraction) -> tuple[Fraction, Fraction]:
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction) or not 0 < epsilon <= 1000:
-        raise InputError(f"expected a number above 0 and up to 1,000, got {epsilon!r}", place="epsilon")
-    if isinstance(delta, bool) or not isinstance(delta, int | float | Fraction) or not 0 <= delta < 1:
-        raise InputError(f"expected a number from 0 to below 1, got {delta!r}", place="delta")
+    check_epsilon(epsilon)
+    number(delta, "delta", "a number from 0 to below 1", least=0, below=1)
     if delta and delta < 1e-60:
         raise InputError(f"expected 0 or at least 1e-60, got {delta!r}", place="delta")
     return Fraction(epsilon), Fraction(delta)
@@ -64,10 +66,11 @@ def split(
 
 
 def check_weight(weight: float, place: str) -> Fraction:
-    number = not isinstance(weight, bool) and isinstance(weight, int | float | Fraction)
-    if not number or not LEAST_WEIGHT <= weight <= 1 / LEAST_WEIGHT:
-        raise InputError(
-            f"expected a weight from {LEAST_WEIGHT:g} to {1 / LEAST_WEIGHT:g}, got {show(weight)}",
-            place=place,
-        )
+    number(
+        weight,
+        place,
+        f"a weight from {LEAST_WEIGHT:g} to {1 / LEAST_WEIGHT:g}",
+        least=LEAST_WEIGHT,
+        most=1 / LEAST_WEIGHT,
+    )
     return Fraction(weight)

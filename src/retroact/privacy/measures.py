@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..checks import positive_int
 from ..errors import InputError
 from .gaussian import delta_of, epsilon_of, shifted
 
@@ -215,9 +216,7 @@ def _group_failure(epsilon: float, failure: float, size: int) -> float:
 
 
 def check_size(size: int) -> int:
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise InputError(f"expected a whole number of operations from 1 on, got {size!r}", place="group")
-    return size
+    return positive_int(size, "group", expected="a whole number of operations from 1 on")
 
 
 def _minimum(function, low: float, high: float) -> float:  # type: ignore[no-untyped-def]

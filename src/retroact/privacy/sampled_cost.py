@@ -29,6 +29,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, get_args
 
+from ..checks import number, positive_int
 from ..errors import InputError
 from .bounded_range import range_epsilon, range_pair
 from .composition import SAFE, product_epsilon
@@ -101,9 +102,7 @@ def window_cost(
     (1.46, 'randomised response')
     """
     setting = _checked(form, releases, delta0, delta, size, rate, occupancy, bounded_range, substitution)
-    if isinstance(epsilon0, bool) or not isinstance(epsilon0, int | float | Fraction) or not 0 <= epsilon0 <= LARGEST:
-        raise InputError(f"expected a number from 0 to 1,000, got {epsilon0!r}", place="epsilon0")
-    return _cost(setting, Fraction(epsilon0))
+    return _cost(setting, Fraction(number(epsilon0, "epsilon0", "a number from 0 to 1,000", least=0, most=LARGEST)))
 
 
 def largest_epsilon0(
@@ -127,9 +126,8 @@ def largest_epsilon0(
     Fraction(1, 1000)
     """
     setting = _checked(form, releases, delta0, delta, size, rate, occupancy, bounded_range, substitution)
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction) or not 0 < epsilon <= LARGEST:
-        raise InputError(f"expected a number above 0 and up to 1,000, got {epsilon!r}", place="epsilon")
-    return _largest(setting, float(epsilon))
+    checked = number(epsilon, "epsilon", "a number above 0 and up to 1,000", above=0, most=LARGEST)
+    return _largest(setting, float(checked))
 
 
 @lru_cache(maxsize=4096)
@@ -266,13 +264,12 @@ def _checked(
         raise InputError(f"expected one of {', '.join(get_args(Form))}, got {form!r}", place="form")
     sized, rated = form in ("fresh", "ranks"), form in ("poisson", "coins")
     for value, place, asked in ((releases, "releases", True), (size, "size", sized), (occupancy, "occupancy", False)):
-        if (asked or value is not None) and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise InputError(f"expected a whole number from 1 on, got {value!r}", place=place)
-    if rated and (rate is None or isinstance(rate, bool) or not 0 <= rate <= 1):
-        raise InputError(f"expected a probability, got {rate!r}", place="rate")
-    for number, place in ((delta0, "delta0"), (delta, "delta")):
-        if isinstance(number, bool) or not 0 <= number < 1:
-            raise InputError(f"expected a number from 0 to below 1, got {number!r}", place=place)
+        if asked or value is not None:
+            positive_int(value, place)
+    if rated:
+        number(rate, "rate", "a probability", least=0, most=1)
+    for failure, place in ((delta0, "delta0"), (delta, "delta")):
+        number(failure, place, "a number from 0 to below 1", least=0, below=1)
     setting = _Setting(
         form,
         releases,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import I64
+from retroact.checks import is_integral
 from retroact.errors import InputError
 from retroact.messages import At, mismatch, show
 from retroact.schema.field import Field, Missing, encode_each
@@ -80,7 +81,7 @@ class Category(Field):
 
     def encode(self, value: object, place: str) -> int:
         # a dictionary alone would take True and 1.0 for 1
-        if isinstance(value, str) or (isinstance(value, int | np.integer) and not isinstance(value, bool)):
+        if isinstance(value, str) or is_integral(value):
             code = self._lookup.get(value)
             if code is not None:
                 return code
@@ -176,6 +177,6 @@ def _category(value: object) -> str | int:
     if isinstance(value, str):
         _check_utf8(value, "values")
         return str.__str__(value)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and abs(int(value)) < 2**63:
+    if is_integral(value) and abs(int(value)) < 2**63:
         return int(value)
     raise mismatch("texts or whole numbers of 64 bits", value, "values")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import I64, Mask
+from retroact.checks import is_integral
 from retroact.errors import InputError, Place
 from retroact.messages import At, exact_text, mismatch
 from retroact.schema.field import Field, Missing, as_cells, encode_each, is_bytes
@@ -44,7 +45,7 @@ class Vector(Field):
         self, dimension: int, *, radius: object, step: object, clip: bool = False, missing: Missing = "error"
     ) -> None:
         super().__init__(clip=clip, missing=missing)
-        if not isinstance(dimension, int | np.integer) or isinstance(dimension, bool) or dimension < 1:
+        if not is_integral(dimension) or dimension < 1:
             raise mismatch("a whole number of at least 1", dimension, "dimension")
         self.width = int(dimension)
         self.radius, self.step = exact_number(radius, "radius"), exact_number(step, "step")

@@ -32,6 +32,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from ..checks import integer, is_int, number, positive_int
 from ..coins import Coins, Key
 from ..errors import ExhaustedError, InputError
 from ..ledger.definition import Add, Delete, Update
@@ -251,17 +252,14 @@ class MedianTracker(Stateful):
         key: Key,
     ) -> None:
         for end, place in ((lower, "lower"), (upper, "upper")):
-            if isinstance(end, bool) or not isinstance(end, int):
-                raise InputError(f"expected a whole number, got {end!r}", place=place)
+            integer(end, place)
         if lower > upper:
             raise InputError(f"expected an upper end from {lower} on, got {upper}", place="upper")
         exact = check_budget(epsilon, delta)
         if exact[1] == 0:
             raise InputError("expected a delta above 0: the gaps between blocks need one, got 0", place="delta")
-        if isinstance(records, bool) or not isinstance(records, int) or not 1 <= records <= 1 << 40:
-            raise InputError(f"expected a number of records between 1 and 2^40, got {records!r}", place="records")
-        if isinstance(failure, bool) or not isinstance(failure, int | float) or not 0 < failure < 1:
-            raise InputError(f"expected a probability above 0 and below 1, got {failure!r}", place="failure")
+        positive_int(records, "records", most=1 << 40, expected="a number of records between 1 and 2^40")
+        number(failure, "failure", "a probability above 0 and below 1", above=0, below=1)
         self.lower, self.upper = lower, upper
         self.design = MedianDesign(upper - lower + 1, check_horizon(horizon), *exact, records, float(failure))
         named = (lower, upper, horizon, *exact, records, float(failure), self.design.block, self.design.node_delta)
@@ -308,7 +306,7 @@ class MedianTracker(Stateful):
                 f"expected values and subjects that can be compared, got {update!r}", place="updates"
             ) from wrong
         value = update.value
-        whole = isinstance(value, int) and not isinstance(value, bool) and self.lower <= value <= self.upper
+        whole = is_int(value) and self.lower <= value <= self.upper
         if isinstance(update, Add) and not whole:
             raise InputError(f"expected whole numbers in {self.lower} .. {self.upper}, got {value!r}", place="updates")
         return update

@@ -15,6 +15,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+from ..checks import positive_int
 from ..coins import Coins
 from ..errors import InputError
 from ..noise.process import check_horizon
@@ -44,8 +45,8 @@ class Design:
     ) -> None:
         self.horizon = check_horizon(horizon)
         self.rho = largest_rho(epsilon, delta)
-        if flips is not None and (isinstance(flips, bool) or not isinstance(flips, int) or flips < 1):
-            raise InputError(f"expected a whole number of flips from 1 on, or None, got {flips!r}", place="flips")
+        if flips is not None:
+            positive_int(flips, "flips", expected="a whole number of flips from 1 on, or None")
         self.limits: tuple[int, ...] = (flips,) if flips is not None else tuple(1 << j for j in range(self._levels()))
         count = len(self.limits)
         rho = self.rho if flips is not None else self.rho * (1 - GATES) / (count + 1)
