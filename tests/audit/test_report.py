@@ -234,6 +234,23 @@ def test_every_kind_of_statistic_has_obligations():
     assert "Appendix A" in owed["past"].theorem
 
 
+def test_a_report_names_no_theorem_that_a_statistic_did_not_declare():
+    """Not that of the class it comes from either: what it changed there may be what the proof rests on."""
+
+    class Doubled(ra.Count):
+        pass
+
+    class Toppings(ra.Count):
+        theorem, version = "Theorem 3 of the toppings", "2"
+
+    for outer in (lambda s: s, lambda s: s.map(round), lambda s: ra.GroupBy("member", s)):
+        assert outer(ra.Count()).statement() == 'Theorem "linear"'
+        assert outer(Doubled()).statement() == "no theorem, as Doubled declares none"
+        package = __name__.partition(".")[0]
+        assert outer(Toppings()).statement() == f"Theorem 3 of the toppings (declared by {package} 2)"
+    assert ra.Restated(Doubled(), [1]).statement().startswith("no theorem")
+
+
 def test_two_equal_runs_agree():
     assert compare(report(), report(seconds=99.0)) == []
     other = replace(report(), program="9.9", environment=replace(report().environment, cores=64))

@@ -18,7 +18,6 @@ from ..noise import Mechanism, Oblivious
 from ..noise.process import some_rounds
 from ..privacy import Guarantee
 from ..statistics import Statistic
-from ..statistics.wrapper import layers
 from ..stream import Specification
 from .target import Approximate, Target
 
@@ -31,15 +30,6 @@ EXACT = (
     "exact: from the first round on in which the same records survive in two histories, all answers have the same law "
     "in both"
 )
-THEOREMS = {
-    "histogram": 'Theorem "histogram"; docs/proofs.md, 7',
-    "quantiles": 'Theorem "linear"; docs/proofs.md, 9',
-    "distinct": "docs/proofs.md, 8",
-    "kmeans": 'Theorem "kmeans"',
-    "kmedian": 'Corollary "k-median"',
-}
-SAMPLING = 'Theorem "sampling"'
-LINEAR = 'Theorem "linear"'
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -136,7 +126,7 @@ def _obligation(spec: Specification, name: str) -> Obligation:
         gate = "" if sample.gate is None else f", behind a count with noise by {process!r}"
         return Obligation(
             statistic=name,
-            theorem=_theorem(statistic),
+            theorem=statistic.statement(),
             noise=runs + gate,
             sensitivity="one record in every window it lives in",
             law=f"each run spends ε = {float(sample.of.contract.epsilon):.6g}",
@@ -144,7 +134,7 @@ def _obligation(spec: Specification, name: str) -> Obligation:
         )
     return Obligation(
         statistic=name,
-        theorem=_theorem(statistic),
+        theorem=statistic.statement(),
         noise=f"independent noise on the nodes of {process!r}, added with fixed weights",
         sensitivity=_sensitivity(spec, name, mechanism),
         law=_law(mechanism, statistic, statistic.layout(spec.schema).units, spec.releases(name)),
@@ -186,12 +176,6 @@ def _size(law: Law) -> float:
     if isinstance(law, DiscreteLaplace):
         return float(law.scale)
     return math.sqrt(law.parameter if isinstance(law, DiscreteGaussian) else law.variance)
-
-
-def _theorem(statistic: Statistic) -> str:
-    inner = layers(statistic)
-    text = SAMPLING if sample_in(statistic) is not None else THEOREMS.get(inner[-1].kind, LINEAR)
-    return f"{text}; Appendix A for the restated past" if any(s.kind == "restated" for s in inner) else text
 
 
 def _retroactivity(claimed: Approximate | None, keyed: bool) -> str:

@@ -68,6 +68,7 @@ class WindowSample(Statistic):
     """
 
     kind: ClassVar[str] = "window_sample"
+    theorem: ClassVar[str] = 'Theorem "sampling"'
     restatable: ClassVar[bool] = False
     interval = False
 

@@ -21,6 +21,7 @@ class Count(Linear):
     """
 
     kind: ClassVar[str] = "count"
+    theorem: ClassVar[str] = 'Theorem "linear"'
 
     def layout(self, schema: Schema) -> Layout:
         return Layout((1,), Fraction(1), Fraction(1), 1)

@@ -70,6 +70,7 @@ class Distinct(Statistic):
     """
 
     kind: ClassVar[str] = "distinct"
+    theorem: ClassVar[str] = "docs/proofs.md, 8"
 
     def __init__(
         self,

@@ -48,6 +48,12 @@ class GroupBy(Linear):
     def arguments(self) -> dict[str, Any]:
         return {"by": self.by[0] if len(self.by) == 1 else list(self.by), "of": self.of.spec()}
 
+    def statement(self) -> str:
+        return self.of.statement()
+
+    def declared_by(self) -> str:
+        return self.of.declared_by()
+
     def _groups(self, schema: Schema) -> list[Any]:
         lists = []
         for name in self.by:

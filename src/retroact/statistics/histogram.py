@@ -46,6 +46,7 @@ class Histogram(Statistic):
     """
 
     kind: ClassVar[str] = "histogram"
+    theorem: ClassVar[str] = 'Theorem "histogram"; docs/proofs.md, 7'
 
     def __init__(
         self,

@@ -40,6 +40,7 @@ class LinearQuery(Linear):
     """
 
     kind: ClassVar[str] = "linear"
+    theorem: ClassVar[str] = 'Theorem "linear"'
 
     def __init__(
         self,

@@ -28,6 +28,7 @@ class Mean(OfField):
     """
 
     kind: ClassVar[str] = "mean"
+    theorem: ClassVar[str] = 'Theorem "linear"'
 
     def layout(self, schema: Schema) -> Layout:
         unit = span(bounded(schema, self.field))

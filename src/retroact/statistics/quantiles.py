@@ -48,6 +48,7 @@ class Quantiles(Statistic):
     """
 
     kind: ClassVar[str] = "quantiles"
+    theorem: ClassVar[str] = 'Theorem "linear"; docs/proofs.md, 9'
 
     def __init__(
         self,

@@ -74,6 +74,9 @@ class Restated(Wrapper):
         own = {"of": self.of.spec(), "lags": list(self.lags), "across": self.across}
         return {key: value for key, value in own.items() if value is not None}
 
+    def statement(self) -> str:
+        return f"{super().statement()}; Appendix A for the restated past"
+
     def settled(self, setting: Setting) -> Statistic:
         return super().settled(self.each(setting))
 

@@ -137,6 +137,10 @@ class Statistic(ABC):
     """
 
     kind: ClassVar[str]
+    theorem: ClassVar[str] = ""
+    """What its promises rest on, as signed reports name it: every class declares its own, and inherits none."""
+    version: ClassVar[str] = ""
+    """Of a statistic of another package: another one when the same arguments come to mean something else."""
     restatable: ClassVar[bool] = True
     """Whether its cost over the revised past is known."""
     interval: bool = True
@@ -158,6 +162,17 @@ class Statistic(ABC):
         self.weight = weight
 
     # What it is ------------------------------------------------------------------------------------------------------
+
+    def statement(self) -> str:
+        """The theorem that it declares, and who declared it."""
+        own = vars(type(self)).get("theorem") or f"no theorem, as {type(self).__name__} declares none"
+        by = self.declared_by()
+        return f"{own} (declared by {by})" if by else own
+
+    def declared_by(self) -> str:
+        """The other package that it comes from, with the version that it states; nothing for those of this package."""
+        package = type(self).__module__.partition(".")[0]
+        return f"{package} {self.version}" if self.version and package != __name__.partition(".")[0] else ""
 
     @abstractmethod
     def layout(self, schema: Schema) -> Layout:

@@ -23,6 +23,7 @@ class Sum(OfField):
     """
 
     kind: ClassVar[str] = "sum"
+    theorem: ClassVar[str] = 'Theorem "linear"'
 
     def layout(self, schema: Schema) -> Layout:
         field = field_of(schema, self.field, Number, Integer, Boolean, Vector)

@@ -32,6 +32,7 @@ class Variance(OfField):
     """
 
     kind: ClassVar[str] = "variance"
+    theorem: ClassVar[str] = 'Theorem "linear"'
 
     def layout(self, schema: Schema) -> Layout:
         unit = span(bounded(schema, self.field))

@@ -31,6 +31,12 @@ class Wrapper(Statistic):
         mine.of = self.of.settled(setting)
         return mine
 
+    def statement(self) -> str:
+        return self.of.statement()
+
+    def declared_by(self) -> str:
+        return self.of.declared_by()
+
     def layout(self, schema: Schema) -> Layout:
         return self.of.layout(schema)
 

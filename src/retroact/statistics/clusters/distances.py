@@ -32,6 +32,7 @@ class Distances(Quantiles):
     """
 
     kind: ClassVar[str] = "distances"
+    theorem: ClassVar[str] = 'Theorem "linear"; docs/proofs.md, 9'
 
     def __init__(
         self,

@@ -60,6 +60,7 @@ class KMeans(Statistic):
     """
 
     kind: ClassVar[str] = "kmeans"
+    theorem: ClassVar[str] = 'Theorem "kmeans"'
     interval = False
     objective: ClassVar[Objective] = "means"
 
@@ -280,4 +281,5 @@ class KMedian(KMeans):
     """
 
     kind: ClassVar[str] = "kmedian"
+    theorem: ClassVar[str] = 'Corollary "k-median"'
     objective: ClassVar[Objective] = "medians"
