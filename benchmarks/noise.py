@@ -25,7 +25,7 @@ def mechanism(process, delta, copies):
     share = split(EPSILON, delta, {"n": kind}, {})["n"]
     coins = Key.for_testing(1).coins("benchmark", repr(process), kind)
     one = Fraction(1)
-    return Mechanism(process, share, units=(1,) * copies, norm1=one, norm2_squared=one, coins=coins)
+    return Mechanism(process, share, units=(1,) * copies, norm1=one, norm2_squared=one).under(coins)
 
 
 def mean_square(made, round):

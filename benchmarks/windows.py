@@ -38,8 +38,12 @@ def worst(statistic, delta=DELTA):
     variances = made.mechanism("x", Coins(bytes(32))).variances_of(0, np.arange(1, HORIZON + 1))
     one, coins = Fraction(1), Key.for_testing(1).coins("windows", repr(made.processes["x"]))
     copies = Mechanism(
-        made.processes["x"], made.shares["x"], units=(1,) * COPIES, norm1=one, norm2_squared=one, coins=coins
-    )
+        made.processes["x"],
+        made.shares["x"],
+        units=(1,) * COPIES,
+        norm1=one,
+        norm2_squared=one,
+    ).under(coins)
     numerators, denominator = copies.draw(int(np.argmax(variances)) + 1)
     return math.sqrt(variances.max()), math.sqrt(float(np.mean((numerators / denominator) ** 2)))
 

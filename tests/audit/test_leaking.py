@@ -133,7 +133,7 @@ def thresholds():
 
 def chance(threshold):
     """Of a key with one record being published in some round: at least that of the likeliest round."""
-    noise = Mechanism(Tree(SHORT), CLAIM, units=(1,), norm1=ONE, norm2_squared=ONE, coins=Coins(bytes(32)))
+    noise = Mechanism(Tree(SHORT), CLAIM, units=(1,), norm1=ONE, norm2_squared=ONE).under(Coins(bytes(32)))
     return max(noise.tail(round, 0).upper(threshold - 1 + 0.5) for round in range(1, SHORT + 1))
 
 

@@ -267,7 +267,7 @@ def test_noise_that_depends_on_the_history_is_refuted():
 )
 def test_right_noise_conforms_and_the_p_value_is_one(process, share):
     runs, batches, one = 100, 20, Fraction(1)
-    many = Mechanism(process, share, units=(3,) * runs * batches, norm1=one, norm2_squared=one, coins=Seeds(1).coins())
+    many = Mechanism(process, share, units=(3,) * runs * batches, norm1=one, norm2_squared=one).under(Seeds(1).coins())
     noise = np.array([(lambda n, d: n / d)(*many.draw(round)) for round in range(1, 21)]).T
     found = [conformance_of(noise[i::batches], process, share, unit=3) for i in range(batches)]
     assert min(found) > 1e-4

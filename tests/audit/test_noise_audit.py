@@ -92,8 +92,8 @@ def test_cumulants_are_those_of_the_law(scale):
 def test_moments_of_two_releases_are_those_of_many_draws():
     claim = Claim(Layout((1,), Fraction(1), Fraction(1), 1), Share("pure", Fraction(4)), Bridge(15))
     one = Fraction(1)
-    many = Mechanism(claim.process, claim.share, units=(1,) * 200_000, norm1=one, norm2_squared=one,
-                     coins=Seeds(1).coins())  # fmt: skip
+    many = Mechanism(claim.process, claim.share, units=(1,) * 200_000, norm1=one, norm2_squared=one
+                     ).under(Seeds(1).coins())  # fmt: skip
     first, last = ((lambda n, d: n / d)(*many.draw(index)) for index in (5, 7))
     claimed = claimed_moments(claim, [5, 7], 1)
     assert (first.var(), last.var()) == pytest.approx(claimed.variances, rel=0.03)
@@ -205,6 +205,6 @@ def test_few_runs_are_refused():
 
 def test_noise_that_is_often_0_conforms_where_nodes_cannot_be_recovered():
     process, share, one = Bridge(20), Share("pure", Fraction(15)), Fraction(1)
-    many = Mechanism(process, share, units=(1,) * 8000, norm1=one, norm2_squared=one, coins=Seeds(1).coins())
+    many = Mechanism(process, share, units=(1,) * 8000, norm1=one, norm2_squared=one).under(Seeds(1).coins())
     noise = np.array([(lambda n, d: n / d)(*many.draw(round)) for round in range(1, 21)]).T
     assert min(conformance_of(noise[i::8], process, share) for i in range(8)) > 1e-4

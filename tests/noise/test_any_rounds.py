@@ -459,8 +459,12 @@ def test_wrong_claims_would_be_caught():
 def test_noise_has_the_claimed_variance(process, rounds, share):
     count = 2000
     made = Mechanism(
-        process, share, units=(1,) * count, norm1=Fraction(1), norm2_squared=Fraction(1), coins=Coins(bytes(32))
-    )
+        process,
+        share,
+        units=(1,) * count,
+        norm1=Fraction(1),
+        norm2_squared=Fraction(1),
+    ).under(Coins(bytes(32)))
     for round in rounds:
         numerators, denominator = made.draw(round)
         noise = numerators / denominator

@@ -144,8 +144,12 @@ def test_noise_has_the_claimed_covariance(kind, releases):
     p = 1 if kind == "pure" else 2
     process, share, count = BySize(releases, p=p), Share(kind, Fraction(1, 4)), 4000
     made = Mechanism(
-        process, share, units=(1,) * count, norm1=Fraction(1), norm2_squared=Fraction(1), coins=Coins(bytes(32))
-    )
+        process,
+        share,
+        units=(1,) * count,
+        norm1=Fraction(1),
+        norm2_squared=Fraction(1),
+    ).under(Coins(bytes(32)))
     drawn = np.array([made.draw(release)[0] / made.draw(release)[1] for release in range(1, releases + 1)])
     scale = 2 * 4**2 if p == 1 else 4
     common, fresh = (float(process.spread(level, p)) ** (3 - p) / process.denominator**2 for level in (0, 1))
@@ -160,8 +164,12 @@ def test_it_serves_the_norm_it_was_made_for_and_no_other():
     gaussian = Share("gaussian", Fraction(1))
     with pytest.raises(InputError, match="the norm that the noise was made for"):
         Mechanism(
-            BySize(4, p=1), gaussian, units=(1,), norm1=Fraction(1), norm2_squared=Fraction(1), coins=Coins(bytes(32))
-        )
+            BySize(4, p=1),
+            gaussian,
+            units=(1,),
+            norm1=Fraction(1),
+            norm2_squared=Fraction(1),
+        ).under(Coins(bytes(32)))
     for bad in (0, -1, True, 1.5, 65):
         with pytest.raises(InputError):
             BySize(bad, p=2)

@@ -1,12 +1,14 @@
 """Calibrated noise: its laws, its variance, its tails, and the lattice it lives on."""
 
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from retroact.coins import DiscreteGaussian, DiscreteLaplace, Key
+from retroact.errors import InputError
 from retroact.noise import Bridge, Mechanism, Oblivious, Schauder, Summand, Tail, Tree, Unbounded, Windowed
 from retroact.paper import PaperTree
 from retroact.privacy import Share, split
@@ -17,9 +19,8 @@ GAUSSIAN = split(1.0, 1e-6, {"a": "gaussian"}, {})["a"]
 
 def mechanism(process, share, units=(1,), norm1=1, norm2=1, seed=1, **more):
     coins = Key.for_testing(seed).coins("mechanism")
-    return Mechanism(
-        process, share, units=units, norm1=Fraction(norm1), norm2_squared=Fraction(norm2), coins=coins, **more
-    )
+    norms = {"norm1": Fraction(norm1), "norm2_squared": Fraction(norm2)}
+    return Mechanism(process, share, units=units, **norms, **more).under(coins)
 
 
 def test_laplace_scale_is_sensitivity_over_epsilon():
@@ -133,3 +134,16 @@ def test_a_law_of_your_own_costs_twice_the_height():
     made = mechanism(PaperTree(1024), Share("pure", epsilon), oblivious=law)
     assert made.law(3, 1) is law.law
     assert made.variances(1023)[0] == pytest.approx(10 * law.law.variance)
+
+
+def test_noise_is_judged_without_coins_and_drawn_under_them_only():
+    """What was calibrated needs no key, can be pickled, and draws the same noise under the same coins."""
+    coins = Key.for_testing(1).coins("mechanism")
+    bare = Mechanism(Schauder(64), GAUSSIAN, units=(1, 5), norm1=Fraction(2), norm2_squared=Fraction(2))
+    with pytest.raises(InputError, match="never given any"):
+        bare.draw(3)
+    mine, sent = bare.under(coins), pickle.loads(pickle.dumps(bare)).under(coins)
+    assert mine.half_width(3, 0, 0.95) == bare.half_width(3, 0, 0.95)
+    assert all(mine.draw(round)[0].tolist() == sent.draw(round)[0].tolist() for round in (1, 3, 64))
+    assert pickle.loads(pickle.dumps(mine.law(0, 1))).parameter == mine.law(0, 1).parameter
+    assert mine.under(coins.branch("other")).draw(3)[0].tolist() != mine.draw(3)[0].tolist()

@@ -87,8 +87,12 @@ def test_discrete_gaussian_tree_against_the_oracle():
         share = split(epsilon, 1e-6, {"a": "gaussian"}, {})["a"]
         process = Schauder(horizon)
         made = Mechanism(
-            process, share, units=(1,), norm1=Fraction(1), norm2_squared=Fraction(1), coins=Coins(bytes(32))
-        )
+            process,
+            share,
+            units=(1,),
+            norm1=Fraction(1),
+            norm2_squared=Fraction(1),
+        ).under(Coins(bytes(32)))
         fineness = made.refinement
         sigma = math.sqrt(made.law(0, 1).parameter)
         one = losses.from_discrete_gaussian_mechanism(sigma, sensitivity=fineness, value_discretization_interval=1e-5)

@@ -60,7 +60,7 @@ def bytes_of(held):
 def test_no_two_nodes_of_noise_share_a_name():
     """Levels and indices share a word in a block of rounds: one that does not fit would be a node of another level."""
     share, one = Share("pure", Fraction(1)), Fraction(1)
-    noise = Mechanism(Fresh(3), share, units=(1,), norm1=one, norm2_squared=one, coins=Coins(bytes(32)))
+    noise = Mechanism(Fresh(3), share, units=(1,), norm1=one, norm2_squared=one).under(Coins(bytes(32)))
     noise.draw(2**48 - 1)
     with pytest.raises(ra.InputError, match=r"indices below 2\^48"):
         noise.draw(2**48)

@@ -183,7 +183,7 @@ def test_noise_of_another_key_is_caught(monkeypatch):
     right = Noisy.of.__func__
 
     def of(cls, totals, mechanism, index, round):
-        mechanism.coins = mechanism.coins.branch("other")
+        mechanism = mechanism.under(mechanism.coins.branch("other"))
         return right(cls, totals, mechanism, index, round)
 
     monkeypatch.setattr(Noisy, "of", classmethod(of))

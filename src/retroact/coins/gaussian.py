@@ -11,7 +11,8 @@ not at all in delta, far below the rounding of the calibration, which is upwards
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +46,8 @@ def magnitude_floors(variance: Fraction, bits: int) -> list[int]:
         error = 2 * steps**3 + 2 * steps**2 * (2 + int(variance))
         total = sums[-1]
         values = []
-        for partial in sums:
-            values.append((partial << precision) // total)
+        for so_far in sums:
+            values.append((so_far << precision) // total)
             if (one - values[-1]) >> (precision - bits) == 0:
                 break
         return values, 4 * error + 8
@@ -70,6 +71,9 @@ class DiscreteGaussian(Law):
             )
         self.parameter = Fraction(variance)
         self._bits = bits
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), bits=self._bits), (self.parameter,)
 
     @cached_property
     def _parts(self) -> list[tuple[int, Inverse]]:
@@ -114,4 +118,4 @@ def _tables(variance: Fraction, bits: int) -> list[tuple[int, Inverse]]:
 
 @lru_cache(maxsize=64)
 def _table(variance: Fraction, bits: int) -> Inverse:
-    return Inverse(lambda b: magnitude_floors(variance, b), bits=bits)
+    return Inverse(partial(magnitude_floors, variance), bits=bits)

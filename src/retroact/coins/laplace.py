@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +92,9 @@ class DiscreteLaplace(Law):
         self.scale = Fraction(scale)
         self._bits = bits
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), bits=self._bits), (self.scale,)
+
     @cached_property
     def _parts(self) -> _Parts:
         """Made when the first sample is drawn: most laws are only judged."""
@@ -138,16 +142,15 @@ _Parts = Inverse | tuple[Inverse, list[tuple[int, Inverse]], Inverse]
 @lru_cache(maxsize=64)
 def _tables(scale: Fraction, bits: int) -> _Parts:
     if scale <= DIRECT:
-        return Inverse(lambda b: magnitude_floors(scale, b), bits=bits)
+        return Inverse(partial(magnitude_floors, scale), bits=bits)
     digits: list[tuple[int, Inverse]] = []
     rest = scale
     while rest > DIRECT:
         base = min(DIGIT, 1 << math.ceil(math.log2(rest / 64)))
-        digits.append((base, Inverse(lambda b, q=rest, base=base: digit_floors(q, base, b), bits=bits)))  # type: ignore[misc]
+        digits.append((base, Inverse(partial(digit_floors, rest, base), bits=bits)))
         rest /= base
-    last = rest
     return (
-        Inverse(lambda b: zero_floors(scale, b), bits=bits),
+        Inverse(partial(zero_floors, scale), bits=bits),
         digits,
-        Inverse(lambda b: geometric_floors(last, b), bits=bits),
+        Inverse(partial(geometric_floors, rest), bits=bits),
     )

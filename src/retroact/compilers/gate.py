@@ -24,7 +24,6 @@ from fractions import Fraction
 from typing import Literal
 
 from ..checks import integer, number
-from ..coins import Coins
 from ..errors import InputError
 from ..messages import mismatch
 from ..noise import Mechanism, Process, Threshold
@@ -125,11 +124,9 @@ class Limit:
 class Gated(Mechanism):
     """The noise of the count, and what the noisy count must reach."""
 
-    def __init__(
-        self, calibrated: Calibrated, process: Process, coins: Coins, releases: int | None, place: str
-    ) -> None:
+    def __init__(self, calibrated: Calibrated, process: Process, releases: int | None, place: str) -> None:
         one = Fraction(1)
-        super().__init__(process, calibrated.share, units=(1,), norm1=one, norm2_squared=one, coins=coins)
+        super().__init__(process, calibrated.share, units=(1,), norm1=one, norm2_squared=one)
         self.limit = calibrated.limit(self, releases, place)
 
     def passed(self, live: int, release: int) -> bool:

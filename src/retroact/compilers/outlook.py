@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism
 from ..schema import Schema
@@ -114,7 +113,7 @@ def _fixed(sample: WindowSample, setting: Setting) -> int | None:
     gate, size = min(found)
     chosen = sample.replaced(size=size, gate=gate).settled(setting)
     process = chosen.candidates(setting)[chosen.quietest(setting)]
-    noise = chosen.mechanism(setting, process, Coins(bytes(32)))
+    noise = chosen.mechanism(setting, process)
     assert isinstance(noise, Gated)
     return _sure(noise)
 

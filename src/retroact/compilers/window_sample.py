@@ -303,12 +303,12 @@ class WindowSample(Statistic):
         kind = "pure" if self.gate is None else self.gate.kind(self._failures(setting.failure)[0])
         return quietest(self.candidates(setting), kind, setting.judged)
 
-    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
+    def mechanism(self, setting: Setting, process: Process) -> Mechanism:
         """The noise of the gate; without one there is none, and coins are all that is used of it."""
         if self._gate is None:
             one = Fraction(1)
-            return Mechanism(process, Share("pure", one), units=(1,), norm1=one, norm2_squared=one, coins=coins)
-        return Gated(self._gate, process, coins, setting.releases, setting.place)
+            return Mechanism(process, Share("pure", one), units=(1,), norm1=one, norm2_squared=one)
+        return Gated(self._gate, process, setting.releases, setting.place)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.of.reads(schema)

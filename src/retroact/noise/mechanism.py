@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -70,7 +71,7 @@ class _Block:
 
 
 class Mechanism:
-    """Noise of ``len(units)`` coordinates over the rounds of a process."""
+    """Noise of ``len(units)`` coordinates over the rounds of a process; drawn `under` coins, and judged without any."""
 
     def __init__(
         self,
@@ -80,7 +81,6 @@ class Mechanism:
         units: Sequence[int],
         norm1: Fraction,
         norm2_squared: Fraction,
-        coins: Coins,
         oblivious: Oblivious | None = None,
     ) -> None:
         if min(units) < 1:
@@ -89,17 +89,34 @@ class Mechanism:
         self.share = share
         self._norm1, self._norm2_squared = norm1, norm2_squared
         self._oblivious = oblivious
-        self.coins = coins
+        self._coins: Coins | None = None
         self._cells = integer_cells(len(units))
         self._groups = {unit: np.flatnonzero(np.asarray(units, dtype=object) == unit) for unit in dict.fromkeys(units)}
         self._refinement, self._inflation = self._lattice(min(units))
+        self._laws: dict[tuple[int, Fraction], Law] = {}
+        self._by_level: dict[tuple[int, int], Law] = {}
+        self._forget()
+        self._check_width()
+
+    def _forget(self) -> None:
+        """All that was kept of earlier draws."""
         self._latest: _Block | None = None
         self._by_coordinate: list[Coins] | None = None
         self._widths: tuple[int, dict[tuple[int, float], float]] = 0, {}
         self._spreads: tuple[int, dict[int, Spread | None]] = 0, {}
-        self._laws: dict[tuple[int, Fraction], Law] = {}
-        self._by_level: dict[tuple[int, int], Law] = {}
-        self._check_width()
+
+    def under(self, coins: Coins) -> Self:
+        """The same noise with coins to draw it by: until then it can be judged, and not drawn."""
+        mine = copy(self)
+        mine._coins = coins
+        mine._forget()
+        return mine
+
+    @property
+    def coins(self) -> Coins:
+        if self._coins is None:
+            raise InputError("expected noise under some coins: it was calibrated, and never given any")
+        return self._coins
 
     @property
     def size(self) -> int:
@@ -212,16 +229,17 @@ class Mechanism:
     def copies(self, coordinate: int, count: int, coins: Coins) -> Mechanism:
         """So many independent copies of the noise of one coordinate, by the same laws. For checks."""
         many = copy(self)
-        many.coins, many._cells = coins, integer_cells(count)
+        many._coins, many._cells = coins, integer_cells(count)
         many._groups = {self.unit_of(coordinate): np.arange(count)}
-        many._latest, many._by_coordinate, many._widths, many._spreads = None, None, (0, {}), (0, {})
+        many._forget()
         return many
 
     def understated(self, part: Fraction) -> Mechanism:
         """The same, calibrated as if a record moved only this part of what it does: to check that a check sees it."""
         wrong = copy(self)
         wrong._norm1, wrong._norm2_squared = self._norm1 * part, self._norm2_squared * part**2
-        wrong._latest, wrong._widths, wrong._spreads, wrong._laws, wrong._by_level = None, (0, {}), (0, {}), {}, {}
+        wrong._laws, wrong._by_level = {}, {}
+        wrong._forget()
         return wrong
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:

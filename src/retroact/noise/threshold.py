@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -134,16 +134,13 @@ def threshold_for(
 ) -> Threshold:
     """Of the first coordinate, by the law of its noise."""
     if noise.share.kind == "pure":
-        return Threshold(
-            lambda release, chance: noise.tail(release, 0).proven_reach(chance),
-            failure,
-            releases,
-            live=live,
-            bins=bins,
-        )
-    return GaussianThreshold(
-        lambda rounds: noise.variances_of(0, rounds), 1 / noise.refinement, failure, releases, live=live, bins=bins
-    )
+        return Threshold(partial(_proven_reach, noise), failure, releases, live=live, bins=bins)
+    variances = partial(noise.variances_of, 0)
+    return GaussianThreshold(variances, 1 / noise.refinement, failure, releases, live=live, bins=bins)
+
+
+def _proven_reach(noise: Mechanism, release: int, chance: float) -> float:
+    return noise.tail(release, 0).proven_reach(chance)
 
 
 def _rounded(reach: float) -> Fraction:

@@ -58,7 +58,7 @@ def block_mechanism(horizon: int, epsilon: float, delta: float, key: Key) -> tup
 def _mechanism(process: Process, mu: Fraction, key: Key) -> Mechanism:
     share, one = Share("gaussian", mu**2), Fraction(1)
     coins = key.coins("experiment", repr(process), str(mu))
-    return Mechanism(process, share, units=(1,), norm1=one, norm2_squared=one, coins=coins)
+    return Mechanism(process, share, units=(1,), norm1=one, norm2_squared=one).under(coins)
 
 
 def _noise(mechanism: Mechanism, horizon: int) -> Answers:

@@ -348,7 +348,7 @@ def _half_width(process: Process, case: Case) -> float:
     looked = some_rounds(last, LOOKED_AT)
     worst = int(looked[int(np.argmax(process.variances(looked, p)))])
     one = Fraction(1)
-    noise = Mechanism(process, case.share, units=(1,), norm1=one, norm2_squared=one, coins=Coins(bytes(32)))
+    noise = Mechanism(process, case.share, units=(1,), norm1=one, norm2_squared=one)
     return noise.half_width(worst, 0, LEVEL)
 
 

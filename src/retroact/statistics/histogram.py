@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -123,8 +123,8 @@ class Histogram(Statistic):
     def validate(self, rows: Rows, schema: Schema) -> None:
         Keys(self.by, schema).validate(rows, schema)
 
-    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> BinNoise:
-        return BinNoise(self, setting, process, coins)
+    def mechanism(self, setting: Setting, process: Process) -> BinNoise:
+        return BinNoise(self, setting, process)
 
     def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Tally:
         rows, weights = self.chosen(rows, weights, schema)
@@ -220,14 +220,19 @@ class Histogram(Statistic):
 class BinNoise(Mechanism):
     """The noise of a histogram, its keys and its threshold."""
 
-    def __init__(self, histogram: Histogram, setting: Setting, process: Process, coins: Coins) -> None:
-        super().__init__(process, setting.share, coins=coins, **histogram.calibration(setting.schema))
+    def __init__(self, histogram: Histogram, setting: Setting, process: Process) -> None:
+        super().__init__(process, setting.share, **histogram.calibration(setting.schema))
         self.keys = Keys(histogram.by, setting.schema)
         self._histogram, self._setting, self._bins = histogram, setting, histogram.most_bins or 1
         self._thresholded = histogram.thresholded(setting.schema)
         if self._thresholded:
             bins = self._bins if histogram.adaptively else 1
             check_failure(setting.failure, bins, setting.releases if setting.live is None else setting.live)
+
+    def under(self, coins: Coins) -> Self:
+        mine = super().under(coins)
+        vars(mine).pop("declared", None)
+        return mine
 
     # Both only when they are asked for: noise is also made to be judged.
 

@@ -62,8 +62,8 @@ class Mapped(Wrapper):
     def views(self, setting: Setting) -> tuple[View, ...]:
         return self.of.views(setting)
 
-    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
-        return self.of.mechanism(setting, process, coins)
+    def mechanism(self, setting: Setting, process: Process) -> Mechanism:
+        return self.of.mechanism(setting, process)
 
     def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
         return self.of.notes(setting, noise, records)

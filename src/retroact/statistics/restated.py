@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from ..coins import Coins
 from ..errors import InputError
@@ -121,8 +121,8 @@ class Restated(Wrapper):
         norm = float(past.l1) ** 2 if setting.share.kind == "pure" else float(past.l2_squared)
         return norm * past.extremes()[0]
 
-    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Lagged:
-        return Lagged(self, setting, process, coins)
+    def mechanism(self, setting: Setting, process: Process) -> Lagged:
+        return Lagged(self, setting, process)
 
     def release(
         self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
@@ -168,7 +168,7 @@ class Restated(Wrapper):
 class Lagged(Mechanism):
     """The noise of all lags; taken by itself, that of the first."""
 
-    def __init__(self, restated: Restated, setting: Setting, process: Process, coins: Coins) -> None:
+    def __init__(self, restated: Restated, setting: Setting, process: Process) -> None:
         self.shared = isinstance(process, Crossed)
         self.setting = restated.each(setting)
         self.parts = []
@@ -176,8 +176,13 @@ class Lagged(Mechanism):
             part: Process = Apart(process, copy)
             if isinstance(process, Crossed):
                 part = Crossed(process.process, process.past.horizon, lag=lag, every=process.every)
-            self.parts.append(restated.of.mechanism(self.setting, part, coins))
-        super().__init__(self.parts[0].process, self.setting.share, coins=coins, **restated.calibration(setting.schema))
+            self.parts.append(restated.of.mechanism(self.setting, part))
+        super().__init__(self.parts[0].process, self.setting.share, **restated.calibration(setting.schema))
+
+    def under(self, coins: Coins) -> Self:
+        mine = super().under(coins)
+        mine.parts = [part.under(coins) for part in self.parts]
+        return mine
 
     def moved(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> list[tuple[Mechanism, Shift]]:
         if not self.shared:

@@ -220,9 +220,9 @@ class Statistic(ABC):
             )
         return found[setting.noise]
 
-    def mechanism(self, setting: Setting, process: Process, coins: Coins) -> Mechanism:
-        """The calibrated noise under these coins."""
-        return Mechanism(process, setting.share, coins=coins, **self.calibration(setting.schema))
+    def mechanism(self, setting: Setting, process: Process) -> Mechanism:
+        """The calibrated noise, under no coins yet."""
+        return Mechanism(process, setting.share, **self.calibration(setting.schema))
 
     def calibration(self, schema: Schema) -> dict[str, Any]:
         """What a mechanism must know of it: units, norms, a law of the user's own."""

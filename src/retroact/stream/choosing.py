@@ -17,7 +17,6 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from ..coins import Coins
 from ..compilers import sample_in
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
@@ -106,7 +105,7 @@ def best(statistic: Statistic, setting: Setting, records: int) -> tuple[str, flo
         own = replace(setting, noise=name)
         settled = statistic.settled(own)
         try:
-            mechanism = settled.mechanism(own, settled.process(own), Coins(bytes(32)))
+            mechanism = settled.mechanism(own, settled.process(own))
         except InputError as error:
             reason = reason or error  # noise that is too wide for its integers
             continue

@@ -252,7 +252,7 @@ class Specification:
     def mechanism(self, name: str, coins: Coins) -> Mechanism:
         """The calibrated noise of one statistic under these coins."""
         own = coins.branch(self.digest(name))
-        return self.statistics[name].mechanism(self.settings[name], self.processes[name], own)
+        return self.statistics[name].mechanism(self.settings[name], self.processes[name]).under(own)
 
     @property
     def measure(self) -> Measure:

@@ -25,7 +25,7 @@ def altered(noise: Mechanism, change: Change) -> Mechanism:
     >>> from retroact.coins import Coins
     >>> from fractions import Fraction
     >>> one, coins = Fraction(1), Coins(bytes(32))
-    >>> noise = Mechanism(Fresh(1), Share("pure", one), units=(1,), norm1=one, norm2_squared=one, coins=coins)
+    >>> noise = Mechanism(Fresh(1), Share("pure", one), units=(1,), norm1=one, norm2_squared=one).under(coins)
     >>> altered(noise, lambda drawn, release: drawn * 0).draw(5)[0].tolist()
     [0]
     """

@@ -119,7 +119,7 @@ class KMeans(Statistic):
         mine._latest = None
         mine.instances = family.most_instances(setting.releases, self.objective)
         if isinstance(family, Hashed) and self.bits is None:
-            noise = self.mechanism(setting, self.process(setting), Coins(bytes(32)))
+            noise = self.mechanism(setting, self.process(setting))
             deviation = math.sqrt(float(noise.variances_of(noise.size - 1, _sampled(setting)).mean()))
             mine.bits = Hashed.best_bits(space.dimension, self.k, self.expected, deviation)
         return mine
