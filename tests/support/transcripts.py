@@ -14,7 +14,7 @@ from retroact.audit.bounds import _check, _log_ratio
 from retroact.audit.likelihood import ROUNDING, Moves, Rows, outcome
 from retroact.audit.nodes import weights
 from retroact.audit.seeds import Seeds
-from retroact.coins import Coins, DiscreteGaussian
+from retroact.coins import DiscreteGaussian
 from retroact.errors import InputError
 from retroact.noise import Mechanism, Process
 from retroact.privacy import Share
@@ -115,7 +115,7 @@ def conformance_of(
 
     >>> from retroact.noise import Tree
     >>> mechanism = Mechanism(Tree(4), Share("pure", Fraction(1)), units=(1,) * 300, norm1=Fraction(1),
-    ...                       norm2_squared=Fraction(1), coins=Seeds(1).coins())
+    ...                       norm2_squared=Fraction(1)).under(Seeds(1).coins())
     >>> noise = np.array([mechanism.draw(round)[0] for round in (1, 2, 3, 4)]).T
     >>> conformance_of(noise, Tree(4), mechanism.share) > 0.01
     True
@@ -135,9 +135,7 @@ def conformance_of(
 
 def _p_values(noise: F64, claim: Claim, unit: int, random: np.random.Generator) -> list[float]:
     one = Fraction(1)
-    calibrated = Mechanism(
-        claim.process, claim.share, units=(unit,), norm1=one, norm2_squared=one, coins=Coins(bytes(32))
-    )
+    calibrated = Mechanism(claim.process, claim.share, units=(unit,), norm1=one, norm2_squared=one)
     try:
         values = recover(claim.process, noise)
     except InputError:
