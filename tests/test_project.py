@@ -26,6 +26,7 @@ LAYERS = [
     "report",
     "errors",
     "messages",
+    "entry_points",
     "params",
     "paper_forms",
     "checks",

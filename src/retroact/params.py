@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 import numpy as np
 
+from .entry_points import load
 from .errors import InputError
 from .messages import exact_text, meant, show
 
@@ -52,6 +53,8 @@ class Parameters:
     kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Any]]]
     """On the base class of a family: its classes by kind."""
+    group: ClassVar[str] = ""
+    """On the base class of a family: the entry points by which other packages have kinds in it."""
     unwritten: ClassVar[tuple[str, ...]] = ()
     """Arguments that no file can hold, such as functions."""
     tables: ClassVar[Mapping[str, type[Parameters]]] = {}
@@ -133,9 +136,11 @@ class Parameters:
 
     @classmethod
     def find(cls, kind: str) -> type[Any] | None:
-        """The class of a kind: the paper's own forms are loaded when they are asked for."""
+        """The class of a kind; the paper's own forms and those of other packages are loaded when they are asked for."""
         if kind not in cls.kinds:
             importlib.import_module("retroact.paper")
+        if kind not in cls.kinds and cls.group:
+            load(cls.group, kind, cls.kinds)
         return cls.kinds.get(kind)
 
     def __eq__(self, other: object) -> bool:
