@@ -32,8 +32,8 @@ from retroact.compilers.smooth import smooth
 from retroact.paper import PaperRetroactivity
 from retroact.privacy import epsilon_of
 from retroact.stateful.tracker import coins_of
-from retroact.stateful.tracker_columns import Flips, track
-from retroact.stateful.tracker_design import Design
+from retroact.stateful.tracker_columns import FlipColumns, track
+from retroact.stateful.tracker_design import TrackerDesign
 from retroact.testing.bounds import binomial_lower
 
 F64 = npt.NDArray[np.float64]
@@ -179,21 +179,21 @@ def audit_tracker(
     return error, rows
 
 
-def churn(horizon: int) -> tuple[Flips, Flips]:
+def churn(horizon: int) -> tuple[FlipColumns, FlipColumns]:
     """Values that come and go twelve times each up to the middle, or none; then a new one in every round."""
     half = horizon // 2 // 12 * 12
     early = np.arange(1, half + 1)
     values = (early - 1) % (half // 12)
     signs = np.where((early - 1) // (half // 12) % 2 == 0, 1, -1)
     late = np.arange(half + 1, horizon + 1)
-    both = Flips(
+    both = FlipColumns(
         np.concatenate([early, late]), np.concatenate([values, late]), np.concatenate([signs, np.ones_like(late)])
     )
-    return both, Flips(late, late, np.ones_like(late))
+    return both, FlipColumns(late, late, np.ones_like(late))
 
 
-def _errors(flips: Flips, horizon: int, epsilon: float, key: Key) -> F64:
-    design = Design(horizon, epsilon, 1e-6, None, coins_of(key, horizon, epsilon, 1e-6, None))
+def _errors(flips: FlipColumns, horizon: int, epsilon: float, key: Key) -> F64:
+    design = TrackerDesign(horizon, epsilon, 1e-6, None, coins_of(key, horizon, epsilon, 1e-6, None))
     found = track(design, flips)
     truth = np.cumsum(np.bincount(flips.rounds, weights=flips.signs, minlength=horizon + 1)[1:])
     off: F64 = found.numerators / found.denominator - truth

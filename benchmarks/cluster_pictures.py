@@ -17,8 +17,8 @@ import numpy as np
 
 import retroact as ra
 from retroact.arrays import F64, I64
+from retroact.report.cluster_picture import PALETTE, STYLE, Viewport, panel, text, unit_of, viewed
 from retroact.statistics.clusters.centres import Centres
-from retroact.statistics.clusters.picture import PALETTE, STYLE, View, panel, text, unit_of, viewed
 
 EPSILON, DELTA, HORIZON = 1.0, 1e-6, 63
 BUDGET = "ε = 1, δ = 10⁻⁶ for all 63 rounds"
@@ -165,7 +165,7 @@ def draw_clusters(own: list[Moment], twin: list[Moment]) -> str:
     return document((930, 502), "Centres before and after an erasure, and those of the twin", description, body)
 
 
-def frame(moment: Moment) -> tuple[View, float]:
+def frame(moment: Moment) -> tuple[Viewport, float]:
     """One view, and one measure of discs, for all panels."""
     found = moment.found[0]
     return viewed(found, few(moment.points), (0, 1), SIZE), 1.5 * unit_of(found, SIZE)
@@ -203,7 +203,7 @@ def draw_drift(own: list[Moment]) -> str:
     return document((930, 802), f"Private centres in six of {HORIZON} rounds", description, body)
 
 
-def trails(own: list[Moment], now: int, view: View, unit: float) -> str:
+def trails(own: list[Moment], now: int, view: Viewport, unit: float) -> str:
     """The earlier centres of every source that is still there, but for those under its disc."""
     latest, out = own[now - 1].found[0], ""
     for source in range(len(own[now - 1].means)):

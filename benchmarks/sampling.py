@@ -18,7 +18,7 @@ import opendp.prelude as dp
 
 import retroact as ra
 from retroact.coins import Key, distinct
-from retroact.compilers.live_records import Live, Plain
+from retroact.compilers.live_records import Live, Unranked
 from retroact.compilers.outlook import drawn_from
 from retroact.compilers.persistent_ranks import Ranked, smallest
 from retroact.oneshot import InteriorPoint, Median, interior_point
@@ -48,7 +48,7 @@ def slide(window, make, rounds, deleted):
     live = kept(values[:LIVE], stamps[:LIVE], span, make)
 
     def draw(round):
-        if make is not Plain:
+        if make is not Unranked:
             return smallest(live, 100)
         return live.rows(distinct(COINS.branch(round), live.count, 100))
 
@@ -102,7 +102,7 @@ def rates():
     for window, rounds in ((100, 20), (1000, 40), (10_000, 60)):
         peer = recompute(window, rounds)
         for deleted in (0, 0.1):
-            fresh = slide(window, Plain, rounds, deleted)
+            fresh = slide(window, Unranked, rounds, deleted)
             ranks = slide(window, lambda tally: Ranked(tally, COINS), rounds, deleted)
             row = f"{window:>8,} {LIVE // window:>8,} {deleted:>8.0%}  {fresh[0]:>10,.0f} {fresh[1]:>6.2f} ms"
             row += f"  {ranks[0]:>10,.0f} {ranks[1]:>6.2f} ms"

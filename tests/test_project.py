@@ -23,9 +23,9 @@ SOURCE = ROOT / "src" / "retroact"
 LAYERS = [
     "arrays",
     "escape",
-    "report",
     "errors",
     "messages",
+    "report",
     "entry_points",
     "params",
     "paper_forms",

@@ -8,7 +8,7 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Coins, Key
-from retroact.compilers.live_records import Live, Plain
+from retroact.compilers.live_records import Live, Unranked
 from retroact.compilers.persistent_ranks import Ranked, below, smallest
 from retroact.schema import Category, Integer, Rows, Schema, Text, Vector
 
@@ -21,7 +21,7 @@ def ranked(tally):
     return Ranked(tally, COINS)
 
 
-def live_of(records, *, schema=AGES, names=("age",), span=3, make=Plain, weight=1, coins=COINS):
+def live_of(records, *, schema=AGES, names=("age",), span=3, make=Unranked, weight=1, coins=COINS):
     """Of (stamp, encoded tuple) pairs."""
     rows = Rows.from_tuples(schema, [value for _, value in records])
     rows = Rows(rows.columns, rows.count, stamps=np.array([stamp for stamp, _ in records], dtype=np.int64))
@@ -50,7 +50,7 @@ def histories(random, steps=60):
         yield added, gone, held.copy()
 
 
-@pytest.mark.parametrize("make", [Plain, ranked])
+@pytest.mark.parametrize("make", [Unranked, ranked])
 @pytest.mark.parametrize("span", [1, 3, 100])
 def test_lives_add_up_and_depend_on_nothing_but_what_is_in_them(make, span):
     random = Random(span)

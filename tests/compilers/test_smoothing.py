@@ -18,8 +18,9 @@ import retroact as ra
 from block_attack import audit_blocks, audit_tracker
 from retroact.audit.approximate import Grudge
 from retroact.coins import Coins, Key
-from retroact.compilers.maps import GaussianMap, Map, RankMap, as_map, chi_quantile, power_of_two_below
-from retroact.compilers.retroactivity import ApproximateRetroactivity, Block, Closest
+from retroact.compilers.chi import chi_quantile
+from retroact.compilers.closeness import ApproximateRetroactivity, BlockCloseness, Closest
+from retroact.compilers.maps import GaussianMap, Map, RankMap, as_map, power_of_two_below
 from retroact.compilers.smooth import Smoothed, smooth
 from retroact.errors import InputError, KeyReusedError
 from retroact.ledger.definition import Add, Delete
@@ -104,7 +105,7 @@ def test_the_failure_of_the_base_is_added_once():
     assert reference.beta_of(5, 1e-6) == pytest.approx(6e-6 + (2 + math.exp(5)) * 1e-4)
     assert exact.alpha(0.9e-4) == math.inf
     assert exact.beta(exact.alpha(2e-4, 7), 7) == pytest.approx(2e-4)
-    assert Block(1, PureDP(1.0), 0.5).beta(0.0) == pytest.approx(PureDP(1.0).delta(0.0) + 0.5)
+    assert BlockCloseness(1, PureDP(1.0), 0.5).beta(0.0) == pytest.approx(PureDP(1.0).delta(0.0) + 0.5)
 
 
 def test_chi_quantiles():
@@ -194,7 +195,7 @@ def test_the_lemma_on_random_instances():
     used = []
     for p, q in (laws, laws[::-1]):
         found = hockey_stick(p, q, alphas)
-        claims = [Block(1, Found(c), f).beta(a) for c, f, a in zip(close, failures, alphas, strict=True)]
+        claims = [BlockCloseness(1, Found(c), f).beta(a) for c, f, a in zip(close, failures, alphas, strict=True)]
         assert (found <= np.array(claims) + 1e-12).all()
         used += ((found - close) / failures).tolist()
     # The lemma is tight: some instance uses nearly all of beta_0, so half of it would not do.
@@ -522,7 +523,7 @@ def test_documented_examples_rest_on_an_error_that_holds(monkeypatch):
             if "smooth(" in block:
                 exec(compile(block, page.name, "exec"), {"ra": ra})
     documented = len(bases)
-    for module in ("compilers.smooth", "compilers.maps", "compilers.retroactivity", "audit.approximate"):
+    for module in ("compilers.smooth", "compilers.maps", "compilers.closeness", "audit.approximate"):
         flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
         doctest.testmod(importlib.import_module(f"retroact.{module}"), optionflags=flags)
     assert documented >= 1

@@ -16,7 +16,7 @@ import retroact as ra
 from retroact.coins import Coins
 from retroact.errors import InputError
 from retroact.ledger.definition import Add, Delete
-from retroact.paper.greedy import FINE, NEAR, Cells, Groups, beside, greedy, refined, within
+from retroact.paper.greedy import FINE, NEAR, GridCells, Groups, beside, greedy, refined, within
 from retroact.paper.kmeans import COUNTS, SUMS, Theorem, _shift
 from retroact.statistics.clusters.ball import RADIUS
 from retroact.statistics.clusters.directions import LENGTH, independent, seed_of
@@ -172,7 +172,7 @@ def some_cells(seed=0, levels=4, width=2):
             sides.append(side)
             parents.append(at)
             counts.append(float(parts[child]))
-    return Cells(
+    return GridCells(
         np.array(words, dtype=np.uint64), np.array(corners), np.array(sides), np.array(parents), np.array(counts)
     )
 

@@ -18,7 +18,7 @@ from retroact.paper.price import KNOWN, STREAMS, TRACKER, price_of_retroactivity
 from retroact.stateful import FlippancyTracker
 from retroact.stateful.tracker import coins_of
 from retroact.stateful.tracker_columns import track
-from retroact.stateful.tracker_design import Design
+from retroact.stateful.tracker_design import TrackerDesign
 from retroact.testing import CheckFailedError, Pair, Shape, check_twin, history, uniting_pairs
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -68,7 +68,7 @@ def test_the_tracker_in_columns_is_the_tracker(name, flips):
     made = FlippancyTracker(horizon, epsilon=EPSILON, delta=DELTA, flips=flips, key=key)
     answers = [made.close(updates).value for updates in lives.sequence()]
     coins = coins_of(key, horizon, EPSILON, DELTA, flips)
-    found = track(Design(horizon, EPSILON, DELTA, flips, coins), lives.flips())
+    found = track(TrackerDesign(horizon, EPSILON, DELTA, flips, coins), lives.flips())
     assert answers == [Fraction(int(n), found.denominator) for n in found.numerators]
 
 

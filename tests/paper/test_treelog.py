@@ -17,7 +17,7 @@ from retroact.oneshot.exponential import probabilities, step_law
 from retroact.oneshot.exponential_weights import Weights
 from retroact.oneshot.quantiles import interior_records
 from retroact.paper import TreeLog, tree_log
-from retroact.paper.treelog import WEIGHTS, Plan, node_pieces, tail
+from retroact.paper.treelog import WEIGHTS, LevelPlan, node_pieces, tail
 from retroact.paper.trie import branching, branchings, deepest, heavy_path
 from retroact.schema import Integer, Rows, Schema
 
@@ -206,7 +206,7 @@ def level_law(levels, bits, plan, depth):
     if depth == 1:
         return [*enumerate(map(float, probabilities(levels, 0, bits, Fraction(1, 2), plan.inner)))]
     below = bits.bit_length()
-    inside = Plan.of(below, plan.inner, plan.inner_delta, plan.inner_beta, depth - 1)
+    inside = LevelPlan.of(below, plan.inner, plan.inner_delta, plan.inner_beta, depth - 1)
     law = exact_law(levels, below, inside, plan.inner, depth - 1)
     return [(level if level is BOTTOM else min(level, bits), chance) for level, chance in law.items()]
 
@@ -220,7 +220,7 @@ def near_all_thresholds(source, plan, bits, depth):
     if depth == 1 or source.random() < 0.3:
         return near_thresholds(source, plan, bits)
     below = bits.bit_length()
-    inside = Plan.of(below, plan.inner, plan.inner_delta, plan.inner_beta, depth - 1)
+    inside = LevelPlan.of(below, plan.inner, plan.inner_delta, plan.inner_beta, depth - 1)
     levels = [min(level, bits) for level in near_all_thresholds(source, inside, below, depth - 1)]
     # A value at depth y leaves the path to 0 there; the deepest ones stay on it.
     core = [(1 << (bits - level)) >> 1 for level in levels] + [0] * (plan.deep + source.randint(-2, 2))
@@ -255,14 +255,14 @@ def largest_excess(pairs, seed, plan, epsilon, depth=1):
 
 def test_privacy_by_exact_laws():
     for epsilon, delta in ((Fraction(2), Fraction(1, 10)), (ONE, Fraction(1, 50))):
-        plan = Plan.of(3, epsilon, delta, 0.5, 1)
+        plan = LevelPlan.of(3, epsilon, delta, 0.5, 1)
         assert largest_excess(150, 8, plan, epsilon) <= float(delta)
 
 
 def plans(bits, epsilon, delta, beta, depth):
     """Of all levels, from the outermost on, each with its bits, its budget and its depth."""
     while depth:
-        plan = Plan.of(bits, epsilon, delta, beta, depth)
+        plan = LevelPlan.of(bits, epsilon, delta, beta, depth)
         yield plan, bits, epsilon, delta, depth
         bits, epsilon, delta, beta, depth = bits.bit_length(), plan.inner, plan.inner_delta, plan.inner_beta, depth - 1
 
@@ -289,13 +289,13 @@ def test_privacy_of_trees_within_trees_by_exact_laws(depth):
 
 def test_exact_laws_find_a_broken_tree_with_a_tree_within_out():
     epsilon, delta = Fraction(4), Fraction(1, 10)
-    plan = Plan.of(3, epsilon, delta, 0.5, 2)
+    plan = LevelPlan.of(3, epsilon, delta, 0.5, 2)
     assert largest_excess(60, 14, replace(plan, heavy=-50), epsilon, 2) > 0.1
 
 
 def test_exact_laws_find_a_broken_tree_out():
     epsilon, delta = Fraction(2), Fraction(1, 10)
-    plan = Plan.of(3, epsilon, delta, 0.5, 1)
+    plan = LevelPlan.of(3, epsilon, delta, 0.5, 1)
     # No test of the node; a gate that lets any branching through.
     assert largest_excess(150, 8, replace(plan, certain=-50, deep=2), epsilon) > 0.1
     assert largest_excess(150, 8, replace(plan, heavy=-50), epsilon) > 0.1
@@ -305,7 +305,7 @@ def test_exact_laws_find_a_broken_tree_out():
 def test_privacy_by_exact_laws_at_length():
     for epsilon, delta in ((Fraction(2), Fraction(1, 10)), (ONE, Fraction(1, 50)), (Fraction(4), Fraction(1, 1000))):
         for beta in (0.5, 0.05):
-            plan = Plan.of(3, epsilon, delta, beta, 1)
+            plan = LevelPlan.of(3, epsilon, delta, beta, 1)
             assert largest_excess(1500, 9, plan, epsilon) <= float(delta)
 
 
@@ -331,19 +331,19 @@ def audited(small, large, bits, epsilon, delta, runs, claimed):
 def test_an_audit_near_the_thresholds(runs):
     """Monte Carlo at (1, 0.1), with the sampler itself; one that spends eight times as much is found out."""
     source, bits, delta = random.Random(3), 8, Fraction(1, 10)
-    plan = Plan.of(bits, ONE, delta, 0.05, 1)
+    plan = LevelPlan.of(bits, ONE, delta, 0.05, 1)
     for _ in range(3):
         small = near_thresholds(source, plan, bits)
         large = [*small, source.randrange(1 << bits)]
         assert audited(small, large, bits, ONE, delta, runs, 1.0) < 0.1 + 4 * math.sqrt(0.1 / runs)
-    loud = Plan.of(bits, Fraction(8), delta, 0.05, 1)
+    loud = LevelPlan.of(bits, Fraction(8), delta, 0.05, 1)
     light = [0] * (loud.ends + loud.heavy) + [200] * (loud.ends + loud.heavy - 1)
     assert audited(light, [*light, 200], bits, Fraction(8), delta, 400, 1.0) > 0.15
 
 
 def test_samples_follow_the_exact_law():
     epsilon, delta, bits, draws = Fraction(2), Fraction(1, 10), 3, 500
-    plan = Plan.of(bits, epsilon, delta, 0.5, 1)
+    plan = LevelPlan.of(bits, epsilon, delta, 0.5, 1)
     source = random.Random(10)
     for shape in range(3):
         values = near_thresholds(source, plan, bits)
@@ -382,7 +382,7 @@ def misses(n, bits, runs, depth=1, delta=MILLIONTH):
 
 
 def test_the_number_of_records():
-    found = [Plan.of(bits, ONE, MILLIONTH, 0.05, 1).records for bits in (16, 32, 64, 256, 1024, 8192)]
+    found = [LevelPlan.of(bits, ONE, MILLIONTH, 0.05, 1).records for bits in (16, 32, 64, 256, 1024, 8192)]
     assert found == [294, 300, 306, 317, 329, 345]
     schema = Schema({"x": Integer(-(2**63), 2**63 - 1)})
     algorithm = TreeLog("x", delta=1e-6, epsilon=1)
@@ -403,8 +403,14 @@ def most_records(bits, epsilon, delta, beta, depth):
 
 
 def test_what_is_needed_grows_with_the_square_of_the_depth_and_does_not_double():
-    assert [Plan.of(64, ONE, MILLIONTH, 0.05, depth).records for depth in range(1, 6)] == [306, 999, 2149, 3778, 5907]
-    needed = [Plan.of(64, ONE, MILLIONTH, 0.05, depth).records for depth in range(1, 41)]
+    assert [LevelPlan.of(64, ONE, MILLIONTH, 0.05, depth).records for depth in range(1, 6)] == [
+        306,
+        999,
+        2149,
+        3778,
+        5907,
+    ]
+    needed = [LevelPlan.of(64, ONE, MILLIONTH, 0.05, depth).records for depth in range(1, 41)]
     for depth, records in enumerate(needed, start=1):
         assert records <= most_records(64, 1.0, 1e-6, 0.05, depth)
     # Four times as many for twice the depth, and a little for the logarithms.
@@ -418,22 +424,22 @@ def test_from_which_domain_on_it_needs_fewer_records_than_the_exponential_mechan
     text = " ".join((Path(__file__).parents[2] / "docs" / "compilers.md").read_text().split())
     for depth, first in enumerate((224, 721, 1552, 2735, 4258), start=1):
         for bits in (first - 1, first):
-            tree = Plan.of(bits, ONE, MILLIONTH, 0.05, depth).records
+            tree = LevelPlan.of(bits, ONE, MILLIONTH, 0.05, depth).records
             assert (tree <= interior_records(2**bits, ONE, 0.05)) == (bits == first)
-        needed = Plan.of(64, ONE, MILLIONTH, 0.05, depth).records
+        needed = LevelPlan.of(64, ONE, MILLIONTH, 0.05, depth).records
         assert f"| {depth} | {OLD[depth - 1]:,} | {needed:,} | 2^{first:,} |" in text
     # No field has more than 64 bits.
-    assert Plan.of(64, ONE, MILLIONTH, 0.05, 1).records == 306 > 3 * interior_records(2**64, ONE, 0.05)
+    assert LevelPlan.of(64, ONE, MILLIONTH, 0.05, 1).records == 306 > 3 * interior_records(2**64, ONE, 0.05)
     # A tree within a tree needs fewer than one tree only from domains on whose number of bits is 2^138.
     for power, better in ((DEEPER - 1, False), (DEEPER, True)):
-        one, two = (Plan.of(1 << power, ONE, MILLIONTH, 0.05, depth).records for depth in (1, 2))
+        one, two = (LevelPlan.of(1 << power, ONE, MILLIONTH, 0.05, depth).records for depth in (1, 2))
         assert (two <= one) == better
     assert f"2^(2^{DEEPER})" in text
 
 
 @pytest.mark.parametrize("bits", [16, 1024])
 def test_that_many_records_are_enough_and_half_are_not(bits):
-    n = Plan.of(bits, ONE, MILLIONTH, 0.05, 1).records
+    n = LevelPlan.of(bits, ONE, MILLIONTH, 0.05, 1).records
     # 40 runs of 0.05: 7 or more failures have probability 0.004.
     assert misses(n, bits, 40) <= 6 / 40
     assert misses(n // 2, bits, 12) > 0.5
@@ -442,21 +448,21 @@ def test_that_many_records_are_enough_and_half_are_not(bits):
 def test_a_gate_that_opens_by_chance_does_no_harm_to_records_that_are_all_equal():
     """A delta far above beta: the gate says heavy often, where there is no node to choose."""
     delta, beta = Fraction(1, 2), 0.001
-    needed = Plan.of(32, ONE, delta, beta, 1).records
+    needed = LevelPlan.of(32, ONE, delta, beta, 1).records
     points = [tree_log([77] * needed, 32, ONE, delta, beta, COINS.branch("equal", run)) for run in range(300)]
     assert points.count(77) >= 297
 
 
 @pytest.mark.parametrize("depth", [2, 3])
 def test_a_tree_within_a_tree(depth):
-    n = Plan.of(64, ONE, MILLIONTH, 0.05, depth).records
+    n = LevelPlan.of(64, ONE, MILLIONTH, 0.05, depth).records
     assert misses(n, 64, 8, depth=depth) <= 3 / 8
 
 
 @pytest.mark.slow
 def test_success_rates_at_length():
     for bits in (16, 64, 1024):
-        n = Plan.of(bits, ONE, MILLIONTH, 0.05, 1).records
+        n = LevelPlan.of(bits, ONE, MILLIONTH, 0.05, 1).records
         assert misses(n, bits, 400) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
 
 

@@ -21,8 +21,8 @@ from retroact.stateful.above_threshold import AboveThreshold
 from retroact.stateful.presence import Presence
 from retroact.stateful.present_count import Continual
 from retroact.stateful.sensitivity import STATES, longest_shift
-from retroact.stateful.tracker_columns import Flips, track
-from retroact.stateful.tracker_design import Design
+from retroact.stateful.tracker_columns import FlipColumns, track
+from retroact.stateful.tracker_design import TrackerDesign
 from retroact.statistics import Linear
 from retroact.testing import CheckFailedError, Pair, Shape, check_replay, check_twin, history
 
@@ -225,7 +225,7 @@ def test_a_gate_opens_where_its_law_says():
 @pytest.mark.parametrize("horizon", [1, 2, 50, 1000, 65536])
 @pytest.mark.parametrize("flips", [None, 1, 7])
 def test_everything_together_costs_the_budget(horizon, flips):
-    design = Design(horizon, 1.0, 1e-6, flips, Key.for_testing(1).coins("budget"))
+    design = TrackerDesign(horizon, 1.0, 1e-6, flips, Key.for_testing(1).coins("budget"))
     levels = Schauder(horizon).levels
     spent = sum(
         longest_shift(levels, limit) / (2 * base.law.parameter)
@@ -368,7 +368,7 @@ def test_columns_and_rounds_give_the_same_bytes(epsilon, flips):
         sequence.append(tuple(updates))
     made = tracker(horizon, epsilon=epsilon, flips=flips, seed=9)
     answers = close_all(made, sequence)
-    found = track(made.design, Flips(*(np.array(column) for column in zip(*columns, strict=True))))
+    found = track(made.design, FlipColumns(*(np.array(column) for column in zip(*columns, strict=True))))
     assert [a.value for a in answers] == [Fraction(int(n), found.denominator) for n in found.numerators]
     limits = [*made.design.limits, None]
     assert [a.limit for a in answers] == [limits[level] for level in found.levels]
@@ -380,9 +380,9 @@ def test_columns_and_rounds_give_the_same_bytes(epsilon, flips):
 def test_columns_of_a_history_without_flips():
     made = tracker(5)
     none = np.zeros(0, dtype=np.int64)
-    found = track(made.design, Flips(none, none, none))
+    found = track(made.design, FlipColumns(none, none, none))
     assert [Fraction(int(n), found.denominator) for n in found.numerators] == [made.close(()).value for _ in range(5)]
-    assert Flips(none, none, none).most() == 0
+    assert FlipColumns(none, none, none).most() == 0
 
 
 # What it is and what it is not -------------------------------------------------------------------------------------

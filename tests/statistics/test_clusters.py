@@ -22,10 +22,10 @@ from retroact.ledger.definition import Update, surviving
 from retroact.statistics.clusters.ball import RADIUS, Space
 from retroact.statistics.clusters.borrowed_means import smoothed
 from retroact.statistics.clusters.directions import LENGTH, independent, orthogonal
-from retroact.statistics.clusters.grid import Grid
+from retroact.statistics.clusters.grid import GridRegions
 from retroact.statistics.clusters.hashed import Hashed
 from retroact.statistics.clusters.lloyd import Objective, search
-from retroact.statistics.clusters.regions import FINE, Family, Reader
+from retroact.statistics.clusters.regions import FINE, Reader, RegionScheme
 from retroact.testing import CheckFailedError, Shape, check_statistic, check_twin, uniting_pairs, values_of
 
 COINS = Coins(bytes(32))
@@ -102,11 +102,19 @@ def test_points_far_away_keep_their_direction() -> None:
 
 # Regions --------------------------------------------------------------------------------------------------------------
 
-FAMILIES = [Grid(1, 2), Grid(2, 3), Grid(3, 3), Grid(2, 6), Hashed(4, 3), Hashed(4, 7), Hashed(31, 4)]
+FAMILIES = [
+    GridRegions(1, 2),
+    GridRegions(2, 3),
+    GridRegions(3, 3),
+    GridRegions(2, 6),
+    Hashed(4, 3),
+    Hashed(4, 7),
+    Hashed(31, 4),
+]
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{type(f).__name__}-{f.dimension}-{f.text[:20]}")
-def test_no_record_moves_the_counters_by_more_than_the_norms(family: Family) -> None:
+def test_no_record_moves_the_counters_by_more_than_the_norms(family: RegionScheme) -> None:
     points = ball(200, family.dimension)
     if family.dimension <= 3:
         corners = np.array(list(product([-RADIUS, RADIUS, 0], repeat=family.dimension)))
@@ -125,11 +133,13 @@ def test_no_record_moves_the_counters_by_more_than_the_norms(family: Family) -> 
     assert max(first) <= layout.norm1
     assert max(second) <= layout.norm2_squared
     # The bound is not loose: the rim attains it (a grid's sums only at a corner of a cell).
-    assert max(second) > layout.norm2_squared * (Fraction(1, 2) if isinstance(family, Grid) else Fraction(99, 100))
+    assert max(second) > layout.norm2_squared * (
+        Fraction(1, 2) if isinstance(family, GridRegions) else Fraction(99, 100)
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{type(f).__name__}-{f.dimension}")
-def test_the_shares_add_up(family: Family) -> None:
+def test_the_shares_add_up(family: RegionScheme) -> None:
     assert sum(kind.share for kind in family.kinds) == pytest.approx(1)
     whole = family.layout.norm2_squared
     for kind in family.kinds:
@@ -137,7 +147,7 @@ def test_the_shares_add_up(family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{type(f).__name__}-{f.dimension}")
-def test_totals_are_a_group(family: Family) -> None:
+def test_totals_are_a_group(family: RegionScheme) -> None:
     points, ones = ball(60, family.dimension), np.ones(60, dtype=np.int64)
     whole = family.gather(points, ones, COINS)
     parts = family.gather(points[:20], ones[:20], COINS) + family.gather(points[20:], ones[20:], COINS)
@@ -148,7 +158,7 @@ def test_totals_are_a_group(family: Family) -> None:
 
 
 def test_cells_of_a_grid_hold_their_points() -> None:
-    grid = Grid(3, 3)
+    grid = GridRegions(3, 3)
     points = ball(300, 3)
     codes = grid.codes(points)
     for depth in grid.depths:
@@ -419,8 +429,10 @@ def test_replaying_survivors_step_by_step_is_not_retroactive() -> None:
 
 
 @pytest.mark.parametrize("objective", ["means", "medians"])
-@pytest.mark.parametrize("family", [Grid(2, 3), Grid(3, 2), Hashed(4, 6), Hashed(31, 4)], ids=lambda f: f.text[:30])
-def test_a_release_is_a_function_of_noisy_counters(family: Family, objective: Objective) -> None:
+@pytest.mark.parametrize(
+    "family", [GridRegions(2, 3), GridRegions(3, 2), Hashed(4, 6), Hashed(31, 4)], ids=lambda f: f.text[:30]
+)
+def test_a_release_is_a_function_of_noisy_counters(family: RegionScheme, objective: Objective) -> None:
     """With the same counters shown, other exact ones make no difference: neither to what is released nor to which
     regions are looked at."""
     centres = np.vstack([np.eye(family.dimension)[:2], -np.eye(family.dimension)[:1]]) * 0.7

@@ -3,7 +3,7 @@
 The claim (alpha, beta) for a block of answers says P(F) <= e^alpha Q(F) + beta for whatever is seen in them, both ways:
 the same inequality as privacy has, for histories that unite in place of neighbours. So it is audited in the same way,
 by somebody who is shown a block and guesses which history it was. Where the answers are smoothed by Gaussian noise, the
-claim is one on mu (`compilers.retroactivity`), and the accuracy of guesses without abstaining bounds that one.
+claim is one on mu (`compilers.closeness`), and the accuracy of guesses without abstaining bounds that one.
 """
 
 from __future__ import annotations

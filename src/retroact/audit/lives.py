@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..arrays import I64
 from ..ledger.definition import Add, Delete, Sequence, Update
-from ..stateful.tracker_columns import Flips
+from ..stateful.tracker_columns import FlipColumns
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Lives:
     births: I64
     deaths: I64
 
-    def flips(self) -> Flips:
+    def flips(self) -> FlipColumns:
         """When the presence of a value changes: it is present while one of its records lives."""
         dying = self.deaths <= self.horizon
         rounds = np.concatenate([self.births, self.deaths[dying]])
@@ -46,7 +46,7 @@ class Lives:
         before = np.append(False, present[:-1]) & (np.diff(values, prepend=values[:1] - 1) == 0)
         flipped = np.flatnonzero(present != before)
         by_round = flipped[np.argsort(rounds[flipped], kind="stable")]
-        return Flips(rounds[by_round], values[by_round], np.where(present[by_round], 1, -1))
+        return FlipColumns(rounds[by_round], values[by_round], np.where(present[by_round], 1, -1))
 
     def distinct(self) -> I64:
         """The number of present values, in every round."""

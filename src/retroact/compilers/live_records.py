@@ -26,7 +26,7 @@ from ..statistics.tally import Labels, Tally
 SIGN = np.uint64(1 << 63)
 
 
-class Block(Protocol):
+class LiveBlock(Protocol):
     """The records of some stamps: a tally by (stamp, value), and what else is kept with it."""
 
     @property
@@ -37,7 +37,7 @@ class Block(Protocol):
     def negated(self) -> Self: ...
 
 
-class Plain:
+class Unranked:
     """A tally and no more."""
 
     __slots__ = ("tally",)
@@ -45,14 +45,14 @@ class Plain:
     def __init__(self, tally: Tally) -> None:
         self.tally = tally
 
-    def __add__(self, other: Plain) -> Plain:
-        return Plain(self.tally + other.tally)
+    def __add__(self, other: Unranked) -> Unranked:
+        return Unranked(self.tally + other.tally)
 
-    def negated(self) -> Plain:
-        return Plain(negated(self.tally))
+    def negated(self) -> Unranked:
+        return Unranked(negated(self.tally))
 
 
-Make = Callable[[Tally], Block]
+Make = Callable[[Tally], LiveBlock]
 
 
 class Live:
@@ -68,7 +68,7 @@ class Live:
 
     __slots__ = ("__dict__", "blocks", "empty", "numbers", "sizes")
 
-    def __init__(self, empty: Rows, numbers: I64, sizes: I64, blocks: list[Block]) -> None:
+    def __init__(self, empty: Rows, numbers: I64, sizes: I64, blocks: list[LiveBlock]) -> None:
         self.empty = empty
         """No records, of the fields that are kept."""
         self.numbers = numbers
@@ -87,7 +87,7 @@ class Live:
         coins: Coins,
         *,
         span: int,
-        make: Make = Plain,
+        make: Make = Unranked,
     ) -> Live:
         """Of records in any order, each ``weights`` times (also less than zero: a change)."""
         assert rows.stamps is not None

@@ -18,7 +18,7 @@ from ..statistics.tally import Labels, Tally
 from .live_records import Live, negated, taken
 
 
-class Ranks:
+class RankColumns:
     """Ranks in order (high and low 64 bits), each with the record that has it, column by column."""
 
     __slots__ = ("high", "labels", "low")
@@ -27,7 +27,7 @@ class Ranks:
         self.high, self.low, self.labels = high, low, labels
 
     @classmethod
-    def of(cls, tally: Tally, first: I64, last: I64, coins: Coins) -> Ranks:
+    def of(cls, tally: Tally, first: I64, last: I64, coins: Coins) -> RankColumns:
         """Of copies first .. last - 1 of each key of a tally."""
         counts = last - first
         owner = np.repeat(np.arange(len(counts)), counts)
@@ -40,19 +40,19 @@ class Ranks:
         order = sorted_keys.order((high, low))
         return cls(high[order], low[order], tuple(label[owner[order]] for label in tally.labels))
 
-    def taken(self, where: I64 | Mask | slice) -> Ranks:
-        return Ranks(self.high[where], self.low[where], tuple(label[where] for label in self.labels))
+    def taken(self, where: I64 | Mask | slice) -> RankColumns:
+        return RankColumns(self.high[where], self.low[where], tuple(label[where] for label in self.labels))
 
     def __len__(self) -> int:
         return len(self.high)
 
-    def edited(self, gone: Ranks, new: Ranks) -> Ranks:
+    def edited(self, gone: RankColumns, new: RankColumns) -> RankColumns:
         """Without some and with others."""
         here = self.high, self.low
         out, found = sorted_keys.find(here, (gone.high, gone.low))
         assert found.all()
         at, _ = sorted_keys.find(here, (new.high, new.low))
-        return Ranks(
+        return RankColumns(
             edited(self.high, out, at, new.high),
             edited(self.low, out, at, new.low),
             tuple(edited(old, out, at, label) for old, label in zip(self.labels, new.labels, strict=True)),
@@ -65,7 +65,7 @@ class Ranked:
 
     __slots__ = ("_coins", "_ranks", "tally")
 
-    def __init__(self, tally: Tally, coins: Coins, ranks: Ranks | None = None) -> None:
+    def __init__(self, tally: Tally, coins: Coins, ranks: RankColumns | None = None) -> None:
         self.tally = tally
         self._coins, self._ranks = coins, ranks
 
@@ -78,8 +78,8 @@ class Ranked:
             after = before + touched.amounts[:, 0]
             fewer, more = np.flatnonzero(before > after), np.flatnonzero(after > before)
             ranks = ranks.edited(
-                Ranks.of(taken(touched, fewer), after[fewer], before[fewer], self._coins),
-                Ranks.of(taken(touched, more), before[more], after[more], self._coins),
+                RankColumns.of(taken(touched, fewer), after[fewer], before[fewer], self._coins),
+                RankColumns.of(taken(touched, more), before[more], after[more], self._coins),
             )
         return Ranked(tally, self._coins, ranks)
 
@@ -87,10 +87,10 @@ class Ranked:
         return Ranked(negated(self.tally), self._coins)
 
     @property
-    def ranks(self) -> Ranks:
+    def ranks(self) -> RankColumns:
         if self._ranks is None:
             counts = self.tally.amounts[:, 0]
-            self._ranks = Ranks.of(self.tally, np.zeros_like(counts), counts, self._coins)
+            self._ranks = RankColumns.of(self.tally, np.zeros_like(counts), counts, self._coins)
         return self._ranks
 
 
@@ -128,7 +128,7 @@ def below(live: Live, bound: int) -> Rows:
     return live.joined([part.labels for part in parts])
 
 
-def _not_above(ranks: Ranks, high: np.uint64, low: np.uint64) -> int:
+def _not_above(ranks: RankColumns, high: np.uint64, low: np.uint64) -> int:
     limit = np.array([high], dtype=np.uint64), np.array([low], dtype=np.uint64)
     return sorted_keys.not_above((ranks.high, ranks.low), limit)
 

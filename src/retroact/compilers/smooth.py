@@ -29,14 +29,14 @@ from ..ledger.definition import Update
 from ..noise.process import check_horizon
 from ..privacy import Guarantee
 from ..stateful.base import NOT_RETROACTIVE, Stateful
-from .maps import Calibration, GaussianMap, Map, as_map
-from .retroactivity import (
+from .closeness import (
     MARGINALLY_RETROACTIVE,
     ApproximateRetroactivity,
     check_block,
     check_positive,
     check_probability,
 )
+from .maps import Calibration, GaussianMap, Map, as_map
 
 LARGEST_ALPHA = 1000
 # What a map is held to may be off by the floats that its measure is shown in.

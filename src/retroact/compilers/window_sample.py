@@ -42,7 +42,7 @@ from ..statistics.statistic import Layout, Setting, Statistic, Totals, count
 from ..statistics.wrapper import layers
 from .drawing import drawn, exact_rate
 from .gate import PARTS, Calibrated, Gate, Gated, gate_of
-from .live_records import Live, Make, Plain
+from .live_records import Live, Make, Unranked
 from .outlook import outlook, rank_error
 from .persistent_ranks import Ranked
 
@@ -315,7 +315,7 @@ class WindowSample(Statistic):
 
     def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Live:
         rows, weights = self.chosen(rows, weights, schema)
-        make: Make = partial(Ranked, coins=coins.branch("ranks")) if self.persistent else Plain
+        make: Make = partial(Ranked, coins=coins.branch("ranks")) if self.persistent else Unranked
         return Live.of(rows, weights, self.of.reads(schema), schema, coins, span=self._span, make=make)
 
     def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:

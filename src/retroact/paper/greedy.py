@@ -23,7 +23,7 @@ NEAR, FINE = 2.0, 0.5
 
 
 @dataclass(frozen=True)
-class Cells:
+class GridCells:
     """Cells that stand out, the coarser ones first: the first is everything."""
 
     words: U64
@@ -47,18 +47,18 @@ class Cells:
         beyond = np.maximum(self.corners - point, point - (self.corners + self.sides[:, None]))
         return np.asarray(np.sqrt((np.maximum(beyond, 0.0) ** 2).sum(axis=1)))
 
-    def take(self, which: Mask) -> Cells:
+    def take(self, which: Mask) -> GridCells:
         """Some of them; with every cell, the one around it."""
         places = np.append(np.cumsum(which) - 1, -1)
-        return Cells(
+        return GridCells(
             self.words[which], self.corners[which], self.sides[which], places[self.parents[which]], self.counts[which]
         )
 
 
-def greedy(cells: Cells, power: int, wanted: int) -> tuple[F64, F64]:
+def greedy(cells: GridCells, power: int, wanted: int) -> tuple[F64, F64]:
     """At most so many centres, and the distance of every cell from them.
 
-    >>> line = Cells(
+    >>> line = GridCells(
     ...     np.arange(3, dtype=np.uint64), np.array([[0], [0], [4]]), np.array([8, 4, 4]),
     ...     np.array([-1, 0, 0]), np.array([9.0, 3.0, 6.0]),
     ... )
@@ -81,7 +81,7 @@ def greedy(cells: Cells, power: int, wanted: int) -> tuple[F64, F64]:
     return np.array(centres), nearest
 
 
-def refined(cells: Cells, nearest: F64) -> Cells:
+def refined(cells: GridCells, nearest: F64) -> GridCells:
     """Without the cells in those that are small beside their distance from all centres."""
     cut = cells.diameters > FINE * nearest
     kept = cells.parents < 0

@@ -35,9 +35,9 @@ from ..errors import InputError
 from ..statistics.clusters.ball import RADIUS, inside
 from ..statistics.clusters.directions import LENGTH, independent, seed_of
 from ..statistics.clusters.lloyd import Objective, search
-from ..statistics.clusters.regions import KEEP, Family, Found, Kind, Reader, Sums, counters, joined, moments
+from ..statistics.clusters.regions import KEEP, Found, Kind, Reader, RegionScheme, Sums, counters, joined, moments
 from ..statistics.tally import Tally
-from .greedy import Cells, Groups, beside, greedy, refined, within
+from .greedy import GridCells, Groups, beside, greedy, refined, within
 
 # Without a horizon.
 INSTANCES = 16
@@ -68,7 +68,7 @@ class Candidate:
     squares: float = 0.0
 
 
-class Theorem(Family):
+class Theorem(RegionScheme):
     """
     >>> family = Theorem(10, 5, 6, None, 10_000, "means")
     >>> family.width, family.levels, len(family.kinds), family.kinds[-1].name
@@ -235,7 +235,7 @@ class Theorem(Family):
                 out.append(Candidate(centres, groups.sums(cells.counts), errors))
         return records[0], out
 
-    def _standing_out(self, tally: Tally, reader: Reader, instance: int, noise: float, k: int) -> Cells:
+    def _standing_out(self, tally: Tally, reader: Reader, instance: int, noise: float, k: int) -> GridCells:
         """The cell that is everything; then, level by level, a cell is opened if it would be seen even with its records
         spread evenly over the cells in it, and those that stand out are kept. Of many the largest are opened."""
         fan = 1 << self.width
@@ -243,7 +243,7 @@ class Theorem(Family):
         halves = np.arange(fan)[:, None] >> np.arange(self.width - 1, -1, -1) & 1
         words, corners = np.ones(1, dtype=np.uint64), np.zeros((1, self.width), dtype=np.int64)
         counts = self._counts(tally, reader, instance, words, 0)
-        parts = [Cells(words, corners, np.array([1 << self.side_bits]), np.array([-1]), counts)]
+        parts = [GridCells(words, corners, np.array([1 << self.side_bits]), np.array([-1]), counts)]
         before = 0
         for level in range(1, self.levels + 1):
             around = parts[-1]
@@ -257,7 +257,7 @@ class Theorem(Family):
             parents = opened[kept >> self.width]
             side = 1 << (self.side_bits - level)
             corners = around.corners[parents] + halves[kept & (fan - 1)] * side
-            parts.append(Cells(words[kept], corners, np.full(len(kept), side), before + parents, counts[kept]))
+            parts.append(GridCells(words[kept], corners, np.full(len(kept), side), before + parents, counts[kept]))
             before += len(around.words)
         return joined(parts)
 
@@ -266,7 +266,7 @@ class Theorem(Family):
         return reader.read(3 * instance + COUNTS, words, (tally.below[last] - tally.below[first])[:, None])[:, 0]
 
     def _lifted(
-        self, cells: Cells, groups: Groups, tally: Tally, reader: Reader, instance: int, noise: tuple[float, ...]
+        self, cells: GridCells, groups: Groups, tally: Tally, reader: Reader, instance: int, noise: tuple[float, ...]
     ) -> Candidate:
         """In the original space: means from sums, and from squares what they cost."""
         first, last = self._range(tally, cells.words, self.side_bits + 1 - np.frexp(cells.sides)[1].astype(np.int64))

@@ -21,8 +21,8 @@ from ..arrays import I64
 from ..audit.lives import Lives
 from ..coins import Key
 from ..stateful.tracker import coins_of
-from ..stateful.tracker_columns import Flips, track
-from ..stateful.tracker_design import Design
+from ..stateful.tracker_columns import FlipColumns, track
+from ..stateful.tracker_design import TrackerDesign
 from .distinct_counts import FORMS, Answers, Form
 
 TRACKER, KNOWN = "tracker", "tracker, w known"
@@ -56,7 +56,7 @@ def _toggled(values: I64) -> Lives:
     """Round by round, the value is added if it is absent and deleted if it is present."""
     horizon = len(values)
     rounds = np.arange(1, horizon + 1)
-    adds = Flips(rounds, values, np.ones_like(rounds)).ranks() % 2 == 1
+    adds = FlipColumns(rounds, values, np.ones_like(rounds)).ranks() % 2 == 1
     order = np.argsort(values, kind="stable")
     following = np.full(horizon, horizon + 1)
     again = values[order[1:]] == values[order[:-1]]
@@ -143,11 +143,11 @@ def price_of_retroactivity(
 
 
 def _answers(
-    lives: Lives, flips: Flips, epsilon: float, delta: float, key: Key, retroactive: Mapping[str, Form]
+    lives: Lives, flips: FlipColumns, epsilon: float, delta: float, key: Key, retroactive: Mapping[str, Form]
 ) -> Iterator[tuple[str, Answers]]:
     for name, bound in ((TRACKER, None), (KNOWN, flips.most())):
         coins = coins_of(key, lives.horizon, epsilon, delta, bound)
-        found = track(Design(lives.horizon, epsilon, delta, bound, coins), flips)
+        found = track(TrackerDesign(lives.horizon, epsilon, delta, bound, coins), flips)
         yield name, found.numerators / found.denominator
     for name, form in retroactive.items():
         yield name, form(lives, epsilon, delta, key)

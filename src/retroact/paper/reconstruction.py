@@ -10,7 +10,7 @@ from ..audit.seeds import Seeds
 from ..errors import InputError
 from ..stateful.tracker import coins_of
 from ..stateful.tracker_columns import track
-from ..stateful.tracker_design import Design
+from ..stateful.tracker_design import TrackerDesign
 from .distinct_counts import block_mechanism, fresh_mechanism
 
 
@@ -40,5 +40,5 @@ class Tracker:
 
     def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
         coins = coins_of(seeds.key(), attack.rounds, self.epsilon, self.delta, None)
-        found = track(Design(attack.rounds, self.epsilon, self.delta, None, coins), attack.lives(secret).flips())
+        found = track(TrackerDesign(attack.rounds, self.epsilon, self.delta, None, coins), attack.lives(secret).flips())
         return Published(found.numerators[attack.looks - 1] / found.denominator)

@@ -1,7 +1,7 @@
 """Theorem "compiler" as it stands: basic or advanced composition over a block, and beta_0 with a factor.
 
 **Retroactivity.** Each of B answers is (alpha, beta)-close; B of them are (alpha_B, B beta + beta' + (2 + e^alpha_B)
-beta_0)-close. `compilers.retroactivity` has the exact form. **Privacy.** Not touched.
+beta_0)-close. `compilers.closeness` has the exact form. **Privacy.** Not touched.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
+from ..compilers.closeness import check_block, check_probability
 from ..compilers.maps import GaussianMap
-from ..compilers.retroactivity import check_block, check_probability
 from ..errors import InputError
 
 

@@ -1,5 +1,5 @@
 """An interior point in a domain of any number of bits, for a number of records that hardly grows with it: with its
-logarithm at depth 1, and with the square of the depth for deeper trees, whatever the domain (`Plan`)."""
+logarithm at depth 1, and with the square of the depth for deeper trees, whatever the domain (`LevelPlan`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def tail(epsilon: Fraction, probability: Fraction) -> int:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LevelPlan:
     """All the numbers of one level of `tree_log`: functions of the public arguments.
 
     **The split.** Privacy adds up along the depth, and so do the records that are needed: each level takes 2 ends + 2
@@ -63,9 +63,9 @@ class Plan:
     domain, O(d (ln b + B) / epsilon): quadratic in the depth. A split that leaves a fixed part of epsilon to the next
     level takes a factor more on each.
 
-    >>> [Plan.of(bits, Fraction(1), Fraction(1, 10**6), 0.05, 1).records for bits in (16, 32, 64, 256, 1024, 8192)]
+    >>> [LevelPlan.of(bits, Fraction(1), Fraction(1, 10**6), 0.05, 1).records for bits in (16, 32, 64, 256, 1024, 8192)]
     [294, 300, 306, 317, 329, 345]
-    >>> [Plan.of(64, Fraction(1), Fraction(1, 10**6), 0.05, depth).records for depth in range(1, 6)]
+    >>> [LevelPlan.of(64, Fraction(1), Fraction(1, 10**6), 0.05, depth).records for depth in range(1, 6)]
     [306, 999, 2149, 3778, 5907]
     """
 
@@ -87,7 +87,7 @@ class Plan:
     """How many values it takes."""
 
     @classmethod
-    def of(cls, bits: int, epsilon: Fraction, delta: Fraction, beta: float | Fraction, depth: int) -> Plan:
+    def of(cls, bits: int, epsilon: Fraction, delta: Fraction, beta: float | Fraction, depth: int) -> LevelPlan:
         if not LEAST_DELTA <= delta < 1:
             raise InputError(f"expected a number from 2^-100 to below 1, got {float(delta)!r}", place="delta")
         *own, choice = WEIGHTS
@@ -123,7 +123,7 @@ def tree_log(
     coins: Coins,
     depth: int = 1,
 ) -> int | Bottom:
-    """A value that is neither below all of the values nor above all, with probability 1 - beta for `Plan.records`
+    """A value that is neither below all of the values nor above all, with probability 1 - beta for `LevelPlan.records`
     values or more of 0 .. 2^bits - 1; for fewer, any value or BOTTOM.
 
     Take the ``ends`` smallest and largest values away; M is what is left, none of fewer than 2 ends. gamma is the
@@ -170,7 +170,7 @@ def tree_log(
     >>> tree_log([5 << 1000, 6 << 1000] * 200, 1024, Fraction(1), Fraction(1, 10**6), 0.05, Coins(bytes(32))) >> 1000
     5
     """
-    plan = Plan.of(bits, epsilon, delta, beta, depth)
+    plan = LevelPlan.of(bits, epsilon, delta, beta, depth)
     if not bits:
         return 0
     found = [int(value) for value in ordered(values, 0, (1 << bits) - 1)]
@@ -232,7 +232,7 @@ def _last(found: Sequence[int], first: int, bits: int, epsilon: Fraction, coins:
 class TreeLog(Ordered):
     """An interior point of a field, for a number of records that hardly grows with the number of bits; BOTTOM where it
     finds too few. Fields have 64 bits at most, where `InteriorPoint` needs a third of the records: at epsilon 1 and
-    delta 10^-6 a tree needs fewer from 224 bits on, which `tree_log` takes. Depth is for theory (`Plan`).
+    delta 10^-6 a tree needs fewer from 224 bits on, which `tree_log` takes. Depth is for theory (`LevelPlan`).
 
     **Privacy.** (epsilon, delta) for one record more or less: `tree_log`.
 
@@ -274,5 +274,5 @@ class TreeLog(Ordered):
     def needed(self, schema: Schema, beta: float) -> int | None:
         """For the failure probability that the algorithm was made for, or a larger one."""
         bits = (self.size(schema) - 1).bit_length()
-        plan = Plan.of(bits, settled(self.epsilon), self.delta, self.beta, self.depth)
+        plan = LevelPlan.of(bits, settled(self.epsilon), self.delta, self.beta, self.depth)
         return plan.records if beta >= self.beta else None

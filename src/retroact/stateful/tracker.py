@@ -14,11 +14,11 @@ histories at hand; for streams in general there is none.
 
 **Privacy.** Item level, which is stronger than the level of one operation that streams have: any of the additions and
 deletions of *one value* may be left out. Noise: `Continual`, with its sensitivity in `sensitivity`; doubling:
-`AboveThreshold`; behind the last level: `Lazy`; their composition: `Design`. A round may hold many updates: a value
-still flips at most once in it, and all that the proofs use of a round is that one value changes the count by at most 1.
-The guarantee is for histories that do not depend on the answers. Rebuilt from the published outline with constants of
-our own: a Schauder tree in place of the dyadic one, gates for one-sided counts, and levels only up to where lazy
-releases win.
+`AboveThreshold`; behind the last level: `Lazy`; their composition: `TrackerDesign`. A round may hold many updates: a
+value still flips at most once in it, and all that the proofs use of a round is that one value changes the count by at
+most 1. The guarantee is for histories that do not depend on the answers. Rebuilt from the published outline with
+constants of our own: a Schauder tree in place of the dyadic one, gates for one-sided counts, and levels only up to
+where lazy releases win.
 **Retroactivity.** None. Which values are frozen, how large w has grown and what a lazy release repeats all come from
 records that may be long deleted; Theorem "countdistinct" says that no retroactive algorithm can have this error.
 """
@@ -37,7 +37,7 @@ from ..privacy import Guarantee, ZeroConcentratedDP, check_budget
 from .base import NOT_RETROACTIVE, Stateful
 from .presence import Presence
 from .present_count import Buffer
-from .tracker_design import Design
+from .tracker_design import TrackerDesign
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class FlippancyTracker(Stateful):
         flips: int | None = None,
         key: Key,
     ) -> None:
-        self.design = Design(horizon, epsilon, delta, flips, coins_of(key, horizon, epsilon, delta, flips))
+        self.design = TrackerDesign(horizon, epsilon, delta, flips, coins_of(key, horizon, epsilon, delta, flips))
         self._budget = float(epsilon), float(delta)
         self._round = 0
         self._presence = Presence()

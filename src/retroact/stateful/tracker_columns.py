@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from ..arrays import I64
 from .lazy_releases import Lazy
-from .tracker_design import Design
+from .tracker_design import TrackerDesign
 
 
 @dataclass(frozen=True)
-class Flips:
+class FlipColumns:
     """Sorted by round."""
 
     rounds: I64
@@ -29,7 +29,7 @@ class Flips:
     def ranks(self) -> I64:
         """1 for the first flip of a value, 2 for its second, and so on.
 
-        >>> Flips(np.arange(1, 5), np.array([7, 8, 7, 7]), np.array([1, 1, -1, 1])).ranks().tolist()
+        >>> FlipColumns(np.arange(1, 5), np.array([7, 8, 7, 7]), np.array([1, 1, -1, 1])).ranks().tolist()
         [1, 1, 2, 3]
         """
         order = np.argsort(self.values, kind="stable")
@@ -55,7 +55,7 @@ class Track:
     levels: I64
 
 
-def track(design: Design, flips: Flips) -> Track:
+def track(design: TrackerDesign, flips: FlipColumns) -> Track:
     """What a tracker of this design answers, in every round of the horizon."""
     horizon, denominator = design.horizon, design.denominator
     ranks = flips.ranks()

@@ -32,10 +32,10 @@ GATES = Fraction(1, 5)
 FALSE_ALARM = Fraction(1, 20)
 
 
-class Design:
+class TrackerDesign:
     """
     >>> from retroact.coins import Key
-    >>> design = Design(65536, 1.0, 1e-6, None, Key.for_testing(1).coins("example"))
+    >>> design = TrackerDesign(65536, 1.0, 1e-6, None, Key.for_testing(1).coins("example"))
     >>> design.limits, design.lazy.every
     ((1, 2, 4), 118)
     """

@@ -39,7 +39,7 @@ from ..statistics import (
     Variance,
 )
 from ..statistics.clusters.ball import RADIUS, Space
-from ..statistics.clusters.grid import Grid
+from ..statistics.clusters.grid import GridRegions
 from ..statistics.statistic import Statistic
 from ..statistics.wrapper import layers
 from ..stream import Specification
@@ -103,7 +103,7 @@ class Definition:
     @property
     def by_key(self) -> bool:
         """Whether totals depend on the key: regions that are drawn from it, or whatever is not known here."""
-        grid = isinstance(self.inner, KMeans) and isinstance(self.inner._regions(self.schema)[1], Grid)
+        grid = isinstance(self.inner, KMeans) and isinstance(self.inner._regions(self.schema)[1], GridRegions)
         return not self.known or (isinstance(self.inner, KMeans) and not grid)
 
     def span(self, round: int, lag: int = 0) -> tuple[int, int]:
@@ -231,7 +231,7 @@ class Definition:
 
     def _clustered(self, statistic: KMeans, coins: Coins) -> Map:
         space, family = statistic._regions(self.schema)
-        if isinstance(family, Grid):
+        if isinstance(family, GridRegions):
             return lambda v: _cells(self._point(space, v), family.depths)
 
         def added(value: Mapping[str, Any]) -> Iterator[Part]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import F64, I64
+from ...report.cluster_picture import drawn
 from .ball import as_points
 from .lloyd import Objective, squares
 
@@ -78,8 +79,6 @@ class Centres:
     def picture(self, points: Any = None, *, axes: Sequence[int] = (0, 1)) -> str:
         """An SVG of the centres, as large as their weights, in two columns of your choice; with points of your own,
         if given, in the colours of their centres."""
-        from .picture import drawn
-
         return drawn(self, None if points is None else self._points(points), axes)
 
     def to_plain(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ...coins import Coins
 from ..tally import Tally
 from .ball import BITS, RADIUS
 from .lloyd import Clustering, Objective, search
-from .regions import KEEP, MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, joined, sums
+from .regions import KEEP, MODEL_ERROR, ROOT, Found, Kind, Reader, RegionScheme, Sums, counters, joined, sums
 
 FIRST, STEP = 6, 3
 # Of the budget: the number of records; of the rest, the counts of all levels (and their sums).
@@ -54,9 +54,9 @@ class Leaves:
     spreads: F64
 
 
-class Grid(Family):
+class GridRegions(RegionScheme):
     """
-    >>> Grid(2, 3).depths
+    >>> GridRegions(2, 3).depths
     (6, 9, 12)
     """
 

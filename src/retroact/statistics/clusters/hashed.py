@@ -26,7 +26,7 @@ from .ball import RADIUS, inside
 from .borrowed_means import smoothed
 from .directions import LENGTH, independent, orthogonal, seed_of
 from .lloyd import Clustering, Objective, search
-from .regions import KEEP, MODEL_ERROR, ROOT, Family, Found, Kind, Reader, Sums, counters, moments
+from .regions import KEEP, MODEL_ERROR, ROOT, Found, Kind, Reader, RegionScheme, Sums, counters, moments
 
 MANY_DIMENSIONS, FINDERS = 30, 32
 MOST_BITS = 11
@@ -40,7 +40,7 @@ CLEAR, WANTED = 0.5, 2.6
 
 
 @dataclass(frozen=True)
-class Cells:
+class HashCells:
     """What stands out: counts, sums around the mean of all records, the noise of both, the bits of each cell."""
 
     counts: F64
@@ -50,7 +50,7 @@ class Cells:
     signs: F64
 
 
-class Hashed(Family):
+class Hashed(RegionScheme):
     """
     >>> Hashed(10, 9).kinds[-1].name, len(Hashed(50, 8).kinds)
     ('sums', 6)
@@ -155,7 +155,7 @@ class Hashed(Family):
         found = search(means, cells.counts, k, objective, reader.coins)
         return self._lifted(cells, seen, found, basis, mean, objective, reader, (records, squares, length))
 
-    def _standing_out(self, tally: Tally, reader: Reader, records: float, mean: F64) -> Cells:
+    def _standing_out(self, tally: Tally, reader: Reader, records: float, mean: F64) -> HashCells:
         kind = self.counts
         cells = np.arange(1 << self.bits, dtype=np.uint64)
         counts = reader.read(kind, cells, tally.find((cells,))[:, :1])[:, 0]
@@ -171,9 +171,9 @@ class Hashed(Family):
         sums = reader.read(kind + 1, inner, tally.find((inner,))[:, 1:-1])
         sums = sums.reshape(len(kept), fan, self.dimension).sum(axis=1) - merged[kept, None] * mean
         signs = (kept[:, None] >> np.arange(bits - 1, -1, -1) & 1).astype(np.float64) * 2 - 1
-        return Cells(merged[kept], sums, count_noise**2 * fan, noise**2 * fan, signs)
+        return HashCells(merged[kept], sums, count_noise**2 * fan, noise**2 * fan, signs)
 
-    def _basis(self, cells: Cells, totals: Sums, reader: Reader, k: int) -> F64:
+    def _basis(self, cells: HashCells, totals: Sums, reader: Reader, k: int) -> F64:
         """The directions in which cells differ by more than their noise, at most 2 k of them."""
         if len(cells.counts) < 2:
             return np.zeros((0, self.dimension))
@@ -200,7 +200,7 @@ class Hashed(Family):
 
     def _lifted(
         self,
-        cells: Cells,
+        cells: HashCells,
         seen: F64,
         found: Clustering,
         basis: F64,

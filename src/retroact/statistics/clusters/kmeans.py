@@ -22,10 +22,10 @@ from ..answer import Answer, Published
 from ..statistic import Layout, Setting, Statistic, Totals, count
 from .ball import RADIUS, Ball, Space
 from .centres import Centres
-from .grid import Grid
+from .grid import GridRegions
 from .hashed import MOST_BITS, Hashed
 from .lloyd import Objective
-from .regions import KEEP, Family, Found, Reader
+from .regions import KEEP, Found, Reader, RegionScheme
 
 Mode = Literal["grid", "hash", "theorem"]
 
@@ -90,7 +90,7 @@ class KMeans(Statistic):
         self.levels = None if levels is None else count(levels, "levels")
         self.bits = None if bits is None else count(bits, "bits")
         self.instances = 1
-        self._latest: tuple[int, Family] | None = None
+        self._latest: tuple[int, RegionScheme] | None = None
 
     def digest_extras(self, schema: Schema) -> dict[str, Any]:
         family = self._regions(schema)[1]
@@ -124,14 +124,14 @@ class KMeans(Statistic):
             mine.bits = Hashed.best_bits(space.dimension, self.k, self.expected, deviation)
         return mine
 
-    def _regions(self, schema: Schema) -> tuple[Space, Family]:
+    def _regions(self, schema: Schema) -> tuple[Space, RegionScheme]:
         space = self.ball.space(schema)
         known = self._latest
         if known is None or known[0] != space.dimension:
             known = self._latest = space.dimension, self._family(space.dimension)
         return space, known[1]
 
-    def _family(self, dimension: int) -> Family:
+    def _family(self, dimension: int) -> RegionScheme:
         mode = self.mode or ("grid" if dimension <= GRID_DIMENSIONS else "hash")
         for name, value, modes in (("levels", self.levels, ("grid", "theorem")), ("bits", self.bits, ("hash",))):
             if value is not None and mode not in modes:
@@ -145,19 +145,19 @@ class KMeans(Statistic):
             return Hashed(dimension, self.bits or min(PROVISIONAL_BITS, most))
         if mode == "theorem":
             arguments = dimension, self.k, self.instances, self.levels, self.expected, self.objective
-            theirs: Family = paper_form("Theorem")(*arguments)
+            theirs: RegionScheme = paper_form("Theorem")(*arguments)
             return theirs
         if dimension > GRID_DIMENSIONS:
             raise InputError(
                 f"expected at most {GRID_DIMENSIONS} dimensions in mode 'grid', got {dimension}", place="mode"
             )
         levels = self.levels or LEVELS
-        if levels > Grid.most_levels(dimension):
+        if levels > GridRegions.most_levels(dimension):
             raise InputError(
-                f"expected at most {Grid.most_levels(dimension)} levels in {dimension} dimensions, got {levels}",
+                f"expected at most {GridRegions.most_levels(dimension)} levels in {dimension} dimensions, got {levels}",
                 place="levels",
             )
-        return Grid(dimension, levels)
+        return GridRegions(dimension, levels)
 
     # A statistic ---------------------------------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ class KMeans(Statistic):
             Answer(value, errors, lambda level: None), tuple(reader.counts), reader.denominator, reader.noisy
         )
 
-    def _value(self, found: Found, space: Space, family: Family) -> Centres:
+    def _value(self, found: Found, space: Space, family: RegionScheme) -> Centres:
         unit = space.unit**2
         means = self.objective == "means"
         order = np.argsort(-found.weights, kind="stable")
@@ -223,7 +223,7 @@ class KMeans(Statistic):
             notes=tuple(self._warnings(found, space, family)),
         )
 
-    def _warnings(self, found: Found, space: Space, family: Family) -> Iterator[str]:
+    def _warnings(self, found: Found, space: Space, family: RegionScheme) -> Iterator[str]:
         """From private counters only: they are part of what is published."""
         radius = float(space.radius)
         if found.length is not None and found.length < family.loose * RADIUS:

@@ -105,7 +105,7 @@ class Reader:
 
     @property
     def names(self) -> Coins:
-        """The coins that name the regions, as in `Family.gather`."""
+        """The coins that name the regions, as in `RegionScheme.gather`."""
         return self._noise.coins
 
     @property
@@ -152,7 +152,7 @@ class Found:
         return cls(np.zeros((1, dimension)), np.array([there]), np.array([error]), records, None, None, None)
 
 
-class Family(ABC):
+class RegionScheme(ABC):
     """Regions, what a record adds to their counters, and how a release finds centres from them."""
 
     kinds: tuple[Kind, ...]

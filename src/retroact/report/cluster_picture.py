@@ -6,14 +6,13 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from retroact.escape import markup
-
-from ...arrays import F64
-from ...errors import InputError
-from .centres import Centres
+from ..arrays import F64, I64
+from ..errors import InputError
+from ..escape import markup
 
 Size = tuple[float, float]
 
@@ -40,8 +39,41 @@ STYLE = """
 """.strip()
 
 
+class Clusters(Protocol):
+    """What is drawn: centres by columns, their weights with errors, and the ball that they lie in."""
+
+    @property
+    def centres(self) -> F64: ...
+    @property
+    def weights(self) -> F64: ...
+    @property
+    def weight_errors(self) -> F64: ...
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    @property
+    def records(self) -> float: ...
+    @property
+    def cost(self) -> float | None: ...
+    @property
+    def cost_error(self) -> float | None: ...
+    @property
+    def objective(self) -> str: ...
+    @property
+    def centre(self) -> F64 | None: ...
+    @property
+    def radius(self) -> float | None: ...
+    @property
+    def scale(self) -> F64 | None: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    def predict(self, points: F64) -> I64: ...
+    def __len__(self) -> int: ...
+
+
 @dataclass(frozen=True, eq=False)
-class View:
+class Viewport:
     """The window of a panel: its size in pixels, the columns along its sides, where they begin, and units a pixel."""
 
     size: Size
@@ -58,9 +90,10 @@ class View:
         return np.column_stack([along[:, 0], self.size[1] - up])
 
 
-def drawn(found: Centres, points: F64 | None, axes: Sequence[int]) -> str:
+def drawn(found: Clusters, points: F64 | None, axes: Sequence[int]) -> str:
     """A picture of its own.
 
+    >>> from retroact.statistics.clusters.centres import Centres
     >>> found = Centres(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([10.0, 5.0]), columns=("x", "y"))
     >>> drawn(found, None, (0, 1)).count('class="disc"')
     2
@@ -87,7 +120,7 @@ def drawn(found: Centres, points: F64 | None, axes: Sequence[int]) -> str:
     )
 
 
-def panel(found: Centres, points: F64 | None, view: View, unit: float, colours: Sequence[str] = PALETTE) -> str:
+def panel(found: Clusters, points: F64 | None, view: Viewport, unit: float, colours: Sequence[str] = PALETTE) -> str:
     """Axes, the ball, points and centres, from (0, 0) on; ``unit`` is the radius of a disc of weight 1, in pixels."""
     size = f'width="{_px(view.size[0])}" height="{_px(view.size[1])}"'
     dots = "" if points is None else _dots(found, points, view, colours)
@@ -96,7 +129,7 @@ def panel(found: Centres, points: F64 | None, view: View, unit: float, colours: 
     return f'{inner}{_sides(view)}<rect class="frame" {size}/>{_discs(found, view, unit, colours)}'
 
 
-def viewed(found: Centres, points: F64 | None, axes: Sequence[int], size: Size | None = None) -> View:
+def viewed(found: Clusters, points: F64 | None, axes: Sequence[int], size: Size | None = None) -> Viewport:
     """All centres and points; the ball too, if it is not much larger, or if nothing else gives a measure."""
     which, names = _columns(found, axes)
     size, radius = size or (LINE if len(which) == 1 else PLANE), found.radius or 0.0
@@ -111,10 +144,10 @@ def viewed(found: Centres, points: F64 | None, axes: Sequence[int], size: Size |
     widest = float(step.max()) or max(1.0, float(np.abs(low).max())) / size[0]
     # Distances as the statistic has them, unless all would lie in a thin strip.
     step = np.where((step > 0) & (step * UNEVEN < widest), step, widest)
-    return View(size, which, names, scale, (low + high - step * room) / 2 * scale, step * scale)
+    return Viewport(size, which, names, scale, (low + high - step * room) / 2 * scale, step * scale)
 
 
-def _columns(found: Centres, axes: Sequence[int]) -> tuple[list[int], list[str]]:
+def _columns(found: Clusters, axes: Sequence[int]) -> tuple[list[int], list[str]]:
     dimension = found.shape[1]
     which = [0] if dimension == 1 and axes == (0, 1) else list(axes) if np.iterable(axes) else []
     if len(which) not in (1, 2) or len(set(which)) < len(which) or not set(which) <= set(range(dimension)):
@@ -124,7 +157,7 @@ def _columns(found: Centres, axes: Sequence[int]) -> tuple[list[int], list[str]]
     return which, ["".join(c if c.isprintable() else "\ufffd" for c in names[i]) for i in which]
 
 
-def unit_of(found: Centres, size: Size) -> float:
+def unit_of(found: Clusters, size: Size) -> float:
     """The radius of a disc of weight 1, so that the largest one with its ring and all of them together leave room."""
     weights = np.maximum(found.weights, 0.0)
     largest = float(weights.max(initial=1e-9)) + float(found.weight_errors.max(initial=0.0))
@@ -132,7 +165,7 @@ def unit_of(found: Centres, size: Size) -> float:
     return min(BIGGEST * size[0] / math.sqrt(largest), math.sqrt(share))
 
 
-def _ball(found: Centres, view: View) -> str:
+def _ball(found: Clusters, view: Viewport) -> str:
     """Its outline; nothing if no part of it is in view."""
     if found.centre is None or found.radius is None:
         return ""
@@ -147,7 +180,7 @@ def _ball(found: Centres, view: View) -> str:
     return f'<ellipse class="ball" cx="{_px(x)}" cy="{_px(y)}" rx="{_px(reach[0])}" ry="{_px(reach[1])}"/>'
 
 
-def _dots(found: Centres, points: F64, view: View, colours: Sequence[str]) -> str:
+def _dots(found: Clusters, points: F64, view: Viewport, colours: Sequence[str]) -> str:
     """One path of round caps for each centre; on a line they are spread over the height, by their numbers."""
     places = view.place(points)
     if len(view.axes) == 1:
@@ -159,7 +192,7 @@ def _dots(found: Centres, points: F64, view: View, colours: Sequence[str]) -> st
     return out
 
 
-def _sides(view: View) -> str:
+def _sides(view: Viewport) -> str:
     """Round values in the columns' units, and the names of the columns."""
     (wide, high), out = view.size, []
     for side, name in enumerate(view.names):
@@ -174,7 +207,7 @@ def _sides(view: View) -> str:
     return "".join(out)
 
 
-def _discs(found: Centres, view: View, unit: float, colours: Sequence[str]) -> str:
+def _discs(found: Clusters, view: Viewport, unit: float, colours: Sequence[str]) -> str:
     """The heaviest first, so that none is hidden; labels over all of them."""
     places, radii = view.place(found.centres), unit * np.sqrt(np.maximum(found.weights, 0.0))
     taken, discs, labels = np.hstack([places - radii[:, None], places + radii[:, None]]), [], []
@@ -201,7 +234,7 @@ def _free_place(middle: Size, r: float, wide: float, size: Size, taken: F64) -> 
     return np.asarray(boxes[np.argmin(areas[:, 1:].sum(axis=1) - 3 * areas[:, 0]), 0])
 
 
-def _remarks(found: Centres, view: View) -> list[str]:
+def _remarks(found: Clusters, view: Viewport) -> list[str]:
     """What the picture does not tell by itself."""
     out = []
     if found.radius is not None and not _ball(found, view):
@@ -212,7 +245,7 @@ def _remarks(found: Centres, view: View) -> list[str]:
     return out
 
 
-def _told(found: Centres, view: View, i: int) -> str:
+def _told(found: Clusters, view: Viewport, i: int) -> str:
     """A centre in words."""
     where = (f"{n} {_number(float(found.centres[i, axis]))}" for n, axis in zip(view.names, view.axes, strict=True))
     error = float(found.weight_errors[i]) if len(found.weight_errors) else None

@@ -35,7 +35,7 @@ MARGINALLY_RETROACTIVE = "private, marginally approximately retroactive"
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockCloseness:
     """``length`` consecutive answers after the histories have united: P(F) <= e^alpha Q(F) + beta, both ways."""
 
     length: int
@@ -99,9 +99,9 @@ class ApproximateRetroactivity:
         """Of Gaussian noise with this deviation, as it is in the reals."""
         return cls(Fraction(error), RealGaussian(Fraction(sigma)), failure)
 
-    def block(self, length: int) -> Block:
+    def block(self, length: int) -> BlockCloseness:
         """What holds for ``length`` consecutive answers together."""
-        return Block(check_block(length), self.map.closeness(2 * self.error, length), self.failure)
+        return BlockCloseness(check_block(length), self.map.closeness(2 * self.error, length), self.failure)
 
     def beta(self, alpha: float, block: int = 1) -> float:
         return self.block(block).beta(alpha)

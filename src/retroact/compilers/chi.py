@@ -1,0 +1,42 @@
+"""The length of a standard Gaussian vector (the chi law): its tails and quantiles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..errors import InputError
+
+
+def chi_quantile(dimension: int, beta: float) -> float:
+    """The r with P(|N| > r) = beta for a standard Gaussian vector, rounded up to about 9 digits.
+
+    >>> round(chi_quantile(1, 1e-6), 2), round(chi_quantile(100, 1e-6), 1)
+    (4.89, 13.5)
+    """
+    if not 0 < beta < 1:
+        raise InputError(f"expected a probability above 0 and below 1, got {beta!r}", place="beta")
+    low, high = 0.0, 1.0
+    while chi_tail(dimension, high) > beta:
+        low, high = high, 2 * high
+    while high - low > 1e-10 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if chi_tail(dimension, middle) > beta else (low, middle)
+    return high * (1 + 1e-9)
+
+
+def chi_tail(dimension: int, radius: float) -> float:
+    """P(|N| > r): with x = r^2 / 2, a finite sum of positive terms x^j e^-x / Gamma(j + 1) over j = d/2 - 1, d/2 - 2,
+    ... down to 0 (d even), or to 1/2 and then erfc(sqrt(x)) (d odd)."""
+    x = radius * radius / 2
+    if x == 0:
+        return 1.0
+    start = 0.0 if dimension % 2 == 0 else 0.5
+    powers = start + np.arange(dimension // 2)
+    total = 0.0 if dimension % 2 == 0 else math.erfc(math.sqrt(x))
+    if len(powers):
+        first = start * math.log(x) - x - math.lgamma(start + 1)
+        logs = first + np.concatenate([[0.0], np.cumsum(np.log(x / powers[1:]))])
+        total += float(np.exp(logs).sum())
+    return min(1.0, total)
