@@ -253,14 +253,14 @@ def _jittered_all(value, shared, fresh):
 
 def distinct_streams():
     for law in DELTAS:
-        for process in ("patterns", "fresh", "by size"):
+        for process in ("any rounds", "fresh", "by size"):
             statistics = {
                 "cities": ra.Distinct("city", form="releases"),
                 "pairs": ra.Distinct(["country", "tag"], form="releases", where={"age": {"min": 20}}),
             }
             chosen = dict.fromkeys(statistics, process)
             yield f"distinct, {process}, {law}", planned(statistics, law=law, chosen=chosen)
-        for process in ("patterns", "fresh"):
+        for process in ("any rounds", "fresh"):
             yield (
                 f"distinct of a window, {process}, {law}",
                 planned(
@@ -276,7 +276,7 @@ def distinct_streams():
             planned(
                 {"days": ra.Distinct("day", form="releases", every=2)},
                 law=law,
-                chosen={"days": "patterns"},
+                chosen={"days": "any rounds"},
                 horizon=None,
             ),
         )
@@ -380,7 +380,7 @@ def lasting(law):
             "cities": ra.Distinct("city", form="releases"),
             "median": ra.WindowSample(Median("age"), window=3),
         },
-        law=law, chosen={"cities": "patterns", "median": "fresh"}, epsilon=100.0, delta=1e-2,
+        law=law, chosen={"cities": "any rounds", "median": "fresh"}, epsilon=100.0, delta=1e-2,
     )  # fmt: skip
 
 
