@@ -183,4 +183,4 @@ def test_no_byte_of_what_was_deleted_is_kept() -> None:
     ledger.apply(2, updates)
     check_internals(ledger)
     assert ledger.state() == empty.state()
-    assert msgspec.msgpack.decode(ledger.state())["texts"] == [[]]
+    assert msgspec.msgpack.decode(ledger.state())["records"] == b""

@@ -75,7 +75,7 @@ def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
             assert not stored.keys() & dict(edit.new).keys()
             stored.update(edit.new)
             assert sorted(stored.items()) == canonical_blocks.canonical(MARKS, Records.of(ledger.data(), SCHEMA))
-        again = unpack(SCHEMA, [stored[place] for place in sorted(stored)]).ledger(SCHEMA)
+        again = Ledger.of_records(SCHEMA, unpack(SCHEMA, [stored[place] for place in sorted(stored)]))
         assert again.state() == ledger.state()
     finally:
         canonical_blocks.SIZE = usual

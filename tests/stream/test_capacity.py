@@ -11,7 +11,8 @@ import pytest
 import retroact as ra
 from retroact.coins import Coins
 from retroact.ledger import Ledger
-from retroact.ledger.surviving import Surviving, to_bytes
+from retroact.ledger.codec import to_bytes
+from retroact.ledger.surviving import Surviving
 from retroact.noise import Bridge, Fresh, Mechanism
 from retroact.noise.threshold import GaussianThreshold
 from retroact.paper import PaperThreshold

@@ -349,14 +349,14 @@ def test_a_field_that_may_be_missing_costs_others_nothing():
 
 
 def test_states_that_nobody_wrote_are_refused():
-    from retroact.ledger.surviving import from_bytes, to_bytes
+    from retroact.ledger.codec import from_bytes, to_bytes
 
     schema = ra.Schema({"t": ra.Text(missing="skip"), "n": ra.Integer(0, 3)})
     s = ra.Stream(schema, {"n": ra.Count()}, epsilon=1.0, horizon=4)
     s.add([{"t": None, "n": 1}, {"t": "a", "n": 1}])
     s.close_round()
     surviving = s._ledger.data()
-    assert from_bytes(schema, to_bytes(schema, surviving)).rows.missing["t"].tolist() == [True, False]
+    assert from_bytes(schema, to_bytes(schema, surviving)).rows().missing["t"].tolist() == [True, False]
     surviving.rows.columns["t"][0] = "hidden"
     with pytest.raises(ra.InputError, match="expected nothing where a value is missing - at t"):
         from_bytes(schema, to_bytes(schema, surviving))

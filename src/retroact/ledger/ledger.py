@@ -15,10 +15,11 @@ import numpy as np
 from retroact.errors import InputError
 from retroact.ledger import multiset, registers, sorted_keys
 from retroact.ledger.change import Change
+from retroact.ledger.codec import Records, from_bytes, to_bytes
 from retroact.ledger.folding import Subjects
 from retroact.ledger.key_layout import KeyLayout, Widths
 from retroact.ledger.sorted_keys import Integers, Mask, Words
-from retroact.ledger.surviving import Surviving, from_bytes, label, to_bytes
+from retroact.ledger.surviving import Surviving, label
 from retroact.ledger.text_codes import TextCodes
 from retroact.ledger.updates import Updates
 from retroact.schema import Rows, Schema
@@ -146,35 +147,27 @@ class Ledger:
     @classmethod
     def from_state(cls, schema: Schema, state: bytes) -> Ledger:
         """The ledger that `state` was taken of."""
-        return cls.of(schema, from_bytes(schema, state))
+        return cls.of_records(schema, from_bytes(schema, state))
 
     @classmethod
     def of(cls, schema: Schema, stored: Surviving) -> Ledger:
         """The ledger that holds these records, in whatever order they come."""
-        ledger = cls(schema)
-        coded = ledger._coded(stored.rows, stored.stamps, stored.subjects, TextCodes.intern)
-        ledger._fill(coded, stored.ids, stored.counts)
-        return ledger
+        return cls.of_records(schema, Records.of(stored, schema))
 
     @classmethod
-    def of_distinct(
-        cls,
-        schema: Schema,
-        stamps: Integers,
-        counts: Integers,
-        columns: Mapping[str, Integers | Coded],
-        missing: Mapping[str, Mask],
-        ids: list[str | None],
-        subjects: Coded,
-    ) -> Ledger:
-        """The same from texts that come as the different ones, with which of them each record has."""
+    def of_records(cls, schema: Schema, records: Records) -> Ledger:
         ledger = cls(schema)
-        values = {
-            name: ledger._texts[name].intern(column.words)[column.codes] if isinstance(column, Coded) else column
-            for name, column in columns.items()
-        }
+        try:
+            values = {
+                name: ledger._texts[name].intern(column.words)[column.codes] if isinstance(column, Coded) else column
+                for name, column in records.coded().items()
+            }
+            subjects, ids = records.subjects.distinct(), records.ids.strings()
+        except UnicodeDecodeError as error:
+            raise InputError(f"expected texts in UTF-8 ({error.reason})") from None
         owners = ledger._subjects.intern(subjects.words)[subjects.codes]
-        ledger._fill((stamps, values, owners, missing), ids, counts)
+        missing = {name: flags.astype(np.bool_) for name, flags in records.missing.items()}
+        ledger._fill((records.stamps, values, owners, missing), ids, records.counts)
         return ledger
 
     def _fill(self, coded: _Coded, ids: list[str | None], counts: Integers) -> None:

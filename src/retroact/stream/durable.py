@@ -249,7 +249,7 @@ class Durable(Amending):
 
 def _ledger(where: str, spec: Specification, stored: list[bytes]) -> Ledger:
     try:
-        return unpack(spec.schema, stored).ledger(spec.schema)
+        return Ledger.of_records(spec.schema, unpack(spec.schema, stored))
     except InputError as error:
         raise VerificationError(f"{where}: the stored data are not those of a stream: {error}") from None
 
