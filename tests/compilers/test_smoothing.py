@@ -18,9 +18,9 @@ import retroact as ra
 from block_attack import audit_blocks, audit_tracker
 from retroact.audit.approximate import Grudge
 from retroact.coins import Coins, Key
-from retroact.compilers.chi import chi_quantile
 from retroact.compilers.closeness import ApproximateRetroactivity, BlockCloseness, Closest
-from retroact.compilers.maps import GaussianMap, Map, RankMap, as_map, power_of_two_below
+from retroact.compilers.gaussian_vectors import chi_quantile, power_of_two_below
+from retroact.compilers.maps import GaussianMap, Map, RankMap, as_map
 from retroact.compilers.smooth import Smoothed, smooth
 from retroact.errors import InputError, KeyReusedError
 from retroact.ledger.definition import Add, Delete

@@ -8,6 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as losses
+from product_delta import product_delta
 from scipy import special, stats
 
 from retroact.errors import InputError
@@ -16,7 +17,6 @@ from retroact.privacy import (
     Pair,
     ZeroConcentratedDP,
     largest_epsilon0,
-    product_delta,
     product_epsilon,
     rank_reach,
     window_cost,

@@ -11,8 +11,9 @@ from functools import lru_cache
 from itertools import combinations, permutations, product
 
 import pytest
+from product_delta import product_delta
 
-from retroact.privacy import Pair, product_delta, rank_reach, window_cost
+from retroact.privacy import Pair, rank_reach, window_cost
 
 EPSILON0 = math.nextafter(math.log(3), 2)
 DELTAS = (0.0, 1e-4, 0.01, 0.05, 0.2)

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -27,8 +27,8 @@ from ..oneshot.exponential import choose
 from ..paper_forms import paper_form
 from ..privacy import GaussianDP, Measure, discreteness, largest_mu
 from ..stateful import Cumulative
-from .chi import chi_quantile
 from .closeness import check_block, check_positive, check_probability, repeated
+from .gaussian_vectors import chi_quantile, power_of_two_below, root_above
 
 Calibration = Literal["exact", "paper"]
 # The lattice of Gaussian noise is at least 2^20 times finer than E.
@@ -110,7 +110,7 @@ class GaussianMap(Map):
     def at(self, error: Fraction, alpha: Fraction, beta: Fraction, block: int) -> GaussianMap:
         if self._variance is not None:
             return self
-        spacing = power_of_two_below(error / 2**FINER / _root_above(self.dimension))
+        spacing = power_of_two_below(error / 2**FINER / root_above(self.dimension))
         # Squares are exact, the one square root is rounded up.
         squared = (2 * error + self._rounding(spacing)) ** 2 * check_block(block)
         if self.calibration == "paper":
@@ -160,7 +160,7 @@ class GaussianMap(Map):
         the mean k^2 + 1/12. So |X| > r has at most e^(d / (24 s^2)) times the probability of |s N| > r - sqrt(d) / 2.
         """
         check_probability(beta, "beta")
-        variance, steps = _settled(self._variance), float(_root_above(self.dimension))
+        variance, steps = _settled(self._variance), float(root_above(self.dimension))
         smaller = beta * math.exp(-self.dimension / (24 * float(variance)))
         # Half a cell for the noise, half a cell for the rounding of the answer.
         return chi_quantile(self.dimension, smaller) * self.sigma + float(self.spacing) * steps
@@ -179,7 +179,7 @@ class GaussianMap(Map):
         return moved[0] if self.dimension == 1 else moved
 
     def _rounding(self, spacing: Fraction) -> Fraction:
-        return spacing * _root_above(self.dimension)
+        return spacing * root_above(self.dimension)
 
     def __repr__(self) -> str:
         if self._variance is None:
@@ -324,16 +324,6 @@ def refuse_one_shot(candidate: Any, place: str) -> None:
         )
 
 
-def power_of_two_below(value: Fraction) -> Fraction:
-    """The largest power of two up to a positive number.
-
-    >>> power_of_two_below(Fraction(5)), power_of_two_below(Fraction(1, 3))
-    (Fraction(4, 1), Fraction(1, 4))
-    """
-    guess = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length())
-    return guess if guess <= value else guess / 2
-
-
 def _exact(number: Any) -> Fraction:
     finite = isinstance(number, int | Fraction) or (isinstance(number, float) and math.isfinite(number))
     if isinstance(number, bool) or not finite:
@@ -345,10 +335,3 @@ def _settled(value: Fraction | None) -> Fraction:
     if value is None:
         raise InputError("expected a map whose width is settled: `at` does that, and so does `smooth`", place="map")
     return value
-
-
-@lru_cache(maxsize=64)
-def _root_above(number: int) -> Fraction:
-    """A square root, exact where it is whole, else rounded up to a multiple of 2^-40."""
-    root = math.isqrt(number << 80)
-    return Fraction(root if root * root == number << 80 else root + 1, 2**40)

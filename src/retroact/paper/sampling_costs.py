@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 from ..errors import InputError
 from ..privacy import Cost, Form
@@ -112,9 +113,7 @@ def _costs(
             yield Cost(epsilon, total, "the paper's, Appendix C", False, True)
 
 
-def paper_epsilon0(
-    form: Form, *, releases: int, epsilon: float, delta0: float, delta: float, size: int, occupancy: int | None
-) -> Fraction:
+def paper_epsilon0(form: Form, *, releases: int, epsilon: float, delta: float, **terms: Any) -> Fraction:
     """The largest epsilon0 that costs at most epsilon, rounded down to a multiple of 10^-5 of its power of ten.
 
     >>> paper_epsilon0("fresh", releases=10, epsilon=1.0, delta0=0, delta=0, size=5, occupancy=None)
@@ -122,16 +121,8 @@ def paper_epsilon0(
     """
 
     def fits(epsilon0: Fraction) -> bool:
-        found = paper_cost(
-            form,
-            releases=releases,
-            epsilon0=float(epsilon0),
-            delta0=delta0,
-            delta=delta,
-            size=size,
-            occupancy=occupancy,
-        )
-        return found.epsilon <= epsilon
+        cost = paper_cost(form, releases=releases, epsilon0=float(epsilon0), delta=delta, **terms)
+        return cost.epsilon <= epsilon
 
     exponent = math.floor(math.log10(epsilon / (4 * releases)))
     while exponent < 3 and fits(Fraction(10) ** (exponent + 1)):

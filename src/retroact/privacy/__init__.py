@@ -1,7 +1,7 @@
 """Guarantees as values, their composition, and the split of a budget."""
 
 from .budget import Kind, Share, check_budget, split
-from .composition import product_delta, product_epsilon
+from .composition import product_epsilon
 from .dominating_pair import Pair
 from .gaussian import FINENESS, delta_of, discreteness, epsilon_of, largest_mu
 from .guarantee import Guarantee
@@ -30,7 +30,6 @@ __all__ = [
     "epsilon_of",
     "largest_epsilon0",
     "largest_mu",
-    "product_delta",
     "product_epsilon",
     "rank_reach",
     "split",

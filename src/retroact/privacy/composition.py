@@ -203,27 +203,6 @@ def product_epsilon(pair: Pair | Lattice, releases: int, delta: float, *, symmet
     return epsilon * (1 + SAFE)
 
 
-def product_delta(pair: Pair, releases: int, epsilon: float) -> float:
-    """The smallest delta of the W-fold product at this epsilon, both ways, rounded up.
-
-    >>> product_delta(Pair.randomised_response(1.0), 3, 3.0)
-    0.0
-    """
-    if epsilon >= releases * max(pair.losses[-1], -pair.losses[0]):
-        return 0.0
-    if len(pair.losses) == 2:
-        ways = [binomial_profile(p, releases).delta(epsilon) for p in (pair, pair.reversed())]
-    else:
-        lattice = lattice_of(pair, releases)
-        ways = [_lattice_delta(one, releases, epsilon) for one in (lattice, lattice.reversed())]
-    return min(1.0, max(ways) * (1 + SAFE))
-
-
-def _lattice_delta(lattice: Lattice, releases: int, epsilon: float) -> float:
-    profile = lattice_profile(lattice, releases, epsilon=epsilon)
-    return profile.delta(epsilon) if epsilon >= profile.bottom else 1.0
-
-
 def _profile(pair: Pair | Lattice, releases: int, delta: float) -> Profile:
     if isinstance(pair, Pair):
         return binomial_profile(pair, releases)

@@ -1,8 +1,10 @@
-"""The length of a standard Gaussian vector (the chi law): its tails and quantiles."""
+"""Gaussian vectors on a lattice: how long they are (the chi law), and how fine the lattice is."""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -40,3 +42,20 @@ def chi_tail(dimension: int, radius: float) -> float:
         logs = first + np.concatenate([[0.0], np.cumsum(np.log(x / powers[1:]))])
         total += float(np.exp(logs).sum())
     return min(1.0, total)
+
+
+def power_of_two_below(value: Fraction) -> Fraction:
+    """The largest power of two up to a positive number.
+
+    >>> power_of_two_below(Fraction(5)), power_of_two_below(Fraction(1, 3))
+    (Fraction(4, 1), Fraction(1, 4))
+    """
+    guess = Fraction(2) ** (value.numerator.bit_length() - value.denominator.bit_length())
+    return guess if guess <= value else guess / 2
+
+
+@lru_cache(maxsize=64)
+def root_above(number: int) -> Fraction:
+    """A square root, exact where it is whole, else rounded up to a multiple of 2^-40."""
+    root = math.isqrt(number << 80)
+    return Fraction(root if root * root == number << 80 else root + 1, 2**40)
