@@ -14,12 +14,12 @@ from .errors import InputError
 
 
 @contextmanager
-def told(path: Path | str, option: str | None = None) -> Iterator[None]:
+def os_errors(path: Path | str, option: str | None = None) -> Iterator[None]:
     """What the system refuses is bad input: it names the file, and the option that asked for it."""
     try:
         yield
     except BrokenPipeError:
-        # whoever reads has gone: nobody is there to be told
+        # whoever reads has gone: nobody is there to be os_errors
         raise
     except OSError as error:
         raise InputError((error.strerror or str(error)).lower(), place=option, source=str(path)) from None
@@ -33,12 +33,12 @@ def is_endless(path: Path) -> bool:
     return False
 
 
-class Part:
+class AtomicFile:
     """A file on its way: links to its place are followed, and a file that is there leaves its mode to the new one.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "report.json"
-    >>> with Part(path) as part:
+    >>> with AtomicFile(path) as part:
     ...     _ = part.file.write(b"{}")
     ...     part.put()
     >>> path.read_bytes(), len(list(path.parent.iterdir()))
@@ -83,13 +83,13 @@ class Part:
         sync_folder(self.target.parent)
         return True
 
-    def __enter__(self) -> Part:
+    def __enter__(self) -> AtomicFile:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(OSError):  # what could not be written has been told
+        with suppress(OSError):  # what could not be written has been os_errors
             self.file.close()
         self.path.unlink(missing_ok=True)
 

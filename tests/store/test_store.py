@@ -26,12 +26,12 @@ def test_a_fresh_store_is_empty(store):
 
 
 def test_what_is_found_lasts(store, opened):
-    store.found("5eed")
+    store.initialise("5eed")
     store.close()
     again = opened()
     assert (again.state("format"), again.state("stream")) == (str(FORMAT), "5eed")
     with pytest.raises(InputError):
-        again.found("another")
+        again.initialise("another")
     assert again.state("stream") == "5eed"
 
 

@@ -13,7 +13,7 @@ from retroact.cli import options as o
 from retroact.cli.console import say
 from retroact.cli.places import opened, put
 from retroact.errors import InputError, VerificationError
-from retroact.files import told
+from retroact.files import os_errors
 from retroact.store.targets import check_targets
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _check_installed() -> None:
 def _reproduce(path: Path, public_key: str | None, *, workers: int | None, quiet: bool) -> None:
     from retroact.audit.report import LIMIT, compare, same_programs, signer, verify
 
-    with told(path, "--reproduce"), path.open("rb") as file:
+    with os_errors(path, "--reproduce"), path.open("rb") as file:
         content = file.read(LIMIT + 1)
     old = verify(content, place=str(path), public_key=public_key)
     settings = old.settings

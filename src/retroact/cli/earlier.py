@@ -10,7 +10,7 @@ import typer
 
 from retroact.cli.console import say
 from retroact.errors import VerificationError
-from retroact.files import told
+from retroact.files import os_errors
 
 if TYPE_CHECKING:
     from retroact.stream.erasure import Requested
@@ -30,7 +30,7 @@ class EarlierReceipts:
         self.used = {f"receipt {path}": path for path in paths or ()}
         self._found: dict[bytes, list[bytes]] = {}
         for path in paths or ():
-            with told(path, "--earlier"):
+            with os_errors(path, "--earlier"):
                 content = path.read_bytes()
             request = verify(content, place=str(path)).request
             self._found.setdefault(bytes.fromhex(request), []).append(content)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from retroact.cli.places import Told, opened
 from retroact.errors import InputError
-from retroact.files import told
+from retroact.files import os_errors
 
 if TYPE_CHECKING:
     from retroact.stream import Round
@@ -176,9 +176,9 @@ def open_output(
         grows = before is not None and format is not OutputFormat.parquet
         if grows:
             writer.flush()
-            with told(path, "--out"):
+            with os_errors(path, "--out"):
                 place.part.put()
         yield writer
         writer.finish()
-        with told(path, "--out"):
+        with os_errors(path, "--out"):
             place.part.sync() if grows else place.part.put()

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
-from retroact.files import Part, is_endless, told
+from retroact.files import AtomicFile, is_endless, os_errors
 from retroact.store.targets import check_targets
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class Place(NamedTuple):
     path: Path
     option: str
     file: BinaryIO
-    part: Part | None
+    part: AtomicFile | None
     """None for a device or a pipe, which is written to and never replaced."""
 
 
@@ -31,12 +31,12 @@ def opened(*asked: tuple[Path | None, str]) -> Iterator[list[Place]]:
 
 
 def _open(path: Path, option: str, stack: ExitStack) -> Place:
-    with told(path, option):
+    with os_errors(path, option):
         if is_endless(path):
             file = path.open("wb")
             stack.callback(_close, file)
             return Place(path, option, file, None)
-        part = stack.enter_context(Part(path))
+        part = stack.enter_context(AtomicFile(path))
         return Place(path, option, cast(BinaryIO, part.file), part)
 
 
@@ -52,14 +52,14 @@ def put(outputs: list[Place], contents: list[bytes]) -> None:
         sys.stdout.flush()
     # devices last: what they got is not taken back
     for one, content in sorted(zip(outputs, contents, strict=True), key=lambda pair: pair[0].part is None):
-        with told(one.path, one.option):
+        with os_errors(one.path, one.option):
             one.file.write(content)
             one.file.flush() if one.part is None else one.part.sync()
     with ExitStack() as undo:
         for one in outputs:
             if one.part is not None:
                 new = not one.part.target.exists()
-                with told(one.path, one.option):
+                with os_errors(one.path, one.option):
                     one.part.put()
                 if new:
                     undo.callback(one.part.target.unlink, missing_ok=True)
@@ -67,7 +67,7 @@ def put(outputs: list[Place], contents: list[bytes]) -> None:
 
 
 def _close(file: BinaryIO) -> None:
-    # what could not be written has been told
+    # what could not be written has been os_errors
     with suppress(OSError):
         file.close()
 
@@ -84,11 +84,11 @@ class Told:
         if self._file.closed:
             # a writer that failed, and is done away with, tries again
             return len(content)
-        with told(*self._where):
+        with os_errors(*self._where):
             return self._file.write(content)
 
     def flush(self) -> None:
-        with told(*self._where):
+        with os_errors(*self._where):
             self._file.flush()
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Secret key, names, and exact integer samples: all randomness of a stream."""
 
-from .coins import Coins, Words, integer_cells, name_bytes
+from .coins import Coins, RandomWords, integer_cells, name_bytes
 from .gaussian import DiscreteGaussian
 from .key import Key
 from .laplace import DiscreteLaplace
@@ -14,7 +14,7 @@ __all__ = [
     "DiscreteLaplace",
     "Key",
     "Law",
-    "Words",
+    "RandomWords",
     "below",
     "distinct",
     "integer",

@@ -68,19 +68,19 @@ class Coins:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._ciphers: tuple[_Blocks, _Blocks] | None = None
+        self._ciphers: tuple[_BlockCipher, _BlockCipher] | None = None
 
     def branch(self, *name: str | int | bytes) -> Coins:
         return Coins(self._derive(b"branch", name_bytes(*name)))
 
-    def words(self, levels: npt.ArrayLike, indices: npt.ArrayLike, cells: U64 | None = None) -> Words:
+    def words(self, levels: npt.ArrayLike, indices: npt.ArrayLike, cells: U64 | None = None) -> RandomWords:
         """The bits of every (node, cell): nodes along the first axis, cells along the second."""
         if self._ciphers is None:
-            self._ciphers = _Blocks(self._derive(b"nodes")), _Blocks(self._derive(b"cells"))
+            self._ciphers = _BlockCipher(self._derive(b"nodes")), _BlockCipher(self._derive(b"cells"))
         nodes = np.zeros((np.size(levels), 2), dtype="<u8")
         nodes[:, 0] = np.asarray(indices, dtype=np.int64).view(np.uint64)
         nodes[:, 1] = np.asarray(levels, dtype=np.uint64)
-        return Words(*self._ciphers, nodes, integer_cells(1) if cells is None else cells)
+        return RandomWords(*self._ciphers, nodes, integer_cells(1) if cells is None else cells)
 
     def bits(self, levels: npt.ArrayLike, indices: npt.ArrayLike, cells: U64) -> tuple[U64, U64]:
         """128 bits for each (node, cell), one node for each cell: what `words` gives for that node and cell.
@@ -111,12 +111,12 @@ class Coins:
         raise TypeError("coins are not pickled: they hold a secret")
 
 
-class Words:
+class RandomWords:
     """The random bits of an array of names, as many as are asked for."""
 
     __slots__ = ("_cells", "_inner", "_nodes", "_outer")
 
-    def __init__(self, inner: _Blocks, outer: _Blocks, nodes: U64, cells: U64) -> None:
+    def __init__(self, inner: _BlockCipher, outer: _BlockCipher, nodes: U64, cells: U64) -> None:
         self._inner, self._outer, self._nodes, self._cells = inner, outer, nodes, cells
 
     @property
@@ -155,7 +155,7 @@ class Words:
         return out[:, :, 0], out[:, :, 1]
 
 
-class _Blocks:
+class _BlockCipher:
     """AES-256 on an array of 16-byte blocks (little-endian words, whatever the machine)."""
 
     __slots__ = ("_cipher",)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..arrays import I64
 from ..errors import InputError
-from .coins import Words
+from .coins import RandomWords
 from .exact_cdf import exp_minus, floors
 from .inverse_cdf import Inverse
 from .law import WIDEST, Law, signed
@@ -87,7 +87,7 @@ class DiscreteGaussian(Law):
         weights = [exp_minus(k * k / (2 * self.parameter), 200) for k in range(60)]
         return float(Fraction(2 * sum(k * k * w for k, w in enumerate(weights)), 2 * sum(weights) - weights[0]))
 
-    def sample(self, words: Words) -> I64:
+    def sample(self, words: RandomWords) -> I64:
         total = np.zeros(words.shape, dtype=np.int64)
         for stream, (multiplier, inverse) in enumerate(self._parts):
             total += multiplier * signed(*inverse.sample(words, stream))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..arrays import I64, U64
-from .coins import Words
+from .coins import RandomWords
 
 GUIDE_BITS = 16
 
@@ -37,7 +37,7 @@ class Inverse:
         self._base = np.concatenate([[0], np.cumsum(counts)[:-1]])
         self._crowded = counts > 1
 
-    def sample(self, words: Words, stream: int) -> tuple[I64, U64]:
+    def sample(self, words: RandomWords, stream: int) -> tuple[I64, U64]:
         """One sample a name, and the second word of the block, which the sample did not use."""
         first, spare = words.block(stream)
         if self.bits < 64:
@@ -56,7 +56,7 @@ class Inverse:
             found[position] = self._extend(words, int(position), stream, int(flat[position]))
         return found.reshape(shape), spare
 
-    def _extend(self, words: Words, position: int, stream: int, digits: int) -> int:
+    def _extend(self, words: RandomWords, position: int, stream: int, digits: int) -> int:
         bits = self.bits
         for more in words.extension(position, stream):
             digits, bits = digits << 128 | more, bits + 128

@@ -13,7 +13,7 @@ from binascii import unhexlify
 from pathlib import Path
 
 from ..errors import InputError
-from ..files import Part, told
+from ..files import AtomicFile, os_errors
 from .key import SIZE, Key
 
 VARIABLE = "RETROACT_KEY"
@@ -40,18 +40,18 @@ def from_environment() -> tuple[Key, str] | None:
 
 def from_file(path: Path, *, create: bool = True) -> tuple[Key, bool]:
     """The key in a file, and whether it was made just now."""
-    with told(path, "key file"):
+    with os_errors(path, "key file"):
         if not create or path.exists():
             return Key(_read(path)), False
         secret = os.urandom(SIZE)
-        with Part(path, mode=0o600) as part:
+        with AtomicFile(path, mode=0o600) as part:
             part.file.write(secret.hex().encode() + b"\n")
             made = part.put_new()
     return (Key(secret), True) if made else (Key(_read(path)), False)
 
 
 def _read(path: Path) -> bytes:
-    with told(path, "key file"), open(path, "rb") as file:
+    with os_errors(path, "key file"), open(path, "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         content = file.read(4 * SIZE)
     if os.name == "posix" and mode & _OTHERS:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..arrays import I64
 from ..errors import InputError
-from .coins import Words
+from .coins import RandomWords
 from .exact_cdf import exp_minus, floors, geometric_tail
 from .inverse_cdf import Inverse
 from .law import WIDEST, Law, signed
@@ -107,7 +107,7 @@ class DiscreteLaplace(Law):
         gap = context.subtract(Decimal(1), q)
         return float(context.divide(context.multiply(2, q), context.multiply(gap, gap)))
 
-    def sample(self, words: Words) -> I64:
+    def sample(self, words: RandomWords) -> I64:
         if isinstance(self._parts, Inverse):
             return signed(*self._parts.sample(words, 0))
         nonzero, digits, rest = self._parts

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64, U64
-from .coins import Words
+from .coins import RandomWords
 
 # Samples are 64-bit integers; a law this wide leaves them with probability below 2^-180.
 WIDEST = 1 << 55
@@ -23,7 +23,7 @@ class Law(ABC):
         """The exact variance, rounded to a float."""
 
     @abstractmethod
-    def sample(self, words: Words) -> I64:
+    def sample(self, words: RandomWords) -> I64:
         """One sample for every name."""
 
     @abstractmethod

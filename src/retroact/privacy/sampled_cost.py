@@ -57,7 +57,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class _Setting:
+class _SampledRounds:
     form: Form
     releases: int
     delta0: float
@@ -131,7 +131,7 @@ def largest_epsilon0(
 
 
 @lru_cache(maxsize=4096)
-def _cost(setting: _Setting, epsilon0: Fraction) -> Cost:
+def _cost(setting: _SampledRounds, epsilon0: Fraction) -> Cost:
     chances = _chances(setting)
     if not chances:
         return _sampled(setting, epsilon0)
@@ -142,7 +142,7 @@ def _cost(setting: _Setting, epsilon0: Fraction) -> Cost:
     return min(_sampled(setting, epsilon0), best, key=lambda cost: cost.epsilon)
 
 
-def _chances(setting: _Setting) -> list[tuple[float, float]]:
+def _chances(setting: _SampledRounds) -> list[tuple[float, float]]:
     """How likely a lasting rank or coin brings the record into the sample, and how likely it is that this is wrong."""
     if setting.form == "coins" and setting.rate is not None and 0 < setting.rate < 1:
         return [(setting.rate, 0.0)]
@@ -152,7 +152,7 @@ def _chances(setting: _Setting) -> list[tuple[float, float]]:
     return [(rank_reach(setting.releases, setting.size, setting.occupancy, part), part) for part in parts]
 
 
-def _sampled(setting: _Setting, epsilon0: Fraction) -> Cost:
+def _sampled(setting: _SampledRounds, epsilon0: Fraction) -> Cost:
     """The cost release by release: at the rate of a fresh sample, at 1 for all else."""
     rate = 1.0
     if setting.form == "poisson" or setting.rate == 0:
@@ -167,7 +167,7 @@ def _sampled(setting: _Setting, epsilon0: Fraction) -> Cost:
     return Cost(epsilon, delta, name, adaptive=True, amplified=rate < 1)
 
 
-def _persistent(setting: _Setting, epsilon0: Fraction, chance: float, failure: float) -> Cost:
+def _persistent(setting: _SampledRounds, epsilon0: Fraction, chance: float, failure: float) -> Cost:
     """The cost of a lasting rank or coin, for streams that are fixed in advance."""
     left = (setting.delta - failure) * (1 - SAFE)
     if left >= chance:
@@ -178,7 +178,7 @@ def _persistent(setting: _Setting, epsilon0: Fraction, chance: float, failure: f
     return Cost(mixed_loss(chance, epsilon) * (1 + SAFE), total, f"{name}, joint convexity", False, True)
 
 
-def _composed(setting: _Setting, epsilon0: Fraction, rate: float, delta: float) -> tuple[float, float, str]:
+def _composed(setting: _SampledRounds, epsilon0: Fraction, rate: float, delta: float) -> tuple[float, float, str]:
     """The best (epsilon, delta used, name) for W releases at a rate."""
     single, factor = float(epsilon0), 2 if setting.two else 1
     if rate == 0 or (epsilon0 == 0 and not setting.delta0):
@@ -198,7 +198,7 @@ def _composed(setting: _Setting, epsilon0: Fraction, rate: float, delta: float) 
     return min(bounds)
 
 
-def _bounds(setting: _Setting, single: float, rate: float, delta: float) -> Iterator[tuple[float, str]]:
+def _bounds(setting: _SampledRounds, single: float, rate: float, delta: float) -> Iterator[tuple[float, str]]:
     length, releases = single * (2 if setting.two else 1), setting.releases
     yield product_epsilon(Pair.randomised_response(length).mixed(rate), releases, delta), "randomised response"
     if setting.bounded_range and not setting.delta0:
@@ -212,7 +212,7 @@ def _bounds(setting: _Setting, single: float, rate: float, delta: float) -> Iter
 
 
 @lru_cache(maxsize=1024)
-def _largest(setting: _Setting, epsilon: float) -> Fraction:
+def _largest(setting: _SampledRounds, epsilon: float) -> Fraction:
     def cost(place: int) -> float:
         return _cost(setting, _number(place)).epsilon
 
@@ -259,7 +259,7 @@ def _checked(
     occupancy: int | None,
     bounded_range: bool,
     substitution: bool,
-) -> _Setting:
+) -> _SampledRounds:
     if form not in get_args(Form):
         raise InputError(f"expected one of {', '.join(get_args(Form))}, got {form!r}", place="form")
     sized, rated = form in ("fresh", "ranks"), form in ("poisson", "coins")
@@ -270,7 +270,7 @@ def _checked(
         number(rate, "rate", "a probability", least=0, most=1)
     for failure, place in ((delta0, "delta0"), (delta, "delta")):
         number(failure, place, "a number from 0 to below 1", least=0, below=1)
-    setting = _Setting(
+    setting = _SampledRounds(
         form,
         releases,
         float(delta0),

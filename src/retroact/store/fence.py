@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from ..errors import InputError, VerificationError
-from ..files import Part, told
+from ..files import AtomicFile, os_errors
 from .lock import Lock
 
 TAKEN = "another process has a stream with this fence open"
@@ -34,7 +34,7 @@ class Mark(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Drawn anew with each loss; what the operator said of it is in the store under the same text."""
 
 
-class _Signed(Mark, frozen=True):
+class _SignedMark(Mark, frozen=True):
     """A mark as it is written: with a keyed hash of all the rest."""
 
     mac: str = ""
@@ -87,7 +87,7 @@ class Fence:
         if not content:
             return None
         try:
-            signed = msgspec.json.decode(content, type=_Signed)
+            signed = msgspec.json.decode(content, type=_SignedMark)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise VerificationError(f"{self.path}: expected a fence, got something else ({error})") from None
         if signed.stream != self._stream:
@@ -103,7 +103,7 @@ class Fence:
     def advance(self, mark: Mark) -> None:
         """On disk when this returns: a file of its own, put in place of the old one, and locked before it is there."""
         self._hold()
-        with told(self.path, "fence"), Part(self.path, mode=0o600) as part:
+        with os_errors(self.path, "fence"), AtomicFile(self.path, mode=0o600) as part:
             own: Lock | None = None
             if sys.platform != "win32":
                 os.fchmod(part.file.fileno(), 0o600)  # whatever the umask
@@ -135,7 +135,7 @@ class Fence:
 
     def _regular(self) -> bool:
         """Whether it is there: a regular file under one name, for its owner alone."""
-        with told(self.path, "fence"):
+        with os_errors(self.path, "fence"):
             try:
                 found = os.lstat(self.path)
             except FileNotFoundError:
@@ -153,10 +153,10 @@ class Fence:
         return True
 
     def _open(self, flags: int) -> int:
-        with told(self.path, "fence"):
+        with os_errors(self.path, "fence"):
             return os.open(self.path, flags, 0o600)
 
-    def _signed(self, mark: Mark) -> _Signed:
+    def _signed(self, mark: Mark) -> _SignedMark:
         parts = msgspec.structs.asdict(mark)
         mac = hmac.digest(self._secret, msgspec.json.encode(list(parts.values())), "sha256")
-        return _Signed(**parts, mac=mac.hex())
+        return _SignedMark(**parts, mac=mac.hex())

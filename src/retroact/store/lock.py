@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ..errors import InputError
-from ..files import told
+from ..files import os_errors
 
 
 class Lock:
@@ -61,5 +61,5 @@ class Lock:
 
 
 def _opened(path: Path, flags: int) -> int:
-    with told(path):
+    with os_errors(path):
         return os.open(path, flags, 0o600)

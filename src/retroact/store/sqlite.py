@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..files import told
+from ..files import os_errors
 from .authenticated import Row, refusal
 from .lock import Lock
 from .sqlite_residue import MAGIC, residue, wipe
@@ -50,12 +50,12 @@ class SQLiteStore(Store):
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
         self.where, self.folder = str(folder), folder
-        self.identity, self._told = str(folder.resolve()), _Told(str(folder))
+        self.identity, self._errors = str(folder.resolve()), _SqliteErrors(str(folder))
         if not create and not any((folder / f"{side}.sqlite").exists() for side in SIDES):
             raise InputError(f"{folder}: expected the folder of a stream, got none")
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder}: expected the folder of a stream, got a file")
-        with told(folder):
+        with os_errors(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = Lock.of_folder(folder, "another process has this stream open")
         self._sides: dict[Side, sqlite3.Connection] = {}
@@ -66,21 +66,21 @@ class SQLiteStore(Store):
             raise
 
     def raw_transaction(self, side: Side) -> _Transaction:
-        return _Transaction(self._sides[side], self._told)
+        return _Transaction(self._sides[side], self._errors)
 
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        with self._told:
+        with self._errors:
             return self._sides[side].execute(sql, parameters).fetchall()
 
     def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
-        with self._told:
+        with self._errors:
             if "returning" in sql:
                 return [found for row in rows for found in self._sides[side].execute(sql, row).fetchall()]
             self._sides[side].executemany(sql, rows)
         return []
 
     def scan(self, side: Side, sql: str) -> Iterator[Row]:
-        with self._told:
+        with self._errors:
             yield from self._sides[side].execute(sql)
 
     def schema_problems(self) -> list[str]:
@@ -150,7 +150,7 @@ class SQLiteStore(Store):
     def _connect(self, side: Side) -> sqlite3.Connection:
         path = self.folder / f"{side}.sqlite"
         _expect_files(path)
-        with _Told(str(path)):
+        with _SqliteErrors(str(path)):
             connection = sqlite3.connect(path, isolation_level=None, timeout=1.0, check_same_thread=False)
             path.chmod(0o600)
             there = connection.execute(SCHEMA).fetchall()
@@ -217,13 +217,13 @@ def _expect_files(path: Path) -> None:
             raise refusal(str(file), ["expected a file, got something else"])
     header = b""
     if path.exists():
-        with told(path), path.open("rb") as opened:
+        with os_errors(path), path.open("rb") as opened:
             header = opened.read(20)
     if header.startswith(MAGIC) and header[18:] not in (b"", b"\1\1", b"\2\2"):
         raise refusal(str(path), ["expected a database that may be written to, as its header says"])
 
 
-class _Told:
+class _SqliteErrors:
     """The one place where errors of the database become errors for people. A class, as a generator takes as long as a
     small statement."""
 
@@ -243,17 +243,17 @@ class _Told:
 
 
 class _Transaction:
-    def __init__(self, connection: sqlite3.Connection, told: _Told) -> None:
-        self._connection, self._told = connection, told
+    def __init__(self, connection: sqlite3.Connection, errors: _SqliteErrors) -> None:
+        self._connection, self._errors = connection, errors
 
     def __enter__(self) -> None:
-        with self._told:
+        with self._errors:
             self._connection.execute("begin immediate")
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if error is None:
-                with self._told:
+                with self._errors:
                     self._connection.execute("commit")
                     return
         finally:

@@ -138,8 +138,8 @@ class Store(Authenticated):
             self.edit_blocks(edit)
             self._fill_inbox(entries)
 
-    def found(self, stream: str) -> None:
-        """Begin: whose data these are."""
+    def initialise(self, stream: str) -> None:
+        """Write whose data these are."""
         with self.transaction("data"):
             self.insert(STATE, [("format", str(FORMAT)), ("stream", stream)])
 

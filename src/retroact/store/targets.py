@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError
-from ..files import Part, is_endless, told
+from ..files import AtomicFile, is_endless, os_errors
 
 POSTGRES = ("postgresql://", "postgres://")
 KINDS = {"key file": ("a key",), "fence": ("a fence",), "lock of the fence": ("a lock", "the lock of a fence")}
@@ -105,22 +105,22 @@ def check_targets(
         raise InputError(f"expected a place of its own, got {found}", source=str(store))
     there: dict[str, Path] = {}
     for name, path in own.items():
-        with told(path, name):
+        with os_errors(path, name):
             if path.exists():
                 there[name] = path
     _refuse([(name, path) for name, path in own.items() if name not in there], {**others, **there}, folder)
     reserved = {identity(path): name for name, path in others.items()}
     for name, path in there.items():
-        with told(path, name):
+        with os_errors(path, name):
             other, kind = reserved.get(identity(path)), kind_of(path)
         if other is not None:
             raise InputError(f"expected another file than the {other}", place=name, source=str(path))
         if kind not in (None, *KINDS[name]):
             raise InputError(f"expected {KINDS[name][0]}, got {kind}", place=name, source=str(path))
     for option, path in [*asked, *((name, own[name]) for name in given if name in own and name not in there)]:
-        with told(path, option):
+        with os_errors(path, option):
             if not folders or not path.is_dir():
-                with Part(path):
+                with AtomicFile(path):
                     pass
 
 
@@ -128,7 +128,7 @@ def _refuse(targets: Iterable[tuple[str, Path]], used: Mapping[str, Path], folde
     others = {identity(path): name for name, path in used.items()}
     seen: dict[Identity, str] = {}
     for option, path in targets:
-        with told(path, option):
+        with os_errors(path, option):
             this = identity(path)
             taken = others.get(this) or seen.get(this)
             if taken is not None:

@@ -112,7 +112,7 @@ def open_stream(
         if notes or now.notes:
             store.write_notes({**notes, **now.notes})
         if store.state("stream") is None:
-            store.found(name)  # the data are lost, and the journal is not
+            store.initialise(name)  # the data are lost, and the journal is not
         stream = Durable.__new__(Durable)
         before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
         origin, sealed = store.number("origin"), store.note("hashes")
@@ -179,7 +179,7 @@ def _begin(
         store.prepare(follows.round, follows.sources, erased=follows.erased)
         for number, entry in enumerate(follows.inbox, start=1):
             store.receive(number, entry)
-    store.found(mark.stream)
+    store.initialise(mark.stream)
 
 
 def _blocks(follows: Follows, key: Key) -> list[tuple[canonical_blocks.Place, bytes]]:
