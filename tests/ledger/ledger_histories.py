@@ -186,7 +186,7 @@ def _hand_over(schema: Schema, round: int, updates: Updates, pending: list[Updat
     if single and kind is Add:
         return updates.add_one(values[0], stamps[0], ids[0], subjects[0])
     if single:
-        return updates.delete_one(values[0], stamps[0], subjects[0])
+        return updates.delete(Rows.from_tuples(schema, values), stamps[0], subjects[0])
     if len(set(subjects)) == 1 and chance.random() < 0.5:
         subjects = subjects[0]
     given = stamps[0] if len(set(stamps)) == 1 and chance.random() < 0.5 else np.array(stamps)

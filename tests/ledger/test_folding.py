@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import retroact as ra
-from retroact.ledger import Ledger, Updates, folding
+from retroact.ledger import Ledger, Stamped, Updates, folding
 
 SCHEMA = ra.Schema(
     {
@@ -42,7 +42,7 @@ def applied(*batches, deletions=()):
         updates.add(rows, stamps, subjects)
     for rows, stamps, subjects in deletions:
         updates.delete(rows, stamps, subjects)
-    operations, held = len(updates), sum(each[0].count for each in updates.additions.settled())
+    operations, held = len(updates), sum(each.added.rows.count for each in updates.batches() if each.added)
     change = ledger.apply(2, updates)
     return (operations, ledger.state(), change.added, change.removed, change.ignored_additions,
             change.ignored_deletions), held  # fmt: skip
@@ -66,14 +66,14 @@ def test_folded_batches_give_the_ledger_of_whole_ones(different, owned, monkeypa
 def test_records_that_differ_are_left_as_they_are():
     rows, stamps, subjects = batch(5, 1)
     rows.columns["amount"][:] = np.arange(COUNT)
-    assert folding.folded(rows, stamps, subjects)[3] is None
+    assert folding.folded(Stamped(rows, stamps, subjects)).copies is None
 
 
 def test_those_who_wait_are_counted_with_their_copies():
     updates = Updates(SCHEMA)
     rows, stamps, subjects = batch(2, 3)
     updates.add(rows, stamps, subjects)
-    assert updates.additions.of_subjects(["s1"]) == [sum(subject == "s1" for subject in subjects)]
+    assert updates.of_subjects(["s1"]) == [sum(subject == "s1" for subject in subjects)]
     assert len(updates) == COUNT
 
 

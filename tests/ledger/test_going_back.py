@@ -22,7 +22,7 @@ def step(updates: Updates, random: np.random.Generator) -> None:
     elif kind == 3:
         updates.add(rows, 1, owners, [f"id{age}", "other"])
     elif kind == 4:
-        updates.delete_one((age,), 1, f"u{age}")
+        updates.delete(rows, 1, f"u{age}")
     elif kind == 5:
         updates.delete_ids([f"id{age}"])
     elif kind == 6:

@@ -107,7 +107,7 @@ def test_no_trace_of_what_is_gone(stamp: int, same_round: bool, way: str) -> Non
 def test_no_trace_of_a_round_in_which_nothing_survives() -> None:
     ledger = populated()
     updates = with_secrets(Updates(SCHEMA), 9)
-    updates.delete_one((SECRETS[0], SECRET_NUMBER), 1, SECRETS[2])
+    updates.delete(Rows.from_tuples(SCHEMA, [(SECRETS[0], SECRET_NUMBER)]), 1, SECRETS[2])
     updates.delete_ids([SECRETS[1]])
     updates.erase([SECRETS[2]])
     change = ledger.apply(2, updates)

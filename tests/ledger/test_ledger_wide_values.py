@@ -179,7 +179,7 @@ def test_no_byte_of_what_was_deleted_is_kept() -> None:
     ledger.apply(1, updates)
     assert b"secret\0" in ledger.state()
     updates = Updates(schema)
-    updates.delete_one(record, 1)
+    updates.delete(Rows.from_tuples(schema, [record]), 1)
     ledger.apply(2, updates)
     check_internals(ledger)
     assert ledger.state() == empty.state()

@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 from ledger_histories import contents
 
-from retroact.ledger import Ledger, Removal, Updates
+from retroact.ledger import Ledger, Operations, Removal, Updates
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
-from retroact.schema import Integer, Schema
+from retroact.schema import Integer, Rows, Schema
 
 SCHEMA = Schema({"n": Integer(0, 9)})
 BEFORE = [
@@ -37,7 +37,7 @@ def arrive(updates, events):
         if isinstance(event, Add):
             updates.add_one(event.value, event.stamp, event.id, event.subject)
         elif isinstance(event, Delete):
-            updates.delete_one(event.value, event.stamp, event.subject)
+            updates.delete(Rows.from_tuples(SCHEMA, [event.value]), event.stamp, event.subject)
         elif isinstance(event, DeleteId):
             updates.delete_ids([event.id])
         else:
@@ -56,7 +56,9 @@ def at_once(before, events, parts):
     for begin, end in zip(parts, [*parts[1:], len(events)], strict=True):
         part = Updates(SCHEMA)
         arrive(part, events[begin:end])
-        event = removal.left(part, left, event)
+        whole = Operations.concatenate([Operations(), *part.batches()])
+        left.append(removal.left(whole, event))
+        event += len(whole.ids)
     ledger.apply(2, removal.deletions(SCHEMA))
     return ledger, left
 
@@ -73,10 +75,9 @@ def check(before, events, parts):
     assert all(point.id == "x" for point in lost)
     assert bool(lost) == (empties and any(p.id == "x" and p.subject == "other" for p in contents_of(before)))
     # of the open round nothing is left that names whom or what was erased
-    assert (left.erased, left.erased_digests, left.emptied) == ([], [], [])
-    assert not any(
-        any(arrivals.of_subjects(["erased"])) for arrivals in (left.additions, left.deletions, left.placements)
-    )
+    for batch in left.batches():
+        assert (*batch.erased, *batch.digests, *batch.emptied) == ()
+        assert not any(part and "erased" in part.owners() for part in (batch.added, batch.deleted, batch.placed))
     ledger.apply(2, left)
     assert contents(ledger.data()) == expected
 
@@ -108,19 +109,17 @@ def test_longer_rounds_in_parts_and_with_further_events_on_ids():
 
 
 def test_subjects_are_also_named_by_their_digest():
-    updates, left = Updates(SCHEMA), Updates(SCHEMA)
+    updates = Updates(SCHEMA)
     arrive(updates, (Add((3,), 1, None, "erased"), Add((3,), 1, "x", "erased"), Add((4,), 1, None, "other")))
-    updates.erase_digests([hashlib.sha256(b"erased").digest()])
-    removal = Removal.of(updates, 1)
-    removal.left(updates, left)
-    assert (len(left), left.additions.of_subjects(["other"])) == (1, [1])
+    updates.append(Operations(digests=[hashlib.sha256(b"erased").digest()]))
+    left = Removal.of(updates, 1).left_of(updates)
+    assert (len(left), left.of_subjects(["other"])) == (1, [1])
     assert not Removal.of(left, 1)
 
 
 def test_equal_records_that_are_kept_once_are_all_left():
-    updates, left = Updates(SCHEMA), Updates(SCHEMA)
+    updates = Updates(SCHEMA)
     rows, _ = SCHEMA.encode({"n": [7, 8] * 5000})
     updates.add(rows, 1, ["other", "erased"] * 5000)
     updates.erase(["erased"])
-    Removal.of(updates, 1).left(updates, left)
-    assert len(left) == 5000
+    assert len(Removal.of(updates, 1).left_of(updates)) == 5000

@@ -58,7 +58,7 @@ def work(where, folder: Path) -> None:
                     with stream.receiving("feed", (ROUNDS + 1, number), delivered=[number]):
                         take(stream, number)
             stream.erase(subject="u2", request="after 2")
-            waiting = stream._updates.of_subjects(["u2"])
+            waiting = stream._open.updates.of_subjects(["u2"])
             assert waiting == [0]
             stream.successor(
                 epsilon=1.0, delta=1e-6, horizon=3, where=after(where), key=NEXT, fence=folder / "next.fence"

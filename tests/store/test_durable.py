@@ -519,16 +519,16 @@ def test_a_batch_is_taken_whole_or_not_at_all(place, tmp_path):
     where = place("s")
     stream = opened(where, tmp_path)
     fill(stream, 1)
-    waiting = len(stream._updates)
+    waiting = len(stream._open.updates)
     with pytest.raises(InputError, match="between 0 and"):
         good_and_bad(stream)
-    assert len(stream._updates) == waiting
+    assert len(stream._open.updates) == waiting
     assert stream.position("feed") is None
     with stream.receiving("feed", (9,), delivered=[8, 9]):
         stream.add({"name": "good", "amount": 1}, id="g")
     stream.close()
     with opened(where, tmp_path) as stream:
-        assert len(stream._updates) == waiting + 1
+        assert len(stream._open.updates) == waiting + 1
         assert stream.position("feed") == (9,)
         assert stream.delivered("feed", 8)
         assert not stream.delivered("feed", 7)
@@ -557,9 +557,9 @@ def test_a_request_is_done_once_and_has_a_receipt(place, tmp_path):
         asked = stream.erase(subject=["person-01", "nobody"], request="ticket")
         assert asked.state == "received"
         assert verify_receipt(asked.receipt(), place="").round is None
-        waiting = len(stream._updates)
+        waiting = len(stream._open.updates)
         assert stream.erase(subject=["nobody", "person-01"], request="ticket").state == "received"
-        assert len(stream._updates) == waiting
+        assert len(stream._open.updates) == waiting
         with pytest.raises(InputError, match="another request"):
             stream.erase(subject="person-02", request="ticket")
         assert stream.close_round().applied.removed == 3

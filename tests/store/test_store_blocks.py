@@ -10,7 +10,7 @@ from retroact.errors import VerificationError
 from retroact.ledger import Ledger, Updates
 from retroact.ledger.codec import Records, pack, unpack
 from retroact.ledger.text_column import Texts
-from retroact.schema import Schema
+from retroact.schema import Rows, Schema
 from retroact.store import canonical_blocks
 
 SCHEMA = Schema(
@@ -46,7 +46,7 @@ def apply(updates, round, event):
         updates.add_one(encoded(record), round, id, subject)
     elif kind == "delete":
         record, stamp, subject = parts
-        updates.delete_one(encoded(record), stamp, subject)
+        updates.delete(Rows.from_tuples(SCHEMA, [encoded(record)]), stamp, subject)
     elif kind == "empty":
         updates.delete_ids(parts)
     else:

@@ -14,7 +14,7 @@ from retroact.feeds.operations import WEIGHT_COLUMNS, kind_of, weigh
 from retroact.feeds.roles import Heading, heading
 from retroact.messages import mismatch
 from retroact.schema import Schema
-from retroact.stream.intake import LARGEST
+from retroact.stream.open_round import LARGEST
 
 if TYPE_CHECKING:
     from retroact.feeds.options import Options

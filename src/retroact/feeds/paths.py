@@ -13,7 +13,7 @@ from retroact.errors import InputError, Place
 from retroact.feeds.events import key_of
 from retroact.messages import mismatch
 from retroact.stream.grid import Grid
-from retroact.stream.intake import LARGEST
+from retroact.stream.open_round import LARGEST
 
 _UNITS: dict[str, Literal["ms", "us", "ns"]] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 _PARTS = {"ms": 10**3, "us": 10**6, "ns": 10**9}

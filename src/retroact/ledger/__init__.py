@@ -2,8 +2,19 @@
 
 from retroact.ledger.change import Change
 from retroact.ledger.ledger import Ledger
+from retroact.ledger.operations import Entry, Operations, Single, Stamped
 from retroact.ledger.removal import Removal
 from retroact.ledger.surviving import Surviving
 from retroact.ledger.updates import Updates
 
-__all__ = ["Change", "Ledger", "Removal", "Surviving", "Updates"]
+__all__ = [
+    "Change",
+    "Entry",
+    "Ledger",
+    "Operations",
+    "Removal",
+    "Single",
+    "Stamped",
+    "Surviving",
+    "Updates",
+]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from retroact.arrays import I64, Words
 from retroact.ledger.multiset import MultisetEdit
 from retroact.ledger.registers import RegisterEdit
-from retroact.ledger.sorted_keys import Integers, Words
 from retroact.schema import Rows
 
 
@@ -16,7 +16,7 @@ class Change:
 
     rows: Rows
     """With their stamps."""
-    weights: Integers
+    weights: I64
     """Copies gained (above zero) or lost (below)."""
     added: int
     """The sum of the weights above zero, and, as a number above zero, of those below."""
@@ -32,6 +32,6 @@ class Change:
     """The keys of the rows."""
 
     @property
-    def stamps(self) -> Integers:
+    def stamps(self) -> I64:
         assert self.rows.stamps is not None
         return self.rows.stamps

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from retroact.arrays import I64, U64, Mask, Words
 from retroact.errors import InputError
-from retroact.ledger.sorted_keys import Integers, Mask, Words, take
+from retroact.ledger.sorted_keys import take
 from retroact.schema import Schema, Vector
 
 _WORD = 64
@@ -95,9 +95,9 @@ class KeyLayout:
 
     def pack(
         self,
-        stamps: Integers,
-        values: Mapping[str, Integers],
-        subjects: Integers,
+        stamps: I64,
+        values: Mapping[str, I64],
+        subjects: I64,
         missing: Mapping[str, Mask] = MappingProxyType({}),
     ) -> Words:
         """The key of each record; `values` holds lattice numbers, and codes for text; `missing` as in `Rows`."""
@@ -116,13 +116,13 @@ class KeyLayout:
         columns.append(subjects)
         return self._assembled(len(stamps), lambda index, block: _raw(self._columns[index], columns[index][block]))
 
-    def stamps(self, *parts: Words) -> Integers:
+    def stamps(self, *parts: Words) -> I64:
         return self._values(parts, STAMP)
 
-    def subjects(self, *parts: Words) -> Integers:
+    def subjects(self, *parts: Words) -> I64:
         return self._values(parts, SUBJECT)
 
-    def field(self, name: str, *parts: Words) -> Integers:
+    def field(self, name: str, *parts: Words) -> I64:
         """Lattice numbers of one field, shaped as in `Rows`; codes for text."""
         first = self._first[name]
         if not self._shapes[name]:
@@ -142,9 +142,7 @@ class KeyLayout:
             return None
         return np.uint64(first << shift), np.uint64((last << shift) | ((1 << shift) - 1))
 
-    def repacked(
-        self, words: Words, target: KeyLayout, texts: Mapping[str, Integers], subjects: Integers | None = None
-    ) -> Words:
+    def repacked(self, words: Words, target: KeyLayout, texts: Mapping[str, I64], subjects: I64 | None = None) -> Words:
         """The same records in another layout, with codes replaced by what they index in `texts` and `subjects`.
 
         Sorted keys stay sorted if the replacements do not reverse the order of any two codes in use.
@@ -153,7 +151,7 @@ class KeyLayout:
         if subjects is not None:
             codes[len(self._columns) - 1] = subjects
 
-        def part(index: int, block: slice) -> NDArray[np.uint64]:
+        def part(index: int, block: slice) -> U64:
             raw = np.zeros(len(words[0][block]), dtype=np.uint64)
             self._read(take(words, block), self._columns[index], raw)
             return codes[index][raw].view(np.uint64) if index in codes else raw
@@ -167,7 +165,7 @@ class KeyLayout:
             bare[piece.word] = bare[piece.word] & ~(piece.mask << np.uint64(piece.shift))
         return tuple(bare)
 
-    def _values(self, parts: Sequence[Words], index: int) -> Integers:
+    def _values(self, parts: Sequence[Words], index: int) -> I64:
         column = self._columns[index]
         values = np.zeros(sum(len(part[0]) for part in parts), dtype=np.uint64)
         start = 0
@@ -180,7 +178,7 @@ class KeyLayout:
         return values.view(np.int64)
 
     @staticmethod
-    def _read(words: Words, column: _Column, out: NDArray[np.uint64]) -> None:
+    def _read(words: Words, column: _Column, out: U64) -> None:
         """The bits of one column, written over zeros."""
         if len(column.pieces) == 1:
             piece = column.pieces[0]
@@ -190,7 +188,7 @@ class KeyLayout:
             for piece in column.pieces:
                 out |= ((words[piece.word] >> np.uint64(piece.shift)) & piece.mask) << np.uint64(piece.below)
 
-    def _assembled(self, length: int, part: Callable[[int, slice], NDArray[np.uint64]]) -> Words:
+    def _assembled(self, length: int, part: Callable[[int, slice], U64]) -> Words:
         """Words of which `part(column, block)` gives the bits of one column."""
         words = tuple(np.zeros(length, dtype=np.uint64) for _ in range(self.words))
         for start in range(0, length, _BLOCK):
@@ -203,7 +201,7 @@ class KeyLayout:
         return words
 
 
-def _raw(column: _Column, values: Integers) -> NDArray[np.uint64]:
+def _raw(column: _Column, values: I64) -> U64:
     """Values counted from the lower bound, all of them known to fit their bits."""
     raw = values.view(np.uint64)
     if column.lower:

@@ -7,18 +7,18 @@ text that no surviving record holds. Two ledgers with equal surviving data give 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
 
+from retroact.arrays import I64, Mask, Words
 from retroact.errors import InputError
 from retroact.ledger import multiset, registers, sorted_keys
 from retroact.ledger.change import Change
 from retroact.ledger.codec import Records, from_bytes, to_bytes
-from retroact.ledger.folding import Subjects
 from retroact.ledger.key_layout import KeyLayout, Widths
-from retroact.ledger.sorted_keys import Integers, Mask, Words
+from retroact.ledger.operations import Operations, Stamped, joined
 from retroact.ledger.surviving import Surviving, label
 from retroact.ledger.text_codes import TextCodes
 from retroact.ledger.updates import Updates
@@ -104,7 +104,7 @@ class Ledger:
         subjects = self._subjects.texts(self._layout.subjects(*change.parts)).tolist()
         return Surviving(change.rows, change.stamps, [*[None] * plain, *gained, *lost], subjects, change.weights)
 
-    def rows_between(self, first: int, last: int) -> tuple[Rows, Integers]:
+    def rows_between(self, first: int, last: int) -> tuple[Rows, I64]:
         """The distinct records of these stamps and how many copies there are of each, in no particular order."""
         where, slots = self._between(first, last)
         parts = sorted_keys.take(self._multiset.words, where), sorted_keys.take(self._registers.words, slots)
@@ -170,7 +170,7 @@ class Ledger:
         ledger._fill((records.stamps, values, owners, missing), ids, records.counts)
         return ledger
 
-    def _fill(self, coded: _Coded, ids: list[str | None], counts: Integers) -> None:
+    def _fill(self, coded: _Coded, ids: list[str | None], counts: I64) -> None:
         """Into an empty ledger."""
         stamps = coded[0]
         if len(stamps) and min(int(stamps.min()), int(counts.min())) < 1:
@@ -178,7 +178,7 @@ class Ledger:
         if len(counts) and int(counts.max()) * len(counts) >= 1 << 63:
             raise InputError("expected counts whose sum fits 64 bits", place="counts")
         self._widen(int(stamps.max(initial=1)))
-        words = self._pack(coded)
+        words = self._layout.pack(*coded)
         present = [id for id in ids if id is not None]
         named = np.array([id is not None for id in ids], dtype=np.bool_)
         plain, counts = sorted_keys.take(words, ~named), counts[~named]
@@ -193,12 +193,14 @@ class Ledger:
         self._sweep()
 
     def _plan(self, round: int, updates: Updates) -> Change:
-        added, _, late, copies = self._arrived(round, *updates.additions.columns())
-        placed, timely, late_placed, _ = self._arrived(round, *updates.placements.columns())
+        batches = updates.batches()
+        added, late, copies, _ = self._arrived(round, joined([batch.added for batch in batches]))
+        placed, late_placed, _, timely = self._arrived(round, joined([batch.placed for batch in batches]))
         self._widen(round)
-        ids, rows = _events(updates, timely)
-        deleted, unknown = self._named(*updates.deletions.columns()[:3])
-        erased = self._erased(updates.erased, updates.erased_digests)
+        ids, rows = _events(batches, timely)
+        deleted, unknown = self._named(joined([batch.deleted for batch in batches]))
+        subjects = [subject for batch in batches for subject in batch.erased]
+        erased = self._erased([*subjects, *(digest for batch in batches for digest in batch.digests)])
 
         plain = self._multiset.plan(self._pack(added), deleted, erased, copies)
         held = self._registers.plan(ids, rows, self._pack(placed), erased)
@@ -227,51 +229,55 @@ class Ledger:
         for table in (*self._texts.values(), self._subjects):
             table.sweep()
 
-    def _arrived(
-        self, round: int, rows: Rows, stamps: Integers, subjects: Subjects, counts: Integers | None
-    ) -> tuple[_Coded, Mask, int, Integers | None]:
-        """Additions in codes, without those from the future; which are kept, how many are not, and copies of each."""
-        timely, late = stamps <= round, 0
-        if not timely.all():
-            late = int((~timely).sum()) if counts is None else int(counts[~timely].sum())
-            rows, stamps, subjects = rows.take(timely), stamps[timely], _chosen(subjects, timely)
-            counts = None if counts is None else counts[timely]
-        return self._coded(rows, stamps, subjects, TextCodes.intern), timely, late, counts
+    def _arrived(self, round: int, parts: Iterable[Stamped]) -> tuple[list[_Coded], int, I64 | None, Mask]:
+        """Additions in codes, without those from the future: how many those are, copies of each, and which are kept."""
+        coded, late, copies, kept = [], 0, [], []
+        for part in parts:
+            timely = part.stamps <= round
+            kept.append(timely)
+            if not timely.all():
+                late += len(part.take(~timely))
+                part = part.take(timely)
+            coded.append(self._coded(part, TextCodes.intern))
+            copies.append(part.copies)
+        counts = None
+        if any(own is not None for own in copies):
+            each = zip(coded, copies, strict=True)
+            counts = np.concatenate([np.ones(len(one[0]), np.int64) if own is None else own for one, own in each])
+        return coded, late, counts, np.concatenate([np.ones(0, dtype=np.bool_), *kept])
 
-    def _named(self, rows: Rows, stamps: Integers, subjects: Subjects) -> tuple[Words, int]:
+    def _named(self, parts: Iterable[Stamped]) -> tuple[Words, int]:
         """The keys that deletions name, and how many deletions name nothing that could have a key."""
-        _, values, owners, missing = self._coded(rows, stamps, subjects, TextCodes.lookup)
-        possible = (stamps >= 1) & (stamps <= (1 << self._layout.widths.stamp) - 1) & (owners >= 0)
-        for name in self._texts:
-            possible &= values[name] >= 0
-        unknown = len(stamps) - int(possible.sum())
-        if unknown:
-            stamps, owners = stamps[possible], owners[possible]
-            values = {name: column[possible] for name, column in values.items()}
-            missing = {name: mask[possible] for name, mask in missing.items()}
-        return self._pack((stamps, values, owners, missing)), unknown
+        coded, unknown = [], 0
+        for part in parts:
+            stamps, values, owners, missing = self._coded(part, TextCodes.lookup)
+            possible = (stamps >= 1) & (stamps <= (1 << self._layout.widths.stamp) - 1) & (owners >= 0)
+            for name in self._texts:
+                possible &= values[name] >= 0
+            if not possible.all():
+                unknown += len(stamps) - int(possible.sum())
+                stamps, owners = stamps[possible], owners[possible]
+                values = {name: column[possible] for name, column in values.items()}
+                missing = {name: mask[possible] for name, mask in missing.items()}
+            coded.append((stamps, values, owners, missing))
+        return self._pack(coded), unknown
 
-    def _coded(
-        self,
-        rows: Rows,
-        stamps: Integers,
-        subjects: Subjects,
-        code: Callable[[TextCodes, list[str | None]], Integers],
-    ) -> _Coded:
+    def _coded(self, part: Stamped, code: Callable[[TextCodes, list[str | None]], I64]) -> _Coded:
+        rows, subjects = part.rows, part.subjects
         values = {
             name: code(self._texts[name], column.tolist()) if name in self._texts else column
             for name, column in rows.columns.items()
         }
         if subjects is None or isinstance(subjects, str):
-            return stamps, values, np.broadcast_to(code(self._subjects, [subjects]), rows.count), rows.missing
-        return stamps, values, code(self._subjects, list(subjects)), rows.missing
+            return part.stamps, values, np.broadcast_to(code(self._subjects, [subjects]), rows.count), rows.missing
+        return part.stamps, values, code(self._subjects, list(subjects)), rows.missing
 
-    def _pack(self, coded: _Coded) -> Words:
-        return self._layout.pack(*coded)
+    def _pack(self, coded: Sequence[_Coded]) -> Words:
+        return sorted_keys.concatenate(_no_keys(self._layout), *(self._layout.pack(*part) for part in coded))
 
-    def _erased(self, subjects: list[str], digests: list[bytes]) -> Callable[[Words], Mask] | None:
+    def _erased(self, who: Sequence[str | bytes]) -> Callable[[Words], Mask] | None:
         """The predicate "belongs to one of these subjects"; None if none of them can have a record."""
-        codes = self._subjects.find([*subjects, *digests])
+        codes = self._subjects.find(who)
         codes = codes[codes >= 0]
         if len(codes) == 0:
             return None
@@ -306,7 +312,7 @@ class Ledger:
         self._texts = {name: table for name, (table, _) in texts.items()}
         self._subjects = subjects
 
-    def _relayout(self, widths: Widths, texts: Mapping[str, Integers], subjects: Integers | None) -> None:
+    def _relayout(self, widths: Widths, texts: Mapping[str, I64], subjects: I64 | None) -> None:
         target = KeyLayout(self.schema, widths)
         plain = self._layout.repacked(self._multiset.words, target, texts, subjects)
         held = self._layout.repacked(self._registers.words, target, texts, subjects)
@@ -314,7 +320,7 @@ class Ledger:
         self._registers.repack(held)
         self._layout = target
 
-    def _between(self, first: int, last: int | None) -> tuple[slice, Integers]:
+    def _between(self, first: int, last: int | None) -> tuple[slice, I64]:
         """Where the records with these stamps lie: positions in the multiset, slots of the registers."""
         bounds = self._layout.stamp_range(first, (1 << self._layout.widths.stamp) - 1 if last is None else last)
         if bounds is None:
@@ -346,7 +352,7 @@ class Ledger:
         assert rows.stamps is not None
         return Surviving(rows, rows.stamps, ids, subjects, counts)
 
-    def _canonical(self, words: Words, ids: list[str | None], subjects: list[str | None]) -> Integers:
+    def _canonical(self, words: Words, ids: list[str | None], subjects: list[str | None]) -> I64:
         """The permutation into canonical order."""
         ranks = {name: text.ranks(self._layout.field(name, words)) for name, text in self._texts.items()}
         values = self._layout.without_subjects(self._layout.repacked(words, self._layout, ranks))
@@ -360,7 +366,7 @@ class Ledger:
         return order
 
 
-_Coded = tuple[Integers, Mapping[str, Integers], Integers, Mapping[str, Mask]]
+_Coded = tuple[I64, Mapping[str, I64], I64, Mapping[str, Mask]]
 """Stamps, values and subjects of records, with codes for text, and which values are missing."""
 
 
@@ -368,18 +374,16 @@ def _no_keys(layout: KeyLayout) -> Words:
     return tuple(np.zeros(0, dtype=np.uint64) for _ in range(layout.words))
 
 
-def _events(updates: Updates, timely: Mask) -> tuple[list[str], Integers]:
+def _events(batches: Sequence[Operations], timely: Mask) -> tuple[list[str], I64]:
     """The events on ids in arrival order: for each the row of the record that it places, or -1."""
-    rows = np.full(len(updates.event_ids), -1, dtype=np.int64)
-    rows[updates.placed] = np.where(timely, np.cumsum(timely) - 1, -1)
-    happens = rows >= 0
-    happens[updates.emptied] = True
-    if happens.all():
-        return updates.event_ids, rows
-    return list(compress(updates.event_ids, happens.tolist())), rows[happens]
-
-
-def _chosen(subjects: Subjects, mask: Mask) -> Subjects:
-    if subjects is None or isinstance(subjects, str):
-        return subjects
-    return list(compress(subjects, mask.tolist()))
+    ids = [id for batch in batches for id in batch.ids]
+    happens = np.ones(len(ids), dtype=np.bool_)
+    empties = np.zeros(len(ids), dtype=np.bool_)
+    first = 0
+    for batch in batches:
+        empties[[first + place for place in batch.emptied]] = True
+        first += len(batch.ids)
+    happens[~empties] = timely
+    rows = np.full(len(ids), -1, dtype=np.int64)
+    rows[~empties] = np.where(timely, np.cumsum(timely) - 1, -1)
+    return (ids, rows) if happens.all() else (list(compress(ids, happens.tolist())), rows[happens])

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from retroact.arrays import I64, Mask, Words
 from retroact.ledger import sorted_keys
-from retroact.ledger.sorted_keys import Integers, Mask, Words, write_edited
+from retroact.ledger.sorted_keys import write_edited
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,12 @@ class MultisetEdit:
 
     inserted: Words
     """Keys that were not there before, sorted; with their number of copies."""
-    copies: Integers
-    at: Integers
+    copies: I64
+    at: I64
     """Positions, before the edit, in front of which the first of them go; the others go to the end."""
-    changed: Integers
+    changed: I64
     """Positions whose number of copies changes, sorted; with the new number, 0 to remove the key."""
-    counts: Integers
+    counts: I64
     ignored: int
     """Deletions that found no copy."""
 
@@ -35,11 +36,11 @@ class MultisetEdit:
 class Multiset:
     """Distinct keys with their number of copies; `size` of the former, `copies` of the latter."""
 
-    def __init__(self, words: Words, counts: Integers) -> None:
+    def __init__(self, words: Words, counts: I64) -> None:
         """Sorted distinct keys and positive counts, which are taken over, not copied."""
         self._words = words
         self._counts = counts
-        self._spare: tuple[Words, Integers] | None = None
+        self._spare: tuple[Words, I64] | None = None
         """The arrays of last time, all zero."""
         self.size = len(counts)
         self.copies = int(counts.sum())
@@ -49,7 +50,7 @@ class Multiset:
         return sorted_keys.take(self._words, slice(self.size))
 
     @property
-    def counts(self) -> Integers:
+    def counts(self) -> I64:
         return self._counts[: self.size]
 
     def between(self, smallest: np.uint64, largest: np.uint64) -> slice:
@@ -63,7 +64,7 @@ class Multiset:
         additions: Words,
         deletions: Words,
         erased: Callable[[Words], Mask] | None,
-        copies: Integers | None = None,
+        copies: I64 | None = None,
     ) -> MultisetEdit:
         """The effect of one round; the keys handed in are used up.
 
@@ -129,7 +130,7 @@ class Multiset:
         """Take over the same keys in another layout."""
         self._words, self._counts, self._spare = words, self.counts.copy(), None
 
-    def _rewritten(self, edit: MultisetEdit) -> tuple[Words, Integers, int]:
+    def _rewritten(self, edit: MultisetEdit) -> tuple[Words, I64, int]:
         """Keys and counts after an edit, in the spare arrays if they fit: fresh memory costs more than the copying."""
         gone = edit.changed[edit.counts == 0]
         size = self.size - len(gone) + len(edit.copies)

@@ -11,8 +11,8 @@ from itertools import compress, repeat
 
 import numpy as np
 
+from retroact.arrays import I64, Mask, Words
 from retroact.ledger import sorted_keys
-from retroact.ledger.sorted_keys import Integers, Mask, Words
 from retroact.ledger.text_codes import require_utf8
 
 # a table this small is not worth shrinking
@@ -23,10 +23,10 @@ _SMALL = 256
 class RegisterEdit:
     """What one round does to the registers, worked out but not yet done."""
 
-    replaced: Integers
+    replaced: I64
     """Slots that get another record."""
     replacements: Words
-    removed: Integers
+    removed: I64
     """Slots that are emptied, sorted."""
     ids: list[str]
     """Ids that held nothing and now hold `inserted`."""
@@ -56,11 +56,11 @@ class Registers:
     def words(self) -> Words:
         return sorted_keys.take(self._words, slice(len(self._ids)))
 
-    def ids(self, slots: Integers) -> list[str]:
+    def ids(self, slots: I64) -> list[str]:
         return [self._ids[slot] for slot in slots.tolist()]
 
     def plan(
-        self, ids: Sequence[str], rows: Integers, records: Words, erased: Callable[[Words], Mask] | None
+        self, ids: Sequence[str], rows: I64, records: Words, erased: Callable[[Words], Mask] | None
     ) -> RegisterEdit:
         """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if that is -1.
 
@@ -134,7 +134,7 @@ class Registers:
         """Take over the same records in another layout."""
         self._words = words
 
-    def _remove(self, removed: Integers) -> None:
+    def _remove(self, removed: I64) -> None:
         before, size = len(self._ids), len(self._ids) - len(removed)
         kept = np.ones(before - size, dtype=np.bool_)
         kept[removed[removed >= size] - size] = False
@@ -156,7 +156,7 @@ class Registers:
             self._words = _resized(self.words, size + size // 2)
             self._slots = dict(self._slots)
 
-    def _places(self, ids: Sequence[str]) -> tuple[Integers, list[str]]:
+    def _places(self, ids: Sequence[str]) -> tuple[I64, list[str]]:
         """For each id its slot, or the one that it would get behind all the others; and the ids of the latter kind."""
         slots = np.fromiter(map(self._slots.get, ids, repeat(-1)), dtype=np.int64, count=len(ids))
         unknown = slots < 0
@@ -171,7 +171,7 @@ class Registers:
         return slots, names
 
 
-def _ignored(slots: Integers, rows: Integers, size: int) -> int:
+def _ignored(slots: I64, rows: I64, size: int) -> int:
     """Deletions that found their id empty: after a deletion, or first of all on an id that held nothing."""
     if not (rows < 0).any():
         return 0

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from itertools import compress
 
 import numpy as np
 
-from retroact.ledger.folding import Subjects
-from retroact.ledger.sorted_keys import Integers, Mask
+from retroact.arrays import Mask
+from retroact.ledger.operations import Operations, Stamped
 from retroact.ledger.updates import Updates
 from retroact.schema import Schema
 
@@ -30,9 +29,10 @@ class Removal:
     >>> updates.add_one((31,), 1, "a", "u17")
     >>> updates.add_one((44,), 1, "b", "u18")
     >>> updates.erase(["u17"])
-    >>> removal, left = Removal.of(updates, 1), Updates(schema)
-    >>> ledger.apply(1, removal.deletions(schema)).removed, removal.left(updates, left), left.event_ids
-    (0, 2, ['b'])
+    >>> (batch,) = updates.batches()[:1]
+    >>> removal = Removal.of(updates, 1)
+    >>> ledger.apply(1, removal.deletions(schema)).removed, removal.left(batch).ids
+    (0, ['b'])
     """
 
     subjects: frozenset[str]
@@ -44,17 +44,19 @@ class Removal:
     @classmethod
     def of(cls, updates: Updates, round: int) -> Removal:
         """Of the updates that the open round holds, in the order in which they came."""
-        ids = updates.event_ids
-        found = cls(frozenset(updates.erased), frozenset(updates.erased_digests), {ids[k]: k for k in updates.emptied})
-        _, stamps, subjects, _ = updates.placements.columns()
+        whole = Operations.concatenate([Operations(), *updates.batches()])
+        ids, placed = whole.ids, whole.placed
+        found = cls(frozenset(whole.erased), frozenset(whole.digests), {ids[k]: k for k in whole.emptied})
+        if placed is None:
+            return found
         # a stamp in the future is no event
-        happens = stamps <= round
-        gone = found._theirs(subjects, len(stamps)) & happens
+        happens = placed.stamps <= round
+        gone = found._theirs(placed) & happens
         if not gone.any():
             return found
-        placed = updates.placed
-        last = {ids[k]: k for k in sorted([*placed[happens].tolist(), *updates.emptied])}
-        erased = {ids[k]: k for k in placed[gone].tolist() if last[ids[k]] == k}
+        places = whole.places
+        last = {ids[k]: k for k in sorted([*places[happens].tolist(), *whole.emptied])}
+        erased = {ids[k]: k for k in places[gone].tolist() if last[ids[k]] == k}
         return cls(found.subjects, found.digests, {**found.until, **erased})
 
     def __bool__(self) -> bool:
@@ -63,46 +65,40 @@ class Removal:
     def deletions(self, schema: Schema) -> Updates:
         """What they do to the surviving data."""
         updates = Updates(schema)
-        updates.erase(list(self.subjects))
-        updates.erase_digests(list(self.digests))
-        updates.delete_ids(list(self.until))
+        emptied = list(self.until)
+        updates.append(
+            Operations(ids=emptied, emptied=range(len(emptied)), erased=[*self.subjects], digests=[*self.digests])
+        )
         return updates
 
-    def left(self, updates: Updates, into: Updates, first: int = 0) -> int:
-        """What is left of some updates goes into others; the number of the event after them. ``first`` is that of their
-        first event, where they are a part of the open round."""
-        rows, stamps, subjects, counts = updates.additions.columns()
-        kept = np.flatnonzero(~self._theirs(subjects, rows.count))
-        if counts is not None:
-            kept = np.repeat(kept, counts[kept])
-        if len(kept):
-            into.add(rows.take(kept), stamps[kept], _of(subjects, kept))
-        rows, stamps, subjects, _ = updates.deletions.columns()
-        kept = np.flatnonzero(~self._theirs(subjects, rows.count))
-        if len(kept):
-            into.delete(rows.take(kept), stamps[kept], _of(subjects, kept))
-        rows, stamps, subjects, _ = updates.placements.columns()
-        placed = updates.placed
-        ids = [updates.event_ids[k] for k in placed.tolist()]
-        later = [first + k > self.until.get(id, -1) for k, id in zip(placed.tolist(), ids, strict=True)]
-        stays = np.array(later, dtype=np.bool_) & ~self._theirs(subjects, rows.count)
-        kept = np.flatnonzero(stays)
-        if len(kept):
-            into.add(rows.take(kept), stamps[kept], _of(subjects, kept), list(compress(ids, stays.tolist())))
-        return first + len(updates.event_ids)
+    def left(self, batch: Operations, first: int = 0) -> Operations:
+        """What is left of a batch of the open round; ``first`` is how many events on ids came before it."""
+        places = batch.places
+        later = [first + k > self.until.get(batch.ids[k], -1) for k in places.tolist()]
+        placed, stays = batch.placed, np.array(later, dtype=np.bool_)
+        if placed is not None:
+            stays &= ~self._theirs(placed)
+            placed = placed.take(stays)
+        ids = [batch.ids[k] for k in places[stays].tolist()]
+        return Operations(self._others(batch.added), placed, self._others(batch.deleted), ids)
 
-    def _theirs(self, subjects: Subjects, count: int) -> Mask:
+    def left_of(self, updates: Updates) -> Updates:
+        """What is left of an open round."""
+        left, first = Updates(updates.schema), 0
+        for batch in updates.batches():
+            left.append(self.left(batch, first))
+            first += len(batch.ids)
+        return left
+
+    def _others(self, part: Stamped | None) -> Stamped | None:
+        return None if part is None else part.take(~self._theirs(part))
+
+    def _theirs(self, part: Stamped) -> Mask:
         """Which records belong to those who are erased."""
-        if subjects is None or isinstance(subjects, str):
-            return np.full(count, self._erases(subjects))
-        known = {name: self._erases(name) for name in {*subjects}}
-        return np.fromiter((known[name] for name in subjects), dtype=np.bool_, count=count)
+        known = {name: self._erases(name) for name in {*part.owners()}}
+        return np.fromiter((known[name] for name in part.owners()), dtype=np.bool_, count=part.rows.count)
 
     def _erases(self, subject: str | None) -> bool:
         if subject is None:
             return False
         return subject in self.subjects or bool(self.digests and sha256(subject.encode()).digest() in self.digests)
-
-
-def _of(subjects: Subjects, kept: Integers) -> Subjects:
-    return subjects if subjects is None or isinstance(subjects, str) else [subjects[k] for k in kept.tolist()]

@@ -3,14 +3,9 @@ few entries taken out and a few put in."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Words = tuple[NDArray[np.uint64], ...]
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from retroact.arrays import I64, U64, AnyArray, Mask, Words
 
 _WORD = 64
 # so few keys are looked for one by one
@@ -19,7 +14,7 @@ _FEW = 8
 _FEW_EDITS = 256
 
 
-def take(words: Words, where: Integers | Mask | slice) -> Words:
+def take(words: Words, where: I64 | Mask | slice) -> Words:
     return tuple(word[where] for word in words)
 
 
@@ -28,7 +23,7 @@ def concatenate(*parts: Words) -> Words:
     return filled[0] if len(filled) == 1 else tuple(np.concatenate(word) for word in zip(*filled, strict=True))
 
 
-def order(words: Words) -> Integers:
+def order(words: Words) -> I64:
     """The permutation that sorts the keys; equal keys in any order.
 
     As many words as fit are squeezed into one, and only the keys that it leaves tied are looked at further: a single
@@ -55,7 +50,7 @@ def order(words: Words) -> Integers:
     return ascending
 
 
-def ties(ordered: Words) -> tuple[Integers, Integers]:
+def ties(ordered: Words) -> tuple[I64, I64]:
     """Where sorted keys have an equal neighbour; and for each of these places, the number of its run of equal keys."""
     begins = starts(ordered)
     tied = ~begins
@@ -74,7 +69,7 @@ def starts(ordered: Words) -> Mask:
     return begins
 
 
-def unique(words: Words, copies: Integers | None = None) -> tuple[Words, Integers]:
+def unique(words: Words, copies: I64 | None = None) -> tuple[Words, I64]:
     """The distinct keys in order, and how often each occurs. Keys of one word are sorted where they are."""
     if copies is not None:
         ascending = order(words)
@@ -95,7 +90,7 @@ def unique(words: Words, copies: Integers | None = None) -> tuple[Words, Integer
     return words, counts
 
 
-def find(keys: Words, wanted: Words) -> tuple[Integers, Mask]:
+def find(keys: Words, wanted: Words) -> tuple[I64, Mask]:
     """For each wanted key: the position of the first key that is not smaller, and whether it is equal; both sorted."""
     length, count = len(keys[0]), len(wanted[0])
     at, found = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
@@ -118,7 +113,7 @@ def not_above(keys: Words, limit: Words) -> int:
     return int(_search(keys, limit, right=True)[0]) if len(limit[0]) else 0
 
 
-def edited(old: NDArray[Any], gone: Integers, at: Integers, new: NDArray[Any]) -> NDArray[Any]:
+def edited(old: AnyArray, gone: I64, at: I64, new: AnyArray) -> AnyArray:
     """`old` without the positions `gone`, and with `new` in front of the positions `at`, which are sorted.
 
     >>> edited(np.array([1, 3, 4, 7]), np.array([2]), np.array([1, 4]), np.array([2, 9])).tolist()
@@ -131,7 +126,7 @@ def edited(old: NDArray[Any], gone: Integers, at: Integers, new: NDArray[Any]) -
     return out
 
 
-def write_edited(old: NDArray[Any], gone: Integers, at: Integers, new: NDArray[Any], out: NDArray[Any]) -> None:
+def write_edited(old: AnyArray, gone: I64, at: I64, new: AnyArray, out: AnyArray) -> None:
     """Write `old` without the positions `gone`, and with `new` in front of the positions `at` and at the end."""
     if _FEW_EDITS * (len(gone) + len(at)) < len(old):
         np.concatenate(_pieces(old, gone, at, new), out=out)
@@ -151,7 +146,7 @@ def write_edited(old: NDArray[Any], gone: Integers, at: Integers, new: NDArray[A
     out[len(inner) :] = new[len(at) :]
 
 
-def _search(keys: Words, wanted: Words, *, right: bool = False) -> Integers:
+def _search(keys: Words, wanted: Words, *, right: bool = False) -> I64:
     """`np.searchsorted` for keys of several words."""
     if len(keys) == 1:
         return np.searchsorted(keys[0], wanted[0], side="right" if right else "left")
@@ -171,9 +166,7 @@ def _place(keys: Words, key: tuple[np.uint64, ...], right: bool) -> int:
     return low + int(keys[-1][low:high].searchsorted(key[-1], side="right" if right else "left"))
 
 
-def _bisect(
-    word: NDArray[np.uint64], target: NDArray[np.uint64], low: Integers, high: Integers, *, right: bool = False
-) -> Integers:
+def _bisect(word: U64, target: U64, low: I64, high: I64, *, right: bool = False) -> I64:
     """`searchsorted` with a range of its own for each target."""
     low, high = low.copy(), high.copy()
     open_ = np.flatnonzero(low < high)
@@ -187,7 +180,7 @@ def _bisect(
     return low
 
 
-def _squeezed(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], int]:
+def _squeezed(word: U64) -> tuple[U64, int]:
     """The word counted from its minimum, and the bits that takes."""
     if len(word) == 0:
         return word, 0
@@ -195,7 +188,7 @@ def _squeezed(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], int]:
     return word - lowest, int(word.max() - lowest).bit_length()
 
 
-def _ranks(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], int]:
+def _ranks(word: U64) -> tuple[U64, int]:
     """Dense ranks in place of the values, and the bits they take."""
     ascending = np.argsort(word)
     rank = np.cumsum(starts((word[ascending],)), dtype=np.uint64) - np.uint64(1)
@@ -204,9 +197,9 @@ def _ranks(word: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], int]:
     return ranks, int(rank[-1]).bit_length()
 
 
-def _pieces(old: NDArray[Any], gone: Integers, at: Integers, new: NDArray[Any]) -> list[NDArray[Any]]:
+def _pieces(old: AnyArray, gone: I64, at: I64, new: AnyArray) -> list[AnyArray]:
     """The same as slices: cheaper than masks as long as there are few."""
-    pieces: list[NDArray[Any]] = []
+    pieces: list[AnyArray] = []
     start = 0
     # at one position, what is inserted comes first
     edits = [(position, 0, k) for k, position in enumerate(at.tolist())]

@@ -8,10 +8,9 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from retroact.arrays import I64, AnyArray
 from retroact.errors import InputError
-from retroact.ledger.sorted_keys import Integers
 
 # below this many codes, unused ones are not worth a renumbering
 _SMALL = 256
@@ -28,10 +27,10 @@ class TextCodes:
         self._place = place
         self._none = none
         self._codes: dict[str | None, int] = {}
-        self._texts: NDArray[Any] = np.full(1, None, dtype=object)
-        self._references: Integers = np.zeros(1, dtype=np.int64)
+        self._texts: AnyArray = np.full(1, None, dtype=object)
+        self._references: I64 = np.zeros(1, dtype=np.int64)
         self._free: list[int] = []
-        self._loose: list[Integers] = []
+        self._loose: list[I64] = []
         self.size = 0
         if none:  # the absent text has code 0 for ever
             self._codes[None] = 0
@@ -46,7 +45,7 @@ class TextCodes:
         """The width of the largest code."""
         return max(0, self.size - 1).bit_length()
 
-    def intern(self, texts: Sequence[str | None]) -> Integers:
+    def intern(self, texts: Sequence[str | None]) -> I64:
         """A code for each text; new ones are forgotten by the next `sweep` unless `refer` is called for them."""
         found = self.lookup(texts)
         unknown = np.flatnonzero(found < 0)
@@ -56,19 +55,19 @@ class TextCodes:
             found[unknown] = self.lookup(strangers)
         return found
 
-    def lookup(self, texts: Sequence[str | None]) -> Integers:
+    def lookup(self, texts: Sequence[str | None]) -> I64:
         """The code of each text, -1 where there is none."""
         return np.fromiter(map(self._codes.get, texts, repeat(-1)), dtype=np.int64, count=len(texts))
 
-    def find(self, who: Sequence[str | bytes]) -> Integers:
+    def find(self, who: Sequence[str | bytes]) -> I64:
         """The same for texts that may be given by their SHA-256."""
         names: dict[Any, Any] = by_digest(who, self._codes)
         return self.lookup([names.get(each, each) for each in who])
 
-    def texts(self, codes: Integers) -> NDArray[Any]:
+    def texts(self, codes: I64) -> AnyArray:
         return self._texts[codes]
 
-    def refer(self, gained: Integers, lost: Integers) -> None:
+    def refer(self, gained: I64, lost: I64) -> None:
         """Count one reference more, or one less, for every code given."""
         if self._none:
             gained, lost = gained[gained > 0], lost[lost > 0]
@@ -88,7 +87,7 @@ class TextCodes:
         self._texts[forgotten] = None
         self._free.extend(forgotten.tolist())
 
-    def ranks(self, codes: Integers) -> Integers:
+    def ranks(self, codes: I64) -> I64:
         """An array that takes each of the given codes to the rank of its text among them, in UTF-8 order."""
         present = np.unique(codes)
         # code points and UTF-8 bytes sort alike
@@ -101,7 +100,7 @@ class TextCodes:
     def sparse(self) -> bool:
         return self.size > _SMALL and 4 * len(self._codes) < self.size
 
-    def compacted(self) -> tuple[TextCodes, Integers]:
+    def compacted(self) -> tuple[TextCodes, I64]:
         """The same texts with codes from 0 on in the same order, and the array from old codes to new ones."""
         dense = TextCodes(place=self._place, none=self._none)
         old = np.sort(np.fromiter(self._codes.values(), dtype=np.int64, count=len(self._codes)))
@@ -120,7 +119,7 @@ class TextCodes:
         codes = self._free[len(self._free) - reused :] + list(range(self.size, grown))
         if grown > len(self._texts):
             capacity = max(2 * len(self._texts), grown)
-            texts: NDArray[Any] = np.full(capacity, None, dtype=object)
+            texts: AnyArray = np.full(capacity, None, dtype=object)
             texts[: self.size] = self._texts[: self.size]
             references = np.zeros(capacity, dtype=np.int64)
             references[: self.size] = self._references[: self.size]

@@ -24,8 +24,7 @@ class Rows:
 
     Where a value is missing the array holds the field's `blank`, which says nothing, and `missing` is true.
 
-    `kept` speaks of the input that the rows were encoded from; rows made from other rows forget it, and keep their
-    stamps.
+    Rows made from other rows keep their stamps.
 
     >>> from retroact.schema import Integer, Schema, Text
     >>> schema = Schema({"country": Text(), "age": Integer(0, 120)})
@@ -40,8 +39,6 @@ class Rows:
 
     columns: dict[str, NDArray[Any]]
     count: int
-    kept: I64 | None = None
-    """Which input rows are here, when some were not taken."""
     stamps: I64 | None = None
     """The round that each record counts from, where the rows come out of a ledger."""
     missing: dict[str, Mask] = default(default_factory=dict)
@@ -86,7 +83,7 @@ class Rows:
         columns = {name: column[chosen] for name, column in self.columns.items()}
         count = int(np.count_nonzero(chosen)) if chosen.dtype == np.bool_ else len(chosen)
         missing = {name: mask[chosen] for name, mask in self.missing.items()}
-        return Rows(columns, count, None, None if self.stamps is None else self.stamps[chosen], missing)
+        return Rows(columns, count, None if self.stamps is None else self.stamps[chosen], missing)
 
     def lacking(self, names: Iterable[str]) -> Mask | None:
         """The rows in which one of these fields is missing; None if there are none."""

@@ -18,13 +18,13 @@ import msgspec
 
 from ..coins import Key
 from ..errors import InputError, VerificationError
-from ..ledger import Change, Ledger, Removal
+from ..ledger import Change, Ledger, Operations, Removal, Single
 from ..ledger.codec import Records
 from ..store import canonical_blocks, inbox
 from ..store.receipt import moment, public_key
-from ..store.store import Request
 from .earlier import Earlier, earlier_streams
 from .kept import Kept
+from .open_round import RoundMark
 from .position_set import PositionSet
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Amending(Kept):
         with self._lock:
             dropped = super().discard()
             with self._writing():
-                kept = inbox.erasures(self.store.inbox())
-                self.store.forget_unsealed((made.name for made, _ in self._requests), over=self.over)
+                kept = inbox.erasures(self.schema, self.store.inbox())
+                self.store.forget_unsealed((made.name for made, _ in self._open.requests), over=self.over)
                 if self.over:
                     self.store.write_notes({"amended": ""})
                 self.store.replace_inbox(kept)
@@ -83,12 +83,12 @@ class Amending(Kept):
                 raise InputError(
                     "a stream with statistics that files cannot describe has no successor in a store", place="where"
                 )
-            removal, ledger = Removal.of(self._updates, self._round), self._ledger
+            removal, ledger = Removal.of(self._open.updates, self._round), self._ledger
             if removal:
                 ledger = Ledger.of(self.schema, ledger.data())
                 ledger.apply(self._round, removal.deletions(self.schema))
             sources = {
-                name: (position, self._taken.get(name, PositionSet.of()).to_bytes())
+                name: (position, self._sources.taken.get(name, PositionSet.of()).to_bytes())
                 for name, position in self.store.sources().items()
             }
             follows = Follows(
@@ -111,25 +111,20 @@ class Amending(Kept):
                 raise
             return stream
 
-    def _hasten(self) -> None:
-        """Not before what came in is stored."""
-
-    def _complete(self, entry: inbox.Entry) -> None:
-        if self.over and not entry.requests and any(map(inbox.empties, entry.operations)):
-            asked = self._hashes.request(None, [], [])
-            made = Request(asked.name, asked.content, "received", moment())
-            entry.requests = [[made.name, made.content, made.received, [], None]]
-            self._requests.append((made, []))
+    def _complete(self, batch: Operations | Single, mark: RoundMark) -> None:
+        if self.over and len(self._open.requests) == mark.requests and isinstance(batch, Operations) and batch.emptied:
+            made = self._request(self._hashes.request(None, [], []), [])
+            self._open.requests.append((made, []))
 
     def _amend_if_over(self) -> None:
         """Apply what no round will."""
         if not self.over:
             return
-        removal = Removal.of(self._updates, self._round)
-        if not removal and not self._requests:
+        removal = Removal.of(self._open.updates, self._round)
+        if not removal and not self._open.requests:
             return
         # A successor takes all records, so what a stream that has one still holds is there as well.
-        moved = self._followed and len(self._updates.additions) + len(self._updates.placements)
+        moved = self._followed and any(batch.records for batch in self._open.updates.batches())
         self._amend(removal, [] if moved else inbox.without(self.schema, self.store.inbox(), removal))
 
     def _amend(self, removal: Removal, entries: Sequence[bytes], notes: Mapping[str, str] | None = None) -> None:
@@ -168,7 +163,7 @@ class Amending(Kept):
     def _receive(self, entry: bytes) -> None:
         if self.over and self.store.note("amended"):
             # with or without this entry, whatever happens now
-            self.store.write_notes({"amended": f"{self._amended()} {self._amended((self._number, entry))}"})
+            self.store.write_notes({"amended": f"{self._amended()} {self._amended((self._open.entries + 1, entry))}"})
         super()._receive(entry)
 
     def _require_amended(self) -> None:
@@ -182,7 +177,7 @@ class Amending(Kept):
 
     def _recover_amended(self) -> None:
         """What a crash interrupted; when the open round was read."""
-        store, waiting, noted = self.store, {made.name for made, _ in self._requests}, self.store.note("amended")
+        store, waiting, noted = self.store, {made.name for made, _ in self._open.requests}, self.store.note("amended")
         if self.over and noted == "" and not waiting:
             store.applied_without_round(self._round, moment(), {"amended": self._amended()})
         older = {"amended": ""} if noted and not self.over else {}
@@ -196,7 +191,7 @@ class Amending(Kept):
 
     def _asked(self) -> list[bytes]:
         """The keyed hashes of the subjects whose erasure waits."""
-        return [subject for _, subjects in self._requests for subject in subjects]
+        return [subject for _, subjects in self._open.requests for subject in subjects]
 
     def _edit(self, change: Change) -> canonical_blocks.Edit:
         """What a change does to the stored blocks."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..arrays import I64
 from ..errors import InputError, Place
-from ..schema import Rows
 
 Name = str | int
 Names = Name | Sequence[Name | None] | None
@@ -58,25 +57,21 @@ def as_list(given: Any, place: str) -> list[Any]:
     return list(given)
 
 
-def names_of(given: Any, count: int, place: str, rows: Rows) -> list[str | None] | None:
-    """One name for each record that was kept."""
-    if given is None:
-        return None
+def names_of(given: Any, count: int, place: str) -> list[str | None] | str | None:
+    """One name for each record, or one for all."""
     if is_single(given):
-        return [name_of(given, place)] * rows.count
+        return name_of(given, place)
     listed = as_list(given, place)
     if len(listed) != count:
         raise InputError(f"expected {count}, one for each record, got {len(listed)}", place=place)
     if _are_plain(listed):
-        checked: list[str | None] = listed
-    else:
-        try:
-            checked = [name_of(value, place) for value in listed]
-        except InputError:
-            for position, value in enumerate(listed):
-                name_of(value, Place(place, position + 1))
-            raise
-    return checked if rows.kept is None else [checked[i] for i in rows.kept.tolist()]
+        return listed
+    try:
+        return [name_of(value, place) for value in listed]
+    except InputError:
+        for position, value in enumerate(listed):
+            name_of(value, Place(place, position + 1))
+        raise
 
 
 def digests_of(given: Any) -> list[bytes]:
@@ -108,25 +103,23 @@ def stamp_of(stamp: Any, now: int, row: int | None = None) -> int:
     return min(int(stamp), FARTHEST)
 
 
-def stamps_of(stamp: Any, count: int, now: int, rows: Rows) -> I64 | int:
+def stamps_of(stamp: Any, count: int, now: int) -> I64 | int:
     if stamp is None or isinstance(stamp, int | np.integer | bool):
         return stamp_of(stamp, now)
     listed = as_list(stamp, "stamp")
     if len(listed) != count:
         raise InputError(f"expected {count} stamps, one for each record, got {len(listed)}", place="stamp")
-    stamps = np.array([stamp_of(each, now, row) for row, each in enumerate(listed, 1)], dtype=np.int64)
-    return stamps if rows.kept is None else stamps[rows.kept]
+    return np.array([stamp_of(each, now, row) for row, each in enumerate(listed, 1)], dtype=np.int64)
 
 
-def timely(stamps: Any, now: int, late: bool) -> Any:
-    """The stamps, unless some are past and the stream takes no late data."""
-    past = np.atleast_1d(stamps) < now
+def require_timely(stamps: I64, now: int, late: bool) -> None:
+    """That none are past, where the stream takes no late data."""
+    past = stamps < now
     if not late and past.any():
         first = int(np.argmax(past))
         raise InputError(
-            f"this stream takes no late data (late=False): expected round {now}, got {np.atleast_1d(stamps)[first]}. "
-            "What it publishes rests on stamps that are never used again",
+            f"this stream takes no late data (late=False): expected round {now}, got {stamps[first]}. What it "
+            "publishes rests on stamps that are never used again",
             place="stamp",
-            row=first + 1 if np.ndim(stamps) else None,
+            row=None if (stamps == stamps[0]).all() else first + 1,
         )
-    return stamps

@@ -11,7 +11,7 @@ sets: not after a crash (the sealed data are the same), and not from an old back
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,13 @@ from ..errors import InputError, RetroactError, VerificationError
 from ..ledger import Change, Ledger
 from ..ledger.codec import unpack
 from ..privacy import Guarantee
-from ..store import canonical_blocks, inbox
+from ..store import canonical_blocks
 from ..store.fence import Fence, Mark
 from ..store.receipt import moment
 from ..store.store import Store, Stored
 from .amending import Amending
-from .apart import Apart
 from .columns import Columns
+from .door import Barred, Door
 from .erasure import Hashes
 from .latest import Standing, promises
 from .position_set import PositionSet
@@ -60,8 +60,6 @@ class Durable(Amending):
         """Everything from what is stored; `mark` is what the fence says, or will."""
         self._key, self._fence, self._salt, self._marked = key, fence, bytes.fromhex(mark.salt), fence.read()
         self._silent, self._owed, self._lost = standing.silent, standing.owed, (mark.round, mark.lost)
-        self._entry = inbox.Entry([])
-        self._requests = []
         self.promises = promises(store)
         self._sealing = False
         self._unscrubbed = bool(store.note("unscrubbed"))
@@ -76,9 +74,9 @@ class Durable(Amending):
         self._begin(spec, key, ledger, origin, before, round, salt=self._salt, where=store.identity)
         self._store = store
         self._erased = store.erased()
-        self._positions = dict(store.sources())
+        self._sources.positions = dict(store.sources())
         for source, ranges in store.delivered():
-            self._taken[source] = self._taken.get(source, PositionSet.of()) | PositionSet.from_bytes(ranges)
+            self._sources.take(source, PositionSet.from_bytes(ranges))
         self._recover()
 
     # What people ask for -------------------------------------------------------------------------------------------
@@ -137,18 +135,16 @@ class Durable(Amending):
             with self._writing():
                 self.store.write_notes(columns_note(new))
             new.source = old.source
-            self.specification, self._apart = new, Apart(new.schema, new.columns)
+            self.specification, self._door = new, Door(new)
 
     # Inside ----------------------------------------------------------------------------------------------------------
 
     @property
-    def _barring(self) -> bool:
-        return self.specification.after_erasure == "reject" and bool(self._erased)
-
-    def _barred(self, subjects: Sequence[str | None]) -> set[str]:
-        if not self._barring:
-            return set()
-        return {name for name in {*subjects} if name is not None and self._hashes.subject(name) in self._erased}
+    def _barred(self) -> Barred | None:
+        if self.specification.after_erasure != "reject" or not self._erased:
+            return None
+        erased, hashed = self._erased, self._hashes.subject
+        return lambda subjects: {name for name in {*subjects} if name is not None and hashed(name) in erased}
 
     def _releases(self, round: int, totals: Mapping[str, Any]) -> dict[str, Release]:
         return {} if round <= self._silent else super()._releases(round, totals)
@@ -158,7 +154,7 @@ class Durable(Amending):
         edit = self._edit(change)
         revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
         # unless everything that came in is there, and nothing that was there is gone
-        scrub = change.removed > 0 or change.added != len(self._updates) or self._unscrubbed
+        scrub = change.removed > 0 or change.added != len(self._open.updates) or self._unscrubbed
         self._require_fence()
         self._sealing = True
         self._prepare(({"revising": str(round)} if revises else {}) | ({"unscrubbed": "1"} if scrub else {}))
@@ -166,7 +162,6 @@ class Durable(Amending):
         self._unscrubbed = scrub and not store.scrub()
         done = {"unscrubbed": ""} if scrub and not self._unscrubbed else {}
         self._commit(round, releases, done | ({"revised": str(round)} if revises else {}))
-        self._entry = inbox.Entry([])
         self._put(edit)
 
     def close_round(self) -> Round:
@@ -185,16 +180,15 @@ class Durable(Amending):
     def _prepare(self, notes: Mapping[str, str]) -> None:
         rejects = self.specification.after_erasure == "reject"
         hashes = self._asked() if rejects else []
-        positions = {
-            source: (position, PositionSet.of(known).to_bytes()) for source, (position, known) in self._reading.items()
-        }
-        if positions or self._requests or notes:
+        reading = self._open.reading.items()
+        positions = {source: (position, PositionSet.of(known).to_bytes()) for source, (position, known) in reading}
+        if positions or self._open.requests or notes:
             self.store.prepare(self._round, positions, self._decided(), hashes, notes)
         self._erased |= {*hashes}
 
     def _commit(self, round: int, releases: Mapping[str, Release], notes: Mapping[str, str]) -> None:
         self.store.commit(round, stored_form(round, releases), moment(), notes)
-        self._requests = []
+        self._open.requests = []
 
     def _closed(self, round: int) -> None:
         self._advance(round)

@@ -7,10 +7,13 @@ data and to what waits: no round, the last one included, is computed from what i
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 from ..errors import ExhaustedError, InputError
-from ..ledger import Removal, Updates
+from ..ledger import Operations, Removal, Updates
+from ..ledger.operations import Position
 from .intake import Intake
+from .open_round import OpenRound, RoundMark
 from .specification import Specification
 
 WARN_AT = 0.8
@@ -36,19 +39,19 @@ class Ending(Intake):
     @property
     def waiting(self) -> int:
         """How many updates the open round holds. Exact, so not for publication."""
-        return len(self._updates)
+        return len(self._open.updates)
 
     def discard(self) -> int:
         """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay: whoever
         asked for one was told that it will be done."""
         with self._lock:
-            if self._receiving:
+            if self._entered:
                 raise InputError("expected no discard inside `receiving`, which keeps all that it holds, or nothing")
-            kept = Updates(self.schema)
-            kept.erase(self._updates.erased)
-            kept.erase_digests(self._updates.erased_digests)
-            dropped, self._updates = len(self._updates) - len(kept), kept
-            self._reading, self._rejected = {}, 0
+            kept = OpenRound(self.schema)
+            for batch in self._open.updates.batches():
+                kept.updates.append(Operations(erased=batch.erased, digests=batch.digests))
+            kept.requests = self._open.requests
+            dropped, self._open = len(self._open.updates) - len(kept.updates), kept
             return dropped
 
     def _end(self) -> str | None:
@@ -70,16 +73,15 @@ class Ending(Intake):
             raise InputError("this stream has a successor, which takes records from now on; here they can be deleted")
         super()._room(count)
 
-    def _hasten(self) -> None:
-        if self.over and not self._receiving:
-            self._updates = self._without_deletions(Removal.of(self._updates, self._round))
+    def _received(
+        self, opened: OpenRound, mark: RoundMark, source: str | None, position: Position, delivered: Sequence[int]
+    ) -> None:
+        if self.over and (removal := Removal.of(self._open.updates, self._round)):
+            self._open.updates = self._without_deletions(removal)
 
     def _without_deletions(self, removal: Removal) -> Updates:
         """Apply deletions to the surviving data; what is left of the open round."""
-        if not removal:
-            return self._updates
-        left = Updates(self.schema)
-        removal.left(self._updates, left)
+        left = removal.left_of(self._open.updates)
         self._ledger.apply(self._round, removal.deletions(self.schema))
         return left
 

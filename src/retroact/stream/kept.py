@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..errors import InputError, VerificationError
-from ..ledger import Updates
+from ..ledger import Entry, Operations, Single
+from ..ledger.operations import Position
 from ..store import inbox
 from ..store.fence import Fence, Mark
 from ..store.receipt import moment
 from ..store.store import Request, Store
 from .arguments import Names
-from .erasure import Hashes, Requested
-from .intake import Position
+from .erasure import Asked, Hashes, Requested
 from .latest import Owed, acknowledged, missing_words
+from .open_round import OpenRound, RoundMark
+from .outcome import Erasure, Outcome
 from .stream import Stream
 
 
@@ -24,11 +26,6 @@ class Kept(Stream):
     lasting = True
     _store: Store | None = None
     _broken = False
-    _depth = 0
-    _number: int
-    _entry: inbox.Entry
-    _requests: list[tuple[Request, list[bytes]]]
-    """Those that wait for the round to close, each with the hashes of its subjects."""
     _hashes: Hashes
     _fence: Fence
     _marked: Mark | None
@@ -74,46 +71,58 @@ class Kept(Stream):
         asked again under the same name, nothing happens twice, and the answer tells how far it is and what it found.
         """
         with self._lock:
-            names, digests = self._to_erase(subject, sha256)
-            asked = self._hashes.request(request, names, digests)
+            batch = self._door.erasure(subject, sha256)
+            asked = self._hashes.request(request, batch.erased, batch.digests)
             known = self.request(asked.name)
             if known is not None:
                 if known.content != asked.content:
                     raise InputError("this name was given to another request", place="request")
                 return Requested(self, known, asked)
             outcomes = self._outcomes(asked.who)
-            found = {subject: outcome.found for subject, outcome in zip(asked.subjects, outcomes, strict=True)}
-            sealed = self._hashes.seal(asked.content, found, asked.subjects)
-            made = Request(asked.name, asked.content, "received", moment(), outcome=sealed)
+            made = self._request(asked, outcomes)
             if dry_run:
                 return Requested(self, made._replace(state="dry run"), asked, outcomes)
             with self._entering():
-                self._enter_erasure(names, digests)
-                entered = [made.name, made.content, made.received, asked.subjects, sealed]
-                self._entry.requests = [*self._entry.requests, entered]
-                self._requests.append((made, asked.subjects))
+                self._append(batch)
+                self._open.requests.append((made, asked.subjects))
             return Requested(self, made, asked, outcomes)
+
+    def _request(self, asked: Asked, outcomes: Sequence[Outcome]) -> Request:
+        """As it is received."""
+        found = {subject: outcome.found for subject, outcome in zip(asked.subjects, outcomes, strict=True)}
+        sealed = self._hashes.seal(asked.content, found, asked.subjects) if asked.who else None
+        return Request(asked.name, asked.content, "received", moment(), outcome=sealed)
+
+    def _erasure(self, batch: Operations, entry: Entry) -> Erasure:
+        if not batch.erased and not batch.digests:
+            return Erasure()
+        asked = self._hashes.request(None, batch.erased, batch.digests)
+        outcomes = self._outcomes(asked.who)
+        made = self._request(asked, outcomes)
+        self._open.requests.append((made, asked.subjects))
+        return Requested(self, made, asked, outcomes)
 
     def request(self, name: bytes) -> Request | None:
         """A request by the keyed hash of its name."""
-        waiting = next((made for made, _ in self._requests if made.name == name), None)
+        waiting = next((made for made, _ in self._open.requests if made.name == name), None)
         return waiting or self.store.request(name)
 
     def requests(self) -> list[Request]:
         """All requests: those of closed rounds, and those that wait for the open one to close."""
-        waiting = [made for made, _ in self._requests]
+        waiting = [made for made, _ in self._open.requests]
         names = {made.name for made in waiting}
         return [*(known for known in self.store.requests() if known.name not in names), *waiting]
 
     def _decided(self) -> list[Request]:
         """The requests that wait, each with what there is of its subjects among all that this round holds."""
-        updates = self._updates
-        who: list[str | bytes] = [*updates.erased, *updates.erased_digests] if self._requests else []
+        batches = self._open.updates.batches() if self._open.requests else []
+        who: list[str | bytes] = []
+        for batch in batches:
+            who += [*batch.erased, *batch.digests]
         outcomes = zip(who, self._outcomes(who), strict=True)
         found = {self._hashes.subject(each): outcome.found for each, outcome in outcomes}
-        return [
-            made._replace(outcome=self._hashes.seal(made.content, found, subjects)) for made, subjects in self._requests
-        ]
+        seal = self._hashes.seal
+        return [made._replace(outcome=seal(made.content, found, asked)) for made, asked in self._open.requests]
 
     @property
     def replaying(self) -> bool:
@@ -126,7 +135,9 @@ class Kept(Stream):
         round is released until so many were asked for, or `Stream.open` was told `erasures_asked`."""
         if self._owed is None:
             return 0
-        held = {made.name for made, _ in self._requests} | self.store.applied_after(self._round - 1, over=self.over)
+        held = {made.name for made, _ in self._open.requests} | self.store.applied_after(
+            self._round - 1, over=self.over
+        )
         return self._owed.missing(0 if self.replaying else len(held))
 
     @property
@@ -142,48 +153,39 @@ class Kept(Stream):
         )
 
     @contextmanager
-    def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> Iterator[None]:
-        with self._entering(), super().receiving(source, position, delivered):
-            self._entry.source, self._entry.position = source, list(map(int, position))
-            self._entry.delivered = [*self._entry.delivered, *map(int, delivered)]
-            yield
-
-    @contextmanager
-    def _entering(self) -> Iterator[None]:
-        """What comes in between the outermost pair of these is stored as one entry, or undone as one."""
+    def _entering(
+        self, source: str | None = None, position: Position = (), delivered: Sequence[int] = ()
+    ) -> Iterator[None]:
         with self._lock:
             _ = self.store  # which must be open
-            updates, mark, requests = self._updates, self._updates.mark(), len(self._requests)
-            self._depth += 1
-            try:
+            with super()._entering(source, position, delivered):
                 yield
-            except BaseException:
-                if self._depth == 1:
-                    with self._writing():
-                        self._undo(updates, mark, requests)
-                raise
-            finally:
-                self._depth -= 1
-            if self._depth:
-                return
-            updates = self._updates
-            assert isinstance(updates, inbox.Recorded)
-            if not updates.unsaved and self._entry.source is None:
-                return
-            entry, self._entry = self._entry, inbox.Entry([])
-            entry.operations, updates.unsaved = updates.unsaved, []
-            self._complete(entry)
-            with self._writing():
-                self._receive(inbox.write(entry))
-                self._number += 1
-                if entry.requests:
-                    self._advance(self._round - 1)
-            self._amend_if_over()
+
+    def _undo(self, opened: OpenRound, mark: RoundMark) -> None:
+        with self._writing():
+            super()._undo(opened, mark)
+
+    def _received(
+        self, opened: OpenRound, mark: RoundMark, source: str | None, position: Position, delivered: Sequence[int]
+    ) -> None:
+        batch = opened.updates.since(mark.updates)
+        if source is None and not len(batch):
+            return
+        self._complete(batch, mark)
+        made = opened.requests[mark.requests :]
+        requests = [[each.name, each.content, each.received, subjects, each.outcome] for each, subjects in made]
+        entry = Entry(batch, source, None if source is None else position, delivered, requests)
+        with self._writing():
+            self._receive(inbox.write(entry))
+            opened.entries += 1
+            if requests:
+                self._advance(self._round - 1)
+        self._amend_if_over()
 
     def _receive(self, entry: bytes) -> None:
-        self.store.receive(self._number, entry)
+        self.store.receive(self._open.entries + 1, entry)
 
-    def _complete(self, entry: inbox.Entry) -> None:
+    def _complete(self, batch: Operations | Single, mark: RoundMark) -> None:
         """What belongs to an entry before it is stored."""
 
     def _amend_if_over(self) -> None:
@@ -237,42 +239,21 @@ class Kept(Stream):
 
     def _acknowledged(self) -> int:
         """How many erasures were acknowledged since the last round: those that wait, and those applied without one."""
-        waiting = (made.name for made, _ in self._requests)
+        waiting = (made.name for made, _ in self._open.requests)
         return acknowledged(self.store, waiting, max(self._round - 1, self._silent), self._owed, over=self.over)
-
-    def _undo(self, updates: Updates, mark: tuple[int, ...], requests: int) -> None:
-        """Back to what is stored."""
-        if updates is not self._updates:
-            self._load()  # a round was closed meanwhile
-            return
-        assert isinstance(updates, inbox.Recorded)
-        updates.go_back(mark)
-        updates.unsaved = []
-        del self._requests[requests:]
-        self._entry = inbox.Entry([])
 
     def _load(self) -> None:
         """The open round as the store has it."""
-        self._updates, self._reading, self._requests = self._empty_round(), {}, []
-        self._entry = inbox.Entry([])
+        self._open = OpenRound(self.schema)
         entries = self.store.inbox()
-        for stored in entries:
-            entry = inbox.read(stored)
-            inbox.replay(self._updates, entry.operations)
+        for entry in (inbox.read(self.schema, stored) for stored in entries):
+            self._open.updates.append(entry.operations)
             if entry.source is not None and entry.position is not None:
-                reached, known = self._reading.get(entry.source, ((), set()))
-                reached = max(reached, self._positions.get(entry.source, ()), tuple(entry.position))
-                known.update(entry.delivered)
-                self._reading[entry.source] = (reached, known)
+                reached = max(entry.position, self._sources.positions.get(entry.source, ()))
+                self._open.read(entry.source, reached, entry.delivered)
             for name, content, received, subjects, outcome in entry.requests:
-                self._requests.append((Request(name, content, "received", received, outcome=outcome), subjects))
-        assert isinstance(self._updates, inbox.Recorded)
-        self._updates.unsaved = []
-        self._number = len(entries) + 1
-
-    def _empty_round(self) -> Updates:
-        self._number = 1
-        return inbox.Recorded(self.schema)
+                self._open.requests.append((Request(name, content, "received", received, outcome=outcome), subjects))
+        self._open.entries = len(entries)
 
 
 def _words(mark: Mark | None) -> str:

@@ -150,7 +150,7 @@ def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
         )
     # the open round may be large, and is not gone through where nothing was acknowledged
     entries = store.inbox() if mark.erasures else []
-    waiting = {request[0] for entry in entries for request in inbox.read(entry).requests}
+    waiting = {request[0] for request in inbox.requests(entries)}
     # what waits for a round that was published before is none of those that the fence counts
     count = 0 if behind else acknowledged(store, waiting, mark.round, debt, over=over)
     lacks = max(0, mark.erasures - count) if mark.round == latest or not behind else 0

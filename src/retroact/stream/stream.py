@@ -22,11 +22,12 @@ from ..privacy import Guarantee, Measure, compose
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..statistics.statistic import Totals
-from .apart import Apart
 from .choosing import Choice, check_law
 from .columns import Columns
+from .door import Door
 from .ending import Ending
 from .grid import Grid
+from .open_round import OpenRound, Sources
 from .plan import Plan, plan
 from .release import Applied, Release, Round
 from .rounds import Rounds
@@ -53,9 +54,6 @@ class Stream(Ending):
     >>> second["revenue"].round, second.applied.removed
     (2, 1)
     """
-
-    lasting = False
-    """Whether it is kept in a store."""
 
     def __init__(
         self,
@@ -166,13 +164,12 @@ class Stream(Ending):
             )
         spec.check_rounds(before=origin)
         self.specification = spec
-        self._apart = Apart(spec.schema, spec.columns)
+        self._door = Door(spec)
         self._ledger = ledger
         self._origin = origin
         self._round = origin + 1 if round is None else round
         self._before = before
-        self._updates = self._empty_round()
-        self._positions, self._taken, self._reading, self._rejected = {}, {}, {}, 0
+        self._open, self._sources = OpenRound(spec.schema), Sources()
         self._lock = threading.RLock()
         self._room(0)
         # A stream that follows another begins later, and so has names of its own even under the same testing key.
@@ -247,7 +244,7 @@ class Stream(Ending):
             round = self._round
             self._check_open()
             # Everything that can fail runs before the ledger writes the first byte.
-            change = self._ledger.plan(round, self._updates)
+            change = self._ledger.plan(round, self._open.updates)
             try:
                 totals = {name: own.advanced(self._ledger, change, round) for name, own in self._running.items()}
                 releases = self._releases(round, totals)
@@ -258,11 +255,11 @@ class Stream(Ending):
             self._ledger.commit(change)
             for name, running in self._running.items():
                 running.totals = totals[name]
-            self._updates = self._empty_round()
+            closed, self._open = self._open, OpenRound(self.schema)
             applied = Applied(
-                change.added, change.removed, change.ignored_deletions, change.ignored_additions, self._rejected
+                change.added, change.removed, change.ignored_deletions, change.ignored_additions, closed.rejected
             )
-            self._settle()
+            self._sources.settle(closed)
             self._round += 1
             self._closed(round)
             return Round(round, releases, applied)
@@ -280,13 +277,13 @@ class Stream(Ending):
         with self._lock:
             if self._followed:
                 raise InputError("this stream has a successor already: go on from that")
-            old, removal = self.specification, Removal.of(self._updates, self._round)
+            old, removal = self.specification, Removal.of(self._open.updates, self._round)
             spec = old.following(self._round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
             stream = Stream.__new__(Stream)
             ledger = Ledger.from_state(old.schema, self._ledger.state())
             ledger.apply(self._round, removal.deletions(old.schema))
             stream._begin(spec, key, ledger, self._round - 1, [*self._before, old.guarantee])
-            stream._updates, self._updates = self._without_deletions(removal), Updates(old.schema)
+            stream._open.updates, self._open.updates = self._without_deletions(removal), Updates(old.schema)
             self._followed = True
             return stream
 
@@ -296,7 +293,7 @@ class Stream(Ending):
         """Round, surviving data and the choice of law and processes, in canonical bytes: equal for histories that
         unite. The key is not in it."""
         with self._lock:
-            if len(self._updates):
+            if len(self._open.updates):
                 raise InputError("expected no updates in the open round: the state is taken between rounds")
             if self._followed:
                 raise InputError("this stream has a successor: take the state of that")
@@ -336,9 +333,6 @@ class Stream(Ending):
         return stream
 
     # Inside ----------------------------------------------------------------------------------------------------------
-
-    def _empty_round(self) -> Updates:
-        return Updates(self.schema)
 
     def _keep(self, change: Change, releases: Mapping[str, Release]) -> None:
         """What must last before anybody sees it; an error stops the round."""

@@ -137,7 +137,7 @@ def _again(stream: Durable, first: int, last: int) -> Iterator[tuple[int, list[S
         for chosen in (np.flatnonzero(~named), np.flatnonzero(named)):
             where = np.repeat(chosen, arrived.counts[chosen])
             ids = [arrived.ids[k] for k in where.tolist()]
-            shadow._updates.add(
+            shadow._open.updates.add(
                 arrived.rows.take(where),
                 round,
                 [arrived.subjects[k] for k in where.tolist()],

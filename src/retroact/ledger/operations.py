@@ -1,0 +1,226 @@
+"""Operations in columns: a batch of additions, deletions and erasures, from a call, a feed or a store to the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from retroact.arrays import I64, Mask
+from retroact.errors import InputError
+from retroact.schema import Rows, Schema
+from retroact.schema.field import Record
+
+Subjects = Sequence[str | None] | str | None
+"""One for all records, or one for each."""
+Position = tuple[int, ...]
+"""How far a source was read; compared part by part."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stamped:
+    """Encoded records, each with the round it counts from and whom it belongs to.
+
+    Rows and lists are kept, not copied: whoever hands them in leaves them alone until the round is closed.
+    """
+
+    rows: Rows
+    stamps: I64
+    subjects: Subjects = None
+    numbers: I64 | None = None
+    """What errors call each record, such as its line in a file; its place, from 1, where there are none."""
+    copies: I64 | None = None
+    """How many there are of each; one where it is None."""
+
+    @classmethod
+    def of(cls, rows: Rows, stamps: I64 | int, subjects: Subjects = None, numbers: I64 | None = None) -> Stamped:
+        """One stamp and one subject for all, or one for each."""
+        given = np.asarray(stamps, dtype=np.int64 if rows.count == 0 else None)
+        if given.dtype.kind not in "iu" or given.shape not in ((), (rows.count,)):
+            raise InputError(f"expected one round number, or {rows.count} of them, got {stamps!r}", place="stamp")
+        require_length("subject", subjects, rows.count)
+        return cls(rows, np.broadcast_to(given.astype(np.int64), rows.count), subjects, numbers)
+
+    def __len__(self) -> int:
+        """How many records there are."""
+        return self.rows.count if self.copies is None else int(self.copies.sum())
+
+    def take(self, chosen: Mask | I64) -> Stamped:
+        """Those at these places, or where a mask is true."""
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen)
+        subjects = self.subjects
+        if subjects is not None and not isinstance(subjects, str):
+            subjects = [subjects[place] for place in chosen.tolist()]
+        numbers, copies = (None if part is None else part[chosen] for part in (self.numbers, self.copies))
+        return Stamped(self.rows.take(chosen), self.stamps[chosen], subjects, numbers, copies)
+
+    def owners(self) -> list[str | None]:
+        """Whom each of the rows belongs to."""
+        one = self.subjects is None or isinstance(self.subjects, str)
+        return [self.subjects] * self.rows.count if one else list(self.subjects)  # type: ignore[list-item, arg-type]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Stamped]) -> Stamped:
+        """One behind the other; numbers are forgotten."""
+        if len(parts) == 1:
+            return parts[0]
+        subjects: Subjects = None
+        if any(part.subjects is not None for part in parts):
+            subjects = [owner for part in parts for owner in part.owners()]
+        copies = None
+        if any(part.copies is not None for part in parts):
+            each = (np.ones(part.rows.count, np.int64) if part.copies is None else part.copies for part in parts)
+            copies = np.concatenate(list(each))
+        stamps = np.concatenate([part.stamps for part in parts])
+        return cls(Rows.concatenate([part.rows for part in parts]), stamps, subjects, None, copies)
+
+
+class Single(NamedTuple):
+    """A batch of one addition, as it came: a round may hold very many of them."""
+
+    record: Record
+    stamp: int
+    id: str | None = None
+    subject: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Operations:
+    """A batch. Order counts among events on ids alone: additions come before deletions by value, and erasures last.
+
+    >>> from retroact.schema import Integer
+    >>> rows = Rows.from_tuples(Schema({"age": Integer(0, 120)}), [(31,)])
+    >>> operations = Operations(placed=Stamped.of(rows, 1), ids=["a", "b"], emptied=[1], erased=["u17"])
+    >>> len(operations), operations.places.tolist()
+    (3, [0])
+    """
+
+    added: Stamped | None = None
+    """Records without an id."""
+    placed: Stamped | None = None
+    """Records with one: what the events that are no deletions put in its place, in turn."""
+    deleted: Stamped | None = None
+    """Deletions of records without an id, one copy each."""
+    ids: Sequence[str] = ()
+    """Of every event on an id, in the order in which they came."""
+    emptied: Sequence[int] = ()
+    """Which of these events are deletions."""
+    erased: Sequence[str] = ()
+    """Subjects, all of whose records go, also those that come later in the round."""
+    digests: Sequence[bytes] = ()
+    """Subjects by the SHA-256 of their UTF-8 text, for who asks without saying the name."""
+
+    def __post_init__(self) -> None:
+        for place, given in (("id", self.ids), ("subject", self.erased)):
+            if isinstance(given, str):
+                raise InputError(f"expected a list, got the text {given!r}", place=place)
+        require_length("id", self.ids, len(self.emptied) + (0 if self.placed is None else self.placed.rows.count))
+        if not all(isinstance(subject, str) for subject in self.erased):
+            raise InputError(f"expected subjects, got {self.erased!r}", place="subject")
+        for part in (self.added, self.placed):
+            if part is not None and part.rows.count and int(part.stamps.min()) < 1:
+                raise InputError(f"expected a round number from 1, got {int(part.stamps.min())}", place="stamp")
+
+    def __len__(self) -> int:
+        plain = sum(len(part) for part in (self.added, self.deleted) if part is not None)
+        return plain + len(self.ids) + len(self.erased) + len(self.digests)
+
+    @property
+    def records(self) -> int:
+        """How many additions there are, with an id or without."""
+        return sum(len(part) for part in (self.added, self.placed) if part is not None)
+
+    @property
+    def places(self) -> I64:
+        """Which events place a record."""
+        placing = np.ones(len(self.ids), dtype=np.bool_)
+        placing[list(self.emptied)] = False
+        return np.flatnonzero(placing)
+
+    def without_records(self, barred: Mask, barred_placed: Mask, now: int) -> Operations:
+        """Without some additions. What an id held is replaced all the same, by nothing; but a stamp in the future is no
+        event."""
+        added, placed, ids, emptied = self.added, self.placed, list(self.ids), list(self.emptied)
+        if added is not None and barred.any():
+            added = added.take(~barred)
+        if placed is not None and barred_placed.any():
+            places = self.places
+            happens = np.ones(len(ids), dtype=np.bool_)
+            happens[places[barred_placed & (placed.stamps > now)]] = False
+            empties = np.zeros(len(ids), dtype=np.bool_)
+            empties[emptied] = True
+            empties[places[barred_placed]] = True
+            ids, emptied = list(compress(ids, happens.tolist())), np.flatnonzero(empties[happens]).tolist()
+            placed = placed.take(~barred_placed)
+        return replace(self, added=added, placed=placed, ids=ids, emptied=emptied)
+
+    @classmethod
+    def of_singles(cls, schema: Schema, singles: Sequence[Single]) -> Operations:
+        plain, named = [one for one in singles if one.id is None], [one for one in singles if one.id is not None]
+        return cls(
+            _columns(schema, plain), _columns(schema, named), ids=[one.id for one in named if one.id is not None]
+        )
+
+    @classmethod
+    def concatenate(cls, batches: Sequence[Operations]) -> Operations:
+        """One behind the other."""
+        batches = [batch for batch in batches if len(batch)] or batches[:1]
+        if len(batches) == 1:
+            return batches[0]
+        ids: list[str] = []
+        emptied: list[int] = []
+        for batch in batches:
+            emptied += [len(ids) + place for place in batch.emptied]
+            ids += batch.ids
+        parts = ([part for part in kind if part is not None] for kind in zip(*map(_stamped, batches), strict=True))
+        added, placed, deleted = (Stamped.concatenate(kind) if kind else None for kind in parts)
+        erased = [subject for batch in batches for subject in batch.erased]
+        return cls(added, placed, deleted, ids, emptied, erased, [each for batch in batches for each in batch.digests])
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """What is acknowledged at once: operations, how far they read their source, and the requests they belong to."""
+
+    operations: Operations | Single
+    source: str | None = None
+    position: Position | None = None
+    delivered: Sequence[int] = ()
+    """Single positions, where a source may deliver twice or out of order."""
+    requests: Sequence[Sequence[Any]] = ()
+
+
+def joined(parts: Sequence[Stamped | None], rows: int = 8192) -> Iterator[Stamped]:
+    """The same records in fewer batches, of about so many rows where they are small."""
+    waiting: list[Stamped] = []
+    count = 0
+    for part in parts:
+        if part is not None and part.rows.count:
+            waiting.append(part)
+            count += part.rows.count
+        if count >= rows:
+            yield Stamped.concatenate(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield Stamped.concatenate(waiting)
+
+
+def require_length(place: str, given: Sequence[Any] | str | None, count: int) -> None:
+    if given is not None and not isinstance(given, str) and len(given) != count:
+        raise InputError(f"expected {count} of them, got {len(given)}", place=place)
+
+
+def _columns(schema: Schema, singles: Sequence[Single]) -> Stamped | None:
+    if not singles:
+        return None
+    records, stamps, _, subjects = zip(*singles, strict=True)
+    owners = list(subjects) if any(subject is not None for subject in subjects) else None
+    return Stamped(Rows.from_tuples(schema, records), np.array(stamps, dtype=np.int64), owners)
+
+
+def _stamped(batch: Operations) -> tuple[Stamped | None, ...]:
+    return batch.added, batch.placed, batch.deleted

@@ -1,0 +1,222 @@
+"""The door of a stream: what people hand in becomes operations, checked whole or refused whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..arrays import I64, Mask
+from ..errors import InputError, Place
+from ..ledger import Operations, Single, Stamped
+from ..messages import show
+from ..schema import Rows
+from ..statistics import Statistic
+from .apart import Apart
+from .arguments import (
+    Names,
+    Stamps,
+    digests_of,
+    is_single,
+    name_of,
+    names_of,
+    require_timely,
+    required,
+    stamp_of,
+    stamps_of,
+)
+from .specification import Specification
+
+Barred = Callable[[Sequence[str | None]], set[str]]
+"""Which of these subjects' records are not taken any more."""
+
+
+class Door:
+    def __init__(self, specification: Specification) -> None:
+        self._spec, self._schema = specification, specification.schema
+        self._apart = Apart(specification.schema, specification.columns)
+        own = specification.statistics.values()
+        self._refusing = [each for each in own if type(each).validate is not Statistic.validate]
+
+    def stamped(
+        self, data: Any, now: int, *, subject: Names = None, stamp: Stamps = None, numbers: I64 | None = None
+    ) -> Stamped:
+        """Records with stamps and subjects, one for all or one for each; those in no column of theirs count from now.
+        Errors name the rows of ``data``, or the ``numbers`` that they have."""
+        with _numbered(numbers):
+            rows, _ = self._schema.encode(data)
+            stamps = stamps_of(stamp, rows.count, now)
+            return Stamped.of(rows, stamps, names_of(subject, rows.count, "subject"), numbers)
+
+    def addition(
+        self, data: Any, id: Names, subject: Names, stamp: Stamps, now: int
+    ) -> tuple[Operations | Single, int | None]:
+        """See `Stream.add`: the operations, and their stamp if there is one for all."""
+        if not self._apart.nothing(data):
+            data, beside = self._apart.of(data, {"id": id, "subject": subject, "stamp": stamp})
+            id, subject, stamp = beside.get("id"), beside.get("subject"), beside.get("stamp")
+        if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self._schema.is_record(data):
+            owner = name_of(subject, "subject")
+            if self._apart.asks:
+                self._require_owned([owner])
+            record, at = self._schema.encode_record(data), stamp_of(stamp, now)
+            if at < now:
+                require_timely(np.array([at]), now, self._spec.late)
+            return Single(record, at, name_of(id, "id"), owner), at
+        self._one_each(data, id=id, subject=subject)
+        part = self.stamped(data, now, subject=subject, stamp=stamp)
+        one = stamp_of(stamp, now) if is_single(stamp) else None
+        if id is None:
+            return Operations(added=part), one
+        return Operations(placed=part, ids=self.ids(id, part.rows.count)), one
+
+    def upsert(
+        self, data: Any, id: Names, deleted: Sequence[bool] | Mask, subject: Names, stamp: Stamps, now: int
+    ) -> Operations:
+        """See `Stream.upsert`."""
+        flags = np.asarray(deleted, dtype=np.bool_)
+        part = Stamped.of(Rows.empty(self._schema), 1)
+        if data is not None:
+            part = self.stamped(data, now, subject=subject, stamp=stamp)
+        self._one_each(data, id=id, subject=subject)
+        if flags.ndim != 1 or int((~flags).sum()) != part.rows.count:
+            raise InputError(
+                f"expected one event that is not deleted for each of {part.rows.count} records, got "
+                f"{int((~flags).sum())}",
+                place="deleted",
+            )
+        return Operations(placed=part, ids=self.ids(id, len(flags)), emptied=np.flatnonzero(flags).tolist())
+
+    def deletion(self, data: Any, stamp: Stamps, id: Names, subject: Names, now: int) -> Operations:
+        """See `Stream.delete`."""
+        if (data is None) == (id is None):
+            raise InputError("expected either id=... or a record with its stamp")
+        if id is not None:
+            if stamp is not None or subject is not None:
+                raise InputError("expected an id alone: it holds at most one record", place="id")
+            ids = required(id, "id")
+            return Operations(ids=ids, emptied=range(len(ids)))
+        if stamp is None:
+            raise InputError(
+                "a deletion by value names its stamp, the round the record was added in: "
+                "'the oldest copy' would let one operation change every later round",
+                place="stamp",
+            )
+        self._one_each(data, subject=subject)
+        return Operations(deleted=self.stamped(data, now, subject=subject, stamp=stamp))
+
+    def erasure(self, subject: Names, sha256: Sequence[bytes] | bytes | None) -> Operations:
+        """See `Stream.erase`."""
+        self._require_subjects()
+        names = [] if subject is None else required(subject, "subject")
+        digests = [] if sha256 is None else digests_of(sha256)
+        if not names and not digests:
+            raise InputError("expected a subject, or the SHA-256 of one", place="subject")
+        return Operations(erased=names, digests=digests)
+
+    def ids(self, given: Any, count: int) -> list[str]:
+        """An id for each of so many events."""
+        named = names_of(given, count, "id")
+        ids = [named] * count if named is None or isinstance(named, str) else named
+        if None in ids:
+            raise InputError("expected an id for every record of the batch, or for none", place="id")
+        return ids  # type: ignore[return-value]
+
+    def admit(self, batch: Operations | Single, now: int, barred: Barred | None) -> tuple[Operations | Single, int]:
+        """A batch as it may come in, and how many records of barred subjects it had."""
+        if isinstance(batch, Single):
+            if barred is not None and barred([batch.subject]):
+                # An event on an id replaces what it held, also when there is nothing to put in its place.
+                event = batch.id is not None and batch.stamp <= now
+                return Operations(ids=[batch.id], emptied=[0]) if event else Operations(), 1  # type: ignore[list-item]
+            record = batch.record
+            self._refuse(lambda: Rows.from_tuples(self._schema, [record]))
+            return batch, 0
+        if batch.erased or batch.digests:
+            self._require_subjects()
+        parts = [part for part in (batch.added, batch.placed) if part is not None]
+        for part in parts:
+            with _numbered(part.numbers):
+                owners = [part.subjects] if isinstance(part.subjects, str) else part.subjects
+                self._require_owned(owners, part.rows.count)
+        rejected = 0
+        if barred is not None and parts:
+            added, placed = (_belong_to(part, barred) for part in (batch.added, batch.placed))
+            rejected = int(added.sum()) + int(placed.sum())
+            batch = batch.without_records(added, placed, now) if rejected else batch
+        for left in (batch.added, batch.placed):
+            if left is not None and left.rows.count:
+                rows = left.rows
+                with _numbered(left.numbers):
+                    require_timely(left.stamps, now, self._spec.late)
+                    self._refuse(lambda rows=rows: rows)  # type: ignore[misc]
+        return batch, rejected
+
+    def _refuse(self, rows: Callable[[], Rows]) -> None:
+        for statistic in self._refusing:
+            statistic.validate(rows(), self._schema)
+
+    def _require_subjects(self) -> None:
+        if not self._spec.has_subjects:
+            raise InputError(
+                "this stream has no subjects, so nobody can be erased: its specification names no column of them. Make "
+                'a new stream with subjects (subject = "COLUMN" in [columns], or `retroact run --subject COLUMN`), or '
+                'delete a record by its id (stream.delete(id=...), or {"op": "delete", "id": ...} in the feed)',
+                place="subject",
+            )
+
+    def _require_owned(self, subjects: Sequence[str | None] | None, count: int = 1) -> None:
+        """Whether a stream has subjects, and whether every record has one, its specification says."""
+        role = self._spec.columns.subject
+        if role is None:
+            if subjects is not None and any(name is not None for name in subjects):
+                raise no_subjects()
+        elif not role.optional and count and (subjects is None or None in subjects):
+            first = 0 if subjects is None else [*subjects].index(None)
+            raise InputError(
+                "expected whom the record belongs to, got none (the role may be optional: "
+                f'subject = {{ column = "{role.column}", optional = true }} in [columns])',
+                place=Place("subject", first + 1) if count > 1 else "subject",
+            )
+
+    def _one_each(self, data: Any, **given: Names) -> None:
+        """One text is for one record: for a batch it may as well be meant as the name of a column."""
+        if isinstance(data, Mapping) and self._schema.is_record(data):
+            return
+        for place, name in given.items():
+            if name is not None and is_single(name):
+                raise InputError(
+                    f"expected one for each record, got {show(name)} alone. Give them all, such as "
+                    f"{place}=frame[{name!r}]; or name their column when the stream is made: "
+                    f"columns={{{place!r}: {name!r}}}",
+                    place=place,
+                )
+
+
+def no_subjects() -> InputError:
+    return InputError(
+        'this stream has no subjects: its specification names no column of them (subject = "..." in [columns])',
+        place="subject",
+    )
+
+
+def _belong_to(part: Stamped | None, barred: Barred) -> Mask:
+    """Which records are those of barred subjects."""
+    if part is None:
+        return np.zeros(0, dtype=np.bool_)
+    owners = part.owners()
+    those = barred(owners)
+    return np.fromiter((owner in those for owner in owners), dtype=np.bool_, count=len(owners))
+
+
+@contextmanager
+def _numbered(numbers: I64 | None) -> Iterator[None]:
+    """Errors inside name rows by their numbers."""
+    try:
+        yield
+    except InputError as error:
+        if error.row is None or numbers is None:
+            raise
+        raise error.moved(Place(error.path or "", int(numbers[error.row - 1]))) from None
