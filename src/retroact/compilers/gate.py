@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from ..checks import integer, number
+from ..checks import integer, number, positive_int
 from ..errors import InputError
 from ..messages import mismatch
 from ..noise import Mechanism, Process, Threshold
@@ -31,7 +31,6 @@ from ..noise.default_process import Candidates, candidates
 from ..noise.threshold import threshold_for
 from ..paper_forms import paper_form
 from ..privacy import Kind, Share, largest_mu
-from ..statistics.statistic import count
 
 PARTS = 5
 """A gate takes one of so many parts of epsilon unless it says otherwise."""
@@ -52,7 +51,7 @@ class Gate:
     noise: Literal["paper"] | None = None
 
     def __post_init__(self) -> None:
-        count(self.records, "gate")
+        positive_int(self.records, "gate")
         if self.epsilon is not None:
             expected = "a number above 0 and up to 1,000"
             if isinstance(self.epsilon, Fraction):

@@ -28,7 +28,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from ..arrays import F64, I64
-from ..checks import flag
+from ..checks import flag, positive_int
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Fresh, Mechanism, Process
@@ -38,7 +38,7 @@ from ..paper_forms import paper_form
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema
 from ..statistics.answer import Answer, Published
-from ..statistics.statistic import Layout, Setting, Statistic, Totals, count
+from ..statistics.statistic import Layout, Setting, Statistic, Totals
 from ..statistics.wrapper import layers
 from .drawing import drawn, exact_rate
 from .gate import PARTS, Calibrated, Gate, Gated, gate_of
@@ -103,10 +103,10 @@ class WindowSample(Statistic):
                 "expected a size beside it: the paper has samples of a fixed size only", place="accounting"
             )
         self.of = of
-        self.size = None if size is None else count(size, "size")
+        self.size = None if size is None else positive_int(size, "size")
         self.rate = None if rate is None else exact_rate(rate)
         self.persistent, self.accounting = persistent, accounting
-        self.occupancy = None if occupancy is None else count(occupancy, "occupancy")
+        self.occupancy = None if occupancy is None else positive_int(occupancy, "occupancy")
         self.gate = gate_of(gate)
         if self.occupancy is not None and self.size is None:
             raise InputError(

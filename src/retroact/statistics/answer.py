@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import Integers
-from ..errors import InputError
+from ..checks import number
 from ..noise import Mechanism, Spread
 
 NoisyTotals = dict[tuple[int, Hashable, int], int]
@@ -109,9 +109,7 @@ def noisy_totals(published: Published) -> NoisyTotals:
 
 
 def check_level(level: float) -> float:
-    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
-        raise InputError(f"expected a level between 0 and 1, got {level!r}", place="level")
-    return float(level)
+    return float(number(level, "level", "a level between 0 and 1", above=0, below=1))
 
 
 def symmetric(value: float, deviation: float, half_width: Callable[[float], float]) -> Answer:

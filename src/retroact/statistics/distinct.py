@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
+from ..checks import positive_int
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Blocks, BySize, Flips, Fresh, Mechanism, Patterns, Process, best_block
@@ -23,7 +24,7 @@ from ..privacy import Share
 from ..schema import Rows, Schema
 from .answer import Answer, Published
 from .keys import Keys
-from .statistic import Layout, Setting, Statistic, Totals, View, count
+from .statistic import Layout, Setting, Statistic, Totals, View
 from .tally import Tally
 
 Form = Literal["releases", "blocks", "flips"]
@@ -95,9 +96,9 @@ class Distinct(Statistic):
         if form is not None and form not in FORMS:
             raise InputError(f"expected one of {', '.join(FORMS)}, got {form!r}", place="form")
         self.form = form
-        self.block = None if block is None else count(block, "block")
-        self.additions = None if additions is None else count(additions, "additions")
-        self.flips = None if flips is None else count(flips, "flips")
+        self.block = None if block is None else positive_int(block, "block")
+        self.additions = None if additions is None else positive_int(additions, "additions")
+        self.flips = None if flips is None else positive_int(flips, "flips")
         if block is not None and form not in (None, "blocks"):
             raise InputError(f"expected a block with form 'blocks' only, got form {form!r}", place="block")
         if block is not None and block % self.every:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
+from ..checks import positive_int
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process, Threshold
@@ -21,7 +22,7 @@ from ..schema import Boolean, Integer, Number, Rows, Schema
 from .answer import Answer, NoisyTotals, Published, with_noise
 from .histogram_answer import Bins
 from .keys import Keys
-from .statistic import Layout, Setting, Statistic, Totals, count, field_of
+from .statistic import Layout, Setting, Statistic, Totals, field_of
 from .tally import Labels, Tally
 
 # More bins with records than this are refused rather than run out of memory.
@@ -67,9 +68,9 @@ class Histogram(Statistic):
         if bins is not None and (isinstance(bins, str | bytes) or not isinstance(bins, Sequence) or not len(bins)):
             raise InputError(f"expected a list of bins, got {bins!r}", place="bins")
         self.sum, self.bins = sum, None if bins is None else list(bins)
-        self.most_bins = None if most_bins is None else count(most_bins, "most_bins")
+        self.most_bins = None if most_bins is None else positive_int(most_bins, "most_bins")
         self.adaptively = adaptive
-        self.limit = count(limit, "limit")
+        self.limit = positive_int(limit, "limit")
 
     def arguments(self) -> dict[str, Any]:
         own = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ..checks import positive_int
 from ..errors import InputError
 from .answer import check_level
-from .statistic import count
 
 
 class Bins(dict[Any, float]):
@@ -32,7 +32,7 @@ class Bins(dict[Any, float]):
     def top(self, k: int) -> dict[Any, float]:
         """The k largest."""
         largest = sorted(self.items(), key=lambda item: -item[1])
-        return dict(largest[: count(k, "k")])
+        return dict(largest[: positive_int(k, "k")])
 
     def absent_below(self, level: float = 0.95) -> float:
         """A bin that is not here has fewer records than this, with probability ``level`` for one bin and round."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..checks import positive_int
 from ..errors import InputError
 from ..schema import Rows, Schema, field_names
 from .answer import Answer, Noisy
@@ -55,11 +56,10 @@ class LinearQuery(Linear):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise InputError(f"expected a whole number of queries from 1 on, got {size!r}", place="size")
+        positive_int(size, "size", expected="a whole number of queries from 1 on")
         for place, norm in (("norm1", norm1), ("norm2", norm2)):
-            if norm is not None and (isinstance(norm, bool) or not isinstance(norm, int) or norm < 1):
-                raise InputError(f"expected a whole number from 1 on, got {norm!r}", place=place)
+            if norm is not None:
+                positive_int(norm, place)
         if norm1 is None and norm2 is None:
             raise InputError("expected norm1 or norm2, the declared bound on the column of a record", place="norm2")
         if labels is not None and len(labels) != size:

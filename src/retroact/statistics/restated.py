@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
+from ..checks import integer
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
@@ -61,8 +62,7 @@ class Restated(Wrapper):
         if isinstance(lags, str) or not isinstance(lags, Sequence) or not lags:
             raise InputError(f"expected a list of lags, got {lags!r}", place="lags")
         for lag in lags:
-            if isinstance(lag, bool) or not isinstance(lag, int) or lag < 0:
-                raise InputError(f"expected lags of whole rounds from 0 on, got {lag!r}", place="lags")
+            integer(lag, "lags", least=0, expected="lags of whole rounds from 0 on")
         if len(set(lags)) != len(lags):
             raise InputError("expected every lag once", place="lags")
         if across not in (None, "lags", "rectangle"):

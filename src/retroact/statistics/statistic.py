@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
+from ..checks import positive_int
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process
@@ -156,8 +157,8 @@ class Statistic(ABC):
         weight: float = 1,
     ) -> None:
         self.where = conditions.plain(where or {})
-        self.window = count(window, "window") if window is not None else None
-        self.every = count(every, "every")
+        self.window = positive_int(window, "window") if window is not None else None
+        self.every = positive_int(every, "every")
         self.noise = named(noise, "noise")
         self.weight = weight
 
@@ -366,9 +367,3 @@ def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:
         expected = " or ".join(k.__name__ for k in kinds)
         raise InputError(f"expected a field of type {expected}, got {type(field).__name__} ({name!r})", place="field")
     return field
-
-
-def count(value: int, place: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"expected a whole number from 1 on, got {value!r}", place=place)
-    return value

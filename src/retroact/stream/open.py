@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from ..checks import integer
 from ..coins import Key
 from ..coins.keyring import from_environment, from_file
 from ..errors import InputError, VerificationError
@@ -59,8 +60,8 @@ def open_stream(
 ) -> Durable:
     """See `Stream.open`."""
     base = base_of(where)
-    if after is not None and (isinstance(after, bool) or not isinstance(after, int) or after < 0):
-        raise InputError(f"expected the number of a round, got {after!r}", place="after")
+    if after is not None:
+        integer(after, "after", least=0, expected="the number of a round")
     check_targets(store=where, key_file=key_file, fence=fence)
     if key is None and key_file is not None and Path(key_file).exists():
         from_file(Path(key_file))  # one that cannot be read leaves no store behind

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, cast
 
+from ..checks import is_int, positive_int
 from ..errors import InputError
 from ..messages import check_keys, mismatch, show
 from ..noise.process import check_horizon
@@ -63,12 +64,9 @@ class Rounds:
         object.__setattr__(self, "close_by", checked_close_by(self.close_by, grid=self.grid is not None))
         if self.late_events not in LATE:
             raise InputError(f"expected one of {', '.join(LATE)}, got {show(self.late_events)}", place="late_events")
-        whole = isinstance(self.contribution, int) and not isinstance(self.contribution, bool)
-        if self.contribution is not None and not (whole and 1 <= self.contribution <= LARGEST_CONTRIBUTION):
-            raise InputError(
-                f"expected a whole number from 1 to {LARGEST_CONTRIBUTION:,}, got {show(self.contribution)}",
-                place="contribution",
-            )
+        if self.contribution is not None:
+            expected = f"a whole number from 1 to {LARGEST_CONTRIBUTION:,}"
+            positive_int(self.contribution, "contribution", most=LARGEST_CONTRIBUTION, expected=expected)
         if self.grid is None:
             for name in ("grace", "publish_after"):
                 if getattr(self, name):
@@ -120,7 +118,7 @@ def declared_rounds(given: Any) -> tuple[Rounds, int | None]:
     (Rounds(grid=None, close_by='lines', late_events='stamp', contribution=None, grace=datetime.timedelta(0),
     publish_after=None), 12)
     """
-    if isinstance(given, int) and not isinstance(given, bool):
+    if is_int(given):
         return Rounds(), check_horizon(given, "rounds")
     rounds = Rounds() if given is None else Rounds.from_spec(given)
     return rounds, rounds.count

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from ..checks import flag, positive_int
 from ..coins import Coins
 from ..compilers.specification import statistic_from_spec
 from ..errors import InputError
@@ -20,7 +21,6 @@ from ..privacy import ApproximateDP, Guarantee, Measure, PureDP, check_budget, c
 from ..privacy.budget import check_weight
 from ..schema import Field, Schema
 from ..statistics import Statistic
-from ..statistics.statistic import count
 from .choosing import Choice, check_law, choose
 from .columns import Columns, sources_from_spec
 from .granting import granted, known_horizon
@@ -92,9 +92,9 @@ class Specification:
         if isinstance(rounds, int):
             self.check_rounds(rounds)
         self.window = None if window is None else check_horizon(window, "window")
-        self.records = count(records, "records")
+        self.records = positive_int(records, "records")
         self.law = None if law is None else check_law(law)
-        self.late = _flag(late, "late")
+        self.late = flag(late, "late")
         if after_erasure not in ("accept", "reject"):
             raise InputError(f"expected accept or reject, got {after_erasure!r}", place="after_erasure")
         self.after_erasure = after_erasure
@@ -344,9 +344,3 @@ def _checked(statistics: Mapping[str, Statistic], schema: Schema) -> dict[str, S
             )
         statistic.check(schema, f"statistics.{name}")
     return dict(statistics)
-
-
-def _flag(value: bool, place: str) -> bool:
-    if not isinstance(value, bool):
-        raise InputError(f"expected true or false, got {value!r}", place=place)
-    return value

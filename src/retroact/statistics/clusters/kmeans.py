@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import I64
+from ...checks import flag, positive_int
 from ...coins import Coins
 from ...errors import InputError
 from ...messages import exact_text
@@ -19,7 +20,7 @@ from ...noise.process import some_rounds
 from ...paper_forms import paper_form
 from ...schema import Rows, Schema
 from ..answer import Answer, Published
-from ..statistic import Layout, Setting, Statistic, Totals, count
+from ..statistic import Layout, Setting, Statistic, Totals
 from .ball import RADIUS, Ball, Space
 from .centres import Centres
 from .grid import GridRegions
@@ -80,15 +81,13 @@ class KMeans(Statistic):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.ball, self.k = Ball(columns, radius, centre, scale), count(k, "k")
-        if not isinstance(clip, bool):
-            raise InputError(f"expected true or false, got {clip!r}", place="clip")
-        self.clip, self.expected = clip, count(expected, "expected")
+        self.ball, self.k = Ball(columns, radius, centre, scale), positive_int(k, "k")
+        self.clip, self.expected = flag(clip, "clip"), positive_int(expected, "expected")
         if mode not in (None, "grid", "hash", "theorem"):
             raise InputError(f"expected 'grid', 'hash' or 'theorem', got {mode!r}", place="mode")
         self.mode = mode
-        self.levels = None if levels is None else count(levels, "levels")
-        self.bits = None if bits is None else count(bits, "bits")
+        self.levels = None if levels is None else positive_int(levels, "levels")
+        self.bits = None if bits is None else positive_int(bits, "bits")
         self.instances = 1
         self._latest: tuple[int, RegionScheme] | None = None
 
