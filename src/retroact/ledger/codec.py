@@ -19,6 +19,7 @@ import numpy as np
 from retroact.arrays import I64
 from retroact.checks import is_int
 from retroact.errors import InputError, VerificationError
+from retroact.ledger.operations import Stamped
 from retroact.ledger.surviving import Surviving
 from retroact.ledger.text_column import ABSENT, Texts
 from retroact.schema import Field, Rows, Schema, Vector
@@ -45,17 +46,28 @@ class Records:
 
     @classmethod
     def of(cls, surviving: Surviving, schema: Schema) -> Records:
+        ids, subjects = Texts.of(surviving.ids), Texts.of(surviving.subjects)
+        return cls._of(schema, surviving.rows, surviving.stamps, ids, subjects, surviving.counts)
+
+    @classmethod
+    def of_stamped(cls, part: Stamped, schema: Schema) -> Records:
+        """Records of a batch, their ids left out."""
+        count, who = part.rows.count, part.subjects
+        subjects = Texts.same(who, count) if who is None or isinstance(who, str) else Texts.of(list(who))
+        counts = np.ones(count, dtype=np.int64) if part.copies is None else part.copies
+        return cls._of(schema, part.rows, part.stamps, Texts.same(None, count), subjects, counts)
+
+    @classmethod
+    def _of(cls, schema: Schema, rows: Rows, stamps: I64, ids: Texts, subjects: Texts, counts: I64) -> Records:
         columns: dict[str, Column] = {
             name: Texts.of(column.tolist()) if column.dtype == object else column
-            for name, column in surviving.rows.columns.items()
+            for name, column in rows.columns.items()
         }
-        rows = surviving.rows
+        none = np.zeros(rows.count, dtype=np.int64)
         missing = {
-            name: rows.missing[name].astype(np.int64) if name in rows.missing else np.zeros(rows.count, dtype=np.int64)
-            for name in schema.optional
+            name: rows.missing[name].astype(np.int64) if name in rows.missing else none for name in schema.optional
         }
-        ids, subjects = Texts.of(surviving.ids), Texts.of(surviving.subjects)
-        return cls(columns, missing, surviving.stamps, ids, subjects, surviving.counts)
+        return cls(columns, missing, stamps, ids, subjects, counts)
 
     @property
     def content(self) -> tuple[Column, ...]:
@@ -154,6 +166,22 @@ def _records(schema: Schema, parts: Sequence[list[Any]]) -> Records:
     stamps, counts = (_numbers([part[place] for part in parts], sizes, ()) for place in (1, 2))
     ids, subjects = (_texts([part[place] for part in parts], sizes) for place in (-2, -1))
     return Records(columns, missing, stamps, ids, subjects, counts)
+
+
+def pack_stamped(schema: Schema, part: Stamped | None) -> bytes | None:
+    """Records of the open round, which need not be different; None for none."""
+    if part is None or not part.rows.count:
+        return None
+    return pack(Records.of_stamped(part, schema), [0, part.rows.count])[0]
+
+
+def unpack_stamped(schema: Schema, block: bytes | None) -> Stamped | None:
+    if block is None:
+        return None
+    parts = _decode(block)
+    records, who = _records(schema, [parts]), parts[-1]
+    subjects = who.decode() if isinstance(who, bytes) else None if who is None else records.subjects.strings()
+    return Stamped(records.rows(), records.stamps, subjects, copies=None if parts[2] == 1 else records.counts)
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -255,7 +283,7 @@ class _TextParts:
 
 def _texts(parts: Sequence[list[bytes] | bytes | None], sizes: Sequence[int]) -> Texts:
     if all(part is None for part in parts):
-        return Texts.none(sum(sizes))
+        return Texts.same(None, sum(sizes))
     lengths, contents = [], []
     for part, size in zip(parts, sizes, strict=True):
         if part is None:

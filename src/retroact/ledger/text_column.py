@@ -48,8 +48,9 @@ class Texts:
         return cls(_objects([text.encode() for text in present]), lengths)
 
     @classmethod
-    def none(cls, count: int) -> Texts:
-        return cls(np.zeros(count, dtype="S8"), np.full(count, ABSENT, dtype=np.int32))
+    def same(cls, text: str | None, count: int) -> Texts:
+        """One text, or none, so many times."""
+        return cls.of([text]).take(np.zeros(count, dtype=np.int64))
 
     @classmethod
     def from_content(cls, lengths: NDArray[np.int32], content: bytes) -> Texts:

@@ -176,7 +176,7 @@ class Kept(Stream):
         requests = [[each.name, each.content, each.received, subjects, each.outcome] for each, subjects in made]
         entry = Entry(batch, source, None if source is None else position, delivered, requests)
         with self._writing():
-            self._receive(inbox.write(entry))
+            self._receive(inbox.write(self.schema, entry))
             opened.entries += 1
             if requests:
                 self._advance(self._round - 1)
