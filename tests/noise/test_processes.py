@@ -7,9 +7,25 @@ import numpy as np
 import pytest
 
 from retroact.errors import InputError
-from retroact.noise import Bridge, Fresh, Schauder, Tree, Unbounded, Windowed, difference
+from retroact.noise import (
+    Apart,
+    Blocks,
+    Bridge,
+    BySize,
+    Crossed,
+    Flips,
+    Fresh,
+    Patterns,
+    Process,
+    Schauder,
+    Tree,
+    Unbounded,
+    Windowed,
+    difference,
+)
 from retroact.noise.default_process import candidates, quietest
 from retroact.paper import Doubling, PaperTree
+from retroact.params import words
 
 HORIZONS = [*range(1, 21), 23, 31, 32, 33, 47, 48, 63, 64]
 
@@ -228,3 +244,13 @@ def test_bad_radices(radices):
 def test_sensitivity_knows_two_norms():
     with pytest.raises(InputError, match="1 or 2"):
         Schauder(10).sensitivity(3)
+
+
+def test_every_process_is_written_down_in_words_of_its_own():
+    made = [*processes(), Patterns(9), Flips(9, 4), Blocks(3, 9), BySize(9, p=1), Apart(Tree(9), 2)]
+    made.append(Crossed(Schauder(9), 4, lag=2))
+    assert {process.kind for process in made} == {*Process.kinds} - {"fresh", "one sided"}
+    for process in made:
+        assert type(process).__name__ not in words(process.spec())
+        if process.kind in ("tree", "schauder", "bridge", "any rounds", "few changes", "stamped blocks", "by size"):
+            assert Process.from_spec(process.spec(), "noise") == process

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,8 +45,10 @@ class Patterns(Normed):
     (50.5, 7.7781745930520225)
     """
 
+    kind: ClassVar[str] = "any rounds"
+
     def __init__(self, releases: int | None, *, window: int | None = None, first: int = 1024) -> None:
-        self.horizon = None if releases is None else check_horizon(releases, "releases")
+        self.horizon = self.releases = None if releases is None else check_horizon(releases, "releases")
         self.window = None if window is None else check_horizon(window, "window")
         self.first = check_horizon(first, "first")
         # Two blocks of a window cost more than one of twice its length.

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,8 @@ class Bridge(Process):
     >>> Bridge(65535).radices, Bridge(65535).sensitivity(1)
     ((16, 16, 16, 16), 8.0)
     """
+
+    kind: ClassVar[str] = "bridge"
 
     def __init__(self, horizon: int, *, radices: Sequence[int] | None = None) -> None:
         self.horizon: int = check_horizon(horizon)

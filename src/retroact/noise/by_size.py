@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -55,8 +56,11 @@ class BySize(Normed):
     [2.0, 1.3333333333333333]
     """
 
+    kind: ClassVar[str] = "by size"
+
     def __init__(self, releases: int, *, p: int) -> None:
         self.horizon: int = check_horizon(releases, "releases")
+        self.releases = releases
         if p not in (1, 2):
             raise InputError(f"expected 1 or 2, got {p!r}", place="p")
         if releases > MOST[p]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class Flips(Schauder):
     >>> Flips(1023, 2).l2_squared, Flips(1023, 8).l2_squared
     (Fraction(22, 1), Fraction(74, 1))
     """
+
+    kind: ClassVar[str] = "few changes"
 
     def __init__(self, horizon: int, flips: int) -> None:
         super().__init__(horizon)

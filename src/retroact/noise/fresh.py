@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ class Fresh(Process):
     >>> Fresh(7).l2_squared, Fresh(7).shift_hiding([0, 1, 1])
     (Fraction(7, 1), {(0, 2): 1, (0, 3): 1})
     """
+
+    kind: ClassVar[str] = "fresh"
 
     horizon = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 from ..arrays import I64
 from .process import Outlook, Process, Shift, Terms, Wrapping
@@ -21,8 +22,10 @@ class Apart(Wrapping):
     [8194]
     """
 
-    def __init__(self, process: Process, copy: int) -> None:
-        super().__init__(process)
+    kind: ClassVar[str] = "independent copy"
+
+    def __init__(self, inner: Process, copy: int) -> None:
+        super().__init__(inner)
         self.copy = copy
 
     def weights_of(self, rounds: I64) -> Terms:

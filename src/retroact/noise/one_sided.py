@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class Past(Schauder):
     >>> Past(1024).l2_squared, Past(2).shift_hiding([0, 1])
     (Fraction(11, 1), {(0, 0): -1, (1, 0): 1})
     """
+
+    kind: ClassVar[str] = "one sided"
 
     def __init__(self, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)

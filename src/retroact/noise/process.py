@@ -28,6 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,7 @@ import numpy.typing as npt
 from ..arrays import I64
 from ..checks import positive_int
 from ..errors import InputError
+from ..params import Parameters
 
 # Up to this many rounds the worst and the mean variance are computed over every round.
 ENUMERATED = 1 << 17
@@ -71,8 +73,10 @@ class Outlook:
     deviation: float
 
 
-class Process(ABC):
-    """Noise over rounds 1 .. horizon (``None``: without end)."""
+class Process(Parameters, ABC):
+    """Noise over rounds 1 .. horizon (``None``: without end). Its `spec` stands in the names of coins."""
+
+    kinds: ClassVar[dict[str, type[Any]]] = {}
 
     horizon: int | None
     _latest: tuple[int, Terms] | None = None

@@ -16,6 +16,7 @@ than the square root of l2_squared * (2m + 2), and all that are not yet publishe
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,10 +37,13 @@ class Crossed(Process):
     Fraction(242, 1)
     """
 
+    kind: ClassVar[str] = "rectangle"
+
     def __init__(self, process: Process, rounds: int, *, lag: int, every: int = 1) -> None:
         if process.horizon is None or max(process.horizon, rounds) >= INDICES:
             raise InputError(f"expected a horizon below {INDICES:,} rounds", place="horizon")
-        self.process, self.past, self.lag, self.every = process, Past(rounds), lag, every
+        self.process, self.rounds, self.lag, self.every = process, rounds, lag, every
+        self.past = Past(rounds)
         self.horizon = process.horizon
 
     def weights_of(self, rounds: I64) -> Terms:

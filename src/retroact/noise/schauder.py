@@ -13,6 +13,7 @@ boundaries whose highest differing bit is j move the j nodes below it on either 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ class Schauder(Process):
     >>> Schauder(1023).l2_squared
     Fraction(22, 1)
     """
+
+    kind: ClassVar[str] = "schauder"
 
     def __init__(self, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)

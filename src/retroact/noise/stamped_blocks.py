@@ -32,6 +32,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -47,6 +48,8 @@ class Blocks(Normed):
     >>> [round(Blocks(length, 65_536).worst() ** 0.5, 1) for length in (1, 16, 256)]
     [128.5, 110.1, 49.3]
     """
+
+    kind: ClassVar[str] = "stamped blocks"
 
     def __init__(self, length: int, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)

@@ -14,6 +14,7 @@ that is 2 log2 T - 1 for a power of two from 4 on. Shifts are 0 or +-1, so l1 = 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class Tree(Process):
     >>> Tree(1024).sensitivity(1)
     19.0
     """
+
+    kind: ClassVar[str] = "tree"
 
     def __init__(self, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)

@@ -17,6 +17,7 @@ So **l1 = l2_squared = 1** in these spreads, attained by the ends in different e
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,12 +38,17 @@ class Unbounded(Normed):
     ((0, 0, 1024), (1, 1024, 16384))
     """
 
+    kind: ClassVar[str] = "unbounded"
+
     horizon = None
 
     def __init__(self, guess: int = 1023, *, inner: type[Schauder] | type[Bridge] = Schauder) -> None:
         self.guess = check_horizon(guess, "guess")
         self._inner = inner
         self._trees: dict[int, Schauder | Bridge] = {}
+
+    def argument(self, name: str) -> Any:
+        return self._inner if name == "inner" else super().argument(name)
 
     def tree(self, epoch: int) -> Schauder | Bridge:
         if epoch not in self._trees:

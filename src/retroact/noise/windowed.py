@@ -15,6 +15,7 @@ l2_squared = 2m + 2; bridge l1 = l2_squared = 2h + 1. Blocks of length 1 have no
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,12 +31,17 @@ class Windowed(Process):
     True
     """
 
+    kind: ClassVar[str] = "windowed"
+
     horizon = None
 
     def __init__(self, window: int, *, inner: type[Schauder] | type[Bridge] = Schauder) -> None:
-        self.window = check_horizon(window, "window")
+        self.window, self._inner = check_horizon(window, "window"), inner
         # A tree over n boundaries serves horizon n - 1, and n must reach the window.
         self.inner = inner(self.window - 1) if window > 1 else None
+
+    def argument(self, name: str) -> Any:
+        return self._inner if name == "inner" else super().argument(name)
 
     @property
     def length(self) -> int:

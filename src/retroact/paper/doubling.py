@@ -11,6 +11,7 @@ intervals approach. **Retroactivity.** As in Theorem "linear", instance by insta
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +26,8 @@ class Doubling(Normed):
     >>> Doubling().variance(1025) < Doubling().variance(2046)
     True
     """
+
+    kind: ClassVar[str] = "doubling"
 
     horizon = None
 

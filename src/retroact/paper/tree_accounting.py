@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import ClassVar
 
 from ..noise.tree import Tree
 
@@ -16,6 +17,8 @@ class PaperTree(Tree):
     >>> PaperTree(1024).sensitivity(1), Tree(1024).sensitivity(1)
     (22.0, 19.0)
     """
+
+    kind: ClassVar[str] = "paper"
 
     name = "tree"
 
