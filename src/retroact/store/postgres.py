@@ -7,7 +7,6 @@ or the table is written anew, which is what `purge` does. The write-ahead log is
 from __future__ import annotations
 
 import hashlib
-import struct
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from ..errors import InputError, VerificationError
 from .authenticated import Row, refusal
 from .canonical_blocks import Place
 from .postgres_address import read
+from .postgres_residue import RELATIONS, unaccounted
 from .postgres_schema import DATA, differences, statements
 from .store import Store, check_format
 from .tables import BLOCK, Side, Table
@@ -36,14 +36,6 @@ SESSION = {
     "tcp_keepalives_count": "3",
     "log_parameter_max_length_on_error": "0",
 }
-RELATIONS = f"""
-    with held as (select c.oid, c.relname, c.reltoastrelid from pg_class c
-                  where c.oid in ({", ".join(f"to_regclass('{table}')" for table in DATA)})),
-         heap as (select oid, relname::text as name from held
-                  union all select reltoastrelid, 'TOAST of ' || relname from held where reltoastrelid <> 0)
-    select oid::bigint, name from heap
-    union all select indexrelid::bigint, 'index of ' || name from heap join pg_index on indrelid = heap.oid
-    order by 2"""
 
 
 class PostgresStore(Store):
@@ -91,18 +83,18 @@ class PostgresStore(Store):
 
     @contextmanager
     def raw_transaction(self, side: Side) -> Iterator[None]:
-        with _told(self.where), self._connection.transaction():
+        with _database_errors(self.where), self._connection.transaction():
             yield
 
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        with _told(self.where), self._connection.cursor(binary=True) as cursor:
+        with _database_errors(self.where), self._connection.cursor(binary=True) as cursor:
             cursor.execute(sql.replace("?", "%s"), parameters)
             return cursor.fetchall() if cursor.description else []
 
     def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
         returning = "returning" in sql
         found: list[Row] = []
-        with _told(self.where), self._connection.cursor(binary=True) as cursor:
+        with _database_errors(self.where), self._connection.cursor(binary=True) as cursor:
             cursor.executemany(sql.replace("?", "%s"), rows, returning=returning)
             while returning and cursor.description:
                 found += cursor.fetchall()
@@ -120,7 +112,7 @@ class PostgresStore(Store):
             super().write(table, rows)
             return
         copying = f"copy block({table.names}) from stdin (format binary)"
-        with _told(self.where), self._connection.cursor() as cursor, cursor.copy(copying) as copy:
+        with _database_errors(self.where), self._connection.cursor() as cursor, cursor.copy(copying) as copy:
             copy.set_types(["int8", "int8", "bytea", "bytea"])
             for row in rows:
                 copy.write_row(row)
@@ -170,7 +162,7 @@ class PostgresStore(Store):
         )
         if readable and self._where_allowed("checkpoint", unseen):
             for oid, name in self.run("data", RELATIONS):
-                counts = [count for page in self._pages(oid) if (count := _unaccounted(page))]
+                counts = [count for page in self._pages(oid) if (count := unaccounted(page))]
                 if counts:
                     where = f"{self.where}: {name}: {len(counts)} pages"
                     found.append(f"{where} with {sum(counts)} bytes that nothing accounts for")
@@ -193,7 +185,7 @@ class PostgresStore(Store):
         settings = "select set_config(name, ?, false) from pg_settings where name = ? and context = 'user'"
         for name, value in {**SETTINGS, **SESSION}.items():
             self.run("data", settings, [value, name])
-        with _told(self.where):
+        with _database_errors(self.where):
             self._connection.execute(SQL("set search_path to {}, pg_temp").format(Identifier(self.schema)))
         for name, value in SETTINGS.items():
             (got,), *_ = self.run("data", "select current_setting(?)", [name])
@@ -243,7 +235,7 @@ class PostgresStore(Store):
         self.run("data", patience, [f"{round(self.patience * 1000)}ms"])
         # what was deleted is counted now, and not after the pass
         self.run("data", "select pg_stat_force_next_flush()")
-        with _told(self.where):
+        with _database_errors(self.where):
             try:
                 # of the notes one is a keyed hash of the data
                 for table in (*DATA, "note"):
@@ -284,7 +276,7 @@ class PostgresStore(Store):
     def _where_allowed(self, statement: str, otherwise: str) -> bool:
         from psycopg.errors import InsufficientPrivilege
 
-        with _told(self.where):
+        with _database_errors(self.where):
             try:
                 self._connection.execute(statement)
             except InsufficientPrivilege:
@@ -325,30 +317,8 @@ class PostgresStore(Store):
         self.beyond = tuple(beyond)
 
 
-def _unaccounted(page: bytes) -> int:
-    """How many bytes of a page are not zero although they belong to no row: the gap, and what is between rows."""
-    lower, upper, special = struct.unpack_from("<HHH", page, 12)
-    if not lower:
-        return len(page) - page.count(0)
-    # a new index page moves its pointers by one place, and leaves the last of them behind
-    moved = 4 if page[lower : lower + 4] == page[lower - 4 : lower] else 0
-    found = upper - lower - moved - page.count(0, lower + moved, upper)
-    if upper == special:
-        return int(found)
-    rows = []
-    for (item,) in struct.iter_unpack("<I", page[24:lower]):
-        if item >> 15 & 3 == 1:
-            start = item & 0x7FFF
-            rows.append((start, start + (item >> 17)))
-    at = upper
-    for start, end in [*sorted(rows), (special, special)]:
-        found += max(0, start - at - page.count(0, at, start))
-        at = end
-    return int(found)
-
-
 @contextmanager
-def _told(where: str) -> Iterator[None]:
+def _database_errors(where: str) -> Iterator[None]:
     """The database's own message, without the values that it may give as details."""
     import psycopg
 

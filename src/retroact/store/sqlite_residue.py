@@ -30,18 +30,28 @@ import os
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from ..errors import InputError
+from .sqlite_pages import (
+    FOUR,
+    INDEX_INNER,
+    INDEX_LEAF,
+    TABLE_INNER,
+    TABLE_LEAF,
+    TWO,
+    Cell,
+    Cells,
+    only_offsets,
+    root_page,
+)
 
 MAGIC = b"SQLite format 3\0"
 DEPTH = 20  # SQLite's own limit
 LOCK_BYTE = 1 << 30  # the page at this offset is never used
 DISTINCT = 8192  # up to this page size the first byte of an offset is no printable character
-INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
-_two, _four = struct.Struct(">H"), struct.Struct(">I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +120,7 @@ def wipe(path: Path) -> None:
         return
     with path.open("r+b") as file:
         file.seek(16)
-        size = _two.unpack(file.read(2))[0]
+        size = TWO.unpack(file.read(2))[0]
         for region in found:
             file.seek((region.page - 1) * (65536 if size == 1 else size) + region.offset)
             file.write(bytes(region.length))
@@ -125,23 +135,12 @@ def _size(path: Path) -> int:
         return 0
 
 
-class _Cell(NamedTuple):
-    start: int
-    end: int  # behind its last byte
-    child: int  # page to the left, or 0
-    key: int  # rowid, in table trees
-    key_at: int
-    payload: int  # bytes of payload altogether, ...
-    local: tuple[int, int]  # ... the place of those in the page ...
-    overflow: int  # ... and the page where the rest begins, or 0
-
-
 class _Scan:
     def __init__(self, data: mmap.mmap, name: str, strict: bool, trees: bool) -> None:
         self.data, self.name, self.trees = data, name, trees
         if data[:16] != MAGIC:
             self.bad(f"an SQLite 3 database begins with {MAGIC!r}", repr(data[:16]))
-        size = _two.unpack_from(data, 16)[0]
+        size = TWO.unpack_from(data, 16)[0]
         self.size = size = 65536 if size == 1 else size
         if size < 512 or size & (size - 1):
             self.bad("a page size that is a power of two from 512 to 65536", str(size))
@@ -152,13 +151,12 @@ class _Scan:
             self.bad("the payload fractions 64, 32, 32", str([*data[21:24]]))
         if data[52:56] != bytes(4):
             self.bad("a database without auto_vacuum", "one with it")
-        counter, recorded = data[24:28], _four.unpack_from(data, 28)[0]
+        counter, recorded = data[24:28], FOUR.unpack_from(data, 28)[0]
         self.pages = recorded if recorded and counter == data[92:96] else len(data) // size
         if self.pages < 1 or len(data) < self.pages * size:
             self.bad(f"{max(self.pages, 1)} pages of {size} bytes", f"a file of {len(data)} bytes")
         self.strict = strict
-        self.least = (self.usable - 12) * 32 // 255 - 23
-        self.most_in_index = (self.usable - 12) * 64 // 255 - 23
+        self.cells = Cells(self.usable)
         self.seen = bytearray(self.pages + 1)
         self.found: list[Residue] = []
         self.schema: list[bytes] | None = []
@@ -220,7 +218,7 @@ class _Scan:
             self.bytes_between(page, start, self.usable, kind)
 
     def freelist(self) -> None:
-        trunk, source, total = _four.unpack_from(self.data, 32)[0], 1, 0
+        trunk, source, total = FOUR.unpack_from(self.data, 32)[0], 1, 0
         while trunk:
             at = self.take(trunk, "a freelist trunk", source)
             following, count = struct.unpack_from(">II", self.data, at)
@@ -232,7 +230,7 @@ class _Scan:
             self.behind(trunk, 8 + 4 * count, "free page")
             total += 1 + count
             trunk, source = following, trunk
-        if total != (recorded := _four.unpack_from(self.data, 36)[0]):
+        if total != (recorded := FOUR.unpack_from(self.data, 36)[0]):
             self.bad(f"{recorded} free pages, as the header says", f"{total}")
 
     def chain(self, first: int, left: int, source: int) -> list[tuple[int, int]]:
@@ -243,7 +241,7 @@ class _Scan:
             piece = min(left, room)
             pieces.append((at + 4, at + 4 + piece))
             left -= piece
-            source, page = page, _four.unpack_from(self.data, at)[0]
+            source, page = page, FOUR.unpack_from(self.data, at)[0]
         if page:
             self.bad("the end of an overflow chain", f"a pointer to page {page}", source)
         self.behind(source, 4 + piece, "overflow tail")
@@ -266,7 +264,9 @@ class _Scan:
         if not top <= start <= self.usable:
             self.bad(f"cells that begin between {top} and {self.usable}", f"{start}", page)
         try:
-            cells = [self.cell(content, kind, pointer) for pointer in struct.unpack_from(f">{count}H", content, array)]
+            cells = [
+                self.cells.read(content, kind, pointer) for pointer in struct.unpack_from(f">{count}H", content, array)
+            ]
             blocks = self.blocks(content, block, page)
         except (IndexError, struct.error):
             self.bad("cells and free blocks inside the page", "one that runs over its end", page)
@@ -287,28 +287,7 @@ class _Scan:
             if kind == TABLE_INNER and last != cell.key:
                 key = content[cell.key_at : cell.end]
                 self.found.append(Residue(page, cell.key_at, len(key), len(key) - key.count(0), "stale key"))
-        return self.tree(_four.unpack_from(content, head + 8)[0], page, depth + 1)
-
-    def cell(self, content: bytes, kind: int, start: int) -> _Cell:
-        at, child, key, key_at = start, 0, 0, 0
-        if kind in (INDEX_INNER, TABLE_INNER):
-            child = _four.unpack_from(content, at)[0]
-            at += 4
-        if kind == TABLE_INNER:
-            key, end = _varint(content, at)
-            return _Cell(start, end, child, key, at, 0, (end, end), 0)
-        payload, at = _varint(content, at)
-        if kind == TABLE_LEAF:
-            key_at = at
-            key, at = _varint(content, at)
-        most = self.usable - 35 if kind == TABLE_LEAF else self.most_in_index
-        if payload <= most:
-            return _Cell(start, at + payload, child, key, key_at, payload, (at, at + payload), 0)
-        local = self.least + (payload - self.least) % (self.usable - 4)
-        if local > most:
-            local = self.least
-        end = at + local
-        return _Cell(start, end + 4, child, key, key_at, payload, (at, end), _four.unpack_from(content, end)[0])
+        return self.tree(FOUR.unpack_from(content, head + 8)[0], page, depth + 1)
 
     def blocks(self, content: bytes, block: int, page: int) -> list[tuple[int, int]]:
         blocks, end = [], 0
@@ -321,7 +300,7 @@ class _Scan:
         return blocks
 
     def uncovered(
-        self, page: int, content: bytes, start: int, cells: list[_Cell], blocks: list[tuple[int, int]], fragments: int
+        self, page: int, content: bytes, start: int, cells: list[Cell], blocks: list[tuple[int, int]], fragments: int
     ) -> None:
         """What lies between the cells: free blocks behind their headers, fragments, the padding of tiny cells."""
         regions = [(cell.start, cell.end, max(cell.end, cell.start + 4), "fragment") for cell in cells]
@@ -344,53 +323,11 @@ class _Scan:
     def gap(self, page: int, content: bytes, start: int, end: int) -> None:
         nonzero = end - start - content.count(0, start, end)
         strict = self.strict or self.size > DISTINCT
-        if nonzero and (strict or not _only_offsets(content, start, end, self.usable)):
+        if nonzero and (strict or not only_offsets(content, start, end, self.usable)):
             self.found.append(Residue(page, start, end - start, nonzero, "gap"))
 
     def root(self, row: bytes) -> int:
-        """The root page in a row of sqlite_schema; 0 if it has none."""
         try:
-            end, at = _varint(row, 0)
-            types = []
-            while at < end:
-                kind, at = _varint(row, at)
-                types.append(kind)
-            sizes = [(0, 1, 2, 3, 4, 6, 8, 8, 0, 0)[kind] if kind < 10 else (kind - 12) // 2 for kind in types]
-            begin = end + sum(sizes[:3])
-            return types[3] - 8 if types[3] in (8, 9) else int.from_bytes(row[begin : begin + sizes[3]], "big")
+            return root_page(row)
         except IndexError:
             self.bad("a row of sqlite_schema of five columns", f"{len(row)} bytes that are none")
-
-
-def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """The number at a place, and the place behind it."""
-    value = content[at]
-    if value < 0x80:
-        return value, at + 1
-    value &= 0x7F
-    for place in range(at + 1, at + 8):
-        byte = content[place]
-        value = value << 7 | byte & 0x7F
-        if byte < 0x80:
-            return value, place + 1
-    return value << 8 | content[at + 8], at + 9
-
-
-def _only_offsets(content: bytes, start: int, end: int, usable: int) -> bool:
-    """Whether a gap holds nothing but stale cell pointers and stale headers of free blocks (see above)."""
-    at = start
-    while at + 2 <= end and at + 2 <= _two.unpack_from(content, at)[0] <= usable - 4:
-        at += 2
-    reach = end
-    while (first := end - len(content[at:end].lstrip(b"\0"))) < end:
-        for place in range(first, max(first - 4, at - 1), -1):
-            following, size = struct.unpack_from(">HH", content, place)
-            fits = size >= 4 and place + size <= usable and reach >= min(place, end)
-            ordered = following == 0 or place + size + 4 <= following <= usable - 4
-            alone = place + 4 == end or (place + 4 < end and content[place + 4] == 0)
-            if fits and ordered and alone:
-                at, reach = place + 4, place + size
-                break
-        else:
-            return False
-    return reach >= end
