@@ -14,6 +14,7 @@ import numpy as np
 from retroact.coins import Key
 from retroact.noise import Bridge, Mechanism, Schauder, Tree
 from retroact.paper import PaperTree
+from retroact.params import words
 from retroact.privacy import largest_mu, split
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -23,7 +24,7 @@ COPIES, COPIES_AT_WORST = 1_500, 60_000
 def mechanism(process, delta, copies):
     kind = "gaussian" if delta else "pure"
     share = split(EPSILON, delta, {"n": kind}, {})["n"]
-    coins = Key.for_testing(1).coins("benchmark", repr(process), kind)
+    coins = Key.for_testing(1).coins("benchmark", words(process.spec()), kind)
     one = Fraction(1)
     return Mechanism(process, share, units=(1,) * copies, norm1=one, norm2_squared=one).under(coins)
 

@@ -285,6 +285,6 @@ def test_same_key_and_data_same_bytes(environment):
         assert done.stdout.split() == published
 
 
-# Of format 1: a change here changes every published number under every key.
-PUBLISHED = "946df3e0f92b17ffe843abb3f6685c034a6f85e3da6f485ab1c0cd105bd2ca58"
-PUBLISHED_BY_KEY = "057674684e922ba7799d8f76ed3dd99fd205c9c9e6747e32777c213c74360493"
+# Of version 2 of the digests: a change here changes every published number under every key.
+PUBLISHED = "db5e623581e5dcde2b9f386031d1aa719d4b7d460ee79de575a50c331f35077b"
+PUBLISHED_BY_KEY = "1160c153adc6a01622344954f98698ae40b0fd055893a65e3831e050522c3233"

@@ -92,3 +92,20 @@ def choice(value: Any, choices: Sequence[Any], place: str) -> Any:
         *others, last = map(repr, choices)
         raise mismatch(f"{', '.join(others)} or {last}" if others else last, value, place)
     return value
+
+
+def as_fraction(value: object) -> Fraction | None:
+    """The number as it is written: 0.1 is one tenth, "1/3" one third; None for what is no number.
+
+    >>> as_fraction(0.1), as_fraction("1/3"), as_fraction("x")
+    (Fraction(1, 10), Fraction(1, 3), None)
+    """
+    try:
+        return Fraction(str(value)) if is_number(value) or isinstance(value, str) else None
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def from_text(value: Any) -> Any:
+    """Specifications hold exact numbers as texts; everything else stays as it is."""
+    return (as_fraction(value) or value) if isinstance(value, str) else value

@@ -43,11 +43,10 @@ class Parameters:
     ...         self.width, self.height = width, height
     >>> Box(3), Box(3, height=2).spec(), Box(3) == Box(3, height=1)
     (Box(3), {'type': 'box', 'width': 3, 'height': 2}, True)
-    >>> Shape.from_spec({"type": "box", "width": 3, "hieght": 2}, "shapes.first")
+    >>> Shape.from_spec({"type": "box", "width": 3, "hieght": 2}, "x")
     Traceback (most recent call last):
     ...
-    retroact.errors.InputError: expected only type, width, height, got 'hieght' (did you mean 'height'?) - at
-    shapes.first.hieght
+    retroact.errors.InputError: expected only type, width, height, got 'hieght' (did you mean 'height'?) - at x.hieght
     """
 
     kind: ClassVar[str]
@@ -71,7 +70,7 @@ class Parameters:
     @classmethod
     def parameters(cls) -> Mapping[str, inspect.Parameter]:
         """The arguments of the constructor, with the keyword arguments that it passes on."""
-        return _parameters(cls)
+        return _parameters(cls)  # type: ignore[arg-type]
 
     def argument(self, name: str) -> Any:
         """What the constructor was given, or an equal."""
@@ -80,13 +79,13 @@ class Parameters:
     def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
         """The arguments in plain types, without those that equal their defaults: what files hold and coins are named
         by."""
-        found = {"type": self.kind} if hasattr(self, "kind") else {}
+        found: dict[str, Any] = {"type": self.kind} if hasattr(self, "kind") else {}
         for name, one in self.parameters().items():
             if name in without or name in self.unwritten:
                 continue
             value = self.argument(name)
             written = value.spec(without=without) if isinstance(value, Parameters) else plain(value)
-            if one.default is REQUIRED or written != plain(one.default):
+            if not _is_default(value, one.default):
                 found[name] = written
         return found
 
@@ -96,32 +95,30 @@ class Parameters:
         return type(self)(**{**own, **changes})
 
     @classmethod
-    def from_spec(cls, table: Any, place: str) -> Any:
-        """What a table describes: `spec()` is one such table, a file has others."""
+    def from_spec(cls, table: Any, place: str, beside: Collection[str] = ()) -> Any:
+        """What a table describes: `spec()` is one such table, a file has others. Keys that may stand ``beside`` the
+        arguments are left to the caller."""
         if not hasattr(cls, "kinds"):
-            return cls.from_table(table, place)
+            return cls.from_table(table, place, beside)
         if not isinstance(table, Mapping):
             raise InputError(f"expected a table with a type, got {show(table)}", place=place)
         kind = table.get("type")
         if not isinstance(kind, str) or (found := cls.find(kind)) is None:
-            named = [name for name, one in cls.kinds.items() if not one.unwritten]
+            named = sorted(name for name, one in cls.kinds.items() if not one.unwritten)
             raise InputError(
                 f"expected one of {', '.join(named)}, got {show(kind)}{meant(kind, named)}", place=f"{place}.type"
             )
-        return found.from_table(table, place)
+        return found.from_table(table, place, beside)
 
     @classmethod
-    def from_table(cls, table: Any, place: str) -> Self:
+    def from_table(cls, table: Any, place: str, beside: Collection[str] = ()) -> Self:
         """An object of this very class."""
         if not isinstance(table, Mapping):
             raise InputError(f"expected a table, got {show(table)}", place=place)
         known = cls.parameters()
-        allowed = (
-            *(("type",) if hasattr(cls, "kinds") else ()),
-            *(name for name in known if name not in cls.unwritten),
-        )
-        needed = [name for name in known if known[name].default is REQUIRED and name not in cls.unwritten]
-        check_keys(table, allowed, needed, place)
+        written = [name for name in known if name not in cls.unwritten]
+        needed = [name for name in written if known[name].default is REQUIRED]
+        check_keys(table, ["type"] * hasattr(cls, "kinds") + written + [*beside], needed, place)
         given = {
             name: cls.tables[name].from_spec(value, f"{place}.{name}") if _is_table(cls, name, value) else value
             for name, value in table.items()
@@ -154,10 +151,12 @@ class Parameters:
     def __repr__(self) -> str:
         shown: list[str] = []
         for name, one in self.parameters().items():
+            if name in self.unwritten:
+                continue
             value = self.argument(name)
             if one.default is REQUIRED and one.kind is one.POSITIONAL_OR_KEYWORD:
                 shown.append(_shown(value))
-            elif one.default is REQUIRED or plain(value) != plain(one.default):
+            elif not _is_default(value, one.default):
                 shown.append(f"{name}={_shown(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -229,11 +228,21 @@ def words(spec: Any) -> str:
     return msgspec.json.encode(spec, order="deterministic").decode()
 
 
+def _is_default(value: Any, default: Any) -> bool:
+    if default is REQUIRED:
+        return False
+    if isinstance(value, Fraction) and isinstance(default, int | float):
+        return value == default
+    return bool(plain(value) == plain(default))
+
+
 def _is_table(cls: type[Parameters], name: str, value: Any) -> bool:
     return name in cls.tables and isinstance(value, Mapping)
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, type):
+        return value.__name__
     if isinstance(value, Fraction):
         return exact_text(value) if "/" not in exact_text(value) else repr(value)
     return repr(value) if not isinstance(value, tuple) else repr(list(value))

@@ -568,6 +568,9 @@ def test_a_map_of_ones_own_is_held_to_the_promise():
     class Coin(Map):
         """Forgets the answer."""
 
+        def spec(self):
+            return {"type": "coin"}
+
         def closeness(self, distance, block=1):
             return PureDP(0.0)
 

@@ -249,8 +249,8 @@ def test_sensitivity_knows_two_norms():
 def test_every_process_is_written_down_in_words_of_its_own():
     made = [*processes(), Patterns(9), Flips(9, 4), Blocks(3, 9), BySize(9, p=1), Apart(Tree(9), 2)]
     made.append(Crossed(Schauder(9), 4, lag=2))
-    assert {process.kind for process in made} == {*Process.kinds} - {"fresh", "one sided"}
+    assert {process.kind for process in made} == {*Process.kinds} - {"fresh", "one_sided"}
     for process in made:
         assert type(process).__name__ not in words(process.spec())
-        if process.kind in ("tree", "schauder", "bridge", "any rounds", "few changes", "stamped blocks", "by size"):
+        if process.kind in ("tree", "schauder", "bridge", "any_rounds", "few_changes", "stamped_blocks", "by_size"):
             assert Process.from_spec(process.spec(), "noise") == process

@@ -207,7 +207,7 @@ def test_contract_and_specification():
     assert algorithm.at(Fraction(1)).contract.delta == TINY
     assert algorithm.at(Fraction(1)).contract.epsilon == 1
     assert not algorithm.at(Fraction(1)).contract.bounded_range
-    assert algorithm.spec() == {"type": "block_cdf", "field": "x", "block": 500, "delta": "1/1000000000"}
+    assert algorithm.spec() == {"type": "block_cdf", "field": "x", "block": 500}
     schema = Schema({"x": Integer(0, 2**32 - 1)})
     assert algorithm.at(Fraction(2)).error(schema, 10**5, 0.05) < 800
 

@@ -78,7 +78,7 @@ def test_contract_name_and_specification():
     algorithm = Own(everything, epsilon=0.5, delta=1e-6, bounded_range=False, relation=SUBSTITUTION)
     assert algorithm.contract == Contract(Fraction(1, 2), Fraction(1, 10**6), SUBSTITUTION)
     assert algorithm.spec() == {
-        "type": "own", "name": "everything", "delta": "1/1000000", "relation": SUBSTITUTION, "epsilon": "1/2",
+        "type": "own", "name": "everything", "delta": "0.000001", "relation": SUBSTITUTION, "epsilon": "0.5",
     }  # fmt: skip
     assert Own(everything, epsilon=1, name="other").spec() == {"type": "own", "name": "other", "epsilon": "1"}
     assert Own(everything, epsilon=1, bounded_range=True).contract.bounded_range
@@ -139,7 +139,7 @@ def test_unkeyed_algorithms_have_randomness_of_their_own():
     assert coin.keyed is False
     assert coin.run(rows, SCHEMA, COINS) != coin.run(rows, SCHEMA, COINS)
     assert coin.at(Fraction(1, 4)) is coin
-    assert coin.spec() == {"type": "coin", "name": "coin", "epsilon": "1/4"}
+    assert coin.spec() == {"type": "coin", "contract": {"epsilon": "0.25"}, "name": "coin"}
     with pytest.raises(InputError, match=r"expected the epsilon that coin spends, 0.25, got 1"):
         coin.at(Fraction(1))
     with pytest.raises(InputError, match="expected an answer from coin for any records, got ZeroDivisionError"):

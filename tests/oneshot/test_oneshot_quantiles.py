@@ -77,10 +77,10 @@ def test_probabilities_are_exact_and_specifications_canonical():
     assert Quantile("id", 0.1).probability == Fraction(1, 10)
     assert Quantile("id", Fraction(1, 10)).spec() == Quantile("id", "0.1").spec() == Quantile("id", 0.1).spec()
     third = Quantile("id", Fraction(1, 3), epsilon=0.5)
-    assert third.spec() == {"type": "quantile", "field": "id", "probability": "1/3", "epsilon": "1/2"}
+    assert third.spec() == {"type": "quantile", "field": "id", "probability": "1/3", "epsilon": "0.5"}
     assert Quantile("id", third.spec()["probability"]).probability == Fraction(1, 3)
     assert Median("id").spec() == {"type": "median", "field": "id"}
-    assert repr(InteriorPoint("id", epsilon=1)) == "InteriorPoint(field='id', epsilon=1.0)"
+    assert repr(InteriorPoint("id", epsilon=1)) == "InteriorPoint('id', epsilon=1)"
 
 
 # What is promised ----------------------------------------------------------------------------------------------------

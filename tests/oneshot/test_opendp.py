@@ -125,7 +125,7 @@ def test_specification():
     algorithm = OpenDP(laplace(ages()), "age", name="sum of ages")
     assert algorithm.spec() == {
         "type": "opendp", "name": "sum of ages", "field": "age", "metric": "SymmetricDistance",
-        "domain": "VectorDomain(AtomDomain(bounds=[0, 120], T=i32))", "measure": "MaxDivergence", "epsilon": "1/2",
+        "domain": "VectorDomain(AtomDomain(bounds=[0, 120], T=i32))", "measure": "MaxDivergence", "epsilon": "0.5",
     }  # fmt: skip
     with pytest.raises(InputError, match=r"expected the epsilon that sum of ages spends, 0.5, got 1"):
         algorithm.at(Fraction(1))

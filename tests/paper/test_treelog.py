@@ -494,7 +494,7 @@ def test_contract_and_specification():
     algorithm = TreeLog("x", delta=1e-6)
     assert algorithm.at(ONE).contract.delta == MILLIONTH
     assert not algorithm.at(ONE).contract.bounded_range
-    assert algorithm.spec() == {"type": "treelog", "field": "x", "delta": "1/1000000", "beta": 0.05, "depth": 1}
+    assert algorithm.spec() == {"type": "treelog", "field": "x", "delta": "0.000001"}
 
 
 def test_tails():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import retroact as ra
 from retroact.errors import InputError
-from retroact.schema import Date, Integer, Number, Timestamp, from_spec
+from retroact.schema import Date, Field, Integer, Number, Timestamp
 
 LOW, HIGH = -(2**63), 2**63 - 1
 WIDE = Integer(LOW, HIGH)
@@ -162,7 +162,7 @@ def test_messages_are_the_same_alone_and_in_columns() -> None:
 def test_declarations() -> None:
     assert (WIDE.lower, WIDE.upper) == (LOW, HIGH)
     assert Integer(-(2.0**63), 2.0**62).lower == LOW
-    assert Integer(str(LOW), Decimal(HIGH)) == WIDE == from_spec(json.loads(json.dumps(WIDE.spec())), "x")
+    assert Integer(str(LOW), Decimal(HIGH)) == WIDE == Field.from_spec(json.loads(json.dumps(WIDE.spec())), "x")
     assert WIDE.spec()["upper"] == "9223372036854775807"
     assert eval(repr(WIDE)) == WIDE
     assert type(WIDE.decode(np.int64(HIGH))) is int

@@ -29,7 +29,7 @@ from retroact.statistics.clusters.regions import FINE, Reader, RegionScheme
 from retroact.testing import CheckFailedError, Shape, check_statistic, check_twin, uniting_pairs, values_of
 
 COINS = Coins(bytes(32))
-COUNTED = "0355e36d947fd68508699142d106e8ebe68c4d2892e481308c14402fa675be64"
+COUNTED = "bf0249a04df499c492c6c582c8ba7af22ab875c6a6a59678a60780a6b37d9414"
 PLANE = {"x": ra.Number(-1, 1, step=0.25), "y": ra.Number(-1, 1, step=0.25)}
 FOUR = {"p": ra.Vector(4, radius=1, step=0.25, clip=True)}
 

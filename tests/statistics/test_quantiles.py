@@ -17,7 +17,7 @@ from retroact.coins import DiscreteLaplace
 from retroact.ledger import Ledger
 from retroact.noise import Mechanism, Oblivious, Spread
 from retroact.schema import Rows
-from retroact.statistics import quantile_answer, statistic_from_spec, value_tree
+from retroact.statistics import Statistic, quantile_answer, value_tree
 from retroact.statistics.quantiles import LEVELS
 from retroact.statistics.tally import Tally
 from retroact.statistics.value_tree import Tree, nodes_of
@@ -411,7 +411,7 @@ def test_a_specification_and_back():
         "v", [0.5, np.float64(0.9)], cdf=[np.int64(3)], counts=[(0, np.int64(4))], window=5, every=2
     )
     spec = quantiles.spec()
-    assert statistic_from_spec(spec, "q").spec() == spec
+    assert Statistic.from_spec(spec, "q").spec() == spec
     assert "np." not in repr(quantiles)
     plan = ra.plan(specification(quantiles, ra.Integer(0, 10)))
     assert "in ranks (records), over 16 values" in str(plan)

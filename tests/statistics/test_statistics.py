@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import retroact as ra
-from retroact.statistics import Contributions, statistic_from_spec
+from retroact.statistics import Contributions, Statistic
 
 SCHEMA = {
     "country": ra.Category(["DE", "FR", "US"]),
@@ -266,7 +266,7 @@ BAD_SPECS = [
 @pytest.mark.parametrize(("spec", "place"), BAD_SPECS)
 def test_bad_specifications_name_the_key(spec, place):
     with pytest.raises(ra.InputError, match=place):
-        statistic_from_spec(spec, "x")
+        Statistic.from_spec(spec, "x")
 
 
 def test_specifications_from_data():

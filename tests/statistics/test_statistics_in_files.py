@@ -3,7 +3,7 @@
 import pytest
 
 import retroact as ra
-from retroact.statistics import statistic_from_spec
+from retroact.statistics import Statistic
 
 WRITTEN = [
     ({"type": "histogram", "field": "c"}, ra.Histogram("c")),
@@ -33,23 +33,23 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("spec", "statistic"), WRITTEN, ids=[repr(s) for _, s in WRITTEN])
 def test_a_file_says_what_python_says(spec, statistic):
-    read = statistic_from_spec(spec, "statistics.x")
+    read = Statistic.from_spec(spec, "statistics.x")
     assert type(read) is type(statistic)
     assert read.spec() == statistic.spec()
     assert read.weight == statistic.weight
 
 
 WRONG = [
-    ({"type": "histogram"}, "statistics.x.field", "the name of a field, or a list of them"),
-    ({"type": "histogram", "field": 3}, "statistics.x.field", "the name of a field, or a list of them"),
+    ({"type": "histogram"}, "statistics.x.field", "expected field, which is missing"),
+    ({"type": "histogram", "field": 3}, "statistics.x.field", "the names of one or more different fields"),
     ({"type": "quantiles", "field": ["n"]}, "statistics.x.field", "the name of a field"),
     ({"type": "quantiles", "field": "n", "probabilities": [1.5]}, "statistics.x.probabilities", "between 0 and 1"),
     ({"type": "histogram", "field": "c", "probabilities": [1]}, "statistics.x.probabilities", "expected only"),
     ({"type": "quantiles", "field": "n", "basis": "haar"}, "statistics.x.basis", "expected only"),
-    ({"type": "histogram", "field": "c", "by": "g"}, "statistics.x.by", "list of coordinates"),
-    ({"type": "distinct", "field": "c", "lags": [1]}, "statistics.x.of", "no restated series"),
+    ({"type": "histogram", "field": "c", "by": "g"}, "statistics.x.by", "a count, sum, mean, variance or query"),
+    ({"type": "distinct", "field": "c", "lags": [1]}, "statistics.x.lags", "no restated series"),
     ({"type": "count", "lags": []}, "statistics.x.lags", "a list of lags"),
-    ({"type": "count", "across": "lags"}, "statistics.x.across", "expected lags"),
+    ({"type": "count", "across": "lags"}, "statistics.x.lags", "expected lags"),
     ({"type": "distinct", "field": "c", "form": "other"}, "statistics.x.form", "expected"),
     ({"type": "histogram", "field": "c", "most_bins": 0}, "statistics.x.most_bins", "from 1 on"),
     ({"type": "topk"}, "statistics.x.type", "expected one of"),
@@ -59,5 +59,5 @@ WRONG = [
 @pytest.mark.parametrize(("spec", "place", "message"), WRONG, ids=[p for _, p, _ in WRONG])
 def test_errors_name_the_place(spec, place, message):
     with pytest.raises(ra.InputError, match=message) as caught:
-        statistic_from_spec(spec, "statistics.x")
+        Statistic.from_spec(spec, "statistics.x")
     assert caught.value.place == place

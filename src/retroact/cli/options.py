@@ -203,7 +203,7 @@ class Asked:
         return {"schema": schema, "statistics": statistics}
 
     def _declare(self, schema: dict[str, dict[str, Any]], name: str, table: dict[str, Any], place: str) -> None:
-        from retroact.schema import from_spec
+        from retroact.schema import Field
 
         shared: dict[str, Any] = {"missing": "skip"} if self.skip_missing else {}
         if self.clip and table["type"] == "number":
@@ -211,7 +211,7 @@ class Asked:
         whole = {**table, **shared}
         if schema.setdefault(name, whole) != whole:
             raise InputError(f"expected {name} with the same bounds everywhere, got other ones", place=place)
-        from_spec(whole, place)
+        Field.from_spec(whole, place)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from ..noise import Mechanism, Process, Threshold
 from ..noise.default_process import Candidates, candidates
 from ..noise.threshold import threshold_for
 from ..paper_forms import paper_form
+from ..params import Parameters
 from ..privacy import Kind, Share, largest_mu
 
 PARTS = 5
@@ -37,7 +38,7 @@ PARTS = 5
 
 
 @dataclass(frozen=True)
-class Gate:
+class Gate(Parameters):
     """Answers only where at least ``records`` records are live, as far as a private count can tell.
 
     ``epsilon`` is what the count spends of the statistic's budget (a fifth, unless said otherwise).
@@ -68,12 +69,9 @@ class Gate:
             return candidates(self.noise, releases, None, place=f"{place}.gate")
         return candidates(None, releases, live, place=f"{place}.gate")
 
-    def kind(self, delta: Fraction) -> Kind:
+    def kind_of_share(self, delta: Fraction) -> Kind:
         """Of its noise, with so much of delta to spend."""
         return "pure" if self.noise == "paper" or not delta else "gaussian"
-
-    def spec(self) -> dict[str, object]:
-        return {key: value for key, value in vars(self).items() if value is not None}
 
 
 def gate_of(gate: Gate | int | None) -> Gate | None:
@@ -95,7 +93,7 @@ class Calibrated:
 
     @property
     def share(self) -> Share:
-        if self.gate.kind(self.spent) == "pure":
+        if self.gate.kind_of_share(self.spent) == "pure":
             return Share("pure", self.epsilon)
         return Share("gaussian", largest_mu(self.epsilon, self.spent) ** 2)
 

@@ -25,6 +25,7 @@ from ..errors import InputError
 from ..oneshot import OneShot
 from ..oneshot.exponential import choose
 from ..paper_forms import paper_form
+from ..params import plain, words
 from ..privacy import GaussianDP, Measure, discreteness, largest_mu
 from ..stateful import Cumulative
 from .closeness import check_block, check_positive, check_probability, repeated
@@ -60,15 +61,15 @@ class Map(ABC):
         leave their width open."""
         return self
 
-    def spec(self) -> str:
+    @abstractmethod
+    def spec(self) -> dict[str, Any]:
         """Names the coins: different maps have different ones. Equal maps are those with one name."""
-        return repr(self)
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, Map) and self.spec() == other.spec()
 
     def __hash__(self) -> int:
-        return hash((type(self), self.spec()))
+        return hash((type(self), words(self.spec())))
 
 
 class GaussianMap(Map):
@@ -180,6 +181,12 @@ class GaussianMap(Map):
 
     def _rounding(self, spacing: Fraction) -> Fraction:
         return spacing * root_above(self.dimension)
+
+    def spec(self) -> dict[str, Any]:
+        own: dict[str, Any] = {"type": "gaussian", "dimension": self.dimension, "calibration": self.calibration}
+        if self._variance is None:
+            return own
+        return {**own, "variance": plain(self._variance), "spacing": plain(self.spacing)}
 
     def __repr__(self) -> str:
         if self._variance is None:
@@ -300,6 +307,10 @@ class RankMap(Map):
         if at <= self.upper:
             out.append((at, self.upper - at + 1, -min(left, right)))
         return out
+
+    def spec(self) -> dict[str, Any]:
+        own: dict[str, Any] = {"type": "rank", "lower": self.lower, "upper": self.upper}
+        return own if self._rate is None else {**own, "rate": plain(self._rate), "spacing": plain(self._spacing)}
 
     def __repr__(self) -> str:
         width = "" if self._rate is None else f", rate={self._rate}, spacing={self._spacing}"

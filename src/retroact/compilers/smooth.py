@@ -27,6 +27,7 @@ from ..coins import Key
 from ..errors import InputError
 from ..ledger.definition import Update
 from ..noise.process import check_horizon
+from ..params import words
 from ..privacy import Guarantee
 from ..stateful.base import NOT_RETROACTIVE, Stateful
 from .closeness import (
@@ -67,7 +68,7 @@ class Smoothed:
 
     def __init__(self, base: Stateful, map: Map, retroactivity: ApproximateRetroactivity, key: Key) -> None:
         self.base, self.map, self.error, self.retroactivity = base, map, retroactivity.error, retroactivity
-        self._coins = key.coins("smoothed", map.spec())
+        self._coins = key.coins("smoothed", words(map.spec()))
         self._round = 0
         key.claim()  # last, so that what could not be made leaves its key free
 

@@ -20,7 +20,7 @@ The rate and the size are public, and never depend on how many records are live.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -35,6 +35,7 @@ from ..noise import Fresh, Mechanism, Process
 from ..noise.default_process import Candidates, Law, quietest
 from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
 from ..paper_forms import paper_form
+from ..params import Parameters, plain
 from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
 from ..schema import Rows, Schema
 from ..statistics.answer import Answer, Published
@@ -64,11 +65,12 @@ class WindowSample(Statistic):
 
     >>> from retroact.oneshot import Median
     >>> WindowSample(Median("age"), window=24, size=100, gate=2000)
-    WindowSample(of={'type': 'median', 'field': 'age'}, size=100, gate={'records': 2000}, window=24)
+    WindowSample(Median('age'), size=100, gate=Gate(records=2000, epsilon=None, noise=None), window=24)
     """
 
     kind: ClassVar[str] = "window_sample"
     theorem: ClassVar[str] = 'Theorem "sampling"'
+    tables: ClassVar[Mapping[str, type[Parameters]]] = {"of": OneShot, "gate": Gate}
     restatable: ClassVar[bool] = False
     interval = False
 
@@ -147,17 +149,10 @@ class WindowSample(Statistic):
     def keyed(self) -> bool:
         return self.of.keyed
 
-    def arguments(self) -> dict[str, Any]:
-        own = {
-            "of": self.of.spec(),
-            "size": self.size,
-            "rate": None if self.rate is None else str(self.rate),
-            "persistent": self.persistent or None,
-            "occupancy": self.occupancy,
-            "gate": None if self.gate is None else self.gate.spec(),
-            "accounting": None if self.accounting == "exact" else self.accounting,
-        }
-        return {key: value for key, value in own.items() if value is not None}
+    def digest_extras(self, schema: Schema) -> dict[str, Any]:
+        """What a run spends, and what the gate was given."""
+        own = None if self._gate is None else [self._gate.epsilon, self._gate.spent, self._gate.failure]
+        return {"accounting": self.accounting, "epsilon": plain(self.of.epsilon), "gate": plain(own)}
 
     # What it costs ---------------------------------------------------------------------------------------------------
 
@@ -300,7 +295,7 @@ class WindowSample(Statistic):
 
     def quietest(self, setting: Setting) -> str:
         """The process for its gate, which has no interval."""
-        kind = "pure" if self.gate is None else self.gate.kind(self._failures(setting.failure)[0])
+        kind = "pure" if self.gate is None else self.gate.kind_of_share(self._failures(setting.failure)[0])
         return quietest(self.candidates(setting), kind, setting.judged)
 
     def mechanism(self, setting: Setting, process: Process) -> Mechanism:

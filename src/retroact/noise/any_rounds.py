@@ -45,15 +45,15 @@ class Patterns(Normed):
     (50.5, 7.7781745930520225)
     """
 
-    kind: ClassVar[str] = "any rounds"
+    kind: ClassVar[str] = "any_rounds"
 
-    def __init__(self, releases: int | None, *, window: int | None = None, first: int = 1024) -> None:
-        self.horizon = self.releases = None if releases is None else check_horizon(releases, "releases")
+    def __init__(self, horizon: int | None, *, window: int | None = None, first: int = 1024) -> None:
+        self.horizon = None if horizon is None else check_horizon(horizon, "releases")
         self.window = None if window is None else check_horizon(window, "window")
         self.first = check_horizon(first, "first")
         # Two blocks of a window cost more than one of twice its length.
-        whole = releases is not None and (window is None or releases <= 2 * window)
-        self._length = releases if whole else window
+        whole = horizon is not None and (window is None or horizon <= 2 * window)
+        self._length = horizon if whole else window
 
     def block(self, number: int) -> tuple[int, int, int]:
         """(the last release before the block, its length n, its factor k)."""
@@ -104,9 +104,6 @@ class Patterns(Normed):
     @property
     def kernel_squared(self) -> Fraction:
         return Fraction(1)
-
-    def __repr__(self) -> str:
-        return f"Patterns({self.horizon}, window={self.window})"
 
 
 def _fresh(terms: Terms) -> tuple[list[int], list[int]]:

@@ -56,17 +56,16 @@ class BySize(Normed):
     [2.0, 1.3333333333333333]
     """
 
-    kind: ClassVar[str] = "by size"
+    kind: ClassVar[str] = "by_size"
 
-    def __init__(self, releases: int, *, p: int) -> None:
-        self.horizon: int = check_horizon(releases, "releases")
-        self.releases = releases
+    def __init__(self, horizon: int, *, p: int) -> None:
+        self.horizon: int = check_horizon(horizon, "releases")
         if p not in (1, 2):
             raise InputError(f"expected 1 or 2, got {p!r}", place="p")
-        if releases > MOST[p]:
-            raise InputError(f"expected at most {MOST[p]:,} releases, got {releases:,}", place="releases")
+        if horizon > MOST[p]:
+            raise InputError(f"expected at most {MOST[p]:,} releases, got {horizon:,}", place="releases")
         self.p = p
-        self.size = _best(releases, p)
+        self.size = _best(horizon, p)
         """k"""
 
     @property
@@ -112,9 +111,6 @@ class BySize(Normed):
     @property
     def name(self) -> str:
         return "by size"
-
-    def __repr__(self) -> str:
-        return f"BySize({self.horizon}, p={self.p})"
 
 
 def _spreads(releases: int, size: int, p: int) -> tuple[Fraction, Fraction]:

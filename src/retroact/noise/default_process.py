@@ -118,7 +118,7 @@ def candidates(choice: Name | Oblivious | None, releases: int | None, live: int 
     """
     windowed = live is not None and (releases is None or live < releases)
     if choice in ("schauder", "bridge"):
-        wanted = f"windowed {choice}" if windowed else choice if releases is not None else f"unbounded {choice}"
+        wanted = f"{'windowed ' if windowed else '' if releases is not None else 'unbounded '}{choice}"
         made = PROCESSES[wanted](releases, live)
         assert made is not None
         return {wanted: made}

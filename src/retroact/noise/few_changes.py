@@ -41,7 +41,7 @@ class Flips(Schauder):
     (Fraction(22, 1), Fraction(74, 1))
     """
 
-    kind: ClassVar[str] = "few changes"
+    kind: ClassVar[str] = "few_changes"
 
     def __init__(self, horizon: int, flips: int) -> None:
         super().__init__(horizon)
@@ -80,6 +80,3 @@ class Flips(Schauder):
     @property
     def l2_squared(self) -> Fraction:
         return Fraction(int((self._odd + 2 * np.arange(len(self._odd))).max()))
-
-    def __repr__(self) -> str:
-        return f"Flips({self.horizon}, {self.flips})"

@@ -54,6 +54,3 @@ class Fresh(Process):
     @property
     def l2_squared(self) -> Fraction:
         return Fraction(self.window)
-
-    def __repr__(self) -> str:
-        return f"Fresh({self.window})"

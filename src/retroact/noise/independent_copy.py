@@ -22,7 +22,7 @@ class Apart(Wrapping):
     [8194]
     """
 
-    kind: ClassVar[str] = "independent copy"
+    kind: ClassVar[str] = "independent_copy"
 
     def __init__(self, inner: Process, copy: int) -> None:
         super().__init__(inner)
@@ -46,6 +46,3 @@ class Apart(Wrapping):
 
     def spread(self, level: int, p: int) -> Fraction:
         return self.inner.spread(level - COPY * self.copy, p)
-
-    def __repr__(self) -> str:
-        return f"Apart({self.inner!r}, {self.copy})"

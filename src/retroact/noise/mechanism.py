@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from ..arrays import I64, U64, Integers
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law, integer_cells
 from ..coins.law import WIDEST
 from ..errors import InputError
+from ..params import Parameters
 from ..privacy import FINENESS, Share, discreteness
 from .process import Process, Shift
 from .spread import Spread
@@ -45,9 +46,11 @@ LAST_ROUND = 1 << 36
 
 
 @dataclass(frozen=True)
-class Oblivious:
+class Oblivious(Parameters):
     """An integer noise law of the user's own, on every coordinate independently, with a declared (epsilon, delta) for
     one release of the query and one record (Definition "oblivious-noise mechanism")."""
+
+    unwritten: ClassVar[tuple[str, ...]] = ("law",)
 
     law: Law
     name: str

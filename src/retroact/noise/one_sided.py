@@ -32,7 +32,7 @@ class Past(Schauder):
     (Fraction(11, 1), {(0, 0): -1, (1, 0): 1})
     """
 
-    kind: ClassVar[str] = "one sided"
+    kind: ClassVar[str] = "one_sided"
 
     def __init__(self, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)

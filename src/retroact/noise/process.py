@@ -77,7 +77,6 @@ class Process(Parameters, ABC):
     """Noise over rounds 1 .. horizon (``None``: without end). Its `spec` stands in the names of coins."""
 
     kinds: ClassVar[dict[str, type[Any]]] = {}
-
     horizon: int | None
     _latest: tuple[int, Terms] | None = None
     _outlooks: dict[tuple[int, int], tuple[int, int, float] | None] | None = None
@@ -118,7 +117,7 @@ class Process(Parameters, ABC):
     @property
     def name(self) -> str:
         """For people."""
-        return type(self).__name__.lower()
+        return self.kind.replace("_", " ")
 
     @property
     @abstractmethod
@@ -207,9 +206,6 @@ class Process(Parameters, ABC):
     def check_round(self, rounds: I64) -> None:
         if rounds.size and (rounds.min() < 1 or (self.horizon is not None and rounds.max() > self.horizon)):
             raise InputError(f"expected rounds in 1 .. {self.horizon or 'any'}, got {rounds.min()} .. {rounds.max()}")
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(horizon={self.horizon})"
 
 
 class Wrapping(Process):

@@ -16,7 +16,7 @@ than the square root of l2_squared * (2m + 2), and all that are not yet publishe
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,9 +42,11 @@ class Crossed(Process):
     def __init__(self, process: Process, rounds: int, *, lag: int, every: int = 1) -> None:
         if process.horizon is None or max(process.horizon, rounds) >= INDICES:
             raise InputError(f"expected a horizon below {INDICES:,} rounds", place="horizon")
-        self.process, self.rounds, self.lag, self.every = process, rounds, lag, every
-        self.past = Past(rounds)
+        self.process, self.past, self.lag, self.every = process, Past(rounds), lag, every
         self.horizon = process.horizon
+
+    def argument(self, name: str) -> Any:
+        return self.past.horizon if name == "rounds" else super().argument(name)
 
     def weights_of(self, rounds: I64) -> Terms:
         """Rounds that have no such past have no noise either; nothing is released then."""
@@ -91,6 +93,3 @@ class Crossed(Process):
     @property
     def kernel_squared(self) -> Fraction:
         return max(self.process.l2_squared, self.process.kernel_squared) * (2 * self.past.levels + 2)
-
-    def __repr__(self) -> str:
-        return f"Crossed({self.process!r}, {self.past.horizon}, lag={self.lag}, every={self.every})"

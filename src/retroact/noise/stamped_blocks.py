@@ -49,7 +49,7 @@ class Blocks(Normed):
     [128.5, 110.1, 49.3]
     """
 
-    kind: ClassVar[str] = "stamped blocks"
+    kind: ClassVar[str] = "stamped_blocks"
 
     def __init__(self, length: int, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)
@@ -136,9 +136,6 @@ class Blocks(Normed):
     @property
     def kernel_squared(self) -> Fraction:
         return Fraction(1)
-
-    def __repr__(self) -> str:
-        return f"Blocks({self.length}, {self.horizon})"
 
 
 def best_block(horizon: int, mu: float, additions: float, every: int = 1, *, p: int = 2) -> int:

@@ -16,6 +16,7 @@ So **l1 = l2_squared = 1** in these spreads, attained by the ends in different e
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -44,15 +45,16 @@ class Unbounded(Normed):
 
     def __init__(self, guess: int = 1023, *, inner: type[Schauder] | type[Bridge] = Schauder) -> None:
         self.guess = check_horizon(guess, "guess")
-        self._inner = inner
+        self.inner = inner
         self._trees: dict[int, Schauder | Bridge] = {}
 
-    def argument(self, name: str) -> Any:
-        return self._inner if name == "inner" else super().argument(name)
+    def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
+        """With the first tree, whose shape follows from the guess."""
+        return {**super().spec(without=without), "tree": self.tree(0).spec()}
 
     def tree(self, epoch: int) -> Schauder | Bridge:
         if epoch not in self._trees:
-            self._trees[epoch] = self._inner(self._inner(self.guess).length * GROWTH**epoch - 1)
+            self._trees[epoch] = self.inner(self.inner(self.guess).length * GROWTH**epoch - 1)
         return self._trees[epoch]
 
     def epoch_of(self, boundary: int) -> tuple[int, int, int]:
@@ -100,7 +102,4 @@ class Unbounded(Normed):
     @property
     def kernel_squared(self) -> Fraction:
         """Of all epochs: a bridge has radices up to 64, and its spread is above 2."""
-        return Fraction(32) if self._inner is Bridge else Fraction(0)
-
-    def __repr__(self) -> str:
-        return f"Unbounded({self.guess}, inner={self._inner.__name__})"
+        return Fraction(32) if self.inner is Bridge else Fraction(0)

@@ -14,6 +14,7 @@ l2_squared = 2m + 2; bridge l1 = l2_squared = 2h + 1. Blocks of length 1 have no
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -36,20 +37,23 @@ class Windowed(Process):
     horizon = None
 
     def __init__(self, window: int, *, inner: type[Schauder] | type[Bridge] = Schauder) -> None:
-        self.window, self._inner = check_horizon(window, "window"), inner
+        self.window = check_horizon(window, "window")
         # A tree over n boundaries serves horizon n - 1, and n must reach the window.
-        self.inner = inner(self.window - 1) if window > 1 else None
+        self.inner = inner
+        self.tree = inner(self.window - 1) if window > 1 else None
 
-    def argument(self, name: str) -> Any:
-        return self._inner if name == "inner" else super().argument(name)
+    def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
+        """With the tree of one window, whose shape follows from it."""
+        own = super().spec(without=without)
+        return own if self.tree is None else {**own, "tree": self.tree.spec()}
 
     @property
     def length(self) -> int:
-        return self.inner.length if self.inner else 1
+        return self.tree.length if self.tree else 1
 
     @property
     def _border(self) -> int:
-        return self.inner.levels if self.inner else 0
+        return self.tree.levels if self.tree else 0
 
     def weights_of(self, rounds: I64) -> Terms:
         self.check_round(rounds)
@@ -57,10 +61,10 @@ class Windowed(Process):
         ends = np.stack([block, block + 1], axis=1)
         weights = np.stack([self.length - position, position], axis=1)
         borders = np.full(ends.shape, self._border)
-        if self.inner is None:
+        if self.tree is None:
             return Terms(borders, ends, weights, 1)
-        tree = self.inner.inner_terms(position)
-        nodes = np.array([self.inner.nodes(level) for level in range(self.inner.levels)])
+        tree = self.tree.inner_terms(position)
+        nodes = np.array([self.tree.nodes(level) for level in range(self.tree.levels)])
         return Terms(
             np.hstack([tree.levels, borders]),
             np.hstack([tree.indices + block[:, None] * nodes[tree.levels], ends]),
@@ -73,25 +77,22 @@ class Windowed(Process):
         block itself backwards, which differs from the step by a common offset (the sum over all borders)."""
         block, position = divmod(boundary, self.length)
         out: Shift = {(self._border, i): -1 for i in range(block + 1)}
-        if self.inner is not None:
-            for (level, index), value in self.inner.shift(position).items():
-                out[level, index + block * self.inner.nodes(level)] = value
+        if self.tree is not None:
+            for (level, index), value in self.tree.shift(position).items():
+                out[level, index + block * self.tree.nodes(level)] = value
         return out
 
     @property
     def l1(self) -> Fraction:
-        return Fraction(1) if self.inner is None else self.inner.l1 + 1
+        return Fraction(1) if self.tree is None else self.tree.l1 + 1
 
     @property
     def l2_squared(self) -> Fraction:
-        if self.inner is None:
+        if self.tree is None:
             return Fraction(1)
         # Adjacent blocks: every level of both trees moves by one, and the border.
-        return max(self.inner.l2_squared, Fraction(2 * self.inner.levels + 1))
+        return max(self.tree.l2_squared, Fraction(2 * self.tree.levels + 1))
 
     @property
     def kernel_squared(self) -> Fraction:
-        return Fraction(0) if self.inner is None else self.inner.kernel_squared
-
-    def __repr__(self) -> str:
-        return f"Windowed({self.window}, inner={type(self.inner).__name__})"
+        return Fraction(0) if self.tree is None else self.tree.kernel_squared

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
+from ..checks import from_text
 from ..coins import Coins
 from ..errors import InputError
+from ..params import Parameters
 from ..privacy.budget import check_epsilon
 from ..schema import Rows, Schema
 
@@ -44,7 +46,7 @@ BOTTOM = Bottom()
 
 
 @dataclass(frozen=True)
-class Contract:
+class Contract(Parameters):
     """What one run promises: P(A) <= e^epsilon Q(A) + delta for any two neighbouring multisets.
 
     ``bounded_range``: log P(y) / Q(y) lies, over all answers y, in an interval of length epsilon (what an exponential
@@ -63,13 +65,13 @@ class Contract:
             raise InputError(f"expected a number from 0 to below 1, got {float(self.delta)!r}", place="delta")
 
 
-class OneShot(ABC):
+class OneShot(Parameters, ABC):
     """A private algorithm for one multiset of records.
 
     ``epsilon`` is what one run spends; None leaves it to whoever runs the algorithm (`at`).
     """
 
-    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Any]]] = {}
     keyed: ClassVar[bool] = True
     """Whether its answer is a function of the records and the coins. Otherwise it has randomness of its own: it is
     retroactive in law and not in bytes, and is never run twice for one answer."""
@@ -121,19 +123,6 @@ class OneShot(ABC):
         """How many ranks the answer is off at most, with probability 1 - beta; None where nobody knows."""
         return None
 
-    @abstractmethod
-    def arguments(self) -> dict[str, Any]:
-        """What is particular to it, in plain types, without epsilon."""
-
-    def spec(self) -> dict[str, Any]:
-        """A canonical description: the names of coins begin with it."""
-        spent = {} if self.epsilon is None else {"epsilon": str(self.epsilon)}
-        return {"type": self.kind, **self.arguments(), **spent}
-
-    def __repr__(self) -> str:
-        own = {**self.arguments(), **({} if self.epsilon is None else {"epsilon": float(self.epsilon)})}
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in own.items())})"
-
 
 def settled(epsilon: Fraction | None) -> Fraction:
     if epsilon is None:
@@ -141,6 +130,6 @@ def settled(epsilon: Fraction | None) -> Fraction:
     return epsilon
 
 
-def exact_epsilon(epsilon: float | Fraction | None) -> Fraction | None:
+def exact_epsilon(epsilon: float | str | Fraction | None) -> Fraction | None:
     """As it was written, exactly; None stays None."""
-    return None if epsilon is None else check_epsilon(epsilon)
+    return None if epsilon is None else check_epsilon(from_text(epsilon))

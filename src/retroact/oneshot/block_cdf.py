@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import U64
-from ..checks import integer, number, positive_int
+from ..checks import from_text, integer, number, positive_int
 from ..coins import Coins
 from ..errors import InputError
 from ..schema import Field, Schema
@@ -187,19 +187,13 @@ class BlockCDF(Ordered):
     ) -> None:
         super().__init__(field, epsilon=epsilon)
         positive_int(block, "block", expected="a whole number of records from 1 on")
-        number(delta, "delta", "a number above 0 and below 1", above=0, below=1)
-        self.block, self.delta = block, delta if isinstance(delta, Fraction) else Fraction(str(delta))
+        given = number(from_text(delta), "delta", "a number above 0 and below 1", above=0, below=1)
+        self.block, self.delta = block, Fraction(str(given))
         if self.epsilon is not None:
             lengths(block, self.epsilon, self.delta)
 
     def promised(self, epsilon: Fraction) -> Contract:
         return Contract(epsilon, self.delta)
-
-    def at(self, epsilon: Fraction) -> BlockCDF:
-        return BlockCDF(self.field, self.block, delta=self.delta, epsilon=epsilon)
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field, "block": self.block, "delta": str(self.delta)}
 
     def answer(self, values: U64, field: Field, coins: Coins) -> list[tuple[Any, int]]:
         last, spent = field.upper - field.lower, settled(self.epsilon)

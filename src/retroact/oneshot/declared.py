@@ -9,7 +9,7 @@ from fractions import Fraction
 from types import ModuleType
 from typing import Any, ClassVar
 
-from ..checks import number
+from ..checks import from_text, number
 from ..coins import Coins
 from ..errors import InputError
 from ..schema import Rows, Schema, field_names
@@ -57,17 +57,18 @@ class Own(Declared):
     >>> def size(columns, coins):
     ...     return len(columns["age"]) + int(DiscreteLaplace(2).sample(coins.words([0], [0]))[0, 0])
     >>> Own(size, epsilon=0.5)
-    Own(name='size', epsilon=0.5)
+    Own(epsilon=0.5, name='size')
     """
 
     kind: ClassVar[str] = "own"
+    unwritten: ClassVar[tuple[str, ...]] = ("function",)
 
     def __init__(
         self,
         function: Function,
         *,
         epsilon: float | Fraction,
-        delta: float | Fraction = 0.0,
+        delta: float | Fraction = Fraction(0),
         name: str | None = None,
         bounded_range: bool = False,
         relation: Relation = ADD_REMOVE,
@@ -79,19 +80,13 @@ class Own(Declared):
         if not isinstance(found, str) or not found or found == "<lambda>":
             raise InputError("expected a name for a function that has none of its own, got none", place="name")
         self.function, self.fields = function, None if fields is None else field_names(fields)
-        number(delta, "delta", "a number from 0 to below 1")
+        exact = Fraction(str(number(from_text(delta), "delta", "a number from 0 to below 1")))
         spent = settled(exact_epsilon(epsilon))
-        super().__init__(Contract(spent, Fraction(str(delta)), relation, bounded_range), found)
+        super().__init__(Contract(spent, exact, relation, bounded_range), found)
 
-    def arguments(self) -> dict[str, Any]:
-        promised = self.contract
-        rest = {
-            "delta": str(promised.delta) if promised.delta else None,
-            "bounded_range": promised.bounded_range or None,
-            "relation": promised.relation if promised.relation != ADD_REMOVE else None,
-            "fields": None if self.fields is None else list(self.fields),
-        }
-        return {"name": self.name, **{key: value for key, value in rest.items() if value is not None}}
+    def argument(self, name: str) -> Any:
+        promised = name in ("delta", "relation", "bounded_range")
+        return getattr(self.contract, name) if promised else super().argument(name)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return tuple(schema.fields) if self.fields is None else self.fields

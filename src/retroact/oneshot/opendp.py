@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import InputError
+from ..params import plain
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Text
 from .base import ADD_REMOVE, SUBSTITUTION, Contract, Relation
 from .columns import columns_of, known_field
@@ -42,6 +44,7 @@ class OpenDP(Unkeyed):
     """
 
     kind: ClassVar[str] = "opendp"
+    unwritten: ClassVar[tuple[str, ...]] = ("measurement",)
 
     def __init__(self, measurement: Any, field: str, *, delta: float | None = None, name: str = "opendp") -> None:
         library = optional("opendp.prelude", "opendp")
@@ -56,15 +59,19 @@ class OpenDP(Unkeyed):
         self.takes: int | None = measurement.input_domain.size
         super().__init__(_contract(self.measurement, self.takes), name)
 
-    def arguments(self) -> dict[str, Any]:
+    def argument(self, name: str) -> Any:
+        return (self.contract.delta or None) if name == "delta" else super().argument(name)
+
+    def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
+        """With what the measurement says of itself, and what it spends."""
         m = self.measurement
         described = {
             "domain": str(m.input_domain),
             "metric": str(m.input_metric.type),
             "measure": str(m.output_measure.type),
+            "epsilon": plain(self.contract.epsilon),
         }
-        delta = {"delta": str(self.contract.delta)} if self.contract.delta else {}
-        return {"name": self.name, "field": self.field, **described, **delta}
+        return {**super().spec(without=without), **described}
 
     def check(self, schema: Schema, place: str) -> None:
         field = known_field(schema, self.field, f"{place}.field")

@@ -6,11 +6,12 @@ import math
 from abc import abstractmethod
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ..arrays import I64, U64
+from ..checks import as_fraction
 from ..coins import Coins, DiscreteLaplace
 from ..coins.coins import integer_cells
 from ..errors import InputError
@@ -34,8 +35,8 @@ class Ordered(OneShot):
     def promised(self, epsilon: Fraction) -> Contract:
         return Contract(epsilon)
 
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field}
+    def at(self, epsilon: Fraction) -> Self:
+        return self.replace(epsilon=epsilon)
 
     def check(self, schema: Schema, place: str) -> None:
         ordered_field(schema, self.field, f"{place}.field")
@@ -78,11 +79,8 @@ def exact_probability(value: object, place: str) -> Fraction:
     >>> exact_probability(0.1, ""), exact_probability("1/3", "")
     (Fraction(1, 10), Fraction(1, 3))
     """
-    try:
-        found = Fraction(value if isinstance(value, Fraction | int) else str(value))
-    except (ValueError, ZeroDivisionError):
-        found = Fraction(-1)
-    if isinstance(value, bool) or not 0 <= found <= 1:
+    found = as_fraction(value)
+    if found is None or not 0 <= found <= 1:
         raise InputError(f"expected a probability between 0 and 1, got {value!r}", place=place)
     return found
 

@@ -46,12 +46,6 @@ class Quantile(Ordered):
     def promised(self, epsilon: Fraction) -> Contract:
         return Contract(epsilon, bounded_range=True)
 
-    def at(self, epsilon: Fraction) -> Quantile:
-        return Quantile(self.field, self.probability, epsilon=epsilon)
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field, "probability": plain_probability(self.probability)}
-
     def answer(self, values: U64, field: Field, coins: Coins) -> Any:
         last = field.upper - field.lower
         return field.decode(
@@ -72,19 +66,13 @@ class Median(Quantile):
     **Privacy.** epsilon, with the range bounded by it, for one record more or less: `quantile_law`.
 
     >>> Median("age", epsilon=0.5)
-    Median(field='age', epsilon=0.5)
+    Median('age', epsilon=0.5)
     """
 
     kind: ClassVar[str] = "median"
 
     def __init__(self, field: str, *, epsilon: float | Fraction | None = None) -> None:
         super().__init__(field, HALF, epsilon=epsilon)
-
-    def at(self, epsilon: Fraction) -> Median:
-        return Median(self.field, epsilon=epsilon)
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field}
 
 
 class InteriorPoint(Median):
@@ -99,9 +87,6 @@ class InteriorPoint(Median):
     """
 
     kind: ClassVar[str] = "interior_point"
-
-    def at(self, epsilon: Fraction) -> InteriorPoint:
-        return InteriorPoint(self.field, epsilon=epsilon)
 
 
 class QuantilePoints(Ordered):
@@ -142,12 +127,6 @@ class QuantilePoints(Ordered):
 
     def promised(self, epsilon: Fraction) -> Contract:
         return Contract(epsilon, bounded_range=self.depth == 1)
-
-    def at(self, epsilon: Fraction) -> QuantilePoints:
-        return QuantilePoints(self.field, self.probabilities, epsilon=epsilon)
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field, "probabilities": [plain_probability(p) for p in self.probabilities]}
 
     @property
     def _bits(self) -> int:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..audit.lives import Lives, seen
 from ..coins import Key
 from ..noise import Blocks, Mechanism, Patterns, Process, best_block
+from ..params import words
 from ..privacy import Share, check_budget, largest_mu
 
 Answers = npt.NDArray[np.float64]
@@ -57,7 +58,7 @@ def block_mechanism(horizon: int, epsilon: float, delta: float, key: Key) -> tup
 
 def _mechanism(process: Process, mu: Fraction, key: Key) -> Mechanism:
     share, one = Share("gaussian", mu**2), Fraction(1)
-    coins = key.coins("experiment", repr(process), str(mu))
+    coins = key.coins("experiment", words(process.spec()), str(mu))
     return Mechanism(process, share, units=(1,), norm1=one, norm2_squared=one).under(coins)
 
 

@@ -56,6 +56,3 @@ class Doubling(Normed):
     def spread(self, level: int, p: int) -> Fraction:
         epoch = level // STRIDE
         return Tree(1 << epoch).l1 * (epoch + 1) * (epoch + 2)
-
-    def __repr__(self) -> str:
-        return "Doubling()"

@@ -26,6 +26,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -129,6 +130,10 @@ class Theorem(RegionScheme):
         several = f"{self.instances} instances of " if self.instances > 1 else ""
         projected = f", projected from {self.dimension}" if self.width < self.dimension else ""
         return f"{several}a grid of {self.levels + 1} levels in {self.width} dimensions{projected}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        return {"mode": "theorem", "levels": self.levels, "width": self.width, "instances": self.instances}
 
     def notes(self, objective: Objective) -> tuple[str, ...]:
         statement = 'Theorem "kmeans"' if self.means else 'corollary "kmedian"'

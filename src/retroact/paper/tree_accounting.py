@@ -18,7 +18,7 @@ class PaperTree(Tree):
     (22.0, 19.0)
     """
 
-    kind: ClassVar[str] = "paper"
+    kind: ClassVar[str] = "paper_tree"
 
     name = "tree"
 

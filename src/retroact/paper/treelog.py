@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ..arrays import U64
-from ..checks import number, positive_int
+from ..checks import from_text, number, positive_int
 from ..coins import Coins
 from ..coins.exact_cdf import exp_minus
 from ..errors import InputError
@@ -253,18 +253,12 @@ class TreeLog(Ordered):
         epsilon: float | Fraction | None = None,
     ) -> None:
         super().__init__(field, epsilon=epsilon)
-        number(delta, "delta", "a number from 2^-80 to below 1", least=2**-80, below=1)
+        given = number(from_text(delta), "delta", "a number from 2^-80 to below 1", least=2**-80, below=1)
         positive_int(depth, "depth", most=5, expected="a depth from 1 to 5")
-        self.delta, self.beta, self.depth = Fraction(str(delta)), check_beta(beta), depth
+        self.delta, self.beta, self.depth = Fraction(str(given)), check_beta(beta), depth
 
     def promised(self, epsilon: Fraction) -> Contract:
         return Contract(epsilon, self.delta)
-
-    def at(self, epsilon: Fraction) -> TreeLog:
-        return TreeLog(self.field, delta=self.delta, beta=self.beta, depth=self.depth, epsilon=epsilon)
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field, "delta": str(self.delta), "beta": self.beta, "depth": self.depth}
 
     def answer(self, values: U64, field: Field, coins: Coins) -> Any:
         last, spent = field.upper - field.lower, settled(self.epsilon)

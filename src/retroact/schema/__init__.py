@@ -11,7 +11,6 @@ from retroact.schema.lattice import column_to_lattice, to_lattice
 from retroact.schema.numbers import Integer, Number
 from retroact.schema.rows import Rows
 from retroact.schema.schema import Schema
-from retroact.schema.specification import from_spec
 from retroact.schema.text_and_category import Boolean, Category, Text
 from retroact.schema.times import Date, Timestamp
 from retroact.schema.vector import Vector
@@ -32,6 +31,5 @@ __all__ = [
     "column_to_lattice",
     "columns_of",
     "field_names",
-    "from_spec",
     "to_lattice",
 ]

@@ -57,6 +57,14 @@ class Bounded(Field):
             raise InputError(f"expected a bound {self.room} of {step}, got {text}", place=name)
         return multiple.numerator
 
+    def argument(self, name: str) -> Any:
+        value = super().argument(name)
+        return self._declared_bound(value) if name in ("lower", "upper") else value
+
+    def _declared_bound(self, multiple: int) -> Fraction | str:
+        """A bound as the constructor takes it."""
+        return multiple * self.step
+
     def _text(self, multiple: Fraction | int) -> str:
         """So many steps, as a person writes them."""
         return exact_text(multiple * self.step)

@@ -63,12 +63,6 @@ class Bytes(Field):
     def decode(self, encoded: str) -> bytes:
         return encoded.encode("latin-1")
 
-    def spec(self) -> dict[str, object]:
-        return {"type": self.kind, "missing": self.missing}
-
-    def _arguments(self) -> list[str]:
-        return []
-
 
 def _from_base64(text: str, place: str) -> bytes:
     try:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from retroact.arrays import Mask
 from retroact.errors import InputError, Place
 from retroact.messages import At, mismatch
+from retroact.params import Parameters
 from retroact.schema.dictionary_column import Coded
 
 Encoded = int | str | tuple[int, ...]
@@ -27,7 +28,7 @@ Record = tuple[Encoded | None, ...]
 Missing = Literal["error", "skip"]
 
 
-class Field(ABC):
+class Field(Parameters, ABC):
     """A declared type of values. Fields are never changed after they are made, and compare by what they declare.
 
     >>> from retroact.schema import Number
@@ -38,7 +39,7 @@ class Field(ABC):
     (array([150,   0, 200]), array([False,  True, False]))
     """
 
-    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Any]]] = {}
     width: int = 1
     """Integer columns of the encoded form."""
     interned: ClassVar[bool] = False
@@ -71,16 +72,8 @@ class Field(ABC):
         """The value that an encoded form stands for."""
 
     @abstractmethod
-    def spec(self) -> dict[str, object]:
-        """The canonical description, which `from_spec` reads; exact, so that a digest of it names the field."""
-
-    @abstractmethod
     def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
         """The encoded form of all cells, in order; `at` gives the place of a cell."""
-
-    @abstractmethod
-    def _arguments(self) -> list[str]:
-        """The arguments in `repr`, without `clip` and `missing`."""
 
     def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], Mask | None]:
         """The encoded form of all values, `blank` for those that are missing; and which ones are (None: none is)."""
@@ -140,20 +133,6 @@ class Field(ABC):
             return np.array([value is None or self.is_missing(value) for value in cells], np.bool_)
         return np.zeros(len(cells), np.bool_)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Field) and self.spec() == other.spec()
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
-
-    def __repr__(self) -> str:
-        arguments = self._arguments()
-        if self.clip:
-            arguments.append("clip=True")
-        if self.missing != "error":
-            arguments.append(f"missing={self.missing!r}")
-        return f"{type(self).__name__}({', '.join(arguments)})"
-
 
 def field_names(given: str | Sequence[str], place: str = "fields") -> tuple[str, ...]:
     """One or more different fields, by name.
@@ -165,6 +144,21 @@ def field_names(given: str | Sequence[str], place: str = "fields") -> tuple[str,
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise mismatch("the names of one or more different fields", given, place)
     return names
+
+
+def field_name(given: str) -> str:
+    if not isinstance(given, str):
+        raise mismatch("the name of a field", given, "field")
+    return given
+
+
+def one_or_list(names: Sequence[str]) -> str | list[str]:
+    """As one writes it: a list where there are several.
+
+    >>> one_or_list(["age"]), one_or_list(("age", "country"))
+    ('age', ['age', 'country'])
+    """
+    return names[0] if len(names) == 1 else list(names)
 
 
 def as_cells(values: object, place: str) -> NDArray[Any]:

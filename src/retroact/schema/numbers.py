@@ -62,14 +62,6 @@ class Number(Bounded):
     def decode(self, encoded: int) -> float:
         return float(self.step * int(encoded))
 
-    def spec(self) -> dict[str, object]:
-        lower, upper, step = map(self._text, (self.lower, self.upper, 1))
-        shared = {"clip": self.clip, "missing": self.missing}
-        return {"type": self.kind, "lower": lower, "upper": upper, "step": step, **shared}
-
-    def _arguments(self) -> list[str]:
-        return [self._text(self.lower), self._text(self.upper), f"step={self._text(1)}"]
-
 
 class Integer(Bounded):
     """A whole number between two bounds of at most 64 bits; 3, 3.0 and "3" are whole numbers, 2.5 is not.
@@ -127,13 +119,6 @@ class Integer(Bounded):
 
     def decode(self, encoded: int) -> int:
         return int(encoded)
-
-    def spec(self) -> dict[str, object]:
-        shared = {"clip": self.clip, "missing": self.missing}
-        return {"type": self.kind, "lower": str(self.lower), "upper": str(self.upper), **shared}
-
-    def _arguments(self) -> list[str]:
-        return [str(self.lower), str(self.upper)]
 
 
 def _large_as_it_is(value: object) -> object:

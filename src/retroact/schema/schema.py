@@ -12,7 +12,6 @@ from retroact.messages import meant, mismatch, show
 from retroact.schema.arrow import columns_of
 from retroact.schema.field import Encoded, Field, Record
 from retroact.schema.rows import Rows
-from retroact.schema.specification import from_spec
 from retroact.schema.vector import Vector, is_sequence
 
 __all__ = ["Rows", "Schema"]
@@ -54,7 +53,7 @@ class Schema:
         """The schema that the `[schema]` table of a specification describes."""
         if not isinstance(mapping, Mapping):
             raise mismatch("a table of fields", mapping, place)
-        return cls({name: from_spec(table, f"{place}.{name}") for name, table in mapping.items()})
+        return cls({name: Field.from_spec(table, f"{place}.{name}") for name, table in mapping.items()})
 
     def spec(self) -> dict[str, dict[str, object]]:
         return {name: field.spec() for name, field in self.fields.items()}

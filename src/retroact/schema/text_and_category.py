@@ -45,12 +45,6 @@ class Boolean(Field):
     def decode(self, encoded: int) -> bool:
         return bool(encoded)
 
-    def spec(self) -> dict[str, object]:
-        return {"type": self.kind, "missing": self.missing}
-
-    def _arguments(self) -> list[str]:
-        return []
-
 
 class Category(Field):
     """One of a declared list of texts or whole numbers; the code of a value is its position in the list.
@@ -101,12 +95,6 @@ class Category(Field):
     def decode(self, encoded: int) -> str | int:
         return self.values[encoded]
 
-    def spec(self) -> dict[str, object]:
-        return {"type": self.kind, "values": list(self.values), "missing": self.missing}
-
-    def _arguments(self) -> list[str]:
-        return [repr(list(self.values))]
-
 
 class Text(Field):
     """Any text, as given: no case, space or Unicode form is changed.
@@ -140,12 +128,6 @@ class Text(Field):
 
     def decode(self, encoded: str) -> str:
         return encoded
-
-    def spec(self) -> dict[str, object]:
-        return {"type": self.kind, "missing": self.missing}
-
-    def _arguments(self) -> list[str]:
-        return []
 
 
 def _all_plain(items: list[Any]) -> bool:

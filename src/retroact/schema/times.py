@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from retroact.arrays import I64
 from retroact.errors import InputError
-from retroact.messages import At, exact_text, mismatch
+from retroact.messages import At, mismatch
 from retroact.schema.bounded import Bounded
 from retroact.schema.decimals import half_even
 from retroact.schema.field import Missing
@@ -83,18 +83,14 @@ class Date(Bounded):
             raise mismatch(expected, cells[first], at(first))
         return days.astype(np.int64)
 
+    def _declared_bound(self, multiple: int) -> str:
+        return self._text(multiple)
+
     def _text(self, multiple: Fraction | int) -> str:
         return self.decode(int(multiple)).isoformat()
 
     def decode(self, encoded: int) -> date:
         return date.fromordinal(int(encoded) + _FIRST_DAY)
-
-    def spec(self) -> dict[str, object]:
-        shared = {"clip": self.clip, "missing": self.missing}
-        return {"type": self.kind, "lower": self._text(self.lower), "upper": self._text(self.upper), **shared}
-
-    def _arguments(self) -> list[str]:
-        return [repr(self._text(self.lower)), repr(self._text(self.upper))]
 
 
 class Timestamp(Bounded):
@@ -132,20 +128,15 @@ got '2020-01-01T01:00:00' - at at
         ticks, tick = _ticks(cells, at)
         return column_to_lattice(ticks, self.step / tick, at=at, saturate=True)
 
+    def _declared_bound(self, multiple: int) -> str:
+        return self._text(multiple)
+
     def _text(self, multiple: Fraction | int) -> str:
         moment = _EPOCH + timedelta(microseconds=round(multiple * self.step * 10**6))
         return moment.isoformat().replace("+00:00", "Z")
 
     def decode(self, encoded: int) -> datetime:
         return _EPOCH + timedelta(microseconds=int(int(encoded) * self.step * 10**6))
-
-    def spec(self) -> dict[str, object]:
-        shared = {"clip": self.clip, "missing": self.missing}
-        lower, upper = self._text(self.lower), self._text(self.upper)
-        return {"type": self.kind, "lower": lower, "upper": upper, "step": exact_text(self.step), **shared}
-
-    def _arguments(self) -> list[str]:
-        return [repr(self._text(self.lower)), repr(self._text(self.upper)), f"step={exact_text(self.step)}"]
 
 
 def _declared(value: object, name: str) -> Fraction:

@@ -62,6 +62,10 @@ class Vector(Field):
         self._scale = shortcut_scale(self.step)
 
     @property
+    def dimension(self) -> int:
+        return self.width
+
+    @property
     def blank(self) -> tuple[int, ...]:
         return (0,) * self.width
 
@@ -125,13 +129,6 @@ class Vector(Field):
 
     def decode(self, encoded: Sequence[int]) -> tuple[float, ...]:
         return tuple(float(self.step * int(k)) for k in encoded)
-
-    def spec(self) -> dict[str, object]:
-        size = {"dimension": self.width, "radius": exact_text(self.radius), "step": exact_text(self.step)}
-        return {"type": self.kind, **size, "clip": self.clip, "missing": self.missing}
-
-    def _arguments(self) -> list[str]:
-        return [str(self.width), f"radius={exact_text(self.radius)}", f"step={exact_text(self.step)}"]
 
 
 def _norm2_bound(dimension: int, radius: Fraction) -> int:

@@ -14,7 +14,6 @@ from .mean import Mean
 from .quantile_answer import Ranks
 from .quantiles import Quantiles
 from .restated import Restated
-from .specification import statistic_from_spec
 from .statistic import Layout, Setting, Statistic, View
 from .sum import Sum
 from .variance import Variance
@@ -46,5 +45,4 @@ __all__ = [
     "Sum",
     "Variance",
     "View",
-    "statistic_from_spec",
 ]

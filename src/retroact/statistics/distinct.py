@@ -22,6 +22,7 @@ from ..noise.default_process import Candidates
 from ..noise.process import some_rounds
 from ..privacy import Share
 from ..schema import Rows, Schema
+from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published
 from .keys import Keys
 from .statistic import Layout, Setting, Statistic, Totals, View
@@ -67,7 +68,7 @@ class Distinct(Statistic):
     >>> users = {"users": Distinct("user")}
     >>> plan = ra.Stream({"user": ra.Text()}, users, epsilon=1.0, delta=1e-6, horizon=365).plan()
     >>> plan["users"].noise, round(plan["users"].standard_deviation, 1)
-    ('patterns gaussian', 42.6)
+    ('any rounds gaussian', 42.6)
     """
 
     kind: ClassVar[str] = "distinct"
@@ -75,7 +76,7 @@ class Distinct(Statistic):
 
     def __init__(
         self,
-        by: str | Sequence[str],
+        field: str | Sequence[str],
         *,
         form: Form | None = None,
         block: int | None = None,
@@ -90,9 +91,7 @@ class Distinct(Statistic):
                 place="noise",
             )
         super().__init__(**options)
-        self.by = (by,) if isinstance(by, str) else tuple(by)
-        if not self.by or len(set(self.by)) != len(self.by):
-            raise InputError(f"expected one or more different fields, got {by!r}", place="by")
+        self.by = field_names(field, "field")
         if form is not None and form not in FORMS:
             raise InputError(f"expected one of {', '.join(FORMS)}, got {form!r}", place="form")
         self.form = form
@@ -108,18 +107,11 @@ class Distinct(Statistic):
         if flips is None and form == "flips":
             raise InputError("expected a bound on how often a value comes and goes, got none", place="flips")
 
-    def arguments(self) -> dict[str, Any]:
-        own = {
-            "by": self.by[0] if len(self.by) == 1 else list(self.by),
-            "form": self.form,
-            "block": self.block,
-            "additions": self.additions,
-            "flips": self.flips,
-        }
-        return {key: value for key, value in own.items() if value is not None}
+    def argument(self, name: str) -> Any:
+        return one_or_list(self.by) if name == "field" else super().argument(name)
 
     def layout(self, schema: Schema) -> Layout:
-        Keys(self.by, schema, "by")
+        Keys(self.by, schema)
         return Layout((1,), Fraction(1), Fraction(1), 1)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, ClassVar
 
@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..messages import show
+from ..params import Parameters
 from ..schema import Boolean, Category, Rows, Schema
+from ..schema.field import field_names, one_or_list
 from .answer import Answer, Noisy
 from .linear import Contributions, Layout, Linear, field_of
+from .statistic import Statistic
 
 
 class GroupBy(Linear):
@@ -23,10 +25,12 @@ class GroupBy(Linear):
 
     >>> from retroact.statistics import Count
     >>> GroupBy("country", Count())
-    GroupBy(by='country', of={'type': 'count', 'every': 1})
+    GroupBy('country', Count())
     """
 
     kind: ClassVar[str] = "group"
+    beside: ClassVar[tuple[str, ...]] = ("by",)
+    tables: ClassVar[Mapping[str, type[Parameters]]] = {"of": Statistic}
 
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
         if not isinstance(of, Linear) or isinstance(of, GroupBy):
@@ -39,14 +43,11 @@ class GroupBy(Linear):
         if twice:
             raise InputError(f"expected one condition on {sorted(twice)[0]!r}, got two", place="where")
         super().__init__(**{**of.options(), **options, "where": {**of.where, **conditions}})
-        names = [by] if isinstance(by, str) else list(by) if isinstance(by, Sequence) else []
-        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-            raise InputError(f"expected one or more different fields, got {show(by)}", place="by")
-        self.by: tuple[str, ...] = tuple(names)
-        self.of = of
+        self.by = field_names(by, "by")
+        self.of = of.replace(**{name: one.default for name, one in Statistic.parameters().items()})
 
-    def arguments(self) -> dict[str, Any]:
-        return {"by": self.by[0] if len(self.by) == 1 else list(self.by), "of": self.of.spec()}
+    def argument(self, name: str) -> Any:
+        return one_or_list(self.by) if name == "by" else super().argument(name)
 
     def statement(self) -> str:
         return self.of.statement()

@@ -19,6 +19,7 @@ from ..noise import Mechanism, Oblivious, Process, Threshold
 from ..noise.threshold import check_failure, tail_quantile, threshold_for
 from ..paper_forms import paper_form
 from ..schema import Boolean, Integer, Number, Rows, Schema
+from ..schema.field import field_names, one_or_list
 from .answer import Answer, NoisyTotals, Published, with_noise
 from .histogram_answer import Bins
 from .keys import Keys
@@ -43,7 +44,7 @@ class Histogram(Statistic):
     never was.
 
     >>> Histogram("country", sum="amount")
-    Histogram(by='country', sum='amount')
+    Histogram('country', sum='amount')
     """
 
     kind: ClassVar[str] = "histogram"
@@ -51,7 +52,7 @@ class Histogram(Statistic):
 
     def __init__(
         self,
-        by: str | Sequence[str],
+        field: str | Sequence[str],
         *,
         sum: str | None = None,
         bins: Sequence[Any] | None = None,
@@ -61,10 +62,7 @@ class Histogram(Statistic):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.by = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, Sequence) else ()
-        named = all(isinstance(name, str) for name in self.by)
-        if not self.by or not named or len(set(self.by)) != len(self.by):
-            raise InputError(f"expected one or more different fields, got {by!r}", place="by")
+        self.by = field_names(field, "field")
         if bins is not None and (isinstance(bins, str | bytes) or not isinstance(bins, Sequence) or not len(bins)):
             raise InputError(f"expected a list of bins, got {bins!r}", place="bins")
         self.sum, self.bins = sum, None if bins is None else list(bins)
@@ -72,15 +70,14 @@ class Histogram(Statistic):
         self.adaptively = adaptive
         self.limit = positive_int(limit, "limit")
 
-    def arguments(self) -> dict[str, Any]:
-        own = {
-            "by": self.by[0] if len(self.by) == 1 else list(self.by),
-            "sum": self.sum,
-            "bins": None if self.bins is None else [_plain(bin) for bin in self.bins],
-            "adaptive": self.adaptively or None,
-            "most_bins": self.most_bins,
-        }
-        return {key: value for key, value in own.items() if value is not None}
+    def argument(self, name: str) -> Any:
+        own = {"field": one_or_list(self.by), "adaptive": self.adaptively}
+        return own[name] if name in own else super().argument(name)
+
+    def digest_extras(self, schema: Schema) -> dict[str, Any]:
+        if not self.thresholded(schema):
+            return {"bins": "declared"}
+        return {"bins": "bounded" if self.adaptively else "unknown"}
 
     def layout(self, schema: Schema) -> Layout:
         keys = Keys(self.by, schema)
@@ -305,12 +302,3 @@ class BinNoise(Mechanism):
             return math.sqrt(tail.variance) * tail_quantile(chance / 2)
         # With many bins and a long horizon 1 - chance is 1 in floats.
         return tail.half_width(1 - chance) if chance > 1e-12 else tail.reaches([chance / 2])[0]
-
-
-def _plain(bin: Any) -> Any:
-    """A bin as a specification has it."""
-    if isinstance(bin, list | tuple):
-        return [_plain(part) for part in bin]
-    if isinstance(bin, np.generic):
-        return bin.item()
-    return repr(bin) if isinstance(bin, bytes) else bin

@@ -19,6 +19,7 @@ from ..arrays import I64
 from ..coins import Coins
 from ..noise import Mechanism
 from ..schema import Rows, Schema
+from ..schema.field import field_name
 from .answer import Answer, Noisy, Published
 from .statistic import Layout, Setting, Statistic, Totals, field_of
 
@@ -79,10 +80,7 @@ class OfField(Linear):
 
     def __init__(self, field: str, **options: Any) -> None:
         super().__init__(**options)
-        self.field = field
-
-    def arguments(self) -> dict[str, Any]:
-        return {"field": self.field}
+        self.field = field_name(field)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return (self.field,)

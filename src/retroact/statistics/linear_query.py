@@ -37,11 +37,12 @@ class LinearQuery(Linear):
     >>> query = LinearQuery(lambda c: np.stack([c["age"] < 18, c["age"] >= 65], 1).astype(int),
     ...                     size=2, norm2=1, norm1=1, name="young and old")
     >>> query
-    LinearQuery(name='young and old', size=2, norm1=1, norm2_squared=1)
+    LinearQuery(size=2, name='young and old', norm1=1, norm2=1)
     """
 
-    kind: ClassVar[str] = "linear"
+    kind: ClassVar[str] = "linear_query"
     theorem: ClassVar[str] = 'Theorem "linear"'
+    unwritten: ClassVar[tuple[str, ...]] = ("function",)
 
     def __init__(
         self,
@@ -82,12 +83,11 @@ class LinearQuery(Linear):
                 place="norm2" if norm2 is not None else "norm1",
             )
 
-    def arguments(self) -> dict[str, Any]:
-        own = {"name": self.name, "size": self.size, "norm1": self.norm1, "norm2_squared": self.norm2_squared}
-        return own if self.fields is None else own | {"fields": list(self.fields)}
-
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return tuple(schema.fields) if self.fields is None else self.fields
+
+    def argument(self, name: str) -> Any:
+        return isqrt(self.norm2_squared) if name == "norm2" else super().argument(name)
 
     def layout(self, schema: Schema) -> Layout:
         for name in self.fields or ():

@@ -21,10 +21,11 @@ class Mapped(Wrapper):
 
     >>> from retroact.statistics import Count
     >>> Count().map(round)
-    Mapped(map='round', of={'type': 'count', 'every': 1})
+    Mapped(Count(), name='round')
     """
 
     kind: ClassVar[str] = "mapped"
+    unwritten: ClassVar[tuple[str, ...]] = ("function",)
 
     def __init__(
         self, of: Statistic, function: Callable[..., Any], *, name: str | None = None, coins: bool = False
@@ -38,8 +39,8 @@ class Mapped(Wrapper):
         self.interval = False
         self.function, self.name, self.with_coins = function, name, coins
 
-    def arguments(self) -> dict[str, Any]:
-        return {"map": self.name, "of": self.of.spec()}
+    def argument(self, name: str) -> Any:
+        return self.with_coins if name == "coins" else super().argument(name)
 
     def release(
         self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting

@@ -24,7 +24,7 @@ class Mean(OfField):
     it has every mean m for which sum - m * count stays within its noise (`ratio`), and is cut to the declared bounds.
 
     >>> Mean("age")
-    Mean(field='age')
+    Mean('age')
     """
 
     kind: ClassVar[str] = "mean"

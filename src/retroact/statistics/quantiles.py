@@ -15,6 +15,7 @@ from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
+from ..schema.field import field_name
 from ..schema.lattice import offsets
 from .answer import Answer, Published
 from .quantile_answer import QuantileTable, Ranks
@@ -44,7 +45,7 @@ class Quantiles(Statistic):
     error is half the width of the one at 68.3 %, in the unit of the field: days for a date, seconds for a timestamp.
 
     >>> Quantiles("age", [0.5])
-    Quantiles(field='age', probabilities=[0.5])
+    Quantiles('age', probabilities=[0.5])
     """
 
     kind: ClassVar[str] = "quantiles"
@@ -60,7 +61,7 @@ class Quantiles(Statistic):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.field = field
+        self.field = field_name(field)
         self.probabilities, self.cdf = _listed(probabilities, "probabilities"), _listed(cdf, "cdf")
         self.counts = tuple(_listed(ends, "counts") for ends in _listed(counts, "counts"))
         for p in self.probabilities:
@@ -73,15 +74,6 @@ class Quantiles(Statistic):
         for ends in self.counts:
             if len(ends) != 2:
                 raise InputError(f"expected ranges of two ends each, got {ends!r}", place="counts")
-
-    def arguments(self) -> dict[str, Any]:
-        own = {
-            "field": self.field,
-            "probabilities": list(self.probabilities),
-            "cdf": list(self.cdf) or None,
-            "counts": [list(ends) for ends in self.counts] or None,
-        }
-        return {key: value for key, value in own.items() if value is not None}
 
     def scale(self, schema: Schema) -> Field:
         """The values that are ordered."""

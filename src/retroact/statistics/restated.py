@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from ..checks import integer
 from ..coins import Coins
@@ -14,6 +14,7 @@ from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
 from ..noise.default_process import Candidates
 from ..noise.process import Shift
 from ..noise.rectangle import INDICES
+from ..params import Parameters
 from ..privacy import Share
 from .answer import Answer, NoisyTotals, Published, noisy_totals
 from .distinct import Distinct
@@ -21,7 +22,7 @@ from .statistic import Setting, Statistic, Totals, View
 from .wrapper import Wrapper, layers
 
 Across = Literal["lags", "rectangle"]
-CROSSED = "crossed "
+CROSSED = "rectangle "
 
 
 class Restated(Wrapper):
@@ -37,10 +38,12 @@ class Restated(Wrapper):
 
     >>> from retroact.statistics import Count
     >>> Restated(Count(), [1, 7])
-    Restated(of={'type': 'count', 'every': 1}, lags=[1, 7])
+    Restated(Count(), [1, 7])
     """
 
     kind: ClassVar[str] = "restated"
+    beside: ClassVar[tuple[str, ...]] = ("lags", "across")
+    tables: ClassVar[Mapping[str, type[Parameters]]] = {"of": Statistic}
 
     def __init__(self, of: Statistic, lags: Sequence[int], *, across: Across | None = None) -> None:
         within = layers(of)
@@ -69,10 +72,6 @@ class Restated(Wrapper):
             raise InputError(f"expected 'lags' or 'rectangle', got {across!r}", place="across")
         super().__init__(of)
         self.lags, self.across = tuple(sorted(lags)), across
-
-    def arguments(self) -> dict[str, Any]:
-        own = {"of": self.of.spec(), "lags": list(self.lags), "across": self.across}
-        return {key: value for key, value in own.items() if value is not None}
 
     def statement(self) -> str:
         return f"{super().statement()}; Appendix A for the restated past"

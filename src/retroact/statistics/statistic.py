@@ -13,7 +13,7 @@ operation still adds or takes away one at most. **Retroactivity.** Who is left o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,6 +27,7 @@ from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process
 from ..noise.default_process import Candidates, Choice, Law, candidates, kind_of, named
+from ..params import Parameters
 from ..privacy import Kind, Share
 from ..schema import Field, Rows, Schema
 from . import where as conditions
@@ -127,7 +128,7 @@ def reach_of(window: int | None, horizon: int | None, every: int) -> int | None:
     return None if rounds is None else -(-rounds // every)
 
 
-class Statistic(ABC):
+class Statistic(Parameters, ABC):
     """Options that every statistic takes:
 
     - ``where``: only records for which a declared condition holds,
@@ -137,7 +138,9 @@ class Statistic(ABC):
     - ``weight``: its share of the budget, relative to the others.
     """
 
-    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Any]]] = {}
+    beside: ClassVar[tuple[str, ...]] = ()
+    """Of what is put around another statistic: its arguments, which may stand in the table of that one."""
     theorem: ClassVar[str] = ""
     """What its promises rest on, as signed reports name it: every class declares its own, and inherits none."""
     version: ClassVar[str] = ""
@@ -156,7 +159,7 @@ class Statistic(ABC):
         noise: Choice = None,
         weight: float = 1,
     ) -> None:
-        self.where = conditions.plain(where or {})
+        self.where = conditions.plain({} if where is None else where)
         self.window = positive_int(window, "window") if window is not None else None
         self.every = positive_int(every, "every")
         self.noise = named(noise, "noise")
@@ -278,16 +281,12 @@ class Statistic(ABC):
         """What else the noise must not be shared across: choices of the code, not of the user."""
         return {}
 
-    def arguments(self) -> dict[str, Any]:
-        """What is particular to this statistic, for its specification."""
-        return {}
-
     def reads(self, schema: Schema) -> tuple[str, ...]:
         """The fields that it looks at, besides those it has conditions on; all of them, unless it knows better. Two
         records that agree in these contribute the same."""
         return tuple(schema.fields)
 
-    def validate(self, rows: Rows, schema: Schema) -> None:  # noqa: B027 (an empty default, not an abstract method)
+    def validate(self, rows: Rows, schema: Schema) -> None:
         """Refuse records at the door. Most statistics have nothing to refuse that the schema let in."""
 
     def chosen(self, rows: Rows, weights: I64, schema: Schema) -> tuple[Rows, I64]:
@@ -334,28 +333,36 @@ class Statistic(ABC):
 
         return Mapped(self, function, name=name, coins=coins)
 
-    def spec(self) -> dict[str, Any]:
-        """A canonical description: what the names of its coins begin with."""
-        noise = (
-            {"law": self.noise.name, "epsilon": self.noise.epsilon, "delta": self.noise.delta}
-            if isinstance(self.noise, Oblivious)
-            else self.noise
-        )
-        options = {"where": self.where or None, "window": self.window, "every": self.every, "noise": noise}
-        return {"type": self.kind, **self.arguments(), **{k: v for k, v in options.items() if v is not None}}
+    @classmethod
+    def from_spec(cls, table: Any, place: str, beside: Collection[str] = ()) -> Any:
+        """What a table describes. Beside the arguments of a statistic may stand those of what is put around it: groups
+        of it (``by``), and its restated past (``lags``, ``across``).
+
+        >>> Statistic.from_spec({"type": "sum", "field": "amount", "by": "country"}, "revenue")
+        GroupBy('country', Sum('amount'))
+        >>> Statistic.from_spec({"type": "histogram", "field": ["country", "age"], "lags": [7]}, "past")
+        Restated(Histogram(['country', 'age']), [7])
+        """
+        around = sorted((one for one in cls.kinds.values() if one.beside), key=lambda one: str(one.kind))
+        if isinstance(table, Mapping) and table.get("type") in [one.kind for one in around]:
+            return super().from_spec(table, place)
+        found = super().from_spec(table, place, [name for one in around for name in one.beside])
+        for one in around:
+            own = {name: table[name] for name in one.beside if name in table}
+            if own:
+                try:
+                    found = one.from_table({**own, "of": found}, place)
+                except InputError as error:
+                    at = f"{place}.{next(iter(own))}"
+                    raise error.moved(at) if error.path == f"{place}.of" else error from None
+        return found
+
+    def argument(self, name: str) -> Any:
+        return (self.where or None) if name == "where" else super().argument(name)
 
     def options(self) -> dict[str, Any]:
-        return {
-            "where": self.where,
-            "window": self.window,
-            "every": self.every,
-            "noise": self.noise,
-            "weight": self.weight,
-        }
-
-    def __repr__(self) -> str:
-        inside = ", ".join(f"{k}={v!r}" for k, v in self.spec().items() if k != "type" and (k, v) != ("every", 1))
-        return f"{type(self).__name__}({inside})"
+        """What every statistic takes."""
+        return {name: self.argument(name) for name in Statistic.parameters()}
 
 
 def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:

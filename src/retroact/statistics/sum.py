@@ -19,7 +19,7 @@ class Sum(OfField):
     values.
 
     >>> Sum("amount")
-    Sum(field='amount')
+    Sum('amount')
     """
 
     kind: ClassVar[str] = "sum"

@@ -28,7 +28,7 @@ class Variance(OfField):
     variance that the declared bounds allow. Where the noisy count cannot be told from zero the value is None.
 
     >>> Variance("age")
-    Variance(field='age')
+    Variance('age')
     """
 
     kind: ClassVar[str] = "variance"

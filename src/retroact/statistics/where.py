@@ -30,6 +30,8 @@ def plain(where: Where) -> dict[str, Condition]:
             return [value(one) for one in condition]
         return condition.item() if isinstance(condition, np.generic) else condition
 
+    if not isinstance(where, Mapping):
+        raise InputError(f"expected a table of conditions, got {where!r}", place="where")
     return {name: value(condition) for name, condition in where.items()}
 
 

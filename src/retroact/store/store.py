@@ -18,8 +18,8 @@ from .canonical_blocks import Edit, Place
 from .seals import SIZE, Digest
 from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE
 
-FORMAT = 2
-OPENED_BY = {1: "0.1.0"}
+FORMAT = 3
+OPENED_BY = {1: "0.1.0", 2: "0.2.0"}
 """Which version of the package opens a store of an old format."""
 PREPARED = "where state = ? and prepared = ?"
 

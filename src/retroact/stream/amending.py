@@ -69,7 +69,7 @@ class Amending(Kept):
         """As for any stream, in a store of its own. This one keeps its data and can still erase: an erasure that is
         asked for later is asked for in both."""
         from .open import Follows, open_stream
-        from .written import written
+        from .spec_text import written
 
         with self._lock:
             if where is None:

@@ -134,7 +134,6 @@ class Durable(Amending):
                 )
             with self._writing():
                 self.store.write_notes(columns_note(new))
-            new.source = old.source
             self.specification, self._door = new, Door(new)
 
     # Inside ----------------------------------------------------------------------------------------------------------

@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from ..checks import flag, positive_int
 from ..coins import Coins
-from ..compilers.specification import statistic_from_spec
 from ..errors import InputError
-from ..messages import meant
 from ..noise import Mechanism, Oblivious
 from ..noise.default_process import LAWS, Law
 from ..noise.process import check_horizon
+from ..params import check_keys, words
 from ..privacy import ApproximateDP, Guarantee, Measure, PureDP, check_budget, compose
 from ..privacy.budget import check_weight
 from ..schema import Field, Schema
@@ -30,6 +27,12 @@ from .rounds import Rounds, declared_rounds
 # Totals are 64-bit integers; a stream must have room for at least this many records.
 FEWEST = 1 << 24
 LARGEST_TOTAL = 1 << 62
+# How many records an error is judged by, where it depends on that and nothing is said.
+RECORDS = 10_000
+# The version of what the names of coins begin with.
+DIGEST = 2
+# What decides over no noise but by its share of the budget, or over what is shown alone.
+NOT_IN_DIGEST = ("weight", "limit", "labels")
 
 KEYS = (
     "epsilon",
@@ -56,7 +59,7 @@ class Specification:
     >>> import retroact as ra
     >>> spec = Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=1000)
     >>> spec.choice.law, spec.processes["n"]
-    ('gaussian', Schauder(horizon=1000))
+    ('gaussian', Schauder(1000))
 
     ``records`` stands for how many records there are wherever an error depends on it; it is public, and never read from
     the data. ``law`` names the law of the noise (laplace or gaussian), where the better one is not to be taken;
@@ -72,7 +75,7 @@ class Specification:
         delta: float = 0.0,
         horizon: int | None = None,
         window: int | None = None,
-        records: int = 10_000,
+        records: int = RECORDS,
         weights: Mapping[str, float] | None = None,
         law: Law | None = None,
         choice: Choice | None = None,
@@ -98,8 +101,6 @@ class Specification:
         if after_erasure not in ("accept", "reject"):
             raise InputError(f"expected accept or reject, got {after_erasure!r}", place="after_erasure")
         self.after_erasure = after_erasure
-        self.source: Mapping[str, Any] | None = None
-        """The tables of the file that this was read from, if it was."""
         self.given = self.statistics = _checked(statistics, self.schema)
         for name, weight in (weights or {}).items():
             if name not in self.statistics:
@@ -147,38 +148,33 @@ class Specification:
         if choice == self.choice:
             return self
         try:
-            running = self.replace(choice=choice)
+            return self.replace(choice=choice)
         except InputError:
             return self
-        running.source = self.source
-        return running
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Specification:
         """As a file has it: the tables [schema] and [statistics], and the budget beside them."""
         try:
-            if not isinstance(data, Mapping):
-                raise InputError(f"expected a table, got {type(data).__name__}")
-            for key in data:
-                if key not in KEYS:
-                    raise InputError(f"expected only {', '.join(KEYS)}, got {key!r}{meant(key, KEYS)}", place=key)
-            for key in ("schema", "statistics", "epsilon"):
-                if key not in data:
-                    raise InputError(f"expected {key}, which is missing", place=key)
-            if not isinstance(data["statistics"], Mapping):
-                raise InputError(f"expected a table, got {data['statistics']!r}", place="statistics")
+            for place, table in (
+                ("", data),
+                ("statistics", data.get("statistics") if isinstance(data, Mapping) else {}),
+            ):
+                if not isinstance(table, Mapping):
+                    raise InputError(f"expected a table, got {table!r}", place=place or None)
+            check_keys(data, KEYS, ("schema", "statistics", "epsilon"), "")
             schema = Schema.from_spec(data["schema"])
             statistics = {
-                name: statistic_from_spec(spec, f"statistics.{name}") for name, spec in data["statistics"].items()
+                name: Statistic.from_spec(spec, f"statistics.{name}") for name, spec in data["statistics"].items()
             }
-            spec = cls(
+            return cls(
                 schema,
                 statistics,
                 epsilon=data["epsilon"],
                 delta=data.get("delta", 0.0),
                 horizon=data.get("horizon"),
                 window=data.get("window"),
-                records=data.get("records", 10_000),
+                records=data.get("records", RECORDS),
                 law=data.get("law"),
                 choice=Choice.from_dict(data["choice"]) if "choice" in data else None,
                 late=data.get("late", True),
@@ -189,8 +185,6 @@ class Specification:
             )
         except InputError as error:
             raise error.found_in(source) if source else error from None
-        spec.source = data
-        return spec
 
     @property
     def has_subjects(self) -> bool:
@@ -222,31 +216,30 @@ class Specification:
 
     def digest(self, name: str) -> bytes:
         """Of everything that the noise of a statistic must not be shared across."""
-        share, process = self.shares[name], self.processes[name]
+        share, law = self.shares[name], self.given[name].noise
         content = {
-            "retroact": 1,
+            "retroact": DIGEST,
             "schema": self.schema.spec(),
             "name": name,
-            "statistic": self.statistics[name].spec(),
-            "window": self.window_of(name),
-            "budget": [float(self.epsilon), float(self.delta), share.kind, str(share.amount)],
+            "statistic": self.given[name].spec(without=NOT_IN_DIGEST),
+            "budget": [float(self.epsilon), float(self.delta), share.kind, str(share.amount), str(self.failures[name])],
             "horizon": self.horizon,
-            "records": self.records,
+            # What follows from all that is written too, and what is chosen even where it is what one would choose.
             "law": self.choice.law,
             "noise": self.choice.noise[name],
-            "process": repr(process),
+            "process": self.processes[name].spec(),
+            "calibration": "declared" if isinstance(law, Oblivious) else "paper" if law == "paper" else "exact",
+            "method": self.statistics[name].digest_extras(self.schema),
         }
-        # Only what departs from the default, so that older digests stand.
-        content |= {"late": False} if not self.late else {}
-        geometry = self.statistics[name].digest_extras(self.schema)
-        content |= {"geometry": geometry} if geometry else {}
-        content |= {"failure": str(self.failures[name])} if self.failures[name] else {}
-        return hashlib.blake2b(msgspec.json.encode(content, order="deterministic"), digest_size=32).digest()
+        defaults = {"window": None, "records": RECORDS, "late": True}
+        own = {"window": self.window_of(name), "records": self.records, "late": self.late}
+        content |= {key: value for key, value in own.items() if value != defaults[key]}
+        return hashlib.blake2b(words(content).encode(), digest_size=32).digest()
 
     @property
     def whole_digest(self) -> bytes:
         """Of everything: what a state is tied to. The order of the fields counts, since records are tuples."""
-        parts = [msgspec.json.encode(list(self.schema.spec().items())), *map(self.digest, self.statistics)]
+        parts = [words(list(self.schema.spec().items())).encode(), *map(self.digest, self.statistics)]
         return hashlib.blake2b(b"".join(parts), digest_size=32).digest()
 
     def mechanism(self, name: str, coins: Coins) -> Mechanism:

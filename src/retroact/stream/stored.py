@@ -11,11 +11,12 @@ import msgspec
 
 from ..coins import Coins
 from ..errors import InputError, VerificationError
+from ..params import words
 from ..store.store import Store
 from .choosing import Choice
 from .ending import end
+from .spec_text import columns_tables, columns_written, described, differences, written
 from .specification import Specification
-from .written import columns_tables, columns_written, described, differences, written
 
 
 def written_notes(spec: Specification) -> dict[str, str]:
@@ -34,7 +35,8 @@ def digests(spec: Specification) -> dict[str, str]:
     for name in spec.statistics:
         noise, last = spec.mechanism(name, Coins(bytes(32))), spec.releases(name) or 1
         sizes = [noise.size, noise.refinement, noise.square_of(0, last), noise.square_of(noise.size - 1, last)]
-        found[name] = hashlib.blake2b(spec.digest(name) + repr(sizes).encode(), digest_size=32).hexdigest()
+        text = words(list(map(str, sizes)))
+        found[name] = hashlib.blake2b(spec.digest(name) + text.encode(), digest_size=32).hexdigest()
     return found
 
 
@@ -104,7 +106,6 @@ def _with_columns(
 ) -> tuple[Specification, dict[str, str]]:
     """With the stored roles of columns. Where others are given, they must be the same: they change by a command."""
     stored = given.replace(columns=columns.get("columns"), sources=columns.get("sources"))
-    stored.source = given.source
     if not columns_written(given) or columns_written(given) == columns_written(stored):
         return stored, {}
     if untouched(store):

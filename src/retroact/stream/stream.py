@@ -37,7 +37,7 @@ from .totals import Running
 if TYPE_CHECKING:
     from .durable import Durable
 
-FORMAT = 2
+FORMAT = 3
 
 
 class Stream(Ending):

@@ -286,7 +286,7 @@ def reads(statistic: Statistic, schema: Schema) -> tuple[str, ...]:
         case Distinct():
             return statistic.by
         case KMeans() | Distances():
-            return statistic.ball.columns
+            return statistic.ball.fields
     if _shipped(statistic, Count):
         return ()
     return (statistic.field,) if _shipped(statistic, Sum, Mean, Variance) else statistic.reads(schema)  # type: ignore[attr-defined]

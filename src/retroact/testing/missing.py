@@ -12,7 +12,7 @@ import numpy as np
 
 from ..coins import Coins
 from ..errors import VerificationError
-from ..schema import Rows, Schema, from_spec
+from ..schema import Rows, Schema
 from ..statistics import Statistic
 from ..stream import Specification
 from .histories import values_of
@@ -29,7 +29,7 @@ def may_lack(schema: Schema) -> Schema:
     >>> may_lack(Schema({"age": Integer(0, 120)}))
     Schema({'age': Integer(0, 120, missing='skip')})
     """
-    return Schema({name: from_spec(field.spec() | {"missing": "skip"}, name) for name, field in schema.fields.items()})
+    return Schema({name: field.replace(missing="skip") for name, field in schema.fields.items()})
 
 
 def check_missing(spec: Specification, random: Random, *, records: int = 4, pairs: int = 10) -> None:

@@ -18,7 +18,9 @@ import numpy.typing as npt
 from ...arrays import F64, I64
 from ...errors import InputError
 from ...messages import exact_text
+from ...params import Parameters
 from ...schema import Boolean, Field, Integer, Number, Rows, Schema, Vector
+from ...schema.field import one_or_list
 from ...schema.numbers import exact_number
 from ..statistic import field_of
 
@@ -171,41 +173,35 @@ def inside(points: F64) -> F64:
     return np.asarray(points * np.minimum(1.0, RADIUS / np.maximum(lengths, 1e-300)))
 
 
-class Ball:
+class Ball(Parameters):
     """What is declared of a space before there is a schema.
 
-    >>> Ball(["x", "y"], 10, None, [1, 2]).arguments()
-    {'columns': ['x', 'y'], 'radius': '10', 'scale': ['1', '2']}
+    >>> Ball(["x", "y"], 10, None, [1, 2]).spec()
+    {'fields': ['x', 'y'], 'radius': '10', 'scale': ['1', '2']}
     """
 
     def __init__(
         self,
-        columns: str | Sequence[str],
-        radius: object,
-        centre: Sequence[object] | None,
-        scale: Sequence[object] | None,
+        fields: str | Sequence[str],
+        radius: object = None,
+        centre: Sequence[object] | None = None,
+        scale: Sequence[object] | None = None,
     ) -> None:
-        self.columns = _named_columns(columns)
+        self.fields = _named_fields(fields)
         self.radius = None if radius is None else exact_number(radius, "radius")
         self.centre, self.scale = _exact_numbers(centre, "centre"), _exact_numbers(scale, "scale")
         self._latest: tuple[Schema, Space] | None = None
+
+    def argument(self, name: str) -> Any:
+        return one_or_list(self.fields) if name == "fields" else super().argument(name)
 
     def space(self, schema: Schema) -> Space:
         """The latest is kept, in one reference: other threads may ask for other schemas."""
         known = self._latest
         if known is None or known[0] is not schema:
-            space = Space(schema, self.columns, radius=self.radius, centre=self.centre, scale=self.scale)
+            space = Space(schema, self.fields, radius=self.radius, centre=self.centre, scale=self.scale)
             known = self._latest = schema, space
         return known[1]
-
-    def arguments(self) -> dict[str, Any]:
-        own = {
-            "columns": list(self.columns),
-            "radius": None if self.radius is None else exact_text(self.radius),
-            "centre": None if self.centre is None else [exact_text(part) for part in self.centre],
-            "scale": None if self.scale is None else [exact_text(part) for part in self.scale],
-        }
-        return {key: value for key, value in own.items() if value is not None}
 
 
 def _middle(field: Field) -> Fraction:
@@ -236,12 +232,12 @@ def _exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
     return tuple(exact_number(part, place) for part in given)
 
 
-def _named_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
-    """The columns as they were written."""
-    names = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, Sequence) else ()
+def _named_fields(fields: str | Sequence[str]) -> tuple[str, ...]:
+    """As they were written."""
+    names = (fields,) if isinstance(fields, str) else tuple(fields) if isinstance(fields, Sequence) else ()
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise InputError(
-            f"expected the name of a vector, or of one or more different numbers, got {columns!r}", place="columns"
+            f"expected the name of a vector, or of one or more different numbers, got {fields!r}", place="fields"
         )
     return names
 

@@ -17,7 +17,7 @@ from .ball import RADIUS, Ball
 class Distances(Quantiles):
     """Quantiles of the distance of records from a centre, for ``KMeans`` and ``KMedian`` to take a radius from.
 
-    ``columns``, ``radius``, ``centre`` and ``scale`` are as in `KMeans`; here a loose radius costs little: the error is
+    ``fields``, ``radius``, ``centre`` and ``scale`` are as in `KMeans`; here a loose radius costs little: the error is
     in ranks, whatever the radius. Distances are in steps of radius / 2^16, and what is farther away counts as at the
     radius. Run it for some rounds with a part of the budget, take the 0.95 quantile as the radius of a new stream, with
     ``clip=True``; a higher one only if the records beyond it are several times the error in ranks.
@@ -28,7 +28,7 @@ class Distances(Quantiles):
     part in that choice, as far as the private quantile let them.
 
     >>> Distances(["x", "y"], [0.5, 0.99], radius=1000)
-    Distances(columns=['x', 'y'], radius='1000', probabilities=[0.5, 0.99])
+    Distances(['x', 'y'], probabilities=[0.5, 0.99], radius=1000)
     """
 
     kind: ClassVar[str] = "distances"
@@ -36,7 +36,7 @@ class Distances(Quantiles):
 
     def __init__(
         self,
-        columns: str | Sequence[str],
+        fields: str | Sequence[str],
         probabilities: Sequence[float] = (0.5, 0.9, 0.95),
         *,
         radius: object = None,
@@ -44,12 +44,11 @@ class Distances(Quantiles):
         scale: Sequence[object] | None = None,
         **options: Any,
     ) -> None:
-        self.ball = Ball(columns, radius, centre, scale)
-        super().__init__(", ".join(self.ball.columns), probabilities, **options)
+        self.ball = Ball(fields, radius, centre, scale)
+        super().__init__(", ".join(self.ball.fields), probabilities, **options)
 
-    def arguments(self) -> dict[str, Any]:
-        inner = {key: value for key, value in super().arguments().items() if key != "field"}
-        return self.ball.arguments() | inner
+    def argument(self, name: str) -> Any:
+        return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)
 
     def digest_extras(self, schema: Schema) -> dict[str, Any]:
         return {"steps": RADIUS}
@@ -59,7 +58,7 @@ class Distances(Quantiles):
         return Number(0, exact_text(radius), step=exact_text(radius / RADIUS))
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
-        return self.ball.columns
+        return self.ball.fields
 
     def offsets(self, rows: Rows, schema: Schema) -> npt.NDArray[np.uint64]:
         points = self.ball.space(schema).points(rows)

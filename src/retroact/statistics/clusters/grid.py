@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +83,10 @@ class GridRegions(RegionScheme):
     @property
     def text(self) -> str:
         return f"a grid with {', '.join(f'{1 << depth:,}' for depth in self.depths)} cells"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        return {"mode": "grid", "depths": list(self.depths)}
 
     def error(self, deviations: F64, k: int) -> float:
         """The cells of the first level decide how far a centre is off: their sums, and what miscounting them moves."""

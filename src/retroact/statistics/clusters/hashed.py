@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -82,6 +83,10 @@ class Hashed(RegionScheme):
     def text(self) -> str:
         finder = f" and a range finder of {self.finders} directions" if self.finders else ""
         return f"{1 << self.bits:,} cells by {self.bits} random hyperplanes{finder}"
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        return {"mode": "hash", "bits": self.bits, "finders": self.finders}
 
     def error(self, deviations: F64, k: int) -> float:
         return math.sqrt(max(1.0, (1 << self.bits) / k)) * float(deviations[-1])

@@ -43,7 +43,7 @@ FEW = 100
 class KMeans(Statistic):
     """At most ``k`` centres with a small sum of squared distances to all surviving records.
 
-    ``columns`` is the name of a vector, or a list of numbers; points lie in the ball of ``radius`` around ``centre``,
+    ``fields`` is the name of a vector, or a list of numbers; points lie in the ball of ``radius`` around ``centre``,
     after each column is divided by its ``scale``. All noise is in proportion to the radius: declare a tight one, and
     let ``clip=True`` bring the few points outside to its rim (otherwise they are refused at the door). All of these,
     and ``expected``, a guess of how many records will survive, are public: never take them from the data.
@@ -57,7 +57,7 @@ class KMeans(Statistic):
     it, for reference. ``levels`` and ``bits`` say how fine the regions of a grid and of a hash are.
 
     >>> KMeans(["x", "y"], 5, 10)
-    KMeans(columns=['x', 'y'], radius='10', k=5)
+    KMeans(['x', 'y'], 5, radius=10)
     """
 
     kind: ClassVar[str] = "kmeans"
@@ -67,7 +67,7 @@ class KMeans(Statistic):
 
     def __init__(
         self,
-        columns: str | Sequence[str],
+        fields: str | Sequence[str],
         k: int,
         radius: object = None,
         *,
@@ -81,7 +81,7 @@ class KMeans(Statistic):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.ball, self.k = Ball(columns, radius, centre, scale), positive_int(k, "k")
+        self.ball, self.k = Ball(fields, radius, centre, scale), positive_int(k, "k")
         self.clip, self.expected = flag(clip, "clip"), positive_int(expected, "expected")
         if mode not in (None, "grid", "hash", "theorem"):
             raise InputError(f"expected 'grid', 'hash' or 'theorem', got {mode!r}", place="mode")
@@ -91,23 +91,17 @@ class KMeans(Statistic):
         self.instances = 1
         self._latest: tuple[int, RegionScheme] | None = None
 
+    def argument(self, name: str) -> Any:
+        return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)
+
     def digest_extras(self, schema: Schema) -> dict[str, Any]:
         family = self._regions(schema)[1]
         layout = family.layout
-        norms = [str(layout.norm1), str(layout.norm2_squared)]
-        return {"regions": family.text, "units": list(map(str, layout.units)), "norms": norms}
-
-    def arguments(self) -> dict[str, Any]:
-        own = {
-            "k": self.k,
-            "clip": self.clip or None,
-            "expected": self.expected if self.expected != EXPECTED else None,
-            "mode": self.mode,
-            "levels": self.levels,
-            "bits": self.bits,
-            "instances": self.instances if self.instances > 1 else None,
+        return {
+            **family.shape,
+            "units": list(map(str, layout.units)),
+            "norms": [str(layout.norm1), str(layout.norm2_squared)],
         }
-        return self.ball.arguments() | {key: value for key, value in own.items() if value is not None}
 
     # Its regions ---------------------------------------------------------------------------------------------------
 
@@ -166,7 +160,7 @@ class KMeans(Statistic):
         return self._regions(schema)[1].layout
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
-        return self.ball.columns
+        return self.ball.fields
 
     def validate(self, rows: Rows, schema: Schema) -> None:
         """Points outside the ball are refused, unless they are clipped."""
@@ -179,7 +173,7 @@ class KMeans(Statistic):
             raise InputError(
                 f"expected a point within {exact_text(space.radius)} of the centre, got one beyond it: declare a "
                 "larger radius, or clip=True",
-                place=", ".join(self.ball.columns),
+                place=", ".join(self.ball.fields),
                 row=int(numbers[outside[0]]) + 1,
             )
 
@@ -210,7 +204,7 @@ class KMeans(Statistic):
         return Centres(
             space.decode(found.centres[order]),
             rounded(found.weights[order]),
-            columns=self.ball.columns,
+            columns=self.ball.fields,
             weight_errors=rounded(found.weight_errors[order]),
             records=found.records,
             cost=float(rounded(found.cost * unit)) if means and found.cost is not None else None,
@@ -276,7 +270,7 @@ class KMedian(KMeans):
     The same counters, hence the same guarantees (corollary "kmedian"); no cost is published.
 
     >>> KMedian("place", 3)
-    KMedian(columns=['place'], k=3)
+    KMedian('place', 3)
     """
 
     kind: ClassVar[str] = "kmedian"

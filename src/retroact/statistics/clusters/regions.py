@@ -171,6 +171,11 @@ class RegionScheme(ABC):
     def text(self) -> str:
         """The regions, for people."""
 
+    @property
+    @abstractmethod
+    def shape(self) -> dict[str, Any]:
+        """What its regions follow from, in fixed words: part of the names of coins."""
+
     def notes(self, objective: Objective) -> tuple[str, ...]:
         """What a plan should say beside its error."""
         return ()

@@ -8,19 +8,15 @@ from typing import Any
 import msgspec
 
 from ..errors import InputError
-from ..statistics import GroupBy, Restated, Statistic
-from ..statistics.specification import OPTIONS, SEVERAL, TYPES
 from .specification import KEYS, TABLES, Specification
 
 
 def written(spec: Specification) -> dict[str, Any] | None:
     """What `Specification.from_dict` makes the same of, but for the columns, which are kept apart; None where a
     statistic is not one that files know."""
-    if spec.source is not None and _same(spec, chosen := {**spec.source, "choice": spec.choice}):
-        return _plain({key: part for key, part in chosen.items() if key not in ("columns", "sources")})
-    statistics = {name: _table(statistic) for name, statistic in spec.given.items()}
+    statistics = {name: statistic.spec() for name, statistic in spec.given.items()}
     for name, weight in spec.weights.items():
-        if weight != 1:
+        if weight != spec.given[name].weight:
             statistics[name]["weight"] = weight
     data = {**_limits(spec), "schema": spec.schema.spec(), "statistics": statistics}
     data |= {"rounds": spec.rounds.spec()} if spec.rounds.spec() else {}
@@ -64,7 +60,7 @@ def described(spec: Specification) -> dict[str, Any]:
     parts |= {f"rounds.{name}": value for name, value in spec.rounds.spec().items()}
     parts |= {f"schema.{name}": field for name, field in spec.schema.spec().items()}
     parts |= {"schema": list(spec.schema.fields), "statistics": list(spec.given)}
-    parts |= {f"statistics.{name}": statistic.spec() for name, statistic in spec.given.items()}
+    parts |= {f"statistics.{name}": statistic.spec(without=("weight",)) for name, statistic in spec.given.items()}
     parts |= {f"weight of {name}": float(weight) for name, weight in spec.weights.items()}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts, order="deterministic", enc_hook=str))
     return plain
@@ -79,28 +75,3 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "in
     for name in dict.fromkeys([*old, *new]):
         if old.get(name) != new.get(name):
             yield f"{name}: {old.get(name, 'nothing')} {where}, {new.get(name, 'nothing')} given"
-
-
-def _table(statistic: Statistic) -> dict[str, Any]:
-    """A statistic as a file has it."""
-    if isinstance(statistic, GroupBy):
-        return _table(statistic.of) | _own(statistic, "by")
-    if isinstance(statistic, Restated):
-        return _table(statistic.of) | _own(statistic, "lags", "across")
-    parts = statistic.spec()
-    kind = parts.get("type")
-    if kind not in TYPES:
-        return dict(parts)
-    _, key, more = TYPES[kind]
-    place = next((name for name in ("field", "by", "columns") if name in parts), None)
-    table = {name: value for name, value in parts.items() if name in ("type", *more, *OPTIONS)}
-    if key is not None and place is not None:
-        fields = parts[place]
-        one = isinstance(fields, list) and len(fields) == 1 and kind in SEVERAL
-        table[key] = fields[0] if one else fields
-    return table
-
-
-def _own(statistic: Statistic, *names: str) -> dict[str, Any]:
-    arguments = statistic.arguments()
-    return {name: arguments[name] for name in names if name in arguments}
