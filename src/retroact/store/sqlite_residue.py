@@ -65,15 +65,6 @@ class Residue:
     kind: str
 
 
-def stale_wal(path: Path) -> int:
-    """How many bytes the write-ahead log beside a database holds; 0 if there is none.
-
-    >>> stale_wal(Path("no-such.sqlite"))
-    0
-    """
-    return _size(Path(f"{path}-wal"))
-
-
 def residue(path: Path, *, strict: bool = False, trees: bool = False) -> list[Residue]:
     """The regions of a database file that hold more than zeros although nothing alive is there, in file order.
 
