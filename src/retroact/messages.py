@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from fractions import Fraction
 
@@ -44,12 +44,17 @@ def meant(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {show(found[0])}?)" if found else ""
 
 
-def check_keys(table: Iterable[object], known: Sequence[str], place: str) -> None:
-    """That a table has no other keys."""
+def check_keys(table: Collection[object], known: Collection[str], place: str, needed: Collection[str] = ()) -> None:
+    """That a table has no other keys than the known ones, and all that are needed."""
+    before = f"{place}." if place else ""
     for key in table:
         if key not in known:
-            found = f"{show(key)}{meant(key, known)}"
-            raise InputError(expected=", ".join(known), found=found, place=f"{place}.{key}")
+            raise InputError(
+                f"expected only {', '.join(known)}, got {show(key)}{meant(key, known)}", place=f"{before}{key}"
+            )
+    for key in needed:
+        if key not in table:
+            raise InputError(f"expected {key}, which is missing", place=f"{before}{key}")
 
 
 def mismatch(expected: str, value: object, place: str | None) -> InputError:

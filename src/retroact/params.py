@@ -23,7 +23,7 @@ import numpy as np
 
 from .entry_points import load
 from .errors import InputError
-from .messages import exact_text, meant, show
+from .messages import check_keys, exact_text, meant, show
 
 REQUIRED = inspect.Parameter.empty
 
@@ -118,7 +118,7 @@ class Parameters:
         known = cls.parameters()
         written = [name for name in known if name not in cls.unwritten]
         needed = [name for name in written if known[name].default is REQUIRED]
-        check_keys(table, ["type"] * hasattr(cls, "kinds") + written + [*beside], needed, place)
+        check_keys(table, ["type"] * hasattr(cls, "kinds") + written + [*beside], place, needed)
         given = {
             name: cls.tables[name].from_spec(value, f"{place}.{name}") if _is_table(cls, name, value) else value
             for name, value in table.items()
@@ -177,19 +177,6 @@ def _parameters(cls: type[Parameters]) -> dict[str, inspect.Parameter]:
         if not any(one.kind is one.VAR_KEYWORD for one in listed):
             break
     return found
-
-
-def check_keys(table: Mapping[Any, Any], known: Collection[str], needed: Collection[str], place: str) -> None:
-    """That a table has no other keys than the known ones, and all that are needed."""
-    before = f"{place}." if place else ""
-    for key in table:
-        if key not in known:
-            raise InputError(
-                f"expected only {', '.join(known)}, got {show(key)}{meant(key, known)}", place=f"{before}{key}"
-            )
-    for key in needed:
-        if key not in table:
-            raise InputError(f"expected {key}, which is missing", place=f"{before}{key}")
 
 
 def plain(value: Any) -> Any:

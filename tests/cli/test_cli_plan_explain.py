@@ -101,7 +101,7 @@ def test_epsilon_from_errors_chooses_regions_anew(program: Program, folder: Path
         return (
             f"epsilon = {epsilon}\ndelta = 1e-6\nhorizon = 63\n[schema]\n"
             'p = { type = "vector", dimension = 10, radius = 1, step = 0.0001 }\n'
-            '[statistics]\nc = { type = "kmeans", field = "p", k = 5 }\n'
+            '[statistics]\nc = { type = "kmeans", fields = "p", k = 5 }\n'
         )
 
     file.write_text(text("1.0"))

@@ -579,15 +579,13 @@ def test_from_a_file() -> None:
         "horizon": 63,
         "schema": {"x": {"type": "number", "lower": 0, "upper": 10}, "y": {"type": "number", "lower": 0, "upper": 10}},
         "statistics": {
-            "places": {"type": "kmeans", "field": ["x", "y"], "k": 3, "radius": 5, "clip": True, "levels": 2},
-            "middles": {"type": "kmedian", "field": ["x", "y"], "k": 3, "scale": [1, 2]},
-            "far": {"type": "distances", "field": ["x", "y"], "probabilities": [0.99]},
+            "places": {"type": "kmeans", "fields": ["x", "y"], "k": 3, "radius": 5, "clip": True, "levels": 2},
+            "middles": {"type": "kmedian", "fields": ["x", "y"], "k": 3, "scale": [1, 2]},
+            "far": {"type": "distances", "fields": ["x", "y"], "probabilities": [0.99]},
         },
     }
     specification = ra.Specification.from_dict(data)
-    assert repr(specification.statistics["places"]) == (
-        "KMeans(columns=['x', 'y'], radius='5', k=3, clip=True, levels=2)"
-    )
+    assert repr(specification.statistics["places"]) == ("KMeans(['x', 'y'], 3, radius=5, clip=True, levels=2)")
     del data["statistics"]["places"]["k"]  # type: ignore[attr-defined]
     with pytest.raises(ra.InputError, match=r"expected k.*statistics\.places\.k"):
         ra.Specification.from_dict(data)

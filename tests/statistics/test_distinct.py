@@ -564,9 +564,9 @@ def test_a_refused_form_is_not_taken_by_itself():
 
 
 def test_specification_and_repr():
-    assert repr(ra.Distinct("user")) == "Distinct(by='user')"
+    assert repr(ra.Distinct("user")) == "Distinct('user')"
     full = ra.Distinct(["user", "country"], form="blocks", block=8, additions=2, every=4, where={"age": {"min": 18}})
     assert full.spec()["type"] == "distinct"
-    assert repr(full).startswith("Distinct(by=['user', 'country'], form='blocks', block=8, additions=2, where=")
+    assert repr(full).startswith("Distinct(['user', 'country'], form='blocks', block=8, additions=2, where=")
     forms = [specification(distinct(f), late=False).digest("n") for f in FORMS]
     assert len(set(forms)) == 3

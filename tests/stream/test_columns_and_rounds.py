@@ -99,7 +99,7 @@ def test_with_columns_a_stream_has_subjects_only_if_they_are_named(columns):
     [
         ({"subjects": "c"}, "did you mean 'subject'"),
         ({"subject": 3}, "expected the name of a column, got 3 - at columns.subject"),
-        ({"subject": {"name": "c"}}, "expected column, optional, got 'name' - at columns.subject"),
+        ({"subject": {"name": "c"}}, "expected only column, optional, got 'name' - at columns.subject.name"),
         ({"subject": {"optional": True}}, "the name of a column, got None - at columns.subject.column"),
         ({"subject": {"column": "c", "optional": 1}}, "true or false, got 1 - at columns.subject.optional"),
         ({"ignore": "note"}, "expected true, or a list of columns, got 'note' - at columns.ignore"),

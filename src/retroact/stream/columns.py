@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ..errors import InputError
-from ..messages import check_keys, mismatch, show
+from ..messages import check_keys, mismatch
 
 ROLES = ("id", "subject", "time", "op", "position", "stamp", "round")
 USUAL = ("id", "subject", "stamp", "round", "op")
@@ -39,8 +39,8 @@ class Columns:
     >>> Columns.from_spec({"subjekt": "customer"})
     Traceback (most recent call last):
     ...
-    retroact.errors.InputError: expected id, subject, time, op, position, stamp, round, ignore, got 'subjekt' (did you
-    mean 'subject'?) - at columns.subjekt
+    retroact.errors.InputError: expected only id, subject, time, op, position, stamp, round, ignore, got 'subjekt' (did
+    you mean 'subject'?) - at columns.subjekt
     """
 
     id: Role | None = None
@@ -150,9 +150,7 @@ def _role(given: Any, place: str) -> Role | None:
     if isinstance(given, Role):
         return given
     if isinstance(given, Mapping):
-        for key in given:
-            if key not in ("column", "optional"):
-                raise InputError(f"expected column, optional, got {show(key)}", place=place)
+        check_keys(given, ("column", "optional"), place)
         optional = given.get("optional", False)
         if not isinstance(optional, bool):
             raise mismatch("true or false", optional, f"{place}.optional")

@@ -10,10 +10,11 @@ from typing import Any
 from ..checks import flag, positive_int
 from ..coins import Coins
 from ..errors import InputError
+from ..messages import check_keys
 from ..noise import Mechanism, Oblivious
 from ..noise.default_process import LAWS, Law
 from ..noise.process import check_horizon
-from ..params import check_keys, words
+from ..params import words
 from ..privacy import ApproximateDP, Guarantee, Measure, PureDP, check_budget, compose
 from ..privacy.budget import check_weight
 from ..schema import Field, Schema
@@ -162,7 +163,7 @@ class Specification:
             ):
                 if not isinstance(table, Mapping):
                     raise InputError(f"expected a table, got {table!r}", place=place or None)
-            check_keys(data, KEYS, ("schema", "statistics", "epsilon"), "")
+            check_keys(data, KEYS, "", ("schema", "statistics", "epsilon"))
             schema = Schema.from_spec(data["schema"])
             statistics = {
                 name: Statistic.from_spec(spec, f"statistics.{name}") for name, spec in data["statistics"].items()
