@@ -139,6 +139,7 @@ class Statistic(Parameters, ABC):
     """
 
     kinds: ClassVar[dict[str, type[Any]]] = {}
+    group: ClassVar[str] = "retroact.statistics"
     beside: ClassVar[tuple[str, ...]] = ()
     """Of what is put around another statistic: its arguments, which may stand in the table of that one."""
     theorem: ClassVar[str] = ""

@@ -232,9 +232,13 @@ class Specification:
             "calibration": "declared" if isinstance(law, Oblivious) else "paper" if law == "paper" else "exact",
             "method": self.statistics[name].digest_extras(self.schema),
         }
-        defaults = {"window": None, "records": RECORDS, "late": True}
-        own = {"window": self.window_of(name), "records": self.records, "late": self.late}
-        content |= {key: value for key, value in own.items() if value != defaults[key]}
+        own = {
+            "window": (self.window_of(name), None),
+            "records": (self.records, RECORDS),
+            "late": (self.late, True),
+            "declared by": (self.given[name].declared_by(), ""),
+        }
+        content |= {key: value for key, (value, default) in own.items() if value != default}
         return hashlib.blake2b(words(content).encode(), digest_size=32).digest()
 
     @property
