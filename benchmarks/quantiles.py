@@ -22,7 +22,7 @@ import retroact as ra
 from retroact.privacy import ZeroConcentratedDP
 from retroact.report.svg import Panel, digits, segment, text, ticks
 from retroact.statistics.tally import Tally
-from retroact.statistics.value_tree import Tree
+from retroact.statistics.value_tree import ValueTree
 
 EPSILON, DELTA, ROUNDS, ADDITIONS = 1.0, 1e-6, 4095, 100
 CHECKED = np.linspace(1000, ROUNDS, 60).astype(int)
@@ -102,7 +102,7 @@ def tally_of(ordered):
 
 
 def median(ordered, bits, noise, round):
-    tree = Tree(tally_of(ordered), bits, noise, round)
+    tree = ValueTree(tally_of(ordered), bits, noise, round)
     return tree.descend([tree.rank(0.5)])[0]
 
 

@@ -13,7 +13,7 @@ from retroact.audit.likelihood import likelihood
 from retroact.audit.nodes import candidates, nodes, worst
 from retroact.audit.search import sensitivity, threshold_tail
 from retroact.coins import Key
-from retroact.noise import Flips, GaussianThreshold, Schauder, Threshold, Tree, Windowed
+from retroact.noise import FewChanges, GaussianThreshold, Schauder, Threshold, Tree, Windowed
 
 SCHEMA = {"age": ra.Integer(0, 120), "height": ra.Number(-5, 5, step=0.5), "country": ra.Text()}
 
@@ -116,7 +116,7 @@ def test_flips_are_searched_beyond_one_interval():
     spec = ra.Specification(
         SCHEMA, {"x": ra.Distinct("country", form="flips", flips=6)}, epsilon=1.0, delta=1e-6, horizon=60
     )
-    assert isinstance(spec.processes["x"], Flips)
+    assert isinstance(spec.processes["x"], FewChanges)
     lines = worst(spec, "x", Random(1), pairs=3).told()
     assert "a value that changes after the releases" in lines[0]
 

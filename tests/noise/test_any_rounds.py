@@ -10,13 +10,13 @@ import pytest
 from retroact.coins import Coins
 from retroact.errors import InputError
 from retroact.noise import (
-    Blocks,
+    AnyRounds,
     Bridge,
-    Flips,
+    FewChanges,
     Mechanism,
-    Past,
-    Patterns,
+    OneSided,
     Schauder,
+    StampedBlocks,
     Tree,
     Unbounded,
     Windowed,
@@ -102,7 +102,7 @@ def test_intervals(process):
 
 
 def test_patterns_beyond_the_horizon():
-    for process in (Schauder(4), Patterns(4), Blocks(2, 4), Flips(4, 4), Past(4)):
+    for process in (Schauder(4), AnyRounds(4), StampedBlocks(2, 4), FewChanges(4, 4), OneSided(4)):
         with pytest.raises(InputError, match="at most 4 rounds"):
             process.shift_hiding([0, 0, 0, 0, 0])
 
@@ -112,7 +112,7 @@ def test_patterns_beyond_the_horizon():
 
 @pytest.mark.parametrize("releases", range(1, 9))
 def test_any_pattern_over_known_releases(releases):
-    process = Patterns(releases)
+    process = AnyRounds(releases)
     assert brute_force(process, zeros_and_ones(releases), releases) == (1, 1) == (process.l1, process.l2_squared)
     negative = ([-bit for bit in pattern] for pattern in zeros_and_ones(releases))
     assert brute_force(process, negative, releases) == (1, 1)
@@ -121,7 +121,7 @@ def test_any_pattern_over_known_releases(releases):
 @pytest.mark.parametrize("window", range(1, 6))
 @pytest.mark.parametrize("releases", [None, 11])
 def test_any_pattern_in_a_window(window, releases):
-    process = Patterns(releases, window=window)
+    process = AnyRounds(releases, window=window)
     within = [[*(0,) * start, *pattern] for start in range(12 - window) for pattern in zeros_and_ones(window)]
     assert brute_force(process, within, releases or 16) == (1, 1) == (process.l1, process.l2_squared)
     if releases is None:
@@ -132,8 +132,8 @@ def test_any_pattern_in_a_window(window, releases):
 @pytest.mark.parametrize("window", [4, 5, 8, 20])
 def test_few_releases_are_one_block(window):
     """Twice a window is better served as a whole."""
-    assert Patterns(8, window=window).variance(3) == Patterns(8).variance(3)
-    assert Patterns(9, window=4).variance(3) == Patterns(None, window=4).variance(3) > Patterns(8).variance(3)
+    assert AnyRounds(8, window=window).variance(3) == AnyRounds(8).variance(3)
+    assert AnyRounds(9, window=4).variance(3) == AnyRounds(None, window=4).variance(3) > AnyRounds(8).variance(3)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_few_releases_are_one_block(window):
 )
 def test_any_pattern_without_a_horizon(first, rounds, blocks):
     """Shares 1/2, 1/6, 1/12, ... of the blocks sum to 1 - 1/(blocks + 1): the bound is approached."""
-    process = Patterns(None, first=first)
+    process = AnyRounds(None, first=first)
     expected = 1 - Fraction(1, blocks + 1)
     assert brute_force(process, zeros_and_ones(rounds), 32) == (expected, expected)
     assert expected < process.l1 == process.l2_squared == 1
 
 
 def test_growing_blocks():
-    process = Patterns(None)
+    process = AnyRounds(None)
     assert [process.block(i) for i in range(3)] == [(0, 1024, 2), (1024, 2048, 6), (3072, 4096, 12)]
     terms = process.weights_of(np.array([1, 1024, 1025, 3072, 3073]))
     assert terms.levels.tolist() == [[0, 1], [0, 1], [64, 65], [64, 65], [128, 129]]
@@ -172,8 +172,8 @@ def test_balance(n):
 
 
 def test_common_noise_halves_the_error():
-    assert Patterns(365).variance(1) ** 0.5 / 0.2367 == pytest.approx(42.5, abs=0.05)
-    assert Patterns(65_536).variance(1) ** 0.5 / 0.2367 == pytest.approx(543, abs=0.5)
+    assert AnyRounds(365).variance(1) ** 0.5 / 0.2367 == pytest.approx(42.5, abs=0.05)
+    assert AnyRounds(65_536).variance(1) ** 0.5 / 0.2367 == pytest.approx(543, abs=0.5)
 
 
 # Blocks
@@ -194,7 +194,7 @@ def admissible(pattern, length):
 @pytest.mark.parametrize("length", range(1, 8))
 @pytest.mark.parametrize("horizon", [1, 2, 3, 4, 5, 7, 8, 9, 11, 12])
 def test_blocks_hide_what_they_promise_and_nothing_else(length, horizon):
-    process = Blocks(length, horizon)
+    process = StampedBlocks(length, horizon)
     good = {pattern: admissible(pattern, length) for pattern in zeros_and_ones(horizon)}
     patterns = [pattern for pattern, fine in good.items() if fine]
     assert brute_force(process, patterns, horizon) == (1, 1) == (process.l1, process.l2_squared)
@@ -204,7 +204,7 @@ def test_blocks_hide_what_they_promise_and_nothing_else(length, horizon):
 
 
 def test_shorter_and_negative_patterns_over_blocks():
-    process = Blocks(4, 12)
+    process = StampedBlocks(4, 12)
     patterns = [
         [-bit for bit in p]
         for rounds in range(9)
@@ -218,7 +218,7 @@ def test_shorter_and_negative_patterns_over_blocks():
 def test_moves_of_one_block(bits):
     """m + 1 for a step; for an interval 3m + 1 in the squared second norm and 3m - 1 in the first, from m = 2 on."""
     length = 1 << bits
-    process = Blocks(length, length)
+    process = StampedBlocks(length, length)
     inner = [node for node in Map(process, length).nodes if node[0] <= process.inner.levels]
     steps, intervals = set(), [(0, 0)]
     for s, e in itertools.combinations(range(length + 1), 2):
@@ -234,18 +234,20 @@ def test_moves_of_one_block(bits):
 @pytest.mark.parametrize("length", [*range(1, 9), 16, 33, 64, 127, 128, 256])
 @pytest.mark.parametrize("p", [1, 2])
 def test_the_worst_round_of_blocks(length, p):
-    process = Blocks(length, 1000)
+    process = StampedBlocks(length, 1000)
     assert process.worst(p) == pytest.approx(process.extremes(p)[0], rel=1e-12)
 
 
 def test_blocks_of_one_round_are_patterns():
     for p in (1, 2):
-        assert Blocks(1, 365).variance(7, p) == Patterns(365).variance(7, p)
-        assert [Blocks(1, 365).spread(level, p) for level in (1, 0)] == [Patterns(365).spread(at, p) for at in (0, 1)]
+        assert StampedBlocks(1, 365).variance(7, p) == AnyRounds(365).variance(7, p)
+        assert [StampedBlocks(1, 365).spread(level, p) for level in (1, 0)] == [
+            AnyRounds(365).spread(at, p) for at in (0, 1)
+        ]
 
 
 def test_the_worst_error_of_blocks_is_the_formula():
-    process = Blocks(128, 65_536)
+    process = StampedBlocks(128, 65_536)
     terms = process.weights_of(np.arange(1, 129))
     largest = ((terms.weights[:, :-1] / terms.denominator) ** 2).sum(axis=1).max()
     moves = 511 * 8 + 22
@@ -254,7 +256,7 @@ def test_the_worst_error_of_blocks_is_the_formula():
 
 def test_the_best_block():
     def error(length, every=1, horizon=65_536):
-        return Blocks(length // every, horizon // every).worst() ** 0.5 / 0.2367 + (length - 1) / 2
+        return StampedBlocks(length // every, horizon // every).worst() ** 0.5 / 0.2367 + (length - 1) / 2
 
     assert best_block(65_536, 0.2367, 1) == min((1 << i for i in range(17)), key=error) == 128
     # Other lengths waste boundaries, and are no better.
@@ -263,7 +265,9 @@ def test_the_best_block():
     assert best_block(65_536, 0.2367, 1000) == 1
     assert best_block(65_536, 0.2367, 0) == 65_536
     assert best_block(5, 1.0, 0, every=7) == 7
-    laplace = min((1 << i for i in range(17)), key=lambda b: math.sqrt(2 * Blocks(b, 65_536).worst(1)) + (b - 1) / 2)
+    laplace = min(
+        (1 << i for i in range(17)), key=lambda b: math.sqrt(2 * StampedBlocks(b, 65_536).worst(1)) + (b - 1) / 2
+    )
     assert best_block(65_536, 1.0, 1, p=1) == laplace > 128
 
 
@@ -281,7 +285,7 @@ def test_flips_are_counted_exactly(horizon):
     changes, moved = np.abs(steps).sum(axis=1), steps @ shifts
     for flips in range(2, horizon + 3):
         some = moved[changes <= flips]
-        process = Flips(horizon, flips)
+        process = FewChanges(horizon, flips)
         assert process.l1 == np.abs(some).sum(axis=1).max()
         assert process.l2_squared == (some**2).sum(axis=1).max()
 
@@ -289,7 +293,7 @@ def test_flips_are_counted_exactly(horizon):
 @pytest.mark.parametrize("horizon", range(1, 9))
 @pytest.mark.parametrize("flips", [2, 3, 4, 7])
 def test_flips_hide_what_they_promise_and_nothing_else(horizon, flips):
-    process = Flips(horizon, flips)
+    process = FewChanges(horizon, flips)
     changes = {p: int(np.abs(np.diff([0, *p, 0])).sum()) for p in zeros_and_ones(horizon)}
     good = [pattern for pattern, count in changes.items() if count <= flips]
     assert brute_force(process, good, horizon) == (process.l1, process.l2_squared)
@@ -301,14 +305,14 @@ def test_flips_hide_what_they_promise_and_nothing_else(horizon, flips):
 def test_two_flips_are_one_interval():
     for horizon in (1, 7, 8, 1000, 65_536):
         for flips in (2, 3):
-            process = Flips(horizon, flips)
+            process = FewChanges(horizon, flips)
             assert (process.l1, process.l2_squared) == (Schauder(horizon).l1, Schauder(horizon).l2_squared)
 
 
 @pytest.mark.parametrize("bad", [1, 0, -2, 2.5, True, None])
 def test_bad_flips(bad):
     with pytest.raises(InputError, match="from 2 on"):
-        Flips(10, bad)
+        FewChanges(10, bad)
 
 
 # Past
@@ -316,7 +320,7 @@ def test_bad_flips(bad):
 
 @pytest.mark.parametrize("horizon", [*range(1, 18), 31, 32, 33])
 def test_the_past_has_one_end(horizon):
-    process = Past(horizon)
+    process = OneSided(horizon)
     suffixes = [[c * (r >= t) for r in range(1, horizon + 1)] for t in range(1, horizon + 1) for c in (1, -1)]
     charges = {charge(process, process.shift_hiding(pattern)) for pattern in suffixes}
     assert brute_force(process, suffixes, horizon) == (process.l1, process.l2_squared)
@@ -334,11 +338,11 @@ def test_the_past_has_one_end(horizon):
 
 def later(process, t):
     """The independent vectors of the docstrings that leave the rounds 1 .. t alone."""
-    if isinstance(process, Past):
-        return [Past(process.length).shift(s) for s in range(t, process.length)]
-    if isinstance(process, Flips):
+    if isinstance(process, OneSided):
+        return [OneSided(process.length).shift(s) for s in range(t, process.length)]
+    if isinstance(process, FewChanges):
         return [difference(process.shift(q - 1), process.shift(q)) for q in range(t + 1, process.length)]
-    if isinstance(process, Patterns):
+    if isinstance(process, AnyRounds):
         rounds = process.horizon
         nodes = process.weights_of(np.arange(1, rounds + 1))
         pairs = [[*zip(a, b, strict=True)] for a, b in zip(nodes.levels.tolist(), nodes.indices.tolist(), strict=True)]
@@ -347,7 +351,7 @@ def later(process, t):
             out.append({common: 1, **{fresh: -1 for other, fresh in pairs[:t] if other == common}})
         return out
     m, n = process.inner.levels, process.inner.length
-    whole = Past(n)
+    whole = OneSided(n)
     out = [{(m + 1, 0): 1, **_of_blocks(process, {b: (-1, whole.shift(0)) for b in range(process.count)})}]
     for block, q in itertools.product(range(process.count), range(1, n + 1)):
         if q > process.length or block * process.length + q > t:
@@ -366,21 +370,21 @@ def _of_blocks(process, parts):
 
 
 def number_of_nodes(process):
-    if isinstance(process, Patterns):
+    if isinstance(process, AnyRounds):
         return process.horizon + int(process._numbers(np.array([process.horizon]))[0]) + 1
-    if isinstance(process, Blocks):
+    if isinstance(process, StampedBlocks):
         return process.count * process.inner.length + 1
-    return process.length - isinstance(process, Flips)
+    return process.length - isinstance(process, FewChanges)
 
 
 @pytest.mark.parametrize(
     "process",
     [
-        *(Patterns(n) for n in (1, 2, 5, 8)),
-        *(Patterns(n, window=w) for n, w in ((8, 3), (9, 2))),
-        *(Blocks(b, t) for b in range(1, 10) for t in (b, b + 1, 2 * b, 14)),
-        *(Flips(t, f) for t in (1, 5, 8) for f in (2, 5)),
-        *(Past(t) for t in (1, 2, 5, 8, 9)),
+        *(AnyRounds(n) for n in (1, 2, 5, 8)),
+        *(AnyRounds(n, window=w) for n, w in ((8, 3), (9, 2))),
+        *(StampedBlocks(b, t) for b in range(1, 10) for t in (b, b + 1, 2 * b, 14)),
+        *(FewChanges(t, f) for t in (1, 5, 8) for f in (2, 5)),
+        *(OneSided(t) for t in (1, 2, 5, 8, 9)),
     ],
     ids=repr,
 )
@@ -402,7 +406,7 @@ def test_what_the_rounds_so_far_leave_open_is_spanned_by_short_vectors(process):
             assert min(charge(process, v)[1] for v in vectors if image(v)[t]) <= process.l2_squared
 
 
-@pytest.mark.parametrize("process", [Patterns(4), Patterns(5, window=2)], ids=repr)
+@pytest.mark.parametrize("process", [AnyRounds(4), AnyRounds(5, window=2)], ids=repr)
 def test_for_patterns_they_are_a_basis(process):
     """The largest minors have no common divisor, so the vectors generate all integer solutions."""
     for t in range(process.horizon + 1):
@@ -419,17 +423,17 @@ def test_for_patterns_they_are_a_basis(process):
 # Claims that are wrong, and the noise itself
 
 
-class Cheap(Patterns):
+class Cheap(AnyRounds):
     def spread(self, level, p):
         return super().spread(level, p) * Fraction(999, 1000)
 
 
-class Narrow(Blocks):
+class Narrow(StampedBlocks):
     def _cost(self, p):
         return self.count * (self.inner.levels + 1)
 
 
-class Forgetful(Blocks):
+class Forgetful(StampedBlocks):
     def shift_hiding(self, pattern):
         return {node: value for node, value in super().shift_hiding(pattern).items() if node[0]}
 
@@ -446,13 +450,13 @@ def test_wrong_claims_would_be_caught():
 @pytest.mark.parametrize(
     ("process", "rounds"),
     [
-        (Patterns(365), (1, 365)),
-        (Patterns(None, window=30), (30, 31, 10**6)),
-        (Patterns(None), (7, 5000)),
-        (Blocks(8, 1000), (1, 3, 8, 1000)),
-        (Blocks(5, 12), (12,)),
-        (Flips(100, 6), (33, 100)),
-        (Past(100), (33, 100)),
+        (AnyRounds(365), (1, 365)),
+        (AnyRounds(None, window=30), (30, 31, 10**6)),
+        (AnyRounds(None), (7, 5000)),
+        (StampedBlocks(8, 1000), (1, 3, 8, 1000)),
+        (StampedBlocks(5, 12), (12,)),
+        (FewChanges(100, 6), (33, 100)),
+        (OneSided(100), (33, 100)),
     ],
     ids=repr,
 )
@@ -479,7 +483,9 @@ def test_noise_has_the_claimed_variance(process, rounds, share):
 
 
 @pytest.mark.parametrize(
-    "process", [Patterns(100), Patterns(None, window=7), Patterns(None, first=3), Blocks(8, 100), Past(100)], ids=repr
+    "process",
+    [AnyRounds(100), AnyRounds(None, window=7), AnyRounds(None, first=3), StampedBlocks(8, 100), OneSided(100)],
+    ids=repr,
 )
 def test_random_access_is_the_batch(process):
     rounds = np.array([1, 2, 3, 50, 99, 100])
@@ -491,7 +497,9 @@ def test_random_access_is_the_batch(process):
             assert (getattr(alone, field) == getattr(among, field)).all()
 
 
-@pytest.mark.parametrize("process", [Patterns(12), Patterns(None, window=3), Blocks(4, 12), Past(12)], ids=repr)
+@pytest.mark.parametrize(
+    "process", [AnyRounds(12), AnyRounds(None, window=3), StampedBlocks(4, 12), OneSided(12)], ids=repr
+)
 def test_shifts_are_steps(process):
     image = Map(process, 12)
     for s, e in itertools.combinations(range(13), 2):
@@ -501,6 +509,12 @@ def test_shifts_are_steps(process):
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "8", True, 1 << 41])
 def test_bad_numbers(bad):
-    for make in (Patterns, Past, lambda n: Patterns(None, window=n), lambda n: Blocks(n, 8), lambda n: Blocks(8, n)):
+    for make in (
+        AnyRounds,
+        OneSided,
+        lambda n: AnyRounds(None, window=n),
+        lambda n: StampedBlocks(n, 8),
+        lambda n: StampedBlocks(8, n),
+    ):
         with pytest.raises(InputError, match="whole number of rounds"):
             make(bad)

@@ -9,7 +9,7 @@ import pytest
 
 from retroact.coins import Coins
 from retroact.errors import InputError
-from retroact.noise import BySize, Mechanism, Patterns
+from retroact.noise import AnyRounds, BySize, Mechanism
 from retroact.noise.process import difference
 from retroact.privacy import Share
 
@@ -97,7 +97,7 @@ def test_two_releases_have_the_best_covariance_there_is():
     covariance = matrix @ spreads @ matrix.T / denominator**2
     assert covariance == pytest.approx(2 / 3 * (np.eye(2) + 1))
     assert process.variance(1) ** 0.5 == pytest.approx(1.1547, abs=1e-4)
-    assert Patterns(2).variance(1) ** 0.5 == pytest.approx(1.2071, abs=1e-4)
+    assert AnyRounds(2).variance(1) ** 0.5 == pytest.approx(1.2071, abs=1e-4)
 
 
 def least_variance(releases):
@@ -126,16 +126,16 @@ def test_no_gaussian_noise_is_much_better_and_for_squares_none_is():
         assert min(halves, mine) <= least * 1.0023
         if math.isqrt(releases) ** 2 == releases:
             assert halves == pytest.approx(least, rel=1e-6)
-        assert Patterns(releases).variance(1) == pytest.approx(halves, rel=1e-5)
+        assert AnyRounds(releases).variance(1) == pytest.approx(halves, rel=1e-5)
         assert releases == 1 or halves <= least * (1 + 1 / (releases**2 - 1))
     assert least_variance(2) == pytest.approx(4 / 3, rel=1e-6)
 
 
 def test_laplace_noise_is_less_than_on_halves_for_every_number_of_releases():
     for releases in (1, 2, 3, 4, 9, 10, 100, 1000):
-        assert BySize(releases, p=1).variance(1, 1) < Patterns(releases).variance(1, 1)
-    assert Patterns(1).variance(1, 1) / BySize(1, p=1).variance(1, 1) == pytest.approx(2, rel=0.01)
-    assert Patterns(2).variance(1, 1) / BySize(2, p=1).variance(1, 1) == pytest.approx(2.165, rel=0.01)
+        assert BySize(releases, p=1).variance(1, 1) < AnyRounds(releases).variance(1, 1)
+    assert AnyRounds(1).variance(1, 1) / BySize(1, p=1).variance(1, 1) == pytest.approx(2, rel=0.01)
+    assert AnyRounds(2).variance(1, 1) / BySize(2, p=1).variance(1, 1) == pytest.approx(2.165, rel=0.01)
 
 
 @pytest.mark.parametrize("kind", ["pure", "gaussian"])

@@ -8,16 +8,16 @@ import pytest
 
 from retroact.errors import InputError
 from retroact.noise import (
-    Apart,
-    Blocks,
+    AnyRounds,
     Bridge,
     BySize,
-    Crossed,
-    Flips,
+    FewChanges,
     Fresh,
-    Patterns,
+    IndependentCopy,
     Process,
+    Rectangle,
     Schauder,
+    StampedBlocks,
     Tree,
     Unbounded,
     Windowed,
@@ -247,8 +247,15 @@ def test_sensitivity_knows_two_norms():
 
 
 def test_every_process_is_written_down_in_words_of_its_own():
-    made = [*processes(), Patterns(9), Flips(9, 4), Blocks(3, 9), BySize(9, p=1), Apart(Tree(9), 2)]
-    made.append(Crossed(Schauder(9), 4, lag=2))
+    made = [
+        *processes(),
+        AnyRounds(9),
+        FewChanges(9, 4),
+        StampedBlocks(3, 9),
+        BySize(9, p=1),
+        IndependentCopy(Tree(9), 2),
+    ]
+    made.append(Rectangle(Schauder(9), 4, lag=2))
     assert {process.kind for process in made} == {*Process.kinds} - {"fresh", "one_sided"}
     for process in made:
         assert type(process).__name__ not in words(process.spec())

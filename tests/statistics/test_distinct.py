@@ -168,7 +168,7 @@ def test_reachable_patterns_are_those_of_the_definitions(view, late):
 
 
 def test_any_set_of_rounds_can_be_reached():
-    """The reason for `noise.Patterns`: one update a round, no late data (paper, section 6)."""
+    """The reason for `noise.AnyRounds`: one update a round, no late data (paper, section 6)."""
     assert {pattern[1:] for pattern in reachable(6) if min(pattern) >= 0} == set(product((0, 1), repeat=5))
 
 

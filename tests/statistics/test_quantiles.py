@@ -20,7 +20,7 @@ from retroact.schema import Rows
 from retroact.statistics import Statistic, quantile_answer, value_tree
 from retroact.statistics.quantiles import LEVELS
 from retroact.statistics.tally import Tally
-from retroact.statistics.value_tree import Tree, nodes_of
+from retroact.statistics.value_tree import ValueTree, nodes_of
 from retroact.testing import (
     CheckFailedError,
     Shape,
@@ -93,7 +93,7 @@ def small_domains():
 def test_records_below_every_offset():
     for size, values in small_domains():
         bits = (size - 1).bit_length()
-        tree = Tree(tally(values), bits, Silent(denominator=3), 1)
+        tree = ValueTree(tally(values), bits, Silent(denominator=3), 1)
         for offset in range((1 << bits) + 1):
             assert tree.below(offset)[0] == sum(value < offset for value in values) * 3 << bits
 
@@ -101,7 +101,7 @@ def test_records_below_every_offset():
 def test_a_descent_without_noise_ends_at_the_quantile(monkeypatch):
     monkeypatch.setattr(value_tree, "SHALLOW", 0)
     for size, values in small_domains():
-        tree = Tree(tally(values), (size - 1).bit_length(), Silent(), 1)
+        tree = ValueTree(tally(values), (size - 1).bit_length(), Silent(), 1)
         for p in [0, 1, 1 / 3, *(k / 16 for k in range(1, 16))]:
             (found,) = tree.descend([tree.rank(p)])
             exact = Fraction(p) * len(values)
@@ -117,8 +117,8 @@ def test_weights_are_derivatives(bits):
     for depth in range(bits):
         nodes += [(k, depth + 1) for k in range(1 << depth)]
     truth = tally([0, (1 << bits) - 1])
-    plain = Tree(truth, bits, Silent(), 1)
-    moved = {node: Tree(truth, bits, Silent(planted={node: 1}), 1) for node in nodes}
+    plain = ValueTree(truth, bits, Silent(), 1)
+    moved = {node: ValueTree(truth, bits, Silent(planted={node: 1}), 1) for node in nodes}
     for offset in range((1 << bits) + 1):
         below, weights = plain.below(offset)
         assert {node: moved[node].below(offset)[0] - below for node in nodes} == {
@@ -152,7 +152,7 @@ def test_haar_weights_of_64_bits():
     for offset in [0, 1, 2**63, 2**64 - 1, *thirds, *(random.randrange(2**64) for _ in range(300))]:
         squares = squares_of_weights(offset, 64)
         assert squares <= Fraction(64, 9) + Fraction(5, 36)
-        tree = Tree(tally([]), 64, Silent(), 1)
+        tree = ValueTree(tally([]), 64, Silent(), 1)
         weights = tree.below(offset)[1]
         assert sum(w * w for node, w in weights.items() if node != (0, 0)) == pytest.approx(float(squares), rel=1e-9)
 
@@ -189,7 +189,7 @@ def test_nodes_one_by_one_and_all_at_once(bits):
     edges = [0, (1 << bits) - 1, (1 << bits) // 2, max(0, (1 << bits) // 2 - 1)]
     counted = tally([*edges, *(random.randrange(1 << bits) for _ in range(20))])
     nodes = nodes_of(counted, bits)
-    tree = Tree(counted, bits, Silent(), 1)
+    tree = ValueTree(counted, bits, Silent(), 1)
     tree._draw([node for node, _ in nodes])
     assert {(node, 0): value for node, value in tree._known.items() if value} == nodes
 
@@ -337,13 +337,13 @@ def test_descents_share_their_way_and_keep_their_order(delta):
         spec = specification(ra.Quantiles("v"), field, delta=delta)
         noise = spec.mechanism("q", ra.Key.for_testing(bits).coins("stream"))
         for index, size in enumerate((0, 3, 100, 2000), 1):
-            tree = Tree(tally([random.randrange(1 << bits) for _ in range(size)]), bits, noise, index)
+            tree = ValueTree(tally([random.randrange(1 << bits) for _ in range(size)]), bits, noise, index)
             scale = tree.denominator * max(size, 100)
             targets = sorted(random.randint(-scale, 2 * scale) for _ in range(60))
             together = tree.descend(targets)
             assert together == sorted(together)
             assert all(0 <= offset < 1 << bits for offset in together)
-            fresh = Tree(tree._tally, bits, noise, index)
+            fresh = ValueTree(tree._tally, bits, noise, index)
             assert [fresh.descend([target])[0] for target in reversed(targets)] == together[::-1]
 
 
@@ -545,8 +545,8 @@ def test_intervals_are_functions_of_the_noisy_totals_alone(delta, monkeypatch):
     points, spans = [200, 500], [(0, 300)]
     spec = specification(ra.Quantiles("v", [0.1, 0.5, 0.9], cdf=points, counts=spans), ra.Integer(0, 1023), delta=delta)
     random, drawn = np.random.default_rng(9), []
-    right = Tree._draw
-    monkeypatch.setattr(Tree, "_draw", lambda tree, nodes: (right(tree, nodes), drawn.append(tree)))
+    right = ValueTree._draw
+    monkeypatch.setattr(ValueTree, "_draw", lambda tree, nodes: (right(tree, nodes), drawn.append(tree)))
     first, other = (totals_of(spec, random.integers(low, 1024, 3000)) for low in (0, 700))
     noise = spec.mechanism("q", ra.Key.for_testing(1).coins("stream"))
     one = answer(spec, first, noise=noise)
@@ -613,7 +613,7 @@ def inside(thing):
     return list(seen.values())
 
 
-RAW = (Tally, Tree, Ledger, Rows, ra.Stream, Mechanism)
+RAW = (Tally, ValueTree, Ledger, Rows, ra.Stream, Mechanism)
 
 
 def test_a_release_keeps_no_data():
@@ -627,8 +627,8 @@ def test_a_release_keeps_no_data():
     assert not [one for one in found if isinstance(one, RAW)]
     assert any(isinstance(one, Spread) for one in found)
     # It would be found.
-    tree = Tree(totals_of(spec, [1, 2]), 10, Silent(), 1)
-    assert {type(one) for one in inside(lambda level: tree.below(0))} >= {Tree, Tally}
+    tree = ValueTree(totals_of(spec, [1, 2]), 10, Silent(), 1)
+    assert {type(one) for one in inside(lambda level: tree.below(0))} >= {ValueTree, Tally}
 
 
 # What is planted is caught -------------------------------------------------------------------------------------------
@@ -653,7 +653,7 @@ class Hysteresis(ra.Quantiles):
         return published
 
 
-class Numbered(Tree):
+class Numbered(ValueTree):
     """A node gets the next noise there is when a descent first comes to it, in whatever round."""
 
     numbers: ClassVar = WeakKeyDictionary()
@@ -679,7 +679,7 @@ class Renamed:
         )
 
 
-class Visited(Tree):
+class Visited(ValueTree):
     """Noise by how many nodes this release has visited so far: retroactive, but not the noise of the node."""
 
     def _draw(self, nodes):
@@ -706,7 +706,7 @@ def test_an_answer_that_sticks_is_caught():
 
 
 def test_noise_by_the_order_of_visits_is_caught(monkeypatch):
-    monkeypatch.setattr("retroact.statistics.quantiles.Tree", Numbered)
+    monkeypatch.setattr("retroact.statistics.quantiles.ValueTree", Numbered)
     with pytest.raises(CheckFailedError, match="unite"):
         twin_check(ra.Quantiles("age"))
 
@@ -729,7 +729,7 @@ def noise_of_the_names(kind):
 
 
 def test_every_node_has_the_noise_of_its_name():
-    assert noise_of_the_names(Tree)
+    assert noise_of_the_names(ValueTree)
     assert not noise_of_the_names(Visited)
 
 

@@ -10,7 +10,7 @@ import pytest
 import retroact as ra
 from retroact.coins import Coins
 from retroact.ledger.definition import Add, Delete, unite_at
-from retroact.noise import Bridge, Crossed, Past, Schauder, Tree
+from retroact.noise import Bridge, OneSided, Rectangle, Schauder, Tree
 from retroact.testing import Pair, Shape, StreamAlgorithm, check_noise_law, check_statistic, check_twin, history
 
 SCHEMA = {"c": ra.Text(), "n": ra.Integer(0, 10)}
@@ -103,7 +103,7 @@ def test_a_check_that_forgets_stamps_would_be_caught():
 def test_rectangles_by_brute_force(inner, horizon):
     """Every rectangle is hidden exactly, in every lag, at no more than the product of the two norms."""
     lags = range(horizon)
-    processes = {lag: Crossed(inner(horizon), horizon, lag=lag) for lag in lags}
+    processes = {lag: Rectangle(inner(horizon), horizon, lag=lag) for lag in lags}
     largest = {1: Fraction(0), 2: Fraction(0)}
     for start in range(horizon):
         for end in range(start + 1, horizon + 1):
@@ -122,7 +122,7 @@ def test_rectangles_by_brute_force(inner, horizon):
     assert largest[1] <= processes[0].l1
     assert largest[2] <= processes[0].l2_squared
     if inner is Schauder and horizon > 1:
-        past = Past(horizon)
+        past = OneSided(horizon)
         assert largest[2] == inner(horizon).l2_squared * past.l2_squared
 
 
@@ -162,8 +162,8 @@ def test_the_noise_has_the_law_that_the_share_asks_for(across):
             scale = float(tree.l1) * len(lags)
             nodes = tree.variance(11, 1)
         else:
-            scale = float(tree.l1 * Past(horizon).l1)
-            nodes = tree.variance(11, 1) * Past(horizon).variance(11 - lag, 1)
+            scale = float(tree.l1 * OneSided(horizon).l1)
+            nodes = tree.variance(11, 1) * OneSided(horizon).variance(11 - lag, 1)
         claimed = 2 * scale**2 * nodes
         assert abs(noise.var() / claimed - 1) < 5 * math.sqrt(5 / draws), lag
 

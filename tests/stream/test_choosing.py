@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import retroact as ra
-from retroact.noise import Blocks, Flips, Past
+from retroact.noise import FewChanges, OneSided, StampedBlocks
 from retroact.noise.default_process import LAWS, PROCESSES
 from retroact.oneshot import Median
 from retroact.statistics import distinct
@@ -152,7 +152,7 @@ def test_every_process_that_can_be_chosen_hides_every_change_of_one_operation(st
 
 def test_choosing_the_noise_of_the_past_for_a_count_would_be_caught(monkeypatch):
     """It errs less than all others, because it hides only changes that last."""
-    monkeypatch.setitem(PROCESSES, "past", lambda releases, live: None if releases is None else Past(releases))
+    monkeypatch.setitem(PROCESSES, "past", lambda releases, live: None if releases is None else OneSided(releases))
     chosen = spec_of(law="gaussian")
     assert chosen.choice.noise == {"s": "past"}
     for spec in (chosen, chosen.replace(law=None, choice=Choice("laplace", {"s": "past"}))):
@@ -175,7 +175,7 @@ def test_choosing_the_noise_of_flips_that_nobody_promised_would_be_caught(monkey
 def test_no_process_rests_on_a_promise_that_was_not_made(statistic):
     for horizon in (ROUNDS, None):
         for spec in possible(spec_of(statistic, horizon=horizon)):
-            assert not isinstance(spec.processes["s"], Past | Flips | Blocks), spec.choice
+            assert not isinstance(spec.processes["s"], OneSided | FewChanges | StampedBlocks), spec.choice
             assert spec.guarantee.promises == spec_of(ra.Count()).guarantee.promises
 
 

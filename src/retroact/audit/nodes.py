@@ -21,9 +21,9 @@ from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law
 from ..compilers import sample_in
 from ..errors import InputError
 from ..ledger.definition import Sequence
-from ..noise import Blocks, BySize, Flips, Mechanism, Oblivious, Patterns, Process
+from ..noise import AnyRounds, BySize, FewChanges, Mechanism, Oblivious, Process, StampedBlocks
 from ..noise.process import Shift, Wrapping, combined, difference
-from ..noise.rectangle import Crossed
+from ..noise.rectangle import Rectangle
 from ..privacy import Share
 from ..statistics import Linear
 from ..statistics.restated import Lagged
@@ -42,7 +42,7 @@ VALUES = 12
 LAST, WINDOWS = 1 << 20, 4
 # Processes that move every node of a block for any change are not searched beyond this.
 MOST_NODES = 1 << 14
-BY_PATTERN = (Patterns, Blocks, BySize)
+BY_PATTERN = (AnyRounds, StampedBlocks, BySize)
 """What hides a change by a shift for the whole pattern."""
 READABLE = 64
 
@@ -218,7 +218,7 @@ def _hiding(
     process, statistic = mechanism.process, spec.statistics[name]
     if isinstance(mechanism, Lagged):
         stamp = (start + 1) * statistic.every
-        if mechanism.shared and isinstance(mechanism.parts[0].process, Crossed):
+        if mechanism.shared and isinstance(mechanism.parts[0].process, Rectangle):
             return [(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
         views = zip(mechanism.parts, statistic.views(spec.settings[name]), strict=True)
         seen = [(part, *_seen(view, statistic.every, start, end, stamp)) for part, view in views]
@@ -234,7 +234,7 @@ def _hiding(
 def _flipping(mechanism: Mechanism, last: int, random: Random) -> Iterator[Candidate]:
     """A value that comes and goes as often as is promised."""
     process = mechanism.process
-    if not isinstance(process, Flips):
+    if not isinstance(process, FewChanges):
         return
     for attempt in range(8):
         count = min(process.flips // 2 * 2, (last + 1) // 2 * 2)

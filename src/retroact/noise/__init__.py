@@ -1,18 +1,18 @@
 """Noise over rounds: processes that hide the indicator of one interval, or other patterns of rounds."""
 
-from .any_rounds import Patterns
+from .any_rounds import AnyRounds
 from .bridge import Bridge
 from .by_size import BySize
-from .few_changes import Flips
+from .few_changes import FewChanges
 from .fresh import Fresh
-from .independent_copy import Apart
+from .independent_copy import IndependentCopy
 from .mechanism import Mechanism, Oblivious
-from .one_sided import Past
+from .one_sided import OneSided
 from .process import Process, Terms, difference
-from .rectangle import Crossed
+from .rectangle import Rectangle
 from .schauder import Schauder
 from .spread import Spread
-from .stamped_blocks import Blocks, best_block
+from .stamped_blocks import StampedBlocks, best_block
 from .tails import Summand, Tail
 from .threshold import GaussianThreshold, Threshold
 from .tree import Tree
@@ -20,21 +20,21 @@ from .unbounded import Unbounded
 from .windowed import Windowed
 
 __all__ = [
-    "Apart",
-    "Blocks",
+    "AnyRounds",
     "Bridge",
     "BySize",
-    "Crossed",
-    "Flips",
+    "FewChanges",
     "Fresh",
     "GaussianThreshold",
+    "IndependentCopy",
     "Mechanism",
     "Oblivious",
-    "Past",
-    "Patterns",
+    "OneSided",
     "Process",
+    "Rectangle",
     "Schauder",
     "Spread",
+    "StampedBlocks",
     "Summand",
     "Tail",
     "Terms",

@@ -39,9 +39,9 @@ COMMON, FRESH = 0, 1
 GRID = 1 << 10
 
 
-class Patterns(Normed):
+class AnyRounds(Normed):
     """
-    >>> Patterns(10_000).variance(1) ** 0.5, Patterns(None, window=100).variance(10**9) ** 0.5
+    >>> AnyRounds(10_000).variance(1) ** 0.5, AnyRounds(None, window=100).variance(10**9) ** 0.5
     (50.5, 7.7781745930520225)
     """
 

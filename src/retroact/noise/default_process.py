@@ -1,9 +1,10 @@
 """Which processes a statistic can be given: one list, from which a stream takes the one that errs least.
 
 **Privacy.** All of them hide every change that one operation can make to a linear statistic, one number on one interval
-of rounds (with a window, one that is no longer than it), and none counts on anything else: `Past`, which hides changes
-that last, and `Flips`, which counts on a promise, are not among them. The choice reads public numbers only, the
-specification and never the data, so it costs nothing. A test runs the brute force over all that can be chosen.
+of rounds (with a window, one that is no longer than it), and none counts on anything else: `OneSided`, which hides
+changes that last, and `FewChanges`, which counts on a promise, are not among them. The choice reads public numbers
+only, the specification and never the data, so it costs nothing. A test runs the brute force over all that can be
+chosen.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ from .process import Shift, combined, difference
 from .schauder import Schauder
 
 
-class Flips(Schauder):
+class FewChanges(Schauder):
     """
-    >>> Flips(1023, 2).l2_squared, Flips(1023, 8).l2_squared
+    >>> FewChanges(1023, 2).l2_squared, FewChanges(1023, 8).l2_squared
     (Fraction(22, 1), Fraction(74, 1))
     """
 

@@ -13,12 +13,12 @@ from .process import Outlook, Process, Shift, Terms, Wrapping
 COPY = 1 << 12
 
 
-class Apart(Wrapping):
+class IndependentCopy(Wrapping):
     """**Privacy.** Copy i moves as the process does, in nodes that no other copy has. **Retroactivity.** As the process
     itself.
 
     >>> from retroact.noise import Schauder
-    >>> Apart(Schauder(7), 2).at(4).levels.tolist()
+    >>> IndependentCopy(Schauder(7), 2).at(4).levels.tolist()
     [8194]
     """
 

@@ -26,9 +26,9 @@ from .process import Shift, Terms, check_horizon, combined
 from .schauder import Schauder
 
 
-class Past(Schauder):
+class OneSided(Schauder):
     """
-    >>> Past(1024).l2_squared, Past(2).shift_hiding([0, 1])
+    >>> OneSided(1024).l2_squared, OneSided(2).shift_hiding([0, 1])
     (Fraction(11, 1), {(0, 0): -1, (1, 0): 1})
     """
 

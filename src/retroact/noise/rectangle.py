@@ -2,11 +2,11 @@
 
 At round i the answer for the past time l gets, with u the nodes of round i and v those of time l,
   Z_(i,l) = sum over u, v of weight(u) * weight(v) * noise(u, v).
-One `Crossed` serves one lag, l = i - lag; those of all lags share their nodes, so they belong under the same coins.
+One `Rectangle` serves one lag, l = i - lag; those of all lags share their nodes, so they belong under the same coins.
 
 **Privacy.** An operation on stamp t, in effect during an interval of rounds, changes the answers for (i, l) with i in
 that interval and l >= t: a rectangle, two-ended in i and one-ended in l. It is hidden by the product of the two shifts,
-(r_s - r_e) x p_t, so both norms multiply: l1 and l2_squared are those of the process times those of `Past`.
+(r_s - r_e) x p_t, so both norms multiply: l1 and l2_squared are those of the process times those of `OneSided`.
 Unit squares, intervals of one round in both directions, are as many as the nodes and independent; they are no longer
 than the square root of l2_squared * (2m + 2), and all that are not yet published leave the published answers alone:
 `kernel_squared` (docs/proofs.md, 3a).
@@ -22,18 +22,18 @@ import numpy as np
 
 from ..arrays import I64
 from ..errors import InputError
-from .one_sided import Past
+from .one_sided import OneSided
 from .process import Process, Shift, Terms, combined
 
 # Levels and indices of the two directions share a word.
 LEVELS, INDICES = 1 << 6, 1 << 24
 
 
-class Crossed(Process):
+class Rectangle(Process):
     """``every``: release r is that of round every * r.
 
     >>> from retroact.noise import Schauder
-    >>> Crossed(Schauder(1023), 1023, lag=7).l2_squared
+    >>> Rectangle(Schauder(1023), 1023, lag=7).l2_squared
     Fraction(242, 1)
     """
 
@@ -42,7 +42,7 @@ class Crossed(Process):
     def __init__(self, process: Process, rounds: int, *, lag: int, every: int = 1) -> None:
         if process.horizon is None or max(process.horizon, rounds) >= INDICES:
             raise InputError(f"expected a horizon below {INDICES:,} rounds", place="horizon")
-        self.process, self.past, self.lag, self.every = process, Past(rounds), lag, every
+        self.process, self.past, self.lag, self.every = process, OneSided(rounds), lag, every
         self.horizon = process.horizon
 
     def argument(self, name: str) -> Any:

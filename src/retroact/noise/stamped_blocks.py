@@ -1,22 +1,22 @@
 """Noise for changes that have one end in every block of rounds, however many blocks there are.
 
-Rounds are cut into public blocks of B. With a tree `Past` of n = 2^m >= B boundaries in each block and a common noise,
+Rounds are cut into public blocks of B. With a tree `OneSided` of n = 2^m >= B boundaries in each and a common noise,
   Z_q = common / 2 + past_b(q) - root_b / 2,   q = 1 .. B the position in block b:
 the root goes in along the tilted ramp q/n - 1/2.
 
 **Patterns.** Of 0 and 1 (times one number), in every block 1 from some position to its end or from its beginning to
 some position (or nowhere, or throughout), except that one block may have any interval.
 
-**Privacy.** `Past` hides 1[q > a] and moves its root by 1, so with root/2 taken off the same shift r_a of a block hides
-1[q > a] - 1/2 for a = 0 .. n - 1, and -r_a hides 1[q <= a] - 1/2; "nowhere" is -r_0. The common noise, moved by 1, adds
-1/2 in every round. So every block is moved by +-r_a, m + 1 nodes by 1 each. In the block with the interval
+**Privacy.** `OneSided` hides 1[q > a] and moves its root by 1, so with root/2 taken off the same shift r_a of a block
+hides 1[q > a] - 1/2 for a = 0 .. n - 1, and -r_a hides 1[q <= a] - 1/2; "nowhere" is -r_0. The common noise, moved by
+1, adds 1/2 in every round. So every block is moved by +-r_a, m + 1 nodes by 1 each. In the block with the interval
 1[a < q <= b], 0 < a < b < B, it is r_a - r_b - r_0: the root is moved by 1, and the tree by changes at 0, a and b with
 alternating signs. As in `few_changes`, with k = 3, O_m = O_(m-1) = 1 and O_j <= 3 below, that is at most 3m - 2 in the
 first norm and 3 + (3m - 2) - 1 = 3m in the squared second, attained by a = n/4, b = n/2 < B. In all, for N blocks,
   E = (N - 1)(m + 1) + 3m + 1 (Gaussian) or + 3m - 1 (Laplace), and N(m + 1) if m < 2, where no block has room inside,
 at one spread for all blocks. `patterns.balance` divides between them and the common noise:
 **l1 = l2_squared = 1**, attained. With V the largest variance of a round at spread 1 without the common noise, which is
-that of q = n/3, the worst variance is (1/2 + sqrt(V E))^2 for Gaussian noise. Blocks of one round are `Patterns`.
+that of q = n/3, the worst variance is (1/2 + sqrt(V E))^2 for Gaussian noise. Blocks of one round are `AnyRounds`.
 
 **What no round sees.** The independent vectors that docs/proofs.md, 3a, asks for, among the node values that leave the
 rounds up to t alone: for every later position, and for positions beyond B that are never released, the move that hides
@@ -39,13 +39,13 @@ import numpy as np
 from ..arrays import I64
 from ..errors import InputError
 from .any_rounds import balance
-from .one_sided import Past
+from .one_sided import OneSided
 from .process import Normed, Shift, Terms, check_horizon, combined
 
 
-class Blocks(Normed):
+class StampedBlocks(Normed):
     """
-    >>> [round(Blocks(length, 65_536).worst() ** 0.5, 1) for length in (1, 16, 256)]
+    >>> [round(StampedBlocks(length, 65_536).worst() ** 0.5, 1) for length in (1, 16, 256)]
     [128.5, 110.1, 49.3]
     """
 
@@ -54,7 +54,7 @@ class Blocks(Normed):
     def __init__(self, length: int, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)
         self.length = min(check_horizon(length, "length"), horizon)
-        self.inner = Past(self.length)
+        self.inner = OneSided(self.length)
 
     @property
     def count(self) -> int:
@@ -150,7 +150,7 @@ def best_block(horizon: int, mu: float, additions: float, every: int = 1, *, p: 
     releases = max(1, check_horizon(horizon) // every)
 
     def error(length: int) -> float:
-        worst = Blocks(length, releases).worst(p) * (1 if p == 2 else 2)
+        worst = StampedBlocks(length, releases).worst(p) * (1 if p == 2 else 2)
         return math.sqrt(worst) / mu + additions * (length * every - 1) / 2
 
     return every * min((1 << i for i in range(releases.bit_length())), key=error)

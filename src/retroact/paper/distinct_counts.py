@@ -1,10 +1,10 @@
 """Two retroactive distinct counts, over a whole history at once: fresh noise, and blocks.
 
 **Privacy.** One operation changes the number of present values by at most 1, in any set of rounds (toggle another
-record of the same value): `noise.Patterns` hides that. In blocks the count is of records with a stamp before the block,
-so within a block a value can only go: `noise.Blocks`. Both are mu-Gaussian private for one operation, with late
-additions left out for blocks. **Retroactivity.** Noise by the round, added to a function of the round and the surviving
-data.
+record of the same value): `noise.AnyRounds` hides that. In blocks the count is of records with a stamp before the
+block, so within a block a value can only go: `noise.StampedBlocks`. Both are mu-Gaussian private for one operation,
+with late additions left out for blocks. **Retroactivity.** Noise by the round, added to a function of the round and the
+surviving data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..audit.lives import Lives, seen
 from ..coins import Key
-from ..noise import Blocks, Mechanism, Patterns, Process, best_block
+from ..noise import AnyRounds, Mechanism, Process, StampedBlocks, best_block
 from ..params import words
 from ..privacy import Share, check_budget, largest_mu
 
@@ -46,14 +46,14 @@ FORMS: dict[str, Form] = {"retroactive, fresh": fresh, "retroactive, blocks": bl
 def fresh_mechanism(horizon: int, epsilon: float, delta: float, key: Key) -> tuple[Mechanism, int]:
     """The noise, and the length 0: every record counts at once."""
     mu = largest_mu(*check_budget(epsilon, delta))
-    return _mechanism(Patterns(horizon), mu, key), 0
+    return _mechanism(AnyRounds(horizon), mu, key), 0
 
 
 def block_mechanism(horizon: int, epsilon: float, delta: float, key: Key) -> tuple[Mechanism, int]:
     """The noise, and the length of a block: the best for one addition a round."""
     mu = largest_mu(*check_budget(epsilon, delta))
     length = best_block(horizon, float(mu), 1.0)
-    return _mechanism(Blocks(length, horizon), mu, key), length
+    return _mechanism(StampedBlocks(length, horizon), mu, key), length
 
 
 def _mechanism(process: Process, mu: Fraction, key: Key) -> Mechanism:

@@ -16,7 +16,7 @@ from ..arrays import I64
 from ..checks import positive_int
 from ..coins import Coins
 from ..errors import InputError
-from ..noise import Blocks, BySize, Flips, Fresh, Mechanism, Patterns, Process, best_block
+from ..noise import AnyRounds, BySize, FewChanges, Fresh, Mechanism, Process, StampedBlocks, best_block
 from ..noise.by_size import MOST
 from ..noise.default_process import Candidates
 from ..noise.process import some_rounds
@@ -46,15 +46,16 @@ class Distinct(Statistic):
     of rounds: the count is not linear, and an answer that is private and retroactive has a polynomial error even on
     streams that only add (paper, Theorem "countdistinct"), unless something is known. What ``form`` counts on:
 
-    - ``"releases"``: nothing. Any set of releases is hidden (`noise.Patterns`, or `noise.BySize` for few); the standard
-      deviation for R of them is at most (sqrt(R) + 1) / (2 mu).
+    - ``"releases"``: nothing. Any set of releases is hidden (`noise.AnyRounds`, or `noise.BySize` for few); the
+      standard deviation for R of them is at most (sqrt(R) + 1) / (2 mu).
     - ``"blocks"``: no late data. In blocks of ``block`` rounds, counted are values with a record from before the block.
       Their records only go, so within a block a value goes once and never comes: one step in every block, and an
-      interval in the one where x goes (`noise.Blocks`). At most ``additions`` records a round are too new to count;
-      half of that bound is added to the answer, and ``interval`` is wider by the other half, while ``standard_error``
-      is of the noise alone. More additions than that make intervals too narrow; privacy does not rest on it.
-    - ``"flips"``: a promise that no value comes and goes more than ``flips`` times (`noise.Flips`): with the two ends
-      of the interval, flips + 2 changes. Nobody can check it: the surviving data shows nothing of the past.
+      interval in the one where x goes (`noise.StampedBlocks`). At most ``additions`` records a round are too new to
+      count; half of that bound is added to the answer, and ``interval`` is wider by the other half, while
+      ``standard_error`` is of the noise alone. More additions than that make intervals too narrow; privacy does not
+      rest on it.
+    - ``"flips"``: a promise that no value comes and goes more than ``flips`` times (`noise.FewChanges`): with the two
+      ends of the interval, flips + 2 changes. Nobody can check it: the surviving data shows nothing of the past.
 
     Without a form, the one with the smallest error is taken among those that the stream allows: the 95 % half-width in
     the worst round, bias and all.
@@ -176,7 +177,7 @@ class Distinct(Statistic):
         fresh = 0
         if design.form == "blocks":
             fresh = (self.additions or 0) * (round - View(block=design.rounds).span(round)[1])
-        # The denominator of `Blocks` is even: half of what is too new to count is exact.
+        # The denominator of `StampedBlocks` is even: half of what is too new to count is exact.
         numerator = len(totals[0]) * denominator + int(drawn[0]) + fresh * denominator // 2
         value = numerator / denominator
 
@@ -308,7 +309,7 @@ def designed(form: Form, case: Case) -> tuple[Design, ...]:
         releases = None if horizon is None else case.releases(horizon)
         window = None if case.window is None else case.releases(case.window)
         reach = min((n for n in (releases, window) if n is not None), default=None)
-        found: list[Process] = [Patterns(releases, window=window)]
+        found: list[Process] = [AnyRounds(releases, window=window)]
         if reach is not None:
             found.append(Fresh(reach))
         if releases is not None and releases <= MOST[p]:
@@ -316,7 +317,7 @@ def designed(form: Form, case: Case) -> tuple[Design, ...]:
         return tuple(Design(form, process, rounds, bias, case) for process in found)
     if form == "flips":
         # No more changes than there are boundaries.
-        process = Flips(case.releases(horizon), min((case.flips or 0) + 2, max(2, case.releases(horizon) + 1)))
+        process = FewChanges(case.releases(horizon), min((case.flips or 0) + 2, max(2, case.releases(horizon) + 1)))
     else:
         additions = case.additions or 0
         amount = float(case.share.amount)
@@ -325,7 +326,7 @@ def designed(form: Form, case: Case) -> tuple[Design, ...]:
         bias = additions * rounds / 2
         length = rounds // case.every
         # Room for a stream that begins within a block.
-        process = Blocks(length, case.releases(horizon) + length - 1)
+        process = StampedBlocks(length, case.releases(horizon) + length - 1)
     return (Design(form, process, rounds, bias, case),)
 
 

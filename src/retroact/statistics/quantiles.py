@@ -22,7 +22,7 @@ from .quantile_answer import QuantileTable, Ranks
 from .statistic import Layout, Setting, Statistic, Totals, field_of
 from .tally import Tally
 from .value_bounds import value_bounds
-from .value_tree import Tree, nodes_of
+from .value_tree import ValueTree, nodes_of
 
 # Half the width of an interval at this level is a standard error.
 ONE_DEVIATION = 0.683
@@ -109,7 +109,7 @@ class Quantiles(Statistic):
         self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
     ) -> Published:
         field = self.scale(setting.schema)
-        tree = Tree(totals[0], _bits(field), noise, index)
+        tree = ValueTree(totals[0], _bits(field), noise, index)
         unknown = not tree.above_zero
         found = [] if unknown else tree.descend([tree.rank(p) for p in self.probabilities])
         last = field.upper - field.lower
@@ -134,7 +134,7 @@ class Quantiles(Statistic):
         answer = Answer(ranks, ranks.errors(dict(zip(self.probabilities, errors, strict=True))), interval)
         return Published(answer, (*found, tree.total), tree.denominator, tree.noisy)
 
-    def _ranks(self, tree: Tree, field: Field, values: Mapping[float, Any], unknown: bool) -> Ranks:
+    def _ranks(self, tree: ValueTree, field: Field, values: Mapping[float, Any], unknown: bool) -> Ranks:
         def offset(value: Any) -> int:
             return int(field.encode(value, "")) - field.lower  # type: ignore[arg-type]
 
@@ -144,7 +144,7 @@ class Quantiles(Statistic):
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         """In ranks, for the median."""
-        worst = Tree.worst_of(_bits(self.scale(schema)), 0.5)
+        worst = ValueTree.worst_of(_bits(self.scale(schema)), 0.5)
         return float(deviations[0]) * math.sqrt(worst)
 
     def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 from ..checks import integer
 from ..coins import Coins
 from ..errors import InputError
-from ..noise import Apart, Crossed, Mechanism, Oblivious, Past, Process
+from ..noise import IndependentCopy, Mechanism, Oblivious, OneSided, Process, Rectangle
 from ..noise.default_process import Candidates
 from ..noise.process import Shift
 from ..noise.rectangle import INDICES
@@ -31,8 +31,8 @@ class Restated(Wrapper):
 
     **Privacy.** Over all pairs (i, i - lag) that are ever published. In one lag an operation is an interval of rounds,
     as without lags. ``across="lags"`` gives every lag noise of its own and an equal part of the budget.
-    ``across="rectangle"`` gives all of them one noise over rounds and past times (`noise.Crossed`), whose size does not
-    depend on the number of lags. Left out, the one with less error is taken: few lags, or many.
+    ``across="rectangle"`` gives all of them one noise over rounds and past times (`noise.Rectangle`), whose size does
+    not depend on the number of lags. Left out, the one with less error is taken: few lags, or many.
     **Retroactivity.** Histories that unite agree on all stamps, hence on all revised states (Appendix A): the same
     record with stamp 6 in one and 8 in the other does not unite, and shows at past rounds 6 and 7.
 
@@ -97,7 +97,7 @@ class Restated(Wrapper):
         found, crossed = self.of.candidates(setting), {}
         if setting.horizon is not None and setting.horizon < INDICES and setting.window is None:
             crossed = {
-                f"{CROSSED}{name}": Crossed(process, setting.horizon, lag=self.lags[0], every=setting.every)
+                f"{CROSSED}{name}": Rectangle(process, setting.horizon, lag=self.lags[0], every=setting.every)
                 for name, process in found.items()
                 if process.horizon is not None
             }
@@ -116,7 +116,7 @@ class Restated(Wrapper):
     def _rectangle(self, setting: Setting) -> float:
         if setting.horizon is None:
             return math.inf
-        past = Past(setting.horizon)
+        past = OneSided(setting.horizon)
         norm = float(past.l1) ** 2 if setting.share.kind == "pure" else float(past.l2_squared)
         return norm * past.extremes()[0]
 
@@ -168,13 +168,13 @@ class Lagged(Mechanism):
     """The noise of all lags; taken by itself, that of the first."""
 
     def __init__(self, restated: Restated, setting: Setting, process: Process) -> None:
-        self.shared = isinstance(process, Crossed)
+        self.shared = isinstance(process, Rectangle)
         self.setting = restated.each(setting)
         self.parts = []
         for copy, lag in enumerate(restated.lags):
-            part: Process = Apart(process, copy)
-            if isinstance(process, Crossed):
-                part = Crossed(process.process, process.past.horizon, lag=lag, every=process.every)
+            part: Process = IndependentCopy(process, copy)
+            if isinstance(process, Rectangle):
+                part = Rectangle(process.process, process.past.horizon, lag=lag, every=process.every)
             self.parts.append(restated.of.mechanism(self.setting, part))
         super().__init__(self.parts[0].process, self.setting.share, **restated.calibration(setting.schema))
 
@@ -206,9 +206,9 @@ class Lagged(Mechanism):
                         (k, i)
                         for k, process in enumerate(processes)
                         for i in range(start + 1, end + 1)
-                        if isinstance(process, Crossed) and i * process.every - process.lag >= stamp
+                        if isinstance(process, Rectangle) and i * process.every - process.lag >= stamp
                     }
-                    if inside == shown and isinstance(processes[0], Crossed):
+                    if inside == shown and isinstance(processes[0], Rectangle):
                         moved = processes[0].rectangle(start, end, stamp)
                         found.append({node: amount * value for node, value in moved.items()})
         if not found:
@@ -218,4 +218,4 @@ class Lagged(Mechanism):
     @property
     def every(self) -> int:
         process = self.parts[0].process
-        return process.every if isinstance(process, Crossed) else 1
+        return process.every if isinstance(process, Rectangle) else 1

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..noise import Spread
-from .value_tree import Tree
+from .value_tree import ValueTree
 
 # In deviations of the noise at the middle of an interval: what it holds where a descent ends, and where it is small.
 ENDS, SMALL = 0.3, 4.0
@@ -32,7 +32,7 @@ FILLED, PART = 1.5, 0.25
 
 
 def value_bounds(
-    tree: Tree, probabilities: Sequence[float], levels: Sequence[float]
+    tree: ValueTree, probabilities: Sequence[float], levels: Sequence[float]
 ) -> dict[float, list[tuple[int, int]]]:
     """For each level, the first and the last offset of an interval for every probability."""
     ways = []
@@ -71,7 +71,7 @@ class _Way:
     small: int = 0
     """How many small intervals it has been through."""
 
-    def goes_on(self, tree: Tree, one: float) -> bool:
+    def goes_on(self, tree: ValueTree, one: float) -> bool:
         """A record is ``one`` at this depth."""
         if self.count > SMALL * one * self.most[0]:
             return True
@@ -79,7 +79,7 @@ class _Way:
         self.small += self.count <= SMALL * deviation
         return self.small <= FEW and self.count > ENDS * deviation
 
-    def turn(self, tree: Tree, one: float) -> None:
+    def turn(self, tree: ValueTree, one: float) -> None:
         """To the left half or the right one; a record is ``one`` at their depth."""
         left = tree.left(self.depth, self.prefix, self.count)
         right = 2 * self.count - left
@@ -94,7 +94,7 @@ class _Way:
         self.depth, self.prefix = self.depth + 1, 2 * self.prefix + to_right
         self.count, self.rank = (right, 2 * self.rank - left) if to_right else (left, 2 * self.rank)
 
-    def _noise(self, tree: Tree) -> Spread:
+    def _noise(self, tree: ValueTree) -> Spread:
         return tree.noise_at_middle(self.depth, self.prefix, self.p)
 
     def end(self, bits: int) -> int:

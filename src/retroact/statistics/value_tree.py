@@ -49,7 +49,7 @@ def nodes_of(tally: Tally, bits: int) -> dict[Hashable, int]:
     return {node: amount for node, amount in out.items() if amount}
 
 
-class Tree:
+class ValueTree:
     """The tree of one release: nodes are drawn when asked for, and kept until it is published."""
 
     def __init__(self, tally: Tally, bits: int, noise: Mechanism, index: int) -> None:

@@ -153,6 +153,6 @@ def _laplace_variance(scales: F64) -> F64:
 
 def _family(process: Process) -> str:
     """What views with one noise have in common."""
-    from ..noise import Crossed
+    from ..noise import Rectangle
 
-    return repr(process.process) if isinstance(process, Crossed) else ""
+    return repr(process.process) if isinstance(process, Rectangle) else ""
