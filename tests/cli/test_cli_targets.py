@@ -15,7 +15,7 @@ import pytest
 from cli_program import CLOSE, SPEC, Program, add, lines
 
 import retroact as ra
-from retroact.files import Part
+from retroact.files import AtomicFile
 from retroact.store.targets import check_targets
 
 EVENTS = lines(add(subject="anna", id="o-1"), add("FR", 7, subject="ben"), CLOSE, add(subject="carl"))
@@ -294,11 +294,11 @@ def test_a_write_that_fails_leaves_what_was_there(
     """Of receipts, pages and complete outputs: the old file, or the new one."""
     (place / "kept").write_text("as it was")
 
-    def fail(part: Part) -> None:
+    def fail(part: AtomicFile) -> None:
         part.file.flush()
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Part, "sync", fail)
+    monkeypatch.setattr(AtomicFile, "sync", fail)
     for command in ("run --out without a store", "export --out", "erase --receipt", "demo --out"):
         ended = program(*(str(part).format("kept") for part in COMMANDS[command]))
         assert (ended.code, "no space left on device" in ended.err) == (2, True), command
