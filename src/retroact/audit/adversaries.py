@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from ..checks import is_number
 from ..coins import Key
 from ..ledger.definition import Add, Delete, Update
 from ..ledger.definition import Sequence as History
@@ -183,7 +184,7 @@ def _comes_up(value: Hashable, answer: bytes) -> bool:
     for field in fields:
         if str(field) in texts or str(field) in places:
             return True
-        if isinstance(field, int | float) and not isinstance(field, bool) and field in sizes:
+        if is_number(field) and field in sizes:
             return True
     return False
 

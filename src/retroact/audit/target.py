@@ -9,6 +9,7 @@ from fractions import Fraction
 from random import Random
 from typing import Any, Protocol
 
+from ..checks import integer, is_int
 from ..coins import Key
 from ..coins.laplace import DiscreteLaplace
 from ..errors import InputError
@@ -118,7 +119,7 @@ class Approximate:
             raise InputError(f"expected a number from 0 on, got {self.alpha!r}", place="alpha")
         if not 0 <= self.beta < 1:
             raise InputError(f"expected a number from 0 to below 1, got {self.beta!r}", place="beta")
-        if not _whole(self.block) or self.block < 1:
+        if not is_int(self.block) or self.block < 1:
             raise InputError(f"expected at least one answer, got {self.block!r}", place="block")
 
 
@@ -166,8 +167,7 @@ class Target:
 
     def with_rounds(self, rounds: int) -> Target:
         """The same with histories of so many rounds."""
-        if not _whole(rounds):
-            raise InputError(f"expected a whole number, got {rounds!r}", place="rounds")
+        integer(rounds, "rounds")
         if self.specification is not None and self.specification.horizon is not None:
             rounds = min(rounds, self.specification.horizon)
         if rounds < 1:
@@ -221,7 +221,3 @@ def fewer(count: int, least: int, usual: int, rounds: int) -> int:
     (240, 24, 10)
     """
     return min(count, max(least, count * usual // max(usual, rounds)))
-
-
-def _whole(number: object) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool)

@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from retroact.checks import is_number
 from retroact.cli.places import Told, opened
 from retroact.errors import InputError
 from retroact.files import os_errors
@@ -116,7 +117,7 @@ def format_of(path: Path | None, format: OutputFormat | None) -> OutputFormat:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None
 
 
 def flat_rows(line: Mapping[str, Any]) -> list[tuple[Any, ...]]:

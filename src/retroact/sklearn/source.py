@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import F64
+from ..checks import is_integral
 from ..coins import Key
 from ..errors import ExhaustedError, InputError
 from ..schema import Vector
@@ -135,8 +136,7 @@ def _centre(given: Any, dimension: int) -> F64:
 
 def _key(given: Any) -> Any:
     """A whole number is a seed. What is no key at all is for the stream to refuse."""
-    whole = isinstance(given, int | np.integer) and not isinstance(given, bool)
-    return Key.for_testing(int(given)) if whole else given
+    return Key.for_testing(int(given)) if is_integral(given) else given
 
 
 def _place(centre: F64 | None) -> str:

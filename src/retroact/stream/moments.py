@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import I64
+from retroact.checks import is_integral
 from retroact.errors import InputError
 from retroact.messages import At, mismatch
 from retroact.schema.times import exact_seconds, near_calendar
@@ -190,7 +191,7 @@ def _exact(value: Any, place: str) -> tuple[int, int]:
     """Seconds since 1970 as a fraction."""
     if value is None:
         raise mismatch("a time", value, place)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if is_integral(value):
         if not _FIRST <= value < _LAST:
             raise _not_seconds(int(value), place)
         return int(value), 1

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from ..checks import is_integral
 from ..errors import InputError
 from ..ledger import Updates
 from ..ledger.operations import Position
@@ -81,6 +80,6 @@ def checked_source(source: Any, position: Any, delivered: Any) -> tuple[Position
         raise InputError(f"expected the name of a source, got {source!r}", place="source")
     for place, numbers in (("position", position), ("delivered", delivered)):
         for number in numbers if isinstance(numbers, list | tuple) else [numbers]:
-            if isinstance(number, bool) or not isinstance(number, int | np.integer) or abs(int(number)) > LARGEST:
+            if not is_integral(number) or abs(int(number)) > LARGEST:
                 raise InputError(f"expected whole numbers below 2^62, got {number!r}", place=place)
     return tuple(map(int, position)), list(map(int, delivered))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import TypeGuard
 
 import numpy as np
 
+from ..checks import is_number
 from ..coins import Key
 from .algorithm import CheckFailedError, StreamAlgorithm
 from .histories import Pair
@@ -122,7 +122,7 @@ def seen_from(runs: int) -> float:
 
 
 def _number(part: object) -> TypeGuard[float]:
-    return isinstance(part, int | float | Fraction) and not isinstance(part, bool)
+    return is_number(part)
 
 
 def _binned(one: list[object], other: list[object]) -> tuple[Counter[Hashable], Counter[Hashable]]:
