@@ -1,5 +1,6 @@
 """Blocks are a function of key and surviving data; texts and records survive the journey to bytes."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 import retroact as ra
 from retroact.errors import VerificationError
 from retroact.ledger import Ledger, Updates
-from retroact.ledger.codec import Records, pack, unpack
+from retroact.ledger.codec import Records, pack, pack_stamped, to_bytes, unpack, unpack_stamped
+from retroact.ledger.operations import Stamped
 from retroact.ledger.text_column import Texts
 from retroact.schema import Rows, Schema
 from retroact.store import canonical_blocks
@@ -138,3 +140,38 @@ def test_a_block_that_lost_bytes_is_refused():
         except VerificationError:
             refused += 1
     assert refused == len(block)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(records, ids, subjects), min_size=1, max_size=6))
+def test_a_state_is_one_block(rows):
+    """Written at once, without the columns that blocks are cut from."""
+    data = surviving(rows)
+    whole = Records.of(data, SCHEMA)
+    state = to_bytes(SCHEMA, data)
+    assert msgspec.msgpack.decode(state)["records"] == pack(whole, [0, len(whole)])[0]
+    assert Ledger.from_state(SCHEMA, state).state() == state
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(records, min_size=1, max_size=6),
+    owners=st.one_of(subjects, st.lists(subjects, min_size=6, max_size=6)),
+    copies=st.booleans(),
+    data=st.data(),
+)
+def test_records_of_the_open_round_come_back(rows, owners, copies, data):
+    encoded_rows = Rows.from_tuples(SCHEMA, [encoded(row) for row in rows])
+    stamps = np.array(data.draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows))))
+    who = owners[: len(rows)] if isinstance(owners, list) else owners
+    counts = stamps + 1 if copies else None
+    part = Stamped(encoded_rows, stamps, who, copies=counts)
+    again = unpack_stamped(SCHEMA, pack_stamped(SCHEMA, part))
+    assert again.owners() == part.owners()
+    assert again.stamps.tolist() == stamps.tolist()
+    assert (again.copies is None) == (counts is None)
+    assert counts is None or again.copies.tolist() == counts.tolist()
+    for name, column in encoded_rows.columns.items():
+        assert again.rows.columns[name].dtype == column.dtype
+        assert again.rows.columns[name].tolist() == column.tolist()
+    assert pack_stamped(SCHEMA, None) is None

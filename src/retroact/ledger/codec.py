@@ -19,9 +19,9 @@ import numpy as np
 from retroact.arrays import I64
 from retroact.checks import is_int
 from retroact.errors import InputError, VerificationError
-from retroact.ledger.operations import Stamped
+from retroact.ledger.operations import Stamped, Subjects
 from retroact.ledger.surviving import Surviving
-from retroact.ledger.text_column import ABSENT, Texts
+from retroact.ledger.text_column import ABSENT, Texts, measured
 from retroact.schema import Field, Rows, Schema, Vector
 from retroact.schema.dictionary_column import Coded
 
@@ -46,28 +46,14 @@ class Records:
 
     @classmethod
     def of(cls, surviving: Surviving, schema: Schema) -> Records:
-        ids, subjects = Texts.of(surviving.ids), Texts.of(surviving.subjects)
-        return cls._of(schema, surviving.rows, surviving.stamps, ids, subjects, surviving.counts)
-
-    @classmethod
-    def of_stamped(cls, part: Stamped, schema: Schema) -> Records:
-        """Records of a batch, their ids left out."""
-        count, who = part.rows.count, part.subjects
-        subjects = Texts.same(who, count) if who is None or isinstance(who, str) else Texts.of(list(who))
-        counts = np.ones(count, dtype=np.int64) if part.copies is None else part.copies
-        return cls._of(schema, part.rows, part.stamps, Texts.same(None, count), subjects, counts)
-
-    @classmethod
-    def _of(cls, schema: Schema, rows: Rows, stamps: I64, ids: Texts, subjects: Texts, counts: I64) -> Records:
+        rows = surviving.rows
         columns: dict[str, Column] = {
             name: Texts.of(column.tolist()) if column.dtype == object else column
             for name, column in rows.columns.items()
         }
-        none = np.zeros(rows.count, dtype=np.int64)
-        missing = {
-            name: rows.missing[name].astype(np.int64) if name in rows.missing else none for name in schema.optional
-        }
-        return cls(columns, missing, stamps, ids, subjects, counts)
+        missing = dict(zip(schema.optional, _flags(schema, rows), strict=True))
+        ids, subjects = Texts.of(surviving.ids), Texts.of(surviving.subjects)
+        return cls(columns, missing, surviving.stamps, ids, subjects, surviving.counts)
 
     @property
     def content(self) -> tuple[Column, ...]:
@@ -131,6 +117,25 @@ def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
     return [_encode([end - begin, *(_part(each, begin, end) for each in parts)]) for begin, end in pairwise(cuts)]
 
 
+def _whole(
+    schema: Schema, rows: Rows, stamps: I64, ids: list[str | None] | None, subjects: Subjects, counts: I64
+) -> bytes:
+    """One block, which `pack` would make too."""
+    fields = (
+        _text_part(column.tolist(), rows.count) if column.dtype == object else _number_part(column)
+        for column in rows.columns.values()
+    )
+    numbers = (_number_part(stamps), _number_part(counts))
+    names = (_text_part(texts, rows.count) for texts in (ids, subjects))
+    return _encode([rows.count, *numbers, *fields, *map(_number_part, _flags(schema, rows)), *names])
+
+
+def _flags(schema: Schema, rows: Rows) -> list[I64]:
+    """For each field that may be missing: 1 where it is."""
+    none = np.zeros(rows.count, dtype=np.bool_)
+    return [rows.missing.get(name, none).astype(np.int64) for name in schema.optional]
+
+
 def unpack(schema: Schema, blocks: Sequence[bytes]) -> Records:
     """The records of all blocks."""
     try:
@@ -172,7 +177,8 @@ def pack_stamped(schema: Schema, part: Stamped | None) -> bytes | None:
     """Records of the open round, which need not be different; None for none."""
     if part is None or not part.rows.count:
         return None
-    return pack(Records.of_stamped(part, schema), [0, part.rows.count])[0]
+    counts = np.ones(part.rows.count, dtype=np.int64) if part.copies is None else part.copies
+    return _whole(schema, part.rows, part.stamps, None, part.subjects, counts)
 
 
 def unpack_stamped(schema: Schema, block: bytes | None) -> Stamped | None:
@@ -202,8 +208,8 @@ class _Header(msgspec.Struct):
 
 def to_bytes(schema: Schema, surviving: Surviving) -> bytes:
     """The canonical serialisation: equal bytes for equal surviving data."""
-    records = Records.of(surviving, schema)
-    block = pack(records, [0, len(records)])[0] if len(records) else b""
+    rows, own = surviving.rows, surviving
+    block = _whole(schema, rows, own.stamps, own.ids, own.subjects, own.counts) if rows.count else b""
     return _encode(_State(FORMAT, VERSION, list(schema.fields), block, list(schema.optional)))
 
 
@@ -279,6 +285,18 @@ class _TextParts:
             last = begin + 1
         content = self._content[self._bounds[begin] : self._bounds[last]]
         return content if last < end else [own.astype("<i4").tobytes(), content]
+
+
+def _text_part(texts: Sequence[str | None] | str | None, count: int) -> list[bytes] | bytes | None:
+    if texts is None:
+        return None
+    if isinstance(texts, str):
+        texts = [texts] * count
+    first = texts[0]
+    if first == texts[-1] and (count > 1 or first is None) and texts.count(first) == count:
+        return None if first is None else first.encode()
+    encoded, lengths, ascii = measured(texts)
+    return [lengths.astype("<i4").tobytes(), b"".join(encoded) if ascii is None else ascii]
 
 
 def _texts(parts: Sequence[list[bytes] | bytes | None], sizes: Sequence[int]) -> Texts:
