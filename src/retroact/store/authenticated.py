@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import InputError, VerificationError
 from .seals import Digest, Seals
-from .tables import BLOCK, NOTE, RELEASE, SIDES, STATE, Side, Table, tables
+from .tables import BLOCK, NOTE, RELEASE, SIDES, STATE, Side, StoredTable, tables
 
 Row = tuple[Any, ...]
 DIGESTED = "insert into {}_digest(side, sealed) values (?, ?) on conflict (side) do update set sealed = excluded.sealed"
@@ -96,7 +96,7 @@ class Authenticated(ABC):
             self._digests[side] = before
             raise
 
-    def insert(self, table: Table, rows: Iterable[Sequence[Any]], *, unless_known: bool = False) -> None:
+    def insert(self, table: StoredTable, rows: Iterable[Sequence[Any]], *, unless_known: bool = False) -> None:
         assert self._seals is not None
         made = [(*row, self._seals.mac(table, row)) for row in rows]
         if not made:
@@ -109,11 +109,11 @@ class Authenticated(ABC):
             macs = [row[-1] for row in made]
         self._digests[table.side].add(table, self._seals.sum(macs))
 
-    def write(self, table: Table, rows: Sequence[Row]) -> None:
+    def write(self, table: StoredTable, rows: Sequence[Row]) -> None:
         """Rows as they are, in the way that is quickest."""
         self.many(table.side, table.insert, rows)
 
-    def delete(self, table: Table, where: str = "", parameters: Sequence[Sequence[Any]] = ((),)) -> None:
+    def delete(self, table: StoredTable, where: str = "", parameters: Sequence[Sequence[Any]] = ((),)) -> None:
         """For each of these parameters the rows that it names."""
         assert self._seals is not None
         if not parameters:
@@ -122,17 +122,17 @@ class Authenticated(ABC):
         gone = self.many(table.side, sql, parameters)
         self._digests[table.side].add(table, -self._seals.sum(bytes(mac) for (mac,) in gone))
 
-    def replace(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
+    def replace(self, table: StoredTable, rows: Sequence[Sequence[Any]]) -> None:
         """In place of those under the same keys."""
         where = " and ".join(f"{column} = ?" for column in table.key)
         self.delete(table, f"where {where}", [row[: table.keys] for row in rows])
         self.insert(table, rows)
 
-    def select(self, table: Table, where: str = "", parameters: Sequence[Any] = ()) -> list[Row]:
+    def select(self, table: StoredTable, where: str = "", parameters: Sequence[Any] = ()) -> list[Row]:
         rows = self.run(table.side, f"{table.select} {where}", parameters)
         return [self.checked(table, row) for row in rows]
 
-    def whole(self, table: Table, problems: list[str] | None = None) -> Iterator[Row]:
+    def whole(self, table: StoredTable, problems: list[str] | None = None) -> Iterator[Row]:
         """All rows by their keys. What is wrong is raised, or put down where somebody wants to know of all."""
         found: list[str] = []
         macs = []
@@ -163,7 +163,7 @@ class Authenticated(ABC):
                 found += self._compare(table)
         return found
 
-    def checked(self, table: Table, row: Row) -> Row:
+    def checked(self, table: StoredTable, row: Row) -> Row:
         """A row without its hash, if that fits."""
         if self._seals is not None and not self._fits(table, row):
             raise refusal(self.where, [_changed(table, row)])
@@ -171,7 +171,7 @@ class Authenticated(ABC):
 
     # Inside ----------------------------------------------------------------------------------------------------------
 
-    def _rows(self, table: Table) -> Iterator[Row]:
+    def _rows(self, table: StoredTable) -> Iterator[Row]:
         return self.scan(table.side, f"{table.select} order by {', '.join(table.key)}")
 
     def _stored_digest(self, side: Side) -> Digest | None:
@@ -184,13 +184,13 @@ class Authenticated(ABC):
             return None
         return self._seals.opened(side, rows[0][1])
 
-    def _compare(self, table: Table) -> list[str]:
+    def _compare(self, table: StoredTable) -> list[str]:
         problems: list[str] = []
         for _ in self.whole(table, problems):
             pass
         return problems
 
-    def _fits(self, table: Table, row: Row) -> bool:
+    def _fits(self, table: StoredTable, row: Row) -> bool:
         assert self._seals is not None
         return bool(row[-1] == self._seals.mac(table, row[:-1]))
 
@@ -202,6 +202,6 @@ def refusal(where: str, problems: Sequence[str]) -> VerificationError:
     )
 
 
-def _changed(table: Table, row: Row) -> str:
+def _changed(table: StoredTable, row: Row) -> str:
     shown = (value.hex() if isinstance(value, bytes) else repr(value) for value in row[: table.keys])
     return f"table {table.name}: the row {', '.join(each[:80] for each in shown)} is not as it was written"

@@ -19,7 +19,7 @@ from .postgres_address import read
 from .postgres_residue import RELATIONS, unaccounted
 from .postgres_schema import DATA, differences, statements
 from .store import Store, check_format
-from .tables import BLOCK, Side, Table
+from .tables import BLOCK, Side, StoredTable
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -107,7 +107,7 @@ class PostgresStore(Store):
             cursor.execute(sql)
             yield from cursor
 
-    def write(self, table: Table, rows: Sequence[Row]) -> None:
+    def write(self, table: StoredTable, rows: Sequence[Row]) -> None:
         if table != BLOCK:
             super().write(table, rows)
             return

@@ -20,7 +20,7 @@ class Cell(NamedTuple):
     overflow: int  # ... and the page where the rest begins, or 0
 
 
-class Cells:
+class PageCells:
     """The cells of pages with so many usable bytes."""
 
     def __init__(self, usable: int) -> None:

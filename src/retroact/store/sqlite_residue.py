@@ -43,7 +43,7 @@ from .sqlite_pages import (
     TABLE_LEAF,
     TWO,
     Cell,
-    Cells,
+    PageCells,
     only_offsets,
     root_page,
 )
@@ -147,7 +147,7 @@ class _Scan:
         if self.pages < 1 or len(data) < self.pages * size:
             self.bad(f"{max(self.pages, 1)} pages of {size} bytes", f"a file of {len(data)} bytes")
         self.strict = strict
-        self.cells = Cells(self.usable)
+        self.cells = PageCells(self.usable)
         self.seen = bytearray(self.pages + 1)
         self.found: list[Residue] = []
         self.schema: list[bytes] | None = []

@@ -13,7 +13,7 @@ SIDES: tuple[Side, ...] = ("data", "journal")
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class StoredTable:
     """Columns with their types (`?`: may be null), the first `keys` of which are the key. A `mac` follows them."""
 
     name: str
@@ -43,13 +43,17 @@ class Table:
         return _create(self.name, {**self.columns, "mac": "bytes"}, self.key, types)
 
 
-BLOCK = Table("block", "data", 2, {"stamp": "bigint", "mark": "bigint", "records": "bytes"})
-INBOX = Table("inbox", "data", 1, {"number": "bigint", "entry": "bytes"})
-STATE = Table("state", "data", 1, {"name": "text", "value": "text"})
-NOTE = Table("note", "journal", 1, {"name": "text", "value": "text"})
-RELEASE = Table("release", "journal", 2, {"round": "bigint", "statistic": "text", "line": "bytes", "exact": "bytes"})
-SOURCE = Table("source", "journal", 2, {"name": "text", "round": "bigint", "position": "text", "delivered": "bytes"})
-REQUEST = Table(
+BLOCK = StoredTable("block", "data", 2, {"stamp": "bigint", "mark": "bigint", "records": "bytes"})
+INBOX = StoredTable("inbox", "data", 1, {"number": "bigint", "entry": "bytes"})
+STATE = StoredTable("state", "data", 1, {"name": "text", "value": "text"})
+NOTE = StoredTable("note", "journal", 1, {"name": "text", "value": "text"})
+RELEASE = StoredTable(
+    "release", "journal", 2, {"round": "bigint", "statistic": "text", "line": "bytes", "exact": "bytes"}
+)
+SOURCE = StoredTable(
+    "source", "journal", 2, {"name": "text", "round": "bigint", "position": "text", "delivered": "bytes"}
+)
+REQUEST = StoredTable(
     "request",
     "journal",
     1,
@@ -65,11 +69,11 @@ REQUEST = Table(
         "outcome": "bytes?",
     },
 )
-ERASED = Table("erased", "journal", 1, {"subject": "bytes", "round": "bigint"})
+ERASED = StoredTable("erased", "journal", 1, {"subject": "bytes", "round": "bigint"})
 TABLES = (BLOCK, INBOX, STATE, NOTE, RELEASE, SOURCE, REQUEST, ERASED)
 
 
-def tables(side: Side) -> tuple[Table, ...]:
+def tables(side: Side) -> tuple[StoredTable, ...]:
     return tuple(table for table in TABLES if table.side == side)
 
 
