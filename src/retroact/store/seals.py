@@ -26,7 +26,7 @@ from typing import Any
 
 import msgspec
 
-from .tables import SIDES, TABLES, Side, Table, tables
+from .tables import SIDES, TABLES, Side, StoredTable, tables
 
 SIZE = 32
 LONG = 1024
@@ -41,7 +41,7 @@ class Digest:
     round: int = 0
     sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys((table.name for table in TABLES), 0))
 
-    def add(self, table: Table, change: int) -> None:
+    def add(self, table: StoredTable, change: int) -> None:
         self.sums[table.name] = (self.sums[table.name] + change) % _ENTIRE
 
 
@@ -67,7 +67,7 @@ class Seals:
         self._encode = msgspec.msgpack.Encoder().encode
         self._own = {side: tuple(table.name for table in tables(side)) for side in SIDES}
 
-    def mac(self, table: Table, row: Sequence[Any]) -> bytes:
+    def mac(self, table: StoredTable, row: Sequence[Any]) -> bytes:
         parts = [_short(value) for value in row]
         return hashlib.blake2b(self._encode(parts), key=self._rows[table.name], digest_size=SIZE).digest()
 
