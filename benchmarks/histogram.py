@@ -67,12 +67,12 @@ def at_round(stream, round):
 
 
 def release_of(stream, round):
-    running = stream._running["h"]
+    running = stream._core.engine.running["h"]
     return lambda: running.release(running.totals, round, round)
 
 
 def size_of_totals(stream):
-    (tally,) = stream._running["h"].totals
+    (tally,) = stream._core.engine.running["h"].totals
     arrays = sum(part.nbytes for part in (*tally.words, tally.amounts, *tally.labels))
     return arrays, sum(map(sys.getsizeof, tally.labels[0].tolist()))
 
@@ -82,7 +82,7 @@ def ours(counts):
     print(f"horizon {LONG:,}; medians of {RUNS} runs (shortest to longest)\n")
     stream = filled(LONG, counts)
     early, late = 10, 60_000
-    nodes = [len(stream._running["h"].noise.process.at(round).levels) for round in (early, late)]
+    nodes = [len(stream._core.engine.running["h"].noise.process.at(round).levels) for round in (early, late)]
     print(f"{'':28}{f'round {early:,}, {nodes[0]} nodes':>28}{f'round {late:,}, {nodes[1]} nodes':>28}")
     times = [Timed(release_of(stream, round)) for round in (early, late)]
     print(f"{'one release':28}{times[0]!s:>28}{times[1]!s:>28}")
@@ -158,7 +158,7 @@ def smallest(holds, scale):
 
 def compare(counts):
     stream = filled(COMPARED, counts)
-    noise = stream._running["h"].noise
+    noise = stream._core.engine.running["h"].noise
     deviation = math.sqrt(noise.variances_of(0, np.arange(1, COMPARED + 1)).max())
     took = Timed(release_of(stream, 10))
     own = float(noise.threshold.at(1)), deviation, took.median

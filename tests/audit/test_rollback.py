@@ -15,7 +15,7 @@ from retroact.audit.target import MakeCount, NoisyCount
 from retroact.privacy import Guarantee, PureDP
 from retroact.store.fence import Mark
 from retroact.stream import open as opening
-from retroact.stream.durable import Durable
+from retroact.stream.guard import FenceGuard
 from retroact.stream.latest import Standing
 from retroact.testing import Shape
 
@@ -83,7 +83,7 @@ def test_a_stream_that_forgets_its_fence_is_a_violation(monkeypatch):
     monkeypatch.setattr("retroact.stream.open.standing", lambda *_, **__: Standing(0, None))
     monkeypatch.setattr("retroact.store.fence.Fence.read", lambda self: None)
     monkeypatch.setattr("retroact.stream.open._fence_again", lambda store, name, *_: Mark(name, 0))
-    monkeypatch.setattr(Durable, "_require_fence", lambda self: None)
+    monkeypatch.setattr(FenceGuard, "require_unmoved", lambda self: None)
     result = rollback(Target.stream(spec()), Seeds(1), runs=40, confidence=0.9)
     assert result.verdict == "violation"
     assert "opened without a question" in result.found

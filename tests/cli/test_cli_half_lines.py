@@ -40,7 +40,7 @@ def amounts(folder: Path) -> list[float]:
     with ra.Stream.open(folder / "orders", key=ra.Key.for_testing(5)) as stream:
         if not stream.over:
             stream.close_round()
-        data = stream._ledger.data()
+        data = stream._core.ledger.data()
         return sorted(data.rows.columns["amount"].repeat(data.counts).tolist())
 
 

@@ -25,7 +25,6 @@ import retroact as ra
 from retroact.store.receipt import public_key, sign
 from retroact.store.receipt import verify as read_receipt
 from retroact.stream.erasure import Hashes
-from retroact.stream.verify import verify
 
 PEOPLE = ("anna-b", "ben-c", "carl-d", "dora-e")
 NEW = ("--spec", "shop.toml", "--store", "orders")
@@ -239,7 +238,7 @@ def same_as_reference() -> None:
     with ra.Stream.open("orders", key=key) as stream, ra.Stream.open("reference", key=key) as other:
         assert stream.store.blocks() == other.store.blocks()
         assert stream.store.releases() == other.store.releases()
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
 
 
 def as_jsonl(path: Path, rounds: int) -> tuple[object, ...]:

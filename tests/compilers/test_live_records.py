@@ -166,7 +166,7 @@ def test_nothing_of_an_erased_record_stays_in_memory():
             stream.erase(subject="u17")
         stream.close_round()
     for state in (stream, ra.Stream.from_state(stream.specification, stream.state(), key=ra.Key.for_testing(1))):
-        (live,) = state._running["it"].totals
+        (live,) = state._core.engine.running["it"].totals
         assert live.count == 11
         for block in live.blocks:
             arrays = [*block.tally.words, block.tally.amounts, *block.tally.labels]

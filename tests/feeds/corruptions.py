@@ -100,7 +100,7 @@ def stream() -> ra.Stream:
 
 def taken(into: ra.Stream) -> set[bytes]:
     """Every text that a stream holds."""
-    data = into._ledger.data()
+    data = into._core.ledger.data()
     texts = {*data.rows.columns["country"].tolist(), *data.ids, *(data.subjects or ())}
     return {text.encode() for text in texts if text}
 

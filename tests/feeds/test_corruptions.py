@@ -172,4 +172,4 @@ def test_whole_files_are_taken(tmp_path: Path) -> None:
         make(tmp_path / f"e{suffix}")
         into = stream()
         assert play(into, tmp_path / f"e{suffix}").added == 40, kind
-        assert {*into._ledger.data().rows.columns["country"].tolist()} <= {*WORDS}
+        assert {*into._core.ledger.data().rows.columns["country"].tolist()} <= {*WORDS}

@@ -197,12 +197,12 @@ def test_many_erasures_do_not_scan_the_ledger_one_by_one(monkeypatch):
     count = 2000
     play(into, rows(*({"op": "add", **person(), "subject": f"u{k}"} for k in range(count))))
     asked = []
-    own = type(into._ledger).of_subjects
+    own = type(into._core.ledger).of_subjects
 
     def counted(ledger, who):
         asked.append(len(who))
         return own(ledger, who)
 
-    monkeypatch.setattr(type(into._ledger), "of_subjects", counted)
+    monkeypatch.setattr(type(into._core.ledger), "of_subjects", counted)
     totals = play(into, rows(*({"op": "erase", "subject": f"u{2 * k}"} for k in range(count)), columns=SCHEMA))
     assert (asked, totals.missed.count) == ([count], count // 2)

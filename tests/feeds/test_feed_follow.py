@@ -199,16 +199,16 @@ def test_rounds_are_published_when_their_time_has_come(tmp_path: Path, monkeypat
     path = written(tmp_path / "e.jsonl", [row(at=1010)])
     rounds = {**Grid(1000, 60, 1180).spec(), "grace": "10s", "publish_after": "90s"}
     following = Following(path, rounds=rounds, time="at")
-    wait_for(lambda: len(following.stream._open.updates) == 1)
+    wait_for(lambda: len(following.stream._core.open.updates) == 1)
     clock[0] = 1075.0
     time.sleep(0.1)
     with path.open("a") as file:
         file.write(f"{json.dumps(row(at=1065))}\n")
     time.sleep(0.2)
-    assert (following.rounds, len(following.stream._open.updates)) == ([], 1)
+    assert (following.rounds, len(following.stream._core.open.updates)) == ([], 1)
     clock[0] = 1150.0
     following.until(1)
-    wait_for(lambda: len(following.stream._open.updates) == 1)
+    wait_for(lambda: len(following.stream._core.open.updates) == 1)
     assert (following.rounds, following.stream.records) == ([1], 1)
     clock[0] = 1300.0
     following.until(3)

@@ -25,7 +25,7 @@ def stream_of(statistic, *, epsilon=1.0, delta=1e-6, horizon=1023, seed=1, law="
 
 
 def noise_of(statistic, **budget):
-    return stream_of(statistic, **budget)._running["h"].noise
+    return stream_of(statistic, **budget)._core.engine.running["h"].noise
 
 
 @pytest.mark.parametrize(("bits", "most", "paper"), [(10, 130, 5770), (16, 220, 16435)])
@@ -102,7 +102,7 @@ def test_the_failures_of_all_releases_sum_to_what_is_claimed(name):
     """By scipy's tail; 85 % of the claim is used up, where the grid of 1/64 is fine beside the noise."""
     options, budget = KNOWN[name]
     stream = stream_of(ra.Histogram("c", **options), **budget)
-    noise, failure = stream._running["h"].noise, stream.specification.failures["h"]
+    noise, failure = stream._core.engine.running["h"].noise, stream.specification.failures["h"]
     assert failure == Fraction(budget.get("delta", 1e-6)) * Fraction(7, 20)
     releases = range(1, -(-budget.get("horizon", 1023) // options.get("every", 1)) + 1)
     total = options.get("most_bins", 1) * most_at_once(norm.sf(reaches(noise, releases)), options)
@@ -274,7 +274,7 @@ def test_the_failures_of_laplace_noise_by_exact_convolution(name):
     options, budget = SMALL[name]
     delta = budget.get("delta", 1e-6)
     stream = stream_of(ra.Histogram("c", **options), law="laplace", **budget)
-    noise = stream._running["h"].noise
+    noise = stream._core.engine.running["h"].noise
     assert stream.specification.failures["h"] == Fraction(delta)
     assert noise.share.kind == "pure"
     releases = range(1, -(-budget["horizon"] // options.get("every", 1)) + 1)

@@ -422,7 +422,7 @@ def test_records_come_and_go():
     busy, idle = (StreamAlgorithm(spec, key) for _ in range(2))
     assert busy.close([Add(value) for value in values]) != idle.close([])
     assert busy.close([Delete(value, 1) for value in values]) == idle.close([])
-    assert all(len(tally) == 0 for tally in busy.stream._running["c"].totals[0])
+    assert all(len(tally) == 0 for tally in busy.stream._core.engine.running["c"].totals[0])
 
 
 # Refusals ------------------------------------------------------------------------------------------------------------

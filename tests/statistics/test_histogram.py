@@ -63,7 +63,7 @@ def pages(*names, amount=1.0):
 
 
 def totals(stream):
-    (tally,) = stream._running["h"].totals
+    (tally,) = stream._core.engine.running["h"].totals
     return tally
 
 
@@ -232,7 +232,7 @@ def test_counts_sums_and_order():
         assert low <= truth <= high
     assert by_count.value.top(2) == {page: by_count.value[page] for page in ("a", "poor")}
     assert by_count.value.top(99) == by_count.value
-    assert by_count.value.threshold == float(stream._running["h"].noise.threshold.at(3))
+    assert by_count.value.threshold == float(stream._core.engine.running["h"].noise.threshold.at(3))
     assert by_count.to_dict()["value"] == dict(by_count.value)
     for bad in (0, -1, 1.5, True):
         with pytest.raises(ra.InputError, match="k"):
@@ -241,7 +241,7 @@ def test_counts_sums_and_order():
 
 def test_thresholds_go_by_the_number_of_the_release():
     stream = stream_of(ra.Histogram("page", every=3), epsilon=1.0, horizon=None)
-    threshold = stream._running["h"].noise.threshold
+    threshold = stream._core.engine.running["h"].noise.threshold
     found = [release.value.threshold for _ in range(9) for release in stream.close_round().values()]
     assert found == [float(threshold.at(release)) for release in (1, 2, 3)]
     assert len(set(found)) == 3
@@ -660,12 +660,12 @@ def test_too_many_bins_are_refused_before_anything_is_written(options, name):
     for each in (stream, twin):
         each.add(pages("a", "a", "b"))
         each.close_round()
-    before = stream._ledger.state(), totals(stream), stream.round
+    before = stream._core.ledger.state(), totals(stream), stream.round
     stream.add(pages("c", "c", "d"))
     for _ in range(2):
         with pytest.raises(ra.InputError, match=rf"at most 3 bins with records \({name}\), got 4.*statistics\.h"):
             stream.close_round()
-        assert (stream._ledger.state(), totals(stream), stream.round) == before
+        assert (stream._core.ledger.state(), totals(stream), stream.round) == before
     stream.delete({"page": "d", "amount": 1}, stamp=2)
     twin.add(pages("c", "c"))
     assert stream.close_round().encode() == twin.close_round().encode()

@@ -65,7 +65,7 @@ def test_the_true_states_are_the_revised_ones():
             algorithm = StreamAlgorithm(spec, ra.Key.for_testing(1))
             for number, updates in enumerate(sequence, 1):
                 release = algorithm.release(updates)["r"]
-                ledger = algorithm.stream._ledger
+                ledger = algorithm.stream._core.ledger
                 expected = {past: len(ledger.revised(past)) for past in (number, number - 2, number - 5) if past >= 1}
                 assert {past: round(v) for past, v in release.value.items()} == expected
 
@@ -127,8 +127,8 @@ def test_rectangles_by_brute_force(inner, horizon):
 
 
 def test_lags_share_their_nodes_only_where_the_noise_is_one():
-    apart = stream(ra.Restated(ra.Count(), [0, 1], across="lags"))._running["r"].noise.parts
-    together = stream(ra.Restated(ra.Count(), [0, 1], across="rectangle"))._running["r"].noise.parts
+    apart = stream(ra.Restated(ra.Count(), [0, 1], across="lags"))._core.engine.running["r"].noise.parts
+    together = stream(ra.Restated(ra.Count(), [0, 1], across="rectangle"))._core.engine.running["r"].noise.parts
 
     def nodes(part, round):
         terms = part.process.at(round)
@@ -142,8 +142,8 @@ def test_lags_share_their_nodes_only_where_the_noise_is_one():
 def test_few_lags_get_noise_of_their_own_and_many_share_one(delta):
     few = stream(ra.Restated(ra.Count(), [0, 7]), delta=delta, horizon=1023)
     many = stream(ra.Restated(ra.Count(), list(range(200))), delta=delta, horizon=1023)
-    assert not few._running["r"].noise.shared
-    assert many._running["r"].noise.shared
+    assert not few._core.engine.running["r"].noise.shared
+    assert many._core.engine.running["r"].noise.shared
     assert "lags by" in "\n".join(few.plan()["r"].notes)
 
 
@@ -199,7 +199,7 @@ def test_many_lags_all_have_noise(delta):
     assert len(release.value) == 24
     assert all(value != 777 for value in release.value.values())
     assert min(release.standard_error.values()) > 10
-    for part in one._running["r"].noise.parts:
+    for part in one._core.engine.running["r"].noise.parts:
         drawn, denominator = part.draw(30)
         named, same = part.sample(30, np.zeros((400, 2), dtype=np.uint64) + np.arange(400, dtype=np.uint64)[:, None])
         assert drawn[0] != 0

@@ -173,7 +173,7 @@ def test_conditions_compare_texts_as_they_are():
     )
     stream.add({"t": ["a", "a\0", "b"]})
     stream.close_round()
-    assert stream._running["n"].totals[0].tolist() == [1]
+    assert stream._core.engine.running["n"].totals[0].tolist() == [1]
     ra.Stream(SCHEMA, {"n": ra.Count(where={"age": np.int64(3)})}, epsilon=1.0, horizon=3)
 
 

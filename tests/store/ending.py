@@ -58,7 +58,7 @@ def work(where, folder: Path) -> None:
                     with stream.receiving("feed", (ROUNDS + 1, number), delivered=[number]):
                         take(stream, number)
             stream.erase(subject="u2", request="after 2")
-            waiting = stream._open.updates.of_subjects(["u2"])
+            waiting = stream._core.open.updates.of_subjects(["u2"])
             assert waiting == [0]
             stream.successor(
                 epsilon=1.0, delta=1e-6, horizon=3, where=after(where), key=NEXT, fence=folder / "next.fence"
@@ -82,12 +82,11 @@ def take(stream, number: int) -> None:
 
 def found(where, folder: Path):
     """What there is in the end, in both stores."""
-    from retroact.stream.verify import verify
 
     parts = []
     for stream in (opened(where, folder), follower(after(where), folder)):
         with stream:
-            assert verify(stream).problems == []
+            assert stream.verify().problems == []
             store = stream.store
             requests = sorted((each.state, each.round, bool(each.outcome)) for each in store.requests())
             named = [request for name in ("1", "2", "3") if (request := named_request(stream, f"after {name}"))]
@@ -99,7 +98,7 @@ def found(where, folder: Path):
                 requests,
                 named,
                 [each.exact for each in store.releases()],
-                stream._fence.read().round,
+                stream._vault.guard.fence.read().round,
                 stream.over,
                 store.residue(),
             ]

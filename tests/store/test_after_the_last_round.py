@@ -9,7 +9,6 @@ import retroact as ra
 from retroact.errors import ExhaustedError, InputError, VerificationError
 from retroact.store.receipt import verify as verify_receipt
 from retroact.stream.grid import Grid
-from retroact.stream.verify import verify
 
 SCHEMA = {"name": ra.Text(), "amount": ra.Integer(0, 2 * 10**11)}
 STATISTICS = {"people": ra.Count(), "total": ra.Sum("amount")}
@@ -51,12 +50,12 @@ def wait(stream, *, without=()):
 
 
 def contents(stream):
-    data = stream._ledger.data()
+    data = stream._core.ledger.data()
     return sorted(zip(data.subjects, map(str, data.ids), data.stamps.tolist(), data.counts.tolist(), strict=True))
 
 
 def ids(stream):
-    return [id for batch in stream._open.updates.batches() for id in batch.ids]
+    return [id for batch in stream._core.open.updates.batches() for id in batch.ids]
 
 
 # In memory ------------------------------------------------------------------------------------------------------------
@@ -72,7 +71,7 @@ def test_in_memory_it_is_done_at_once_and_the_round_does_not_move():
     assert stream.state() == twin.state()
     stream.delete(id="ben-1")
     stream.upsert(None, id=["ben-2", "cleo-9"], deleted=[True, True])
-    assert (stream.round, stream.records, len(stream._open.updates)) == (3, 10, 0)
+    assert (stream.round, stream.records, len(stream._core.open.updates)) == (3, 10, 0)
     with pytest.raises(ExhaustedError, match="all 2 promised rounds are released"):
         stream.close_round()
 
@@ -98,7 +97,7 @@ def test_in_memory_what_waits_is_erased_too_and_a_source_gives_all_or_nothing():
     assert stream.records == 11
     with stream.receiving("feed", (1,)):
         stream.erase(subject="ben")
-    assert (stream.records, len(stream._open.updates)) == (7, 0)
+    assert (stream.records, len(stream._core.open.updates)) == (7, 0)
 
 
 def test_rounds_of_a_grid_that_is_over_are_all_that_there_are():
@@ -129,14 +128,14 @@ def test_in_a_store_it_is_done_at_once_and_nothing_is_released_again(place, tmp_
         assert receipt.received <= receipt.applied <= receipt.purged
         stream.delete(id="ben-1")
         assert stream.records == 11
-        result = verify(stream)
+        result = stream.verify()
         assert (result.problems, result.first, result.last, result.compared) == ([], 3, 2, 0)
     with opened(where, tmp_path) as stream:
         assert (stream.round, stream.records) == (3, 11)
         assert list(stream.releases()) == published
         assert stream.erase(subject="anna", request="one").state == "purged"
         assert not stream.erase(subject="anna", request="two").found
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
         assert list(stream.releases()) == published
         with pytest.raises(ExhaustedError):
             stream.close_round()
@@ -148,7 +147,7 @@ def test_an_erasure_that_finds_nothing_leaves_all_releases_to_be_worked_out(plac
         asked = stream.erase(subject="nobody", request="one")
         assert (asked.found, asked.state) == (False, "purged")
         assert verify_receipt(asked.receipt(), place="receipt").found == [False]
-        assert verify(stream).compared == 4
+        assert stream.verify().compared == 4
 
 
 def test_what_waits_is_erased_too_and_its_source_goes_on_where_it_was(place, tmp_path):
@@ -163,8 +162,8 @@ def test_what_waits_is_erased_too_and_its_source_goes_on_where_it_was(place, tmp
             assert [name for name, *_ in contents(stream)].count("dora") == 3
             assert ids(stream) == ["ben-3", "cleo-3"]
             assert (
-                sum(len(batch.deleted) for batch in stream._open.updates.batches() if batch.deleted),
-                len(stream._open.updates),
+                sum(len(batch.deleted) for batch in stream._core.open.updates.batches() if batch.deleted),
+                len(stream._core.open.updates),
             ) == (2, 4)
             assert stream.position("feed") == (position,)
             assert [n for n in range(9) if stream.delivered("feed", n)] == [*range(1, position + 1)]
@@ -180,13 +179,13 @@ def test_later_records_of_the_subject_are_as_the_stream_has_it(place, tmp_path, 
         stream.erase(subject="anna", request="one")
     with opened(where, tmp_path, after_erasure=later) as stream:
         stream.add(record("anna", 3), subject="anna")
-        assert len(stream._open.updates) == (later == "accept")
+        assert len(stream._core.open.updates) == (later == "accept")
         key = ra.Key.for_testing(6)
         with stream.successor(
             epsilon=1.0, delta=1e-6, horizon=3, where=place("t"), key=key, fence=tmp_path / "b.fence"
         ) as following:
             following.add(record("anna", 3), subject="anna")
-            assert len(following._open.updates) == 2 * (later == "accept")
+            assert len(following._core.open.updates) == 2 * (later == "accept")
 
 
 # What is left ---------------------------------------------------------------------------------------------------------
@@ -230,7 +229,7 @@ def test_no_file_holds_a_byte_of_what_was_erased(tmp_path):
         held = b"".join(path.read_bytes() for path in files)
         for text in ("anna", "anna-3", "dora-2", "ben-3", "cleo-2", "one"):
             assert text.encode() not in held
-        assert stream._hashes.subject("anna") not in b"".join(
+        assert stream.hashes.subject("anna") not in b"".join(
             path.read_bytes() for path in files if "journal" not in path.name
         )
 
@@ -260,7 +259,7 @@ def test_data_that_were_put_back_are_refused(tmp_path, how):
             opened(folder, tmp_path, restored=restored)
     (folder / "data.sqlite").write_bytes(now)
     with opened(folder, tmp_path) as stream:
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
 
 
 @pytest.mark.parametrize("how", DELETIONS)
@@ -282,7 +281,7 @@ def test_what_comes_after_a_deletion_waits_and_is_opened_again(place, tmp_path, 
                 waiting -= 2
         with opened(place("s"), tmp_path) as stream:
             assert (stream.waiting, stream.position("more")) == (waiting, (number,))
-            assert verify(stream).problems == []
+            assert stream.verify().problems == []
 
 
 def test_only_the_last_hash_of_the_data_is_kept(tmp_path):
@@ -320,7 +319,7 @@ def test_a_discard_after_a_deletion_that_was_interrupted(place, tmp_path, step, 
     with opened(place("s"), tmp_path) as stream:
         stream.discard()
     with opened(place("s"), tmp_path) as stream:
-        assert (stream.waiting, stream.requests()[0].state, verify(stream).problems) == (0, "purged", [])
+        assert (stream.waiting, stream.requests()[0].state, stream.verify().problems) == (0, "purged", [])
 
 
 def test_data_in_which_the_request_still_waits_are_refused_once_it_was_applied(tmp_path):
@@ -329,7 +328,7 @@ def test_data_in_which_the_request_still_waits_are_refused_once_it_was_applied(t
     with opened(folder, tmp_path) as stream:
         fill(stream)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(stream, "_amend_if_over", lambda: None)
+            patch.setattr(stream._vault, "remove", lambda *_: None)
             stream.erase(subject="anna", request="one")
     old = (folder / "data.sqlite").read_bytes()
     with opened(folder, tmp_path) as stream:
@@ -353,7 +352,7 @@ def test_data_of_an_earlier_round_lack_what_was_erased_after_the_last_one(tmp_pa
     (folder / "data.sqlite").write_bytes(old)
     with opened(folder, tmp_path, restored=True) as stream:
         assert (stream.missing_erasures, stream.requests()) == (1, [])
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
         stream.close_round()
         assert (stream.over, stream.missing_erasures) == (True, 1)
     with opened(folder, tmp_path) as stream:
@@ -362,7 +361,7 @@ def test_data_of_an_earlier_round_lack_what_was_erased_after_the_last_one(tmp_pa
         assert (again.repeated, again.found, again.state) == (False, True, "purged")
         assert (stream.missing_erasures, stream.store.blocks()) == (0, left)
     with opened(folder, tmp_path) as stream:
-        assert (stream.missing_erasures, verify(stream).problems) == (0, [])
+        assert (stream.missing_erasures, stream.verify().problems) == (0, [])
 
 
 @pytest.mark.parametrize("delete", ["subject", "id"])
@@ -390,7 +389,7 @@ def test_an_older_copy_of_the_whole_store_is_refused(tmp_path, delete):
         again(stream)
         assert (stream.missing_erasures, stream.debt, stream.store.blocks()) == (0, "", left)
     with opened(folder, tmp_path) as stream:
-        assert (stream.missing_erasures, verify(stream).problems) == (0, [])
+        assert (stream.missing_erasures, stream.verify().problems) == (0, [])
         with pytest.raises(ExhaustedError):
             stream.close_round()
 
@@ -410,7 +409,7 @@ def test_a_successor_in_memory_begins_without_those_who_are_erased():
     stream.erase(subject="anna")
     stream.delete(id="ben-1")
     following = stream.successor(epsilon=1.0, delta=1e-6, horizon=3, key=ra.Key.for_testing(6))
-    assert (stream.records, following.records, len(stream._open.updates), len(following._open.updates)) == (
+    assert (stream.records, following.records, len(stream._core.open.updates), len(following._core.open.updates)) == (
         11,
         11,
         0,
@@ -444,7 +443,7 @@ def test_a_successor_begins_without_those_who_are_erased(place, tmp_path):
         assert [(request.state, request.round) for request in old] == [("purged", None)]
         published = list(stream.releases())
     with opened(where, tmp_path, horizon=9) as stream:
-        assert (stream.over, len(stream._open.updates), stream.round) == (True, 0, 3)
+        assert (stream.over, len(stream._core.open.updates), stream.round) == (True, 0, 3)
         with pytest.raises(ExhaustedError, match="this stream has a successor, and publishes nothing more"):
             stream.close_round()
         with pytest.raises(InputError, match="takes records from now on"):
@@ -453,7 +452,7 @@ def test_a_successor_begins_without_those_who_are_erased(place, tmp_path):
             follow(stream, place("u"), tmp_path, "c")
         stream.erase(subject="ben", request="two")
         assert stream.records == 8
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
         assert list(stream.releases()) == published
 
 
@@ -483,7 +482,7 @@ def test_a_successor_that_was_interrupted_is_taken_up_again(place, tmp_path):
         fill(stream)
         wait(stream)
         stream.erase(subject="anna", request="one")
-        stream._amend = fail
+        stream._vault.amend = fail
         with pytest.raises(OSError, match="gone"):
             follow(stream, second, tmp_path)
     with opened(where, tmp_path, horizon=9) as stream:
@@ -491,14 +490,14 @@ def test_a_successor_that_was_interrupted_is_taken_up_again(place, tmp_path):
         assert (stream.over, stream.records, stream.requests()[0].state) == (False, 16, "received")
         with follow(stream, second, tmp_path) as following:
             assert (stream.records, following.records, ids(following)) == (12, 12, ["ben-3", "cleo-3"])
-        assert (stream.over, stream.requests()[0].state, len(stream._open.updates)) == (True, "purged", 0)
+        assert (stream.over, stream.requests()[0].state, len(stream._core.open.updates)) == (True, "purged", 0)
 
 
 def test_a_successor_is_not_taken_up_when_the_old_stream_went_on(place, tmp_path):
     where, second = place("s"), place("t")
     with opened(where, tmp_path, horizon=9) as stream:
         fill(stream)
-        stream._amend = fail
+        stream._vault.amend = fail
         with pytest.raises(OSError, match="gone"):
             follow(stream, second, tmp_path)
     with opened(where, tmp_path, horizon=9) as stream:
@@ -515,7 +514,7 @@ def test_a_successor_is_not_taken_up_without_an_erasure_that_came_meanwhile(plac
     where, second = place("s"), place("t")
     with opened(where, tmp_path, horizon=9, after_erasure="reject") as stream:
         fill(stream)
-        stream._amend = fail
+        stream._vault.amend = fail
         with pytest.raises(OSError, match="gone"):
             follow(stream, second, tmp_path)
     with opened(where, tmp_path, horizon=9, after_erasure="reject") as stream:
@@ -525,7 +524,7 @@ def test_a_successor_is_not_taken_up_without_an_erasure_that_came_meanwhile(plac
         with follow(stream, place("u"), tmp_path, "c", 7) as following:
             following.add(record(who, 3), id="again", subject=who)
             following.close_round()
-            assert who not in following._ledger.data().subjects
+            assert who not in following._core.ledger.data().subjects
 
 
 def test_a_successor_that_was_taken_up_has_what_sources_gave(place, tmp_path):
@@ -536,7 +535,7 @@ def test_a_successor_that_was_taken_up_has_what_sources_gave(place, tmp_path):
         with stream.receiving("other", (1, 2)):
             stream.add(record("dora", 2), subject="dora")
         stream.close_round()
-        stream._amend = fail
+        stream._vault.amend = fail
         with pytest.raises(OSError, match="gone"):
             follow(stream, second, tmp_path)
     with opened(where, tmp_path, horizon=9) as stream, follow(stream, second, tmp_path) as following:

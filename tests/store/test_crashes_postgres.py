@@ -27,7 +27,14 @@ def data_of(where, folder):
         assert store.purge()
         assert store.residue() == []
         requests = [(request.name, request.content, request.state, request.round) for request in store.requests()]
-        return store.blocks(), store.sources(), store.inbox(), requests, store.committed, stream._fence.read()
+        return (
+            store.blocks(),
+            store.sources(),
+            store.inbox(),
+            requests,
+            store.committed,
+            stream._vault.guard.fence.read(),
+        )
 
 
 def test_the_reference_run_erased_and_purged(reference):

@@ -9,7 +9,6 @@ from retroact.errors import InputError, VerificationError
 from retroact.noise.mechanism import Mechanism
 from retroact.noise.process import Process
 from retroact.stream import granting
-from retroact.stream.durable import Durable
 
 SCHEMA = {"country": ra.Text(), "amount": ra.Integer(0, 100)}
 STATISTICS = {"n": ra.Count(), "by": ra.Histogram("country"), "total": ra.Sum("amount")}
@@ -56,7 +55,7 @@ def test_other_noise_is_refused_before_anything_is_written(where, tmp_path, monk
     fence = (tmp_path / "f").read_bytes()
     with monkeypatch.context() as patch:
         change(patch)
-        patch.setattr(Durable, "_attach", lambda *_, **__: pytest.fail("it was opened"))
+        patch.setattr("retroact.stream.open._attached", lambda *_, **__: pytest.fail("it was opened"))
         patch.setattr("retroact.store.store.Store.write_notes", lambda *_: pytest.fail("it was written"))
         for more in ({}, {"restored": True}):
             with pytest.raises(VerificationError, match=r"the noise of .* is not that of the rounds before"):

@@ -13,7 +13,6 @@ from retroact.errors import InputError, KeyReusedError, VerificationError
 from retroact.store.fence import Fence, Mark
 from retroact.store.receipt import public_key
 from retroact.store.receipt import verify as verify_receipt
-from retroact.stream.verify import verify
 
 SCHEMA = {"name": ra.Text(), "amount": ra.Integer(0, 2 * 10**11)}
 STATISTICS = {"people": ra.Count(), "total": ra.Sum("amount"), "recent": ra.Count(window=2, every=2)}
@@ -69,7 +68,7 @@ def test_a_stream_goes_on_where_it_was(place, tmp_path):
         with ra.Stream.open(where, key=KEY, fence=tmp_path / "often.fence") as stream:
             assert stream.round == round
             assert stream.close_round().encode() == expected.encode()
-            assert verify(stream).problems == []
+            assert stream.verify().problems == []
     straight.close()
 
 
@@ -194,7 +193,7 @@ def test_an_old_backup_is_refused_and_can_be_replayed(folder, tmp_path, what):
         fill(each, 6)
     assert stream.close_round().encode() == straight.close_round().encode()
     assert "replayed up to round 5" in stream.guarantee.text
-    assert verify(stream).problems == []
+    assert stream.verify().problems == []
     stream.close()
     straight.close()
 
@@ -221,7 +220,7 @@ def test_a_copy_that_is_open_elsewhere_cannot_spend_the_same_noise(folder, tmp_p
         with pytest.raises(InputError, match="another process has this stream open"):
             opened(folder, tmp_path)
         # moved behind its back
-        stream._fence.advance(Mark(stream.name, 2))
+        stream._vault.guard.fence.advance(Mark(stream.name, 2))
         with pytest.raises(VerificationError, match="another copy of this stream may have gone on"):
             stream.close_round()
 
@@ -410,7 +409,7 @@ def test_without_its_fence_a_stream_goes_on_after_a_promised_round(place, tmp_pa
         assert stream.round == 6
         assert "nothing had been published after round 4" in stream.guarantee.text
         stream.close_round()
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
     with opened(place("kept"), tmp_path, name="kept") as stream:
         kept = [stream.close_round() for _ in range(5)][-1]
     assert kept["people"].encode() == fifth["people"].encode()
@@ -519,16 +518,16 @@ def test_a_batch_is_taken_whole_or_not_at_all(place, tmp_path):
     where = place("s")
     stream = opened(where, tmp_path)
     fill(stream, 1)
-    waiting = len(stream._open.updates)
+    waiting = len(stream._core.open.updates)
     with pytest.raises(InputError, match="between 0 and"):
         good_and_bad(stream)
-    assert len(stream._open.updates) == waiting
+    assert len(stream._core.open.updates) == waiting
     assert stream.position("feed") is None
     with stream.receiving("feed", (9,), delivered=[8, 9]):
         stream.add({"name": "good", "amount": 1}, id="g")
     stream.close()
     with opened(where, tmp_path) as stream:
-        assert len(stream._open.updates) == waiting + 1
+        assert len(stream._core.open.updates) == waiting + 1
         assert stream.position("feed") == (9,)
         assert stream.delivered("feed", 8)
         assert not stream.delivered("feed", 7)
@@ -557,9 +556,9 @@ def test_a_request_is_done_once_and_has_a_receipt(place, tmp_path):
         asked = stream.erase(subject=["person-01", "nobody"], request="ticket")
         assert asked.state == "received"
         assert verify_receipt(asked.receipt(), place="").round is None
-        waiting = len(stream._open.updates)
+        waiting = len(stream._core.open.updates)
         assert stream.erase(subject=["nobody", "person-01"], request="ticket").state == "received"
-        assert len(stream._open.updates) == waiting
+        assert len(stream._core.open.updates) == waiting
         with pytest.raises(InputError, match="another request"):
             stream.erase(subject="person-02", request="ticket")
         assert stream.close_round().applied.removed == 3
@@ -614,8 +613,8 @@ def test_a_successor_lasts_too(place, tmp_path):
         assert following.round == 4
         assert "together with the streams before it" in following.guarantee.text
         following.close_round()
-        assert verify(following).problems == []
-        assert verify(following).compared == 5
+        assert following.verify().problems == []
+        assert following.verify().compared == 5
 
 
 # Verification ---------------------------------------------------------------------------------------------------------
@@ -639,12 +638,12 @@ def change(path, sql, *parameters):
 
 def problems(folder, tmp_path):
     with opened(folder, tmp_path) as stream:
-        return verify(stream).problems
+        return stream.verify().problems
 
 
 def test_releases_since_the_last_deletion_are_worked_out_again(made, tmp_path):
     with opened(made, tmp_path) as stream:
-        result = verify(stream)
+        result = stream.verify()
     assert (result.first, result.last, result.compared, result.problems) == (2, 5, 10, [])
 
 

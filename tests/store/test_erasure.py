@@ -259,15 +259,14 @@ def test_the_outcome_is_sealed(place, tmp_path):
 
 
 def test_times_of_a_receipt_are_in_order_when_the_clock_goes_back(place, tmp_path, monkeypatch):
-    from retroact.stream import durable, kept
+    from retroact.stream import vault
 
     hours = iter(range(23, 0, -1))
 
     def earlier():
         return f"2026-01-31T{next(hours):02}:00:00Z"
 
-    monkeypatch.setattr(kept, "moment", earlier)
-    monkeypatch.setattr(durable, "moment", earlier)
+    monkeypatch.setattr(vault, "moment", earlier)
     with opened(place("s"), tmp_path) as stream:
         add(stream, "a")
         asked = stream.erase(subject="a", request="ticket")

@@ -8,7 +8,6 @@ from test_edits import Folder, Schema
 
 import retroact as ra
 from retroact.errors import InputError, VerificationError
-from retroact.stream.verify import verify
 
 SPEC = ra.Specification(
     {"name": ra.Text(), "amount": ra.Integer(0, 1000)},
@@ -66,7 +65,7 @@ def test_a_journal_that_is_older_than_its_data_is_refused(place, restored):
         opened(place, restored=restored)
     place.put("two")
     with opened(place) as stream:
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
 
 
 @pytest.mark.parametrize("replayed", [False, True])
@@ -92,13 +91,13 @@ def test_a_crash_at_a_close_is_recovered_from_and_verified(place, monkeypatch, s
             stream.close_round()
     sealed = step == "commit"
     with opened(place) as stream:
-        found = verify(stream)
+        found = stream.verify()
         assert (found.problems, stream.round) == ([], 4 if sealed else 3)
         expected = (4, 3) if replayed and sealed else (3, 3) if sealed else (4, 2) if replayed else (1, 2)
         assert (found.first, found.last) == expected
         if not sealed:
             stream.close_round()
-            assert verify(stream).problems == []
+            assert stream.verify().problems == []
 
 
 def straight(tmp_path, *gone):
@@ -142,7 +141,7 @@ def test_a_backup_of_the_same_round_that_lacks_requests(place, tmp_path):
         assert "asked for again before round 3" in stream.guarantee.text
         stream.erase(subject=["u3", "u4"], request="t3")
         assert stream.missing_erasures == 0
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
     place.put("backup", fence=False)
     with pytest.raises(VerificationError, match=r"4 erasures acknowledged after round 2 are missing"):
         opened(place)
@@ -154,7 +153,7 @@ def test_a_backup_of_the_same_round_that_lacks_requests(place, tmp_path):
         assert (mark["round"], mark["erasures"]) == (3, 0)
         assert stream.store.note("owed") == ""
         assert "asked for again before round 3" in stream.guarantee.text
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
         stream.close_round()
     with pytest.raises(InputError, match="no erasures are missing"):
         opened(place, erasures_asked=True)
@@ -208,7 +207,7 @@ def test_a_backup_of_an_earlier_round_that_lacks_requests_of_the_open_one(place)
         assert len(stream.close_round()) == 2
         assert "replayed up to round 3" in stream.guarantee.text
         assert "asked for again before round 4" in stream.guarantee.text
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
     with opened(place) as stream:
         stream.close_round()
 
@@ -271,7 +270,7 @@ def test_a_backup_from_before_the_fence_was_lost_waits_for_the_same_word(place):
         assert len(stream.close_round()) == 2
         assert all(promise in stream.guarantee.text for promise in PROMISED)
         assert json.loads(place.fence.read_bytes())["lost"] == ""
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
     opened(place).close()
 
 
@@ -345,7 +344,7 @@ def test_the_data_are_lost_and_the_journal_is_not(tmp_path):
         stream.close_round()
     stream.erase(subject="u1", request="t1")
     assert stream.close_round().encode() == straight(tmp_path, "u1")
-    assert verify(stream).problems == []
+    assert stream.verify().problems == []
     stream.close()
 
 
@@ -364,7 +363,7 @@ def test_a_stream_that_is_over_and_lacks_an_erasure(place):
         opened(place)
     with opened(place, restored=True) as stream:
         assert stream.erase(subject="u1", request="t1").state == "purged"
-        assert verify(stream).problems == []
+        assert stream.verify().problems == []
     opened(place).close()
 
 
@@ -391,7 +390,7 @@ def test_a_successor_waits_for_lost_erasures_and_inherits_promises(place, tmp_pa
                 assert last.promises == stream.promises
                 assert "asked for again before round 3" in last.guarantee.text
     with ra.Stream.open(tmp_path / "next", key=ra.Key.for_testing(22), fence=tmp_path / "next.fence") as following:
-        assert "u2" not in following._ledger.data().subjects
+        assert "u2" not in following._core.ledger.data().subjects
         assert following.promises == ["erasures that a restored store lacked were asked for again before round 3"]
 
 
@@ -436,4 +435,4 @@ def test_a_successor_begins_with_its_own_fence(place, tmp_path):
     opened(place).close()
     with ra.Stream.open(where, key=key, fence=tmp_path / "next.fence") as following:
         following.close_round()
-        assert verify(following).problems == []
+        assert following.verify().problems == []

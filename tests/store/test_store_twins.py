@@ -16,7 +16,6 @@ from retroact.coins import DiscreteLaplace
 from retroact.ledger.definition import Add, Erase, unite_at
 from retroact.store import canonical_blocks
 from retroact.store.tables import tables
-from retroact.stream.verify import verify
 from retroact.testing import Shape, StreamAlgorithm, history, run, uniting_pairs
 from retroact.testing.strategies import histories
 from retroact.testing.strategies import uniting_pairs as drawn_pairs
@@ -154,7 +153,7 @@ def check_twins(played, pair, seed, *, copies):
     assert data_tables(stream) == data_tables(twin)
     assert len(stream.store.blocks()) > 1
     for each in (stream, twin):
-        result = verify(each)
+        result = each.verify()
         assert result.problems == []
         assert {request.state for request in each.store.requests()} <= {"purged"}
         assert result.compared
@@ -170,7 +169,7 @@ def check_breaks(played, base, seed, chunk):
     assert straight == broken
     assert stream.store.releases() == again.store.releases()
     assert stream.store.blocks() == again.store.blocks()
-    assert verify(again).problems == []
+    assert again.verify().problems == []
 
 
 def test_the_pairs_have_something_to_show():

@@ -10,7 +10,6 @@ import retroact as ra
 from retroact.coins import DiscreteLaplace
 from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.oneshot import Median, Own
-from retroact.stream.verify import verify
 from retroact.testing import StreamAlgorithm
 
 SCHEMA = {
@@ -230,7 +229,7 @@ def test_missing_values_last_in_a_store_and_leave_nothing(tmp_path):
             s.add(third)
         with lasting(where, tmp_path) as s:
             s.close_round()
-            assert not verify(s).problems
+            assert not s.verify().problems
             assert s.records == len(first + second + third) - 1
             found.append((s.left_out(), s.store.blocks(), [r for r in s.releases() if r["round"] > 1]))
     assert found[0] == found[1]
@@ -355,7 +354,7 @@ def test_states_that_nobody_wrote_are_refused():
     s = ra.Stream(schema, {"n": ra.Count()}, epsilon=1.0, horizon=4)
     s.add([{"t": None, "n": 1}, {"t": "a", "n": 1}])
     s.close_round()
-    surviving = s._ledger.data()
+    surviving = s._core.ledger.data()
     assert from_bytes(schema, to_bytes(schema, surviving)).rows().missing["t"].tolist() == [True, False]
     surviving.rows.columns["t"][0] = "hidden"
     with pytest.raises(ra.InputError, match="expected nothing where a value is missing - at t"):

@@ -31,7 +31,7 @@ def stream(seed=1, *, horizon=20, epsilon=1.0, delta=1e-6, schema=SCHEMA, window
 
 def totals(one, name="orders"):
     """The true totals behind the last release."""
-    return [int(t) for t in one._running[name].totals[0]]
+    return [int(t) for t in one._core.engine.running[name].totals[0]]
 
 
 # The paper's running example, horizon 6 ------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def test_the_running_example_and_its_twin():
         answers[name], counts[name] = [], []
         for updates in as_records(sequence):
             answers[name].append(algorithm.close(updates))
-            counts[name].append(int(algorithm.stream._running["n"].totals[0][0]))
+            counts[name].append(int(algorithm.stream._core.engine.running["n"].totals[0][0]))
     assert counts["S"] == [1, 3, 2, 2, 1, 1]
     assert counts["twin"] == [1, 1, 1, 1, 1, 1]
     assert unite_at(EXAMPLE, TWIN) == 5

@@ -291,11 +291,10 @@ def verify(
     if stream is not None or subject or request:
         raise InputError(f"{target}: expected the file of a receipt beside these options", place="--stream")
     from retroact.cli.report import Progress, Report
-    from retroact.stream.verify import verify as check
 
     with opened(target, key_file, fence) as open_stream, Progress(Report(quiet=False)) as progress:
         where = open_stream.store.where
-        result = check(open_stream, lambda done, total: progress.update(done, f"{done:,} of {total:,} rounds", total))
+        result = open_stream.verify(lambda done, total: progress.update(done, f"{done:,} of {total:,} rounds", total))
     for problem in result.problems[:20]:
         say(f"differs: {problem}")
     if not result.ok:

@@ -1,7 +1,7 @@
 """Rounds, erasure, budget: what turns statistics into a published sequence."""
 
+from .core import HorizonWarning
 from .durable import Durable
-from .ending import HorizonWarning
 from .plan import Expected, Plan, plan, solve
 from .release import Applied, Release, Round
 from .specification import Specification

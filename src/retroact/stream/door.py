@@ -137,12 +137,14 @@ class Door:
         if batch.erased or batch.digests:
             self._require_subjects()
         parts = [part for part in (batch.added, batch.placed) if part is not None]
+        if not parts:
+            return batch, 0
         for part in parts:
             with _numbered(part.numbers):
                 owners = [part.subjects] if isinstance(part.subjects, str) else part.subjects
                 self._require_owned(owners, part.rows.count)
         rejected = 0
-        if barred is not None and parts:
+        if barred is not None:
             added, placed = (_belong_to(part, barred) for part in (batch.added, batch.placed))
             rejected = int(added.sum()) + int(placed.sum())
             batch = batch.without_records(added, placed, now) if rejected else batch

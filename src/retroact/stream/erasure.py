@@ -21,7 +21,7 @@ from .earlier import Earlier, unerased
 from .outcome import Erasure, Outcome
 
 if TYPE_CHECKING:
-    from .kept import Kept
+    from .durable import Durable
 
 
 # Up to so many subjects, the size of a sealed outcome does not tell their number.
@@ -51,8 +51,7 @@ class Hashes:
     def __init__(self, key: Key, sealed: bytes | None = None) -> None:
         """`sealed`: the secret of the stream that this one follows, as `handed_on` has it, to know its hashes."""
         own = key.derive("hashes of requests and subjects")
-        self._wrap = AESGCM(key.derive("hashes of the stream before"))
-        self._secret = own if sealed is None else self._wrap.decrypt(sealed[:12], sealed[12:], None)
+        self._secret = own if sealed is None else _wrap(key).decrypt(sealed[:12], sealed[12:], None)
         self._outcomes = AESGCM(self._hash("outcomes of requests"))
         self.signing = key.derive("receipts")
         self.stream = key.derive("name of the stream")[:16].hex()
@@ -60,7 +59,7 @@ class Hashes:
     def handed_on(self, key: Key) -> bytes:
         """The secret of these hashes, which only the other key opens."""
         nonce = secrets.token_bytes(12)
-        return nonce + Hashes(key)._wrap.encrypt(nonce, self._secret, None)
+        return nonce + _wrap(key).encrypt(nonce, self._secret, None)
 
     def subject(self, who: str | bytes) -> bytes:
         """The same for a subject and for its SHA-256."""
@@ -105,10 +104,17 @@ class Hashes:
         return hmac.digest(self._secret, name_bytes(*parts), "sha256")
 
 
+def _wrap(key: Key) -> AESGCM:
+    """What hands a secret on to this key."""
+    return AESGCM(key.derive("hashes of the stream before"))
+
+
 class Requested(Erasure):
     """A request in a store and how far it is: received, applied, purged."""
 
-    def __init__(self, stream: Kept, request: Request, asked: Asked, outcomes: Sequence[Outcome] | None = None) -> None:
+    def __init__(
+        self, stream: Durable, request: Request, asked: Asked, outcomes: Sequence[Outcome] | None = None
+    ) -> None:
         """`outcomes`: what was counted when it was asked for; None where that was before."""
         super().__init__(outcomes or ())
         self._repeated = outcomes is None

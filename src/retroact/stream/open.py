@@ -15,18 +15,22 @@ from ..coins import Key
 from ..coins.keyring import from_environment, from_file
 from ..errors import InputError, VerificationError
 from ..ledger import Ledger
-from ..ledger.codec import Records
+from ..ledger.codec import Records, unpack
 from ..store import canonical_blocks
 from ..store.fence import Fence, Mark
 from ..store.sqlite import SQLiteStore
 from ..store.store import Store
 from ..store.targets import POSTGRES, base_of, beside, check_targets
+from .core import Core
 from .durable import Durable
 from .earlier import Earlier
 from .erasure import Hashes
-from .latest import Standing, standing
+from .guard import FenceGuard
+from .latest import Standing, promises, standing
+from .position_set import PositionSet
 from .specification import Specification
 from .stored import end_of, stored_specification, written_notes
+from .vault import Vault
 
 
 @dataclass(frozen=True)
@@ -114,17 +118,35 @@ def open_stream(
             store.write_notes({**notes, **now.notes})
         if store.state("stream") is None:
             store.initialise(name)  # the data are lost, and the journal is not
-        stream = Durable.__new__(Durable)
-        before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
-        origin, sealed = store.number("origin"), store.note("hashes")
+        sealed = store.note("hashes")
         hashes = Hashes(own, None if not sealed else bytes.fromhex(sealed))
-        stream._attach(spec, own, store, barrier, mark, now, origin=origin, before=before, hashes=hashes)
-        return stream
+        return _attached(spec, own, store, FenceGuard(barrier, store, mark, now), hashes, bytes.fromhex(mark.salt))
     except BaseException:
         store.close()
         if barrier is not None:
             barrier.close()
         raise
+
+
+def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, hashes: Hashes, salt: bytes) -> Durable:
+    """Everything from what is stored."""
+    origin, stored, promised = store.number("origin"), store.blocks(), promises(store)
+    try:
+        ledger = Ledger.of_records(spec.schema, unpack(spec.schema, [records for _, records in stored]))
+    except InputError as error:
+        raise VerificationError(f"{store.where}: the stored data are not those of a stream: {error}") from None
+    marks = canonical_blocks.Marks(key.derive("order of blocks"))
+    vault = Vault(store, guard, hashes, marks, [place for place, _ in stored])
+    del stored
+    before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
+    round = max(store.sealed, origin) + 1
+    core = Core(spec, key, ledger, vault, origin=origin, round=round, before=before, promises=promised, salt=salt)
+    core.followed = bool(store.note("followed"))
+    core.sources.positions = dict(store.sources())
+    for source, ranges in store.delivered():
+        core.sources.take(source, PositionSet.from_bytes(ranges))
+    vault.recover(core)
+    return Durable(core, vault, promised)
 
 
 def exists(where: str | Path) -> bool:

@@ -49,6 +49,10 @@ class OpenRound:
         self.reading, self.rejected = dict(moment.reading), moment.rejected
         del self.requests[moment.requests :]
 
+    def holds(self, source: str, position: int) -> bool:
+        """Whether a single position of a source was read."""
+        return source in self.reading and position in self.reading[source][1]
+
     def read(self, source: str, position: Position, delivered: Sequence[int]) -> None:
         """A source was read up to this position at least."""
         reached, known = self.reading.get(source, ((), set()))
@@ -69,6 +73,9 @@ class Sources:
             self.positions[source] = max(position, self.positions.get(source, ()))
             if known:
                 self.take(source, PositionSet.of(known))
+
+    def holds(self, source: str, position: int) -> bool:
+        return source in self.taken and position in self.taken[source]
 
     def take(self, source: str, positions: PositionSet) -> None:
         self.taken[source] = self.taken.get(source, PositionSet.of()) | positions

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .release import Round
 
 
 @dataclass(frozen=True)
@@ -41,3 +45,13 @@ class Erasure:
     def __repr__(self) -> str:
         missing = sum(not outcome.found for outcome in self.outcomes)
         return f"{type(self).__name__}({len(self.outcomes)} subjects, no record found of {missing})"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What became of an entry."""
+
+    erasure: Erasure
+    """What its erasures found, itself included."""
+    round: Round | None
+    """What was published, where it closed the round."""

@@ -14,7 +14,7 @@ from ..errors import InputError, VerificationError
 from ..params import words
 from ..store.store import Store
 from .choosing import Choice
-from .ending import end
+from .core import end
 from .spec_text import columns_tables, columns_written, described, differences, written
 from .specification import Specification
 

@@ -7,40 +7,37 @@ surviving data with totals that are sums over it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
+from ..arrays import I64, Mask
 from ..coins import Key
 from ..errors import InputError
-from ..ledger import Change, Ledger, Removal, Updates
-from ..noise.default_process import LAWS, Law
-from ..privacy import Guarantee, Measure, compose
+from ..ledger import Entry, Ledger, Operations, Single, Stamped
+from ..ledger.operations import Position
+from ..noise.default_process import Law
+from ..privacy import Guarantee, Measure
 from ..schema import Field, Schema
 from ..statistics import Statistic
-from ..statistics.statistic import Totals
-from .choosing import Choice, check_law
+from .arguments import Names, Stamps
 from .columns import Columns
-from .door import Door
-from .ending import Ending
+from .core import Core
 from .grid import Grid
-from .open_round import OpenRound, Sources
+from .keep import Memory
+from .outcome import Accepted, Erasure
 from .plan import Plan, plan
-from .release import Applied, Release, Round
+from .release import Round
 from .rounds import Rounds
 from .specification import Specification
-from .totals import Running
+from .state import from_bytes, to_bytes
 
 if TYPE_CHECKING:
     from .durable import Durable
 
-FORMAT = 3
 
-
-class Stream(Ending):
+class Stream:
     """
     >>> import retroact as ra
     >>> orders = ra.Stream(
@@ -73,20 +70,23 @@ class Stream(Ending):
         key: Key | None = None,
     ) -> None:
         spec = Specification(
-            schema,
-            statistics,
-            epsilon=epsilon,
-            delta=delta,
-            horizon=horizon,
-            window=window,
-            records=records,
-            weights=weights,
-            law=law,
-            late=late,
-            columns=columns,
-            rounds=rounds,
-        )
-        self._begin(spec, key, Ledger(spec.schema), 0, [])
+            schema, statistics, epsilon=epsilon, delta=delta, horizon=horizon, window=window, records=records,
+            weights=weights, law=law, late=late, columns=columns, rounds=rounds,
+        )  # fmt: skip
+        self._begin(Core(spec, key, Ledger(spec.schema), Memory()))
+
+    def _begin(self, core: Core) -> None:
+        self._core = core
+
+    @classmethod
+    def _of(cls, core: Core) -> Stream:
+        stream = cls.__new__(cls)
+        cls._begin(stream, core)
+        return stream
+
+    @classmethod
+    def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:
+        return cls._of(Core(specification, key, Ledger(specification.schema), Memory()))
 
     @classmethod
     def open(
@@ -135,64 +135,147 @@ class Stream(Ending):
             restored=restored, after=after, erasures_asked=erasures_asked,
         )  # fmt: skip
 
-    @classmethod
-    def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:
-        stream = cls.__new__(cls)
-        stream._begin(specification, key, Ledger(specification.schema), 0, [])
-        return stream
+    def add(self, data: Any, *, id: Names = None, subject: Names = None, stamp: Stamps = None) -> int | None:
+        """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
 
-    def _begin(
-        self,
-        spec: Specification,
-        key: Key | None,
-        ledger: Ledger,
-        origin: int,
-        before: list[Guarantee],
-        round: int | None = None,
-        *,
-        salt: bytes = b"",
-        where: str | None = None,
+        Ids, subjects and stamps are given beside it, one for each record, or stand in columns that the stream knows
+        (`Specification.columns`).
+
+        Returns the stamp; None when it lies in the future, which makes the addition a no-op, and for a batch with a
+        stamp for each record. With an id, what that id held is replaced. All or nothing: an error leaves the stream as
+        it was.
+        """
+        with self._core.lock:
+            now = self._core.round
+            batch, at = self._core.door.addition(data, id, subject, stamp, now)
+            self._core.enter(batch)
+            return at if at is not None and at <= now else None
+
+    def upsert(
+        self, data: Any, *, id: Names, deleted: Sequence[bool] | Mask, subject: Names = None, stamp: Stamps = None
     ) -> None:
-        """`salt`: tells stores under one key apart. `where` the stream is kept, if it is."""
-        key = Key.generate() if key is None else key
-        if not isinstance(key, Key):
-            raise InputError("expected a Key, such as Key.generate()", place="key")
-        if where is None and spec.after_erasure == "reject":
-            raise InputError(
-                "rejecting later records of erased subjects needs a stream that lasts: Stream.open",
-                place="after_erasure",
-            )
-        spec.check_rounds(before=origin)
-        self.specification = spec
-        self._door = Door(spec)
-        self._ledger = ledger
-        self._origin = origin
-        self._round = origin + 1 if round is None else round
-        self._before = before
-        self._open, self._sources = OpenRound(spec.schema), Sources()
-        self._lock = threading.RLock()
-        self._room(0)
-        # A stream that follows another begins later, and so has names of its own even under the same testing key.
-        coins = key.coins("stream", *([origin] if origin else []), *([salt] if salt else []))
-        self._running = {name: Running(spec, name, coins, ledger, self._round - 1) for name in spec.statistics}
-        self._guarantee = self._composed()
-        key.claim(where)  # last, so that a stream that could not be made leaves its key free
+        """Many events on ids in arrival order: where ``deleted``, the id is emptied; the others hold the records of
+        ``data`` in turn, with their subjects and stamps.
 
-    # What people ask for -------------------------------------------------------------------------------------------
+        >>> import retroact as ra
+        >>> stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count()}, epsilon=1.0, horizon=10)
+        >>> stream.upsert({"age": [31, 44]}, id=["a", "b", "a"], deleted=[False, False, True])
+        >>> stream.close_round().applied.added
+        1
+        """
+        with self._core.lock:
+            self._core.enter(self._core.door.upsert(data, id, deleted, subject, stamp, self._core.round))
+
+    def delete(self, data: Any = None, *, stamp: Stamps = None, id: Names = None, subject: Names = None) -> None:
+        """Delete by id, or one copy of a record by its value, its stamp and its subject (if it has one).
+
+        Deleting what is not there changes nothing, now or later; `close_round().applied` tells how many did.
+        """
+        with self._core.lock:
+            self._core.enter(self._core.door.deletion(data, stamp, id, subject, self._core.round))
+
+    def erase(self, *, subject: Names = None, sha256: Sequence[bytes] | bytes | None = None) -> Erasure:
+        """Erase all records of a subject: one deletion for each of them, also for those added in this round.
+
+        Subjects may also be named by the SHA-256 of their text. What is returned says whether they have records now;
+        the erasure is entered all the same.
+        """
+        with self._core.lock:
+            return self.apply(Entry(self._core.door.erasure(subject, sha256))).erasure
+
+    def stamped(self, data: Any, *, subject: Names = None, stamp: Stamps = None, numbers: I64 | None = None) -> Stamped:
+        """Records for the operations of an entry: encoded, with stamps (the open round, if none are given) and
+        subjects. Errors name rows of ``data``, or their ``numbers``."""
+        return self._core.door.stamped(data, self._core.round, subject=subject, stamp=stamp, numbers=numbers)
+
+    def apply(self, entry: Entry, *, close: bool = False) -> Accepted:
+        """A batch of operations, and how far it read its source; with ``close``, the round is closed with it. All or
+        nothing: an error leaves the stream as it was.
+
+        >>> import retroact as ra
+        >>> from retroact.ledger import Entry, Operations
+        >>> stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count()}, epsilon=1.0, horizon=10)
+        >>> batch = Operations(added=stream.stamped({"age": [31, 44]}, subject=["u1", "u2"]), erased=["u1"])
+        >>> accepted = stream.apply(Entry(batch, "people.csv", (2,)), close=True)
+        >>> accepted.round.applied.added, accepted.erasure.found, stream.position("people.csv")
+        (1, True, (2,))
+        """
+        with self._core.entering(entry.source, entry.position or (), entry.delivered):
+            self._core.append(entry.operations)
+            erasure = Erasure() if isinstance(entry.operations, Single) else self._erasure(entry.operations)
+            return Accepted(erasure, self.close_round() if close else None)
+
+    def _erasure(self, batch: Operations) -> Erasure:
+        """What the erasures of a batch find."""
+        return Erasure(self._core.outcomes([*batch.erased, *batch.digests]))
+
+    def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> AbstractContextManager[None]:
+        """What is handed over inside comes from a source, up to this position: both are kept, or neither is. A round
+        that is closed inside holds it all.
+
+        ``delivered`` names single positions where a source may deliver twice or out of order.
+        """
+        return self._core.entering(source, position, delivered)
+
+    @property
+    def sources(self) -> list[str]:
+        """What was read from, by the names that positions are kept under."""
+        return list(self._core.sources.positions | self._core.open.reading)
+
+    def position(self, source: str) -> Position | None:
+        """How far a source was read, so that nothing of it is taken twice."""
+        return self._core.position(source)
+
+    def settled(self, source: str) -> Position | None:
+        """How far a source was read in rounds that are closed."""
+        return self._core.sources.positions.get(source)
+
+    def delivered(self, source: str, position: int) -> bool:
+        """Whether a single position of a source was taken."""
+        return self._core.open.holds(source, position) or self._core.sources.holds(source, position)
+
+    @property
+    def waiting(self) -> int:
+        """How many updates the open round holds. Exact, so not for publication."""
+        return len(self._core.open.updates)
+
+    def discard(self) -> int:
+        """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay: whoever
+        asked for one was told that it will be done."""
+        with self._core.lock:
+            return self._core.discard()
+
+    @property
+    def specification(self) -> Specification:
+        return self._core.specification
+
+    @property
+    def schema(self) -> Schema:
+        return self._core.schema
+
+    @property
+    def lasting(self) -> bool:
+        """Whether it is kept in a store."""
+        return self._core.keep.lasts
 
     @property
     def round(self) -> int:
         """The open round, from 1."""
-        return self._round
+        return self._core.round
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is published: all promised rounds are, or another stream goes on from this one."""
+        return self._core.over
 
     @property
     def guarantee(self) -> Guarantee:
-        return self._guarantee
+        return self._core.engine.guarantee
 
     @property
     def before(self) -> tuple[Guarantee, ...]:
         """The guarantees of the streams that this one goes on from."""
-        return tuple(self._before)
+        return self._core.before
 
     @property
     def budget(self) -> dict[str, Measure]:
@@ -201,7 +284,7 @@ class Stream(Ending):
 
     def check_rounds(self, wanted: int | None = None) -> None:
         """That so many rounds, or those of the grid, can be published at all: to be asked before anything is read."""
-        self.specification.check_rounds(wanted, before=self._origin)
+        self.specification.check_rounds(wanted, before=self._core.origin)
 
     def plan(self) -> Plan:
         """The expected error of every statistic, before anything is released."""
@@ -210,7 +293,7 @@ class Stream(Ending):
     @property
     def records(self) -> int:
         """Surviving records at the last close. Exact, so not for publication."""
-        return len(self._ledger)
+        return len(self._core.ledger)
 
     def left_out(self) -> dict[str, int]:
         """For each statistic, how many of the records that survived at the last close it leaves out for want of a value
@@ -225,44 +308,16 @@ class Stream(Ending):
         >>> flights.left_out()
         {'flights': 0, 'delay': 1}
         """
-        with self._lock:
-            schema, statistics = self.schema, self.specification.statistics
-            if not schema.optional:
-                return dict.fromkeys(statistics, 0)
-            rows, copies = self._ledger.rows_between(1, self._round)
-            return {name: statistic.left_out(rows, copies, schema) for name, statistic in statistics.items()}
+        with self._core.lock:
+            return self._core.left_out()
 
     def __repr__(self) -> str:
         names = ", ".join(self.specification.statistics)
-        return f"Stream({names}; round {self._round} of {self.specification.horizon or 'any'})"
-
-    # What goes out ---------------------------------------------------------------------------------------------------
+        return f"Stream({names}; round {self._core.round} of {self.specification.horizon or 'any'})"
 
     def close_round(self) -> Round:
         """End the open round and publish: all or nothing."""
-        with self._lock:
-            round = self._round
-            self._check_open()
-            # Everything that can fail runs before the ledger writes the first byte.
-            change = self._ledger.plan(round, self._open.updates)
-            try:
-                totals = {name: own.advanced(self._ledger, change, round) for name, own in self._running.items()}
-                releases = self._releases(round, totals)
-                self._keep(change, releases)
-            except BaseException:
-                self._ledger.drop(change)
-                raise
-            self._ledger.commit(change)
-            for name, running in self._running.items():
-                running.totals = totals[name]
-            closed, self._open = self._open, OpenRound(self.schema)
-            applied = Applied(
-                change.added, change.removed, change.ignored_deletions, change.ignored_additions, closed.rejected
-            )
-            self._sources.settle(closed)
-            self._round += 1
-            self._closed(round)
-            return Round(round, releases, applied)
+        return self._core.close()
 
     def successor(
         self, *, epsilon: float, delta: float = 0.0, horizon: int | None = None, key: Key | None = None
@@ -274,33 +329,13 @@ class Stream(Ending):
         with them. Erasures and deletions by id that wait are applied first, here and there. This stream then publishes
         nothing more; it can still erase.
         """
-        with self._lock:
-            if self._followed:
-                raise InputError("this stream has a successor already: go on from that")
-            old, removal = self.specification, Removal.of(self._open.updates, self._round)
-            spec = old.following(self._round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
-            stream = Stream.__new__(Stream)
-            ledger = Ledger.from_state(old.schema, self._ledger.state())
-            ledger.apply(self._round, removal.deletions(old.schema))
-            stream._begin(spec, key, ledger, self._round - 1, [*self._before, old.guarantee])
-            stream._open.updates, self._open.updates = self._without_deletions(removal), Updates(old.schema)
-            self._followed = True
-            return stream
-
-    # What is kept ----------------------------------------------------------------------------------------------------
+        with self._core.lock:
+            return Stream._of(self._core.successor(key, epsilon=epsilon, delta=delta, horizon=horizon))
 
     def state(self) -> bytes:
         """Round, surviving data and the choice of law and processes, in canonical bytes: equal for histories that
         unite. The key is not in it."""
-        with self._lock:
-            if len(self._open.updates):
-                raise InputError("expected no updates in the open round: the state is taken between rounds")
-            if self._followed:
-                raise InputError("this stream has a successor: take the state of that")
-            digest, choice = self.specification.whole_digest, self.specification.choice
-            chosen = [choice.law, *choice.noise.values()]
-            before, ledger = len(self._before), self._ledger.state()
-            return msgspec.msgpack.encode([FORMAT, digest, chosen, self._round, self._origin, before, ledger])
+        return to_bytes(self._core)
 
     @classmethod
     def from_state(
@@ -311,66 +346,4 @@ class Stream(Ending):
 
         A stream that follows others (`successor`) also needs their guarantees, its `before`: they compose with its own.
         """
-        try:
-            parts = msgspec.msgpack.decode(state, type=tuple[int, bytes, list[str], int, int, int, bytes])
-        except msgspec.MsgspecError as error:
-            raise InputError(f"expected the state of a stream, got something else ({error})", place="state") from None
-        version, digest, chosen, round, origin, streams, ledger = parts
-        if version != FORMAT:
-            raise InputError(f"expected state format {FORMAT}, got {version}", place="state")
-        names = list(specification.statistics)
-        if chosen and chosen[0] in LAWS and len(chosen) == len(names) + 1:
-            stored = Choice(check_law(chosen[0]), dict(zip(names, chosen[1:], strict=True)))
-            specification = specification.running_under(stored)
-        if digest != specification.whole_digest:
-            raise InputError("expected the specification that the state was made under, got another", place="state")
-        if len(before) != streams:
-            raise InputError(
-                f"expected the guarantees of {streams} streams before this one, got {len(before)}", place="before"
-            )
-        stream = cls.__new__(cls)
-        stream._begin(specification, key, Ledger.from_state(specification.schema, ledger), origin, list(before), round)
-        return stream
-
-    # Inside ----------------------------------------------------------------------------------------------------------
-
-    def _keep(self, change: Change, releases: Mapping[str, Release]) -> None:
-        """What must last before anybody sees it; an error stops the round."""
-
-    def _closed(self, round: int) -> None:
-        """A round is about to be seen."""
-
-    def _releases(self, round: int, totals: Mapping[str, list[Totals]]) -> dict[str, Release]:
-        """What is published in a round with these totals."""
-        index = round - self._origin
-        return {
-            name: self._release(name, totals[name], index // running.statistic.every, round)
-            for name, running in self._running.items()
-            if index % running.statistic.every == 0
-        }
-
-    def _release(self, name: str, totals: list[Totals], index: int, round: int) -> Release:
-        published = self._running[name].release(totals, index, round)
-        answer = published.answer
-        return Release(
-            name,
-            round,
-            answer.value,
-            answer.standard_error,
-            self._guarantee,
-            published.numerators,
-            published.denominator,
-            answer.interval,
-        )
-
-    def _composed(self) -> Guarantee:
-        own = self.specification.guarantee
-        if not self._before:
-            return own
-        parts = [*self._before, own]
-        measure = compose(part.measure for part in parts)
-        delta = sum(part.delta for part in parts)
-        together = "together with the streams before it"
-        adaptive = all(part.adaptive for part in parts)
-        promises = tuple(dict.fromkeys(promise for part in parts for promise in part.promises))
-        return Guarantee(measure, measure.epsilon(delta), delta, f"{own.unit}, {together}", adaptive, promises)
+        return cls._of(from_bytes(specification, state, key, before))

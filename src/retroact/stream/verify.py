@@ -12,11 +12,12 @@ from itertools import compress
 import numpy as np
 
 from ..errors import VerificationError
-from ..ledger import Ledger, Surviving
+from ..ledger import Ledger, Surviving, Updates
 from ..ledger.codec import Records
 from ..store import canonical_blocks
 from ..store.store import Stored
-from .durable import Durable, stored_form
+from .core import Core
+from .vault import Vault, stored_form
 
 
 @dataclass
@@ -37,34 +38,29 @@ class Verification:
         return not self.problems
 
 
-def verify(stream: Durable, progress: Callable[[int, int], None] | None = None) -> Verification:
+def verify(core: Core, vault: Vault, progress: Callable[[int, int], None] | None = None) -> Verification:
     """Rebuild a stream from what its store holds and compare: releases, data, fence, and residue in the files.
 
     ``progress`` is told how many rounds are done, of how many.
     """
-    with stream._lock:
-        return _verify(stream, progress)
-
-
-def _verify(stream: Durable, progress: Callable[[int, int], None] | None) -> Verification:
-    store = stream.store
-    round, revised = stream.round - 1, store.number("revised")
-    first = max(revised, stream._silent + 1, stream._origin + 1)
-    unkeyed = tuple(name for name, own in stream.specification.statistics.items() if not own.keyed)
+    store = vault.store
+    round, revised = core.round - 1, store.number("revised")
+    first = max(revised, vault.silent + 1, core.origin + 1)
+    unkeyed = tuple(name for name, own in core.specification.statistics.items() if not own.keyed)
     result = Verification(first, round, unkeyed=unkeyed)
     if not store.overwrites:
         store.purge()
     result.problems += store.residue()
     result.problems += store.problems()
-    result.problems += _data(stream)
+    result.problems += _data(core, vault)
     kept = store.releases(problems=[])
-    result.problems += _marks(stream, kept)
-    result.problems += _kept(stream, kept)
+    result.problems += _marks(core, vault, kept)
+    result.problems += _kept(core, vault, kept)
     # of a stream that is over, data change without a round
-    if revised > round + stream.over:
-        result.problems.append(f"journal: expected a last deletion up to round {round + stream.over}, got {revised}")
+    if revised > round + core.over:
+        result.problems.append(f"journal: expected a last deletion up to round {round + core.over}, got {revised}")
     stored = {(each.round, each.statistic): each for each in kept if first <= each.round <= round}
-    for number, again in _again(stream, first, round):
+    for number, again in _again(core, first, round):
         for release in again:
             if release.statistic in unkeyed:
                 continue
@@ -85,37 +81,37 @@ def _verify(stream: Durable, progress: Callable[[int, int], None] | None) -> Ver
     return result
 
 
-def _data(stream: Durable) -> Iterator[str]:
+def _data(core: Core, vault: Vault) -> Iterator[str]:
     """The stored blocks must be those that the surviving data have."""
-    expected = canonical_blocks.canonical(stream._marks, Records.of(stream._ledger.data(), stream.schema))
+    expected = canonical_blocks.canonical(vault.marks, Records.of(core.ledger.data(), core.schema))
     try:
-        same = expected == stream.store.blocks()
+        same = expected == vault.store.blocks()
     except VerificationError:
         return  # told already
     if not same:
         yield "table block: the stored blocks are not those of the surviving data"
-    if stream.store.sealed != stream.round - 1 and stream.round - 1 > stream._origin:
-        yield f"data: expected round {stream.round - 1}, got {stream.store.sealed}"
+    if vault.store.sealed != core.round - 1 and core.round - 1 > core.origin:
+        yield f"data: expected round {core.round - 1}, got {vault.store.sealed}"
 
 
-def _kept(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
+def _kept(core: Core, vault: Vault, kept: Sequence[Stored]) -> Iterator[str]:
     """No release is missing, also of those that cannot be worked out again."""
-    origin, silent = stream._origin, stream._silent
+    origin, silent = core.origin, vault.silent
     there = {(each.round, each.statistic) for each in kept}
-    for round in range(max(origin, silent) + 1, stream.round):
-        for name, statistic in stream.specification.statistics.items():
+    for round in range(max(origin, silent) + 1, core.round):
+        for name, statistic in core.specification.statistics.items():
             if (round - origin) % statistic.every == 0 and (round, name) not in there:
                 yield f"round {round} of {name}: expected a release, got none"
 
 
-def _marks(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
-    mark, committed = stream._fence.read(), stream.store.committed
-    expected = (max(committed, stream._silent, stream._origin), stream._acknowledged())
+def _marks(core: Core, vault: Vault, kept: Sequence[Stored]) -> Iterator[str]:
+    mark, committed = vault.guard.fence.read(), vault.store.committed
+    expected = (max(committed, vault.silent, core.origin), vault.guard.acknowledged(core))
     if mark is None:
-        yield f"{stream._fence.path}: the fence is missing"
+        yield f"{vault.guard.fence.path}: the fence is missing"
     elif (mark.round, mark.erasures) != expected:
         yield (
-            f"{stream._fence.path}: expected round {expected[0]} and {expected[1]} erasures since, got round "
+            f"{vault.guard.fence.path}: expected round {expected[0]} and {expected[1]} erasures since, got round "
             f"{mark.round} and {mark.erasures}"
         )
     for each in kept:
@@ -123,27 +119,31 @@ def _marks(stream: Durable, kept: Sequence[Stored]) -> Iterator[str]:
             yield f"round {each.round} of {each.statistic}: released beyond the last committed round {committed}"
 
 
-def _again(stream: Durable, first: int, last: int) -> Iterator[tuple[int, list[Stored]]]:
+def _again(core: Core, first: int, last: int) -> Iterator[tuple[int, list[Stored]]]:
     """The releases of these rounds, from the surviving data alone: what is stamped later was not there then."""
     if first > last:
         return
-    data = stream._ledger.data()
-    shadow = stream._shadow(Ledger.of(stream.schema, _part(data, 0, first)), first)
-    totals = {name: running.totals for name, running in shadow._running.items()}
-    yield first, stored_form(first, shadow._releases(first, totals))
+    data = core.ledger.data()
+    ledger = Ledger.of(core.schema, _part(data, 0, first))
+    engine = core.engine.over(ledger, first)
+    yield first, stored_form(first, engine.releases(first, engine.totals))
     for round in range(first + 1, last + 1):
-        arrived = _part(data, round - 1, round)
+        arrived, updates = _part(data, round - 1, round), Updates(core.schema)
         named = np.array([id is not None for id in arrived.ids], dtype=np.bool_)
         for chosen in (np.flatnonzero(~named), np.flatnonzero(named)):
             where = np.repeat(chosen, arrived.counts[chosen])
             ids = [arrived.ids[k] for k in where.tolist()]
-            shadow._open.updates.add(
+            updates.add(
                 arrived.rows.take(where),
                 round,
                 [arrived.subjects[k] for k in where.tolist()],
                 [id for id in ids if id is not None] if len(chosen) and named[chosen[0]] else None,
             )
-        yield round, stored_form(round, shadow.close_round())
+        change = ledger.plan(round, updates)
+        totals = engine.advance(change, round)
+        ledger.commit(change)
+        engine.adopt(totals)
+        yield round, stored_form(round, engine.releases(round, totals))
 
 
 def _part(data: Surviving, after: int, until: int) -> Surviving:

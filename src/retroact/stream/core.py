@@ -1,0 +1,262 @@
+"""The parts of a stream and what they do together: a door, an open round, an engine, and what keeps them."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ..coins import Key
+from ..errors import ExhaustedError, InputError
+from ..ledger import Ledger, Operations, Removal, Single
+from ..ledger.operations import Position
+from ..privacy import Guarantee
+from ..schema import Schema
+from .door import Door
+from .engine import Engine, composed
+from .keep import Closing, Keep, Memory
+from .open_round import OpenRound, RoundMark, Sources, checked_source
+from .outcome import Outcome
+from .release import Applied, Round
+from .specification import Specification
+
+WARN_AT = 0.8
+
+
+class HorizonWarning(UserWarning):
+    """Four fifths of the promised rounds are used."""
+
+
+class Core:
+    def __init__(
+        self,
+        specification: Specification,
+        key: Key | None,
+        ledger: Ledger,
+        keep: Keep,
+        *,
+        origin: int = 0,
+        round: int | None = None,
+        before: Sequence[Guarantee] = (),
+        promises: Sequence[str] = (),
+        salt: bytes = b"",
+    ) -> None:
+        """`origin`: the last round of the stream before. `before`: what the streams before spent. `promises`: what the
+        operator answers for. `salt`: tells stores under one key apart."""
+        key = Key.generate() if key is None else key
+        if not isinstance(key, Key):
+            raise InputError("expected a Key, such as Key.generate()", place="key")
+        if not keep.lasts and specification.after_erasure == "reject":
+            raise InputError(
+                "rejecting later records of erased subjects needs a stream that lasts: Stream.open",
+                place="after_erasure",
+            )
+        specification.check_rounds(before=origin)
+        self.specification, self.keep, self.ledger = specification, keep, ledger
+        self.origin, self.round, self.before = origin, origin + 1 if round is None else round, tuple(before)
+        self.followed = False
+        """Whether another stream goes on from this one."""
+        self.open, self.sources = OpenRound(specification.schema), Sources()
+        self.lock = threading.RLock()
+        self._require_room(0)
+        spent = composed(specification.guarantee, before)
+        guarantee = replace(spent, promises=(*spent.promises, *promises))
+        # A stream that follows another begins later, and so has names of its own even under the same testing key.
+        coins = key.coins("stream", *([origin] if origin else []), *([salt] if salt else []))
+        self.engine = Engine(specification, coins, ledger, origin, self.round - 1, guarantee)
+        self._warned = self._entered = False
+        key.claim(keep.identity)  # last, so that a stream that could not be made leaves its key free
+
+    @property
+    def specification(self) -> Specification:
+        return self._specification
+
+    @specification.setter
+    def specification(self, specification: Specification) -> None:
+        self._specification, self.door = specification, Door(specification)
+
+    @property
+    def schema(self) -> Schema:
+        return self._specification.schema
+
+    # What comes in ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def entering(
+        self, source: str | None = None, position: Position = (), delivered: Sequence[int] = ()
+    ) -> Iterator[None]:
+        """What comes in between the outermost pair of these is one entry, kept whole or not at all."""
+        with self.lock:
+            self.keep.require_ready()
+            if source is not None:
+                position, delivered = checked_source(source, position, delivered)
+            if self._entered:
+                if source is not None:
+                    raise InputError("expected one source at a time: what is handed over inside comes from one")
+                yield
+                return
+            opened, mark = self.open, self.open.mark()
+            if source is not None:
+                opened.read(source, max(position, self.position(source) or ()), delivered)
+            self._entered = True
+            try:
+                yield
+            except BaseException:
+                self._undo(None if self.open is not opened else mark)
+                raise
+            finally:
+                self._entered = False
+            if self.open is not opened:
+                # the round was closed with it, and what came after that is of no source
+                mark, source, delivered = OpenRound(self.schema).mark(), None, ()
+            self.keep.receive(self, mark, source, position, delivered)
+            if self.over:
+                self.keep.remove(self, Removal.of(self.open.updates, self.round))
+
+    def append(self, batch: Operations | Single) -> None:
+        """Into the open round, as far as it may."""
+        batch, rejected = self.door.admit(batch, self.round, self.keep.barred(self))
+        self._require_room(1 if isinstance(batch, Single) else batch.records)
+        self.open.updates.append(batch)
+        self.open.rejected += rejected
+
+    def enter(self, batch: Operations | Single) -> None:
+        """A batch by itself, which need not be undone where nothing lasts."""
+        if self.keep.lasts:
+            with self.entering():
+                self.append(batch)
+            return
+        self.append(batch)
+        if not self._entered and not isinstance(batch, Single) and self.over:
+            self.keep.remove(self, Removal.of(self.open.updates, self.round))
+
+    def position(self, source: str) -> Position | None:
+        """How far a source was read."""
+        reading = self.open.reading
+        return reading[source][0] if source in reading else self.sources.positions.get(source)
+
+    def outcomes(self, who: Sequence[str | bytes]) -> list[Outcome]:
+        """What there is now of each of these subjects."""
+        if not who:
+            return []
+        surviving, arrived = self.ledger.of_subjects(who), self.open.updates.of_subjects(who)
+        names = [each if isinstance(each, str) else each.hex() for each in who]
+        return [
+            Outcome(name, bool(there or waiting), there, waiting)
+            for name, there, waiting in zip(names, surviving, arrived, strict=True)
+        ]
+
+    def discard(self) -> int:
+        """Everything but erasures, and how many operations it was."""
+        if self._entered:
+            raise InputError("expected no discard inside `receiving`, which keeps all that it holds, or nothing")
+        kept = OpenRound(self.schema)
+        for batch in self.open.updates.batches():
+            kept.updates.append(Operations(erased=batch.erased, digests=batch.digests))
+        kept.requests, kept.entries = self.open.requests, self.open.entries
+        dropped, self.open = len(self.open.updates) - len(kept.updates), kept
+        self.keep.forget(self)
+        return dropped
+
+    def _undo(self, mark: RoundMark | None) -> None:
+        """Back to a mark, or to the beginning of a round that was opened since."""
+        try:
+            self.open.go_back(OpenRound(self.schema).mark() if mark is None else mark)
+        except BaseException:
+            self.keep.undo_failed()
+            raise
+
+    def _require_room(self, count: int) -> None:
+        """So many records at most, each adding at most ``Layout.largest`` to a total: 2^62 in all. Sums on the way may
+        wrap around, since all that is done to totals is addition modulo 2^64; the totals themselves do not."""
+        if self.followed and count:
+            raise InputError("this stream has a successor, which takes records from now on; here they can be deleted")
+        if len(self.ledger) + len(self.open.updates) + count > self._specification.capacity:
+            raise InputError(
+                f"expected at most {self.specification.capacity:,} records, the most that 64-bit totals hold for these "
+                "statistics: a coarser step makes room"
+            )
+
+    # What goes out ---------------------------------------------------------------------------------------------------
+
+    def close(self) -> Round:
+        """End the open round and publish: all or nothing."""
+        with self.lock, self.keep.closing(self):
+            self._require_open()
+            round, closed = self.round, self.open
+            # Everything that can fail runs before the ledger writes the first byte.
+            change = self.ledger.plan(round, closed.updates)
+            try:
+                totals = self.engine.advance(change, round)
+                releases = {} if round <= self.keep.silent else self.engine.releases(round, totals)
+                self.keep.keep(self, Closing(round, change, releases))
+            except BaseException:
+                self.ledger.drop(change)
+                raise
+            self.ledger.commit(change)
+            self.engine.adopt(totals)
+            self.open = OpenRound(self.schema)
+            self.sources.settle(closed)
+            self.round += 1
+            self.keep.publish(self, round)
+            ignored = change.ignored_deletions, change.ignored_additions
+            return Round(round, releases, Applied(change.added, change.removed, *ignored, closed.rejected))
+
+    def left_out(self) -> dict[str, int]:
+        """For each statistic, how many surviving records it leaves out for want of a value."""
+        statistics = self.specification.statistics
+        if not self.schema.optional:
+            return dict.fromkeys(statistics, 0)
+        rows, copies = self.ledger.rows_between(1, self.round)
+        return {name: statistic.left_out(rows, copies, self.schema) for name, statistic in statistics.items()}
+
+    def successor(self, key: Key | None, *, epsilon: float, delta: float, horizon: int | None) -> Core:
+        """The core of a stream that goes on from this one, in memory."""
+        if self.followed:
+            raise InputError("this stream has a successor already: go on from that")
+        old, removal = self.specification, Removal.of(self.open.updates, self.round)
+        spec = old.following(self.round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
+        ledger = Ledger.from_state(old.schema, self.ledger.state())
+        ledger.apply(self.round, removal.deletions(old.schema))
+        before = [*self.before, old.guarantee]
+        following = Core(spec, key, ledger, Memory(), origin=self.round - 1, before=before)
+        self.keep.remove(self, removal)
+        following.open.updates, self.open.updates = self.open.updates, following.open.updates
+        self.followed = True
+        return following
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is published."""
+        return self._end() is not None
+
+    def _end(self) -> str | None:
+        return end(self.specification, self.origin, self.round, followed=self.followed)
+
+    def _require_open(self) -> None:
+        """That the open round may be published; a warning when most of them are."""
+        if (end := self._end()) is not None:
+            raise ExhaustedError(end)
+        horizon, index = self.specification.horizon, self.round - self.origin
+        if horizon is not None and index == max(1, int(horizon * WARN_AT)) and horizon > 1 and not self._warned:
+            self._warned = True  # first, so that a warning turned into an error does not bar the way for ever
+            warnings.warn(
+                f"round {index:,} of {horizon:,}: plan what follows (stream.successor)", HorizonWarning, stacklevel=4
+            )
+
+
+def end(spec: Specification, origin: int, round: int, *, followed: bool) -> str | None:
+    """Why nothing more is published, where that round is open: deletions no longer wait for a round then. Additions may
+    still come, and wait for a successor; erasures and deletions by id are applied at once, to the surviving data and to
+    what waits."""
+    horizon, count = spec.horizon, spec.rounds.count
+    if followed:
+        return "this stream has a successor, and publishes nothing more"
+    on = "To go on: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
+    if horizon is not None and round - origin > horizon:
+        return f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. {on}"
+    if count is not None and origin < count < round:
+        return f"all {count:,} rounds of the grid are released. {on}"
+    return None

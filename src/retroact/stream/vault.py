@@ -1,0 +1,338 @@
+"""What a stream that lasts has in its store: every acknowledged update and every release, before anybody hears of it.
+
+**The protocol.** *Ingest*: updates go to the inbox, with how far they read their source, and are then acknowledged.
+*Seal*: in one transaction the surviving data of the round replace those of the round before, and the inbox is empty.
+*Compute*: a pure function of key, round and surviving data, so it may run again after a crash. *Commit*: the releases,
+once for each round and statistic, for ever. *Fence*: a mark outside the store moves to the round. *Publish*: only now
+does `close_round` return. So what was published lies at or below the fence, and a round is never released on two data
+sets: not after a crash (the sealed data are the same), and not from an old backup (the store is behind its fence).
+
+**Without a round** data change by deletions of a stream that is over, by what a successor takes, and by a discard. A
+request is entered like any: in the inbox, and so acknowledged; so are deletions by id, as a request without a name,
+since the fence counts requests. *Prepare*: the journal gets what the inbox knows of them. *Amend*: in one transaction
+the surviving data and the open round are without what was deleted, and the requests are out of the inbox; the round
+stays. *Applied*: the journal says so, and notes a keyed hash of the data as they are now, so that data that are put
+back without their journal are seen. *Fence*, *purge*. A request that is still in the inbox after a crash is applied
+again; one that was prepared and is not there any more was amended.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from ..errors import InputError, RetroactError, VerificationError
+from ..ledger import Change, Entry, Operations, Removal
+from ..ledger.codec import Records
+from ..ledger.operations import Position
+from ..store import canonical_blocks, inbox
+from ..store.canonical_blocks import Place
+from ..store.receipt import moment
+from ..store.store import Request, Store, Stored
+from .core import Core
+from .door import Barred
+from .erasure import Asked, Hashes
+from .guard import FenceGuard
+from .keep import Closing
+from .open_round import OpenRound, RoundMark
+from .outcome import Outcome
+from .position_set import PositionSet
+from .release import Release
+
+
+class Vault:
+    """The `Keep` of a stream in a store."""
+
+    lasts = True
+
+    def __init__(
+        self, store: Store, guard: FenceGuard, hashes: Hashes, marks: canonical_blocks.Marks, places: list[Place]
+    ) -> None:
+        self.guard, self.hashes = guard, hashes
+        self.identity: str | None = store.identity
+        self.marks = marks
+        self._store: Store | None = store
+        self._places = places
+        self._erased = store.erased()
+        self._unscrubbed = bool(store.note("unscrubbed"))
+        self._broken = self._sealing = False
+
+    @property
+    def silent(self) -> int:
+        return self.guard.silent
+
+    @property
+    def store(self) -> Store:
+        if self._store is None:
+            raise InputError("this stream is closed: open it again")
+        if self._broken:
+            raise InputError("the store failed while it was written: close this stream and open it again")
+        return self._store
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self.guard.fence.close()
+            self._store = None
+
+    def require_ready(self) -> None:
+        _ = self.store
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A failure in here leaves memory and store apart: only opening again brings them together."""
+        try:
+            yield
+        except BaseException:
+            self._broken = True
+            raise
+
+    # What comes in ---------------------------------------------------------------------------------------------------
+
+    def barred(self, core: Core) -> Barred | None:
+        if core.specification.after_erasure != "reject" or not self._erased:
+            return None
+        erased, hashed = self._erased, self.hashes.subject
+        return lambda subjects: {name for name in {*subjects} if name is not None and hashed(name) in erased}
+
+    def request(self, asked: Asked, outcomes: Sequence[Outcome]) -> Request:
+        """As it is received."""
+        found = {subject: outcome.found for subject, outcome in zip(asked.subjects, outcomes, strict=True)}
+        sealed = self.hashes.seal(asked.content, found, asked.subjects) if asked.who else None
+        return Request(asked.name, asked.content, "received", moment(), outcome=sealed)
+
+    def receive(
+        self, core: Core, mark: RoundMark, source: str | None, position: Position, delivered: Sequence[int]
+    ) -> None:
+        opened = core.open
+        batch = opened.updates.since(mark.updates)
+        if source is None and not len(batch):
+            return
+        if core.over and len(opened.requests) == mark.requests and isinstance(batch, Operations) and batch.emptied:
+            opened.requests.append((self.request(self.hashes.request(None, [], []), []), []))
+        made = opened.requests[mark.requests :]
+        requests = [[each.name, each.content, each.received, subjects, each.outcome] for each, subjects in made]
+        read = None if source is None else position
+        entry = inbox.write(core.schema, Entry(batch, source, read, delivered, requests))
+        with self.writing():
+            number = opened.entries + 1
+            if core.over and self.store.note("amended"):
+                # with or without this entry, whatever happens now
+                self.store.write_notes({"amended": f"{self._amended()} {self._amended((number, entry))}"})
+            self.store.receive(number, entry)
+            opened.entries = number
+            if requests:
+                self.guard.advance(core, core.round - 1)
+
+    def undo_failed(self) -> None:
+        self._broken = True
+
+    def load(self, core: Core) -> None:
+        """The open round as the store has it."""
+        core.open = opened = OpenRound(core.schema)
+        for entry in (inbox.read(core.schema, stored) for stored in self.store.inbox()):
+            opened.updates.append(entry.operations)
+            if entry.source is not None and entry.position is not None:
+                reached = max(entry.position, core.sources.positions.get(entry.source, ()))
+                opened.read(entry.source, reached, entry.delivered)
+            for name, content, received, subjects, outcome in entry.requests:
+                opened.requests.append((Request(name, content, "received", received, outcome=outcome), subjects))
+            opened.entries += 1
+
+    # Rounds ----------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def closing(self, core: Core) -> Iterator[None]:
+        if not self.guard.replaying(core):
+            self.guard.require_erasures(core)
+        try:
+            yield
+        except BaseException:
+            # from the first byte that is written until the round number has moved
+            self._broken = self._broken or self._sealing
+            raise
+        finally:
+            self._sealing = False
+
+    def keep(self, core: Core, closing: Closing) -> None:
+        store, round, change = self.store, closing.round, closing.change
+        edit = self._edit(core, change)
+        revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
+        # unless everything that came in is there, and nothing that was there is gone
+        scrub = change.removed > 0 or change.added != len(core.open.updates) or self._unscrubbed
+        self.guard.require_unmoved()
+        self._sealing = True
+        self._prepare(core, ({"revising": str(round)} if revises else {}) | ({"unscrubbed": "1"} if scrub else {}))
+        store.seal(round, edit)
+        self._unscrubbed = scrub and not store.scrub()
+        done = {"unscrubbed": ""} if scrub and not self._unscrubbed else {}
+        self._commit(core, round, closing.releases, done | ({"revised": str(round)} if revises else {}))
+        self._put(edit)
+
+    def publish(self, core: Core, round: int) -> None:
+        self.guard.advance(core, round)
+        self._sealing = False
+        self.guard.settle_debt(core)
+        self._purge(core)
+
+    def _prepare(self, core: Core, notes: Mapping[str, str]) -> None:
+        hashes = _asked(core) if core.specification.after_erasure == "reject" else []
+        reading = core.open.reading.items()
+        positions = {source: (position, PositionSet.of(known).to_bytes()) for source, (position, known) in reading}
+        if positions or core.open.requests or notes:
+            self.store.prepare(core.round, positions, self._decided(core), hashes, notes)
+        self._erased |= {*hashes}
+
+    def _commit(self, core: Core, round: int, releases: Mapping[str, Release], notes: Mapping[str, str]) -> None:
+        self.store.commit(round, stored_form(round, releases), moment(), notes)
+        core.open.requests = []
+
+    def _decided(self, core: Core) -> list[Request]:
+        """The requests that wait, each with what there is of its subjects among all that this round holds."""
+        who: list[str | bytes] = []
+        for batch in core.open.updates.batches() if core.open.requests else []:
+            who += [*batch.erased, *batch.digests]
+        outcomes = zip(who, core.outcomes(who), strict=True)
+        found = {self.hashes.subject(each): outcome.found for each, outcome in outcomes}
+        seal = self.hashes.seal
+        return [made._replace(outcome=seal(made.content, found, asked)) for made, asked in core.open.requests]
+
+    def _edit(self, core: Core, change: Change) -> canonical_blocks.Edit:
+        """What a change does to the stored blocks."""
+        records = Records.of(core.ledger.named(change), core.schema)
+        return canonical_blocks.edit(core.schema, self.marks, self._places, records, self.store.read_blocks)
+
+    def _put(self, edit: canonical_blocks.Edit) -> None:
+        gone = {*edit.gone}
+        kept = [place for place in self._places if place not in gone] if gone else self._places
+        self._places = sorted([*kept, *(place for place, _ in edit.new)])
+
+    def _purge(self, core: Core) -> None:
+        """What erasures asked for. They are applied already: what fails here is tried again later."""
+        try:
+            if self.store.unpurged and self.store.purge():
+                self.store.purged(moment())
+        except RetroactError as error:
+            later = "the stream is opened again" if core.over else "the next round closes"
+            warnings.warn(f"not purged yet, but when {later}: {error}", RuntimeWarning, stacklevel=3)
+
+    # Without a round -------------------------------------------------------------------------------------------------
+
+    def remove(self, core: Core, removal: Removal) -> None:
+        if not removal and not core.open.requests:
+            return
+        # A successor takes all records, so what a stream that has one still holds is there as well.
+        moved = core.followed and any(batch.records for batch in core.open.updates.batches())
+        self.amend(core, removal, [] if moved else inbox.without(core.schema, self.store.inbox(), removal))
+
+    def amend(
+        self, core: Core, removal: Removal, entries: Sequence[bytes], notes: Mapping[str, str] | None = None
+    ) -> None:
+        """Apply deletions to the surviving data without a round; the open round holds these entries."""
+        store, round = self.store, core.round
+        with self.writing():
+            change = core.ledger.plan(round, removal.deletions(core.schema))
+            try:
+                edit = self._edit(core, change)
+                revised = {"revised": str(round)} if change.removed else {}
+                requests = [made._replace(state="amending") for made in self._decided(core)]
+                hashes = _asked(core) if core.specification.after_erasure == "reject" else []
+                noted = {**(notes or {}), **revised, "unscrubbed": "1", "amended": ""}
+                store.prepare(round, {}, requests, hashes, noted)
+                store.amend(edit, entries)
+                self._put(edit)
+            except BaseException:
+                core.ledger.drop(change)
+                raise
+            core.ledger.commit(change)
+            core.followed = core.followed or "followed" in (notes or {})
+            self._unscrubbed = not store.scrub()
+            store.applied_without_round(round, moment(), {"amended": self._amended()})
+            if not self._unscrubbed:
+                store.write_notes({"unscrubbed": ""})
+            self._erased = store.erased()
+            self.load(core)
+            self.guard.advance(core, round - 1)
+        self._purge(core)
+
+    def forget(self, core: Core) -> None:
+        with self.writing():
+            kept = inbox.erasures(core.schema, self.store.inbox())
+            self.store.forget_unsealed((made.name for made, _ in core.open.requests), over=core.over)
+            if core.over:
+                self.store.write_notes({"amended": ""})
+            self.store.replace_inbox(kept)
+            self.store.scrub()
+            if core.over:
+                self.store.write_notes({"amended": self._amended()})
+            self._erased = self.store.erased()
+            self.load(core)
+
+    def erased(self, core: Core) -> set[bytes]:
+        """Hashes of the subjects whose later records are rejected, where they are."""
+        return self.store.erased() | {*_asked(core)} if core.specification.after_erasure == "reject" else set()
+
+    def _amended(self, *entries: tuple[int, bytes]) -> str:
+        """The surviving data and the open round, as they are or with more entries, by a keyed hash."""
+        return self.hashes.state(self.store.content(entries)).hex()
+
+    # After a crash ---------------------------------------------------------------------------------------------------
+
+    def recover(self, core: Core) -> None:
+        """Finish what a crash interrupted, step by step as the protocol has it."""
+        store, round = self.store, core.round - 1
+        if round > max(store.committed, core.origin):
+            # sealed and not committed: the same data give the same releases
+            revised = {"revised": str(round)} if store.number("revising") == round else {}
+            releases = {} if round <= self.silent else core.engine.releases(round, core.engine.totals)
+            with self.writing():
+                self._commit(core, round, releases, revised)
+        self.load(core)
+        self._require_amended(core)
+        self.guard.advance(core, round)
+        self.guard.settle_debt(core)
+        self._recover_amended(core)
+        if self._unscrubbed and store.scrub():
+            self._unscrubbed = False
+            store.write_notes({"unscrubbed": ""})
+        self._purge(core)
+
+    def _require_amended(self, core: Core) -> None:
+        """Nothing that was deleted without a round is there again."""
+        noted = self.store.note("amended") if core.over else None
+        if noted and self._amended() not in noted.split():
+            raise VerificationError(
+                f"{self.store.where}: the data are older than the journal, which knows of deletions that they do not "
+                "have, or the journal is older than they are: restore both from one backup"
+            )
+
+    def _recover_amended(self, core: Core) -> None:
+        """What a crash interrupted; when the open round was read."""
+        store, noted = self.store, self.store.note("amended")
+        waiting = {made.name for made, _ in core.open.requests}
+        if core.over and noted == "" and not waiting:
+            store.applied_without_round(core.round, moment(), {"amended": self._amended()})
+        older = {"amended": ""} if noted and not core.over else {}
+        if store.number("revised") > store.sealed + core.over:
+            older["revised"] = str(store.sealed)
+        if older:
+            store.write_notes(older)  # these data are of an earlier round
+        store.forget_unsealed(waiting, over=core.over)
+        if core.over:
+            self.remove(core, Removal.of(core.open.updates, core.round))
+        self._erased = store.erased()
+
+
+def stored_form(round: int, releases: Mapping[str, Release]) -> list[Stored]:
+    return [
+        Stored(round, name, msgspec.json.encode(release.to_dict()), release.encode())
+        for name, release in releases.items()
+    ]
+
+
+def _asked(core: Core) -> list[bytes]:
+    """The keyed hashes of the subjects whose erasure waits."""
+    return [subject for _, subjects in core.open.requests for subject in subjects]
