@@ -138,7 +138,7 @@ def canonical_key(point: Point, schema: Schema) -> tuple:
 
 def check_internals(ledger: Ledger) -> None:
     """Nothing is kept besides the surviving records, and the indices agree with them."""
-    multiset, registers, layout = ledger._multiset, ledger._registers, ledger._layout
+    multiset, registers, layout = ledger._multiset, ledger._registers, ledger._keys.layout
     assert (multiset.counts > 0).all()
     assert not multiset._counts[multiset.size :].any()
     assert multiset.copies == multiset.counts.sum()
@@ -152,7 +152,7 @@ def check_internals(ledger: Ledger) -> None:
     assert registers._slots == {id: slot for slot, id in enumerate(registers._ids)}
     for word in registers._words:
         assert not word[len(registers) :].any()
-    for name, table in [*ledger._texts.items(), (None, ledger._subjects)]:
+    for name, table in [*ledger._keys.texts.items(), (None, ledger._keys.subjects)]:
         parts = multiset.words, registers.words
         codes = layout.subjects(*parts) if name is None else layout.field(name, *parts)
         # the absent subject stays, with one reference of its own

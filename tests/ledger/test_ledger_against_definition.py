@@ -240,7 +240,7 @@ def test_keys_grow_with_stamps_texts_and_subjects() -> None:
         ledger.apply(round, updates)
         check_internals(ledger)
         assert contents(ledger.data()) == Counter(expected)
-        widths.add(ledger._layout.widths.stamp)
+        widths.add(ledger._keys.layout.widths.stamp)
     assert widths == {8, 12, 20, 44}
 
 

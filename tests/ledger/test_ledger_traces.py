@@ -55,7 +55,7 @@ def assert_no_trace(ledger: Ledger) -> None:
         assert secret.encode() not in frozen
         assert secret not in {thing for thing in reachable(internals(ledger), set()) if isinstance(thing, str)}
     for words in (ledger._multiset._words, ledger._registers._words):
-        assert not (ledger._layout.field("n", words) == SECRET_NUMBER).any()
+        assert not (ledger._keys.layout.field("n", words) == SECRET_NUMBER).any()
 
 
 def populated() -> Ledger:
@@ -118,16 +118,16 @@ def test_no_trace_of_a_round_in_which_nothing_survives() -> None:
 
 def test_numbers_shrink_back_after_great_losses() -> None:
     ledger, updates = populated(), Updates(SCHEMA)
-    small = ledger._layout.widths
+    small = ledger._keys.layout.widths
     for k in range(3000):
         updates.add_one((f"passing {k}", 1), 2, f"passing {k}" if k % 2 else None, f"passing {k}")
     ledger.apply(2, updates)
-    assert ledger._layout.widths != small
+    assert ledger._keys.layout.widths != small
     updates = Updates(SCHEMA)
     updates.erase([f"passing {k}" for k in range(3000)])
     ledger.apply(3, updates)
     check_internals(ledger)
-    assert ledger._layout.widths == small
+    assert ledger._keys.layout.widths == small
     assert len(ledger._registers._words[0]) < 256
     assert b"passing" not in pickle.dumps(internals(ledger))
     assert ledger.state() == populated().state()

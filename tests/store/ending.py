@@ -12,9 +12,9 @@ ROUNDS = 2
 NEXT = ra.Key.for_testing(12)
 METHODS = (
     *("receive", "prepare", "amend", "scrub", "applied_without_round", "write_notes", "purge", "purged"),
-    *("advance", "replace", "seal", "found"),
+    *("advance", "replace", "seal", "initialise"),
 )
-"""Every step; `seal` and `found` are of the store of the successor, `replace` lies within the fence."""
+"""Every step; `seal` and `initialise` are of the store of the successor, `replace` lies within the fence."""
 
 
 def opened(where, folder: Path, **more):

@@ -1,0 +1,154 @@
+"""Records as keys, under the codes that a ledger gives to texts and subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from retroact.arrays import I64, Mask, Words
+from retroact.ledger import sorted_keys
+from retroact.ledger.key_layout import KeyLayout, Widths
+from retroact.ledger.operations import Stamped
+from retroact.ledger.surviving import label
+from retroact.ledger.text_codes import TextCodes
+from retroact.schema import Rows, Schema
+
+Coding = tuple[I64, Mapping[str, I64], I64, Mapping[str, Mask]]
+"""Stamps, values and subjects of records, with codes for text, and which values are missing."""
+
+
+class RecordKeys:
+    """The codes of all texts in use, and where each column lies in a key."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.texts = {name: TextCodes(place=name) for name, field in schema.fields.items() if field.interned}
+        self.subjects = TextCodes(place="subject", none=True)
+        self.layout = KeyLayout(schema, Widths(8, dict.fromkeys(self.texts, 0), 0))
+
+    @property
+    def none(self) -> Words:
+        """No keys."""
+        return tuple(np.zeros(0, dtype=np.uint64) for _ in range(self.layout.words))
+
+    def arrived(self, round: int, parts: Iterable[Stamped]) -> tuple[list[Coding], int, I64 | None, Mask]:
+        """Additions in codes, without those from the future: how many those are, copies of each, and which are kept."""
+        coded, late, copies, kept = [], 0, [], []
+        for part in parts:
+            timely = part.stamps <= round
+            kept.append(timely)
+            if not timely.all():
+                late += len(part.take(~timely))
+                part = part.take(timely)
+            coded.append(self._coded(part, TextCodes.intern))
+            copies.append(part.copies)
+        counts = None
+        if any(own is not None for own in copies):
+            each = zip(coded, copies, strict=True)
+            counts = np.concatenate([np.ones(len(one[0]), np.int64) if own is None else own for one, own in each])
+        return coded, late, counts, np.concatenate([np.ones(0, dtype=np.bool_), *kept])
+
+    def named(self, parts: Iterable[Stamped]) -> tuple[Words, int]:
+        """The keys that deletions name, and how many deletions name nothing that could have a key."""
+        coded, unknown = [], 0
+        for part in parts:
+            stamps, values, owners, missing = self._coded(part, TextCodes.lookup)
+            possible = (stamps >= 1) & (stamps <= (1 << self.layout.widths.stamp) - 1) & (owners >= 0)
+            for name in self.texts:
+                possible &= values[name] >= 0
+            if not possible.all():
+                unknown += len(stamps) - int(possible.sum())
+                stamps, owners = stamps[possible], owners[possible]
+                values = {name: column[possible] for name, column in values.items()}
+                missing = {name: mask[possible] for name, mask in missing.items()}
+            coded.append((stamps, values, owners, missing))
+        return self.pack(coded), unknown
+
+    def _coded(self, part: Stamped, code: Callable[[TextCodes, list[str | None]], I64]) -> Coding:
+        rows, subjects = part.rows, part.subjects
+        values = {
+            name: code(self.texts[name], column.tolist()) if name in self.texts else column
+            for name, column in rows.columns.items()
+        }
+        if subjects is None or isinstance(subjects, str):
+            return part.stamps, values, np.broadcast_to(code(self.subjects, [subjects]), rows.count), rows.missing
+        return part.stamps, values, code(self.subjects, list(subjects)), rows.missing
+
+    def pack(self, coded: Sequence[Coding]) -> Words:
+        return sorted_keys.concatenate(self.none, *(self.layout.pack(*part) for part in coded))
+
+    def belonging_to(self, who: Sequence[str | bytes]) -> Callable[[Words], Mask] | None:
+        """The predicate "belongs to one of these subjects"; None if none of them can have a record."""
+        codes = self.subjects.find(who)
+        codes = codes[codes >= 0]
+        if len(codes) == 0:
+            return None
+        flags = np.zeros(self.subjects.size, dtype=np.bool_)
+        flags[codes] = True
+        return lambda words: flags[self.layout.subjects(words)]
+
+    def refer(self, gained: tuple[Words, ...], lost: tuple[Words, ...]) -> None:
+        for name, table in self.texts.items():
+            table.refer(self.layout.field(name, *gained), self.layout.field(name, *lost))
+        if self.layout.widths.subject:
+            self.subjects.refer(self.layout.subjects(*gained), self.layout.subjects(*lost))
+
+    def sweep(self) -> None:
+        """Forget every text that no record holds."""
+        for table in (*self.texts.values(), self.subjects):
+            table.sweep()
+
+    def widen(self, round: int, *held: Words) -> list[Words] | None:
+        """Make room for stamps up to the round and for all codes in use; the same keys with it, if it took any."""
+        needed = Widths(round.bit_length(), {name: text.bits for name, text in self.texts.items()}, self.subjects.bits)
+        widths = self.layout.widths.covering(needed)
+        return None if widths == self.layout.widths else self._repacked(widths, {}, None, held)
+
+    def compact(self, *held: Words) -> list[Words] | None:
+        """Number texts anew where most numbers lie idle, so that nothing shows how much there once was; the same keys
+        with it, if some do."""
+        if not any(table.sparse for table in (*self.texts.values(), self.subjects)):
+            return None
+        texts = {name: table.compacted() for name, table in self.texts.items()}
+        subjects, owner_codes = self.subjects.compacted()
+        bits = {name: table.bits for name, (table, _) in texts.items()}
+        widths = Widths(self.layout.widths.stamp, dict.fromkeys(bits, 0), 0).covering(Widths(0, bits, subjects.bits))
+        repacked = self._repacked(widths, {name: codes for name, (_, codes) in texts.items()}, owner_codes, held)
+        self.texts = {name: table for name, (table, _) in texts.items()}
+        self.subjects = subjects
+        return repacked
+
+    def _repacked(
+        self, widths: Widths, texts: Mapping[str, I64], subjects: I64 | None, held: Sequence[Words]
+    ) -> list[Words]:
+        target = KeyLayout(self.schema, widths)
+        repacked = [self.layout.repacked(words, target, texts, subjects) for words in held]
+        self.layout = target
+        return repacked
+
+    def rows(self, *parts: Words) -> Rows:
+        """What the keys say."""
+        columns = {}
+        for name in self.schema.fields:
+            column = self.layout.field(name, *parts)
+            columns[name] = self.texts[name].texts(column) if name in self.texts else column
+        count, stamps = sum(len(part[0]) for part in parts), self.layout.stamps(*parts)
+        return Rows(columns, count, stamps=stamps, missing=self.layout.missing(*parts))
+
+    def owners(self, *parts: Words) -> list[str | None]:
+        """Whom each record belongs to."""
+        return list(self.subjects.texts(self.layout.subjects(*parts)).tolist())
+
+    def canonical(self, words: Words, ids: list[str | None], subjects: list[str | None]) -> I64:
+        """The permutation into canonical order."""
+        ranks = {name: text.ranks(self.layout.field(name, words)) for name, text in self.texts.items()}
+        values = self.layout.without_subjects(self.layout.repacked(words, self.layout, ranks))
+        order = sorted_keys.order(values)
+        run, where = sorted_keys.ties(sorted_keys.take(values, order))
+        if len(where):
+            names = [label(ids[k], subjects[k]) for k in order[where].tolist()]
+            rank = {name: number for number, name in enumerate(sorted(set(names)))}
+            within = np.array([rank[name] for name in names], dtype=np.int64)
+            order[where] = order[where][np.lexsort((within, run))]
+        return order
