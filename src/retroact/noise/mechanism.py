@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +26,11 @@ from ..arrays import I64, U64, Integers
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law, integer_cells
 from ..coins.law import WIDEST
 from ..errors import InputError
-from ..params import Parameters
 from ..privacy import FINENESS, Share, discreteness
+from .oblivious import Oblivious
 from .process import Process, Shift
 from .spread import Spread
 from .tails import Summand, Tail
-from .tree import Tree
 
 # A sample of scale b is beyond 128 b with probability below 2^-180; the bound decides how products are computed.
 REACH = 128
@@ -46,24 +45,6 @@ LAST_ROUND = 1 << 36
 
 
 @dataclass(frozen=True)
-class Oblivious(Parameters):
-    """An integer noise law of the user's own, on every coordinate independently, with a declared (epsilon, delta) for
-    one release of the query and one record (Definition "oblivious-noise mechanism")."""
-
-    unwritten: ClassVar[tuple[str, ...]] = ("law",)
-
-    law: Law
-    name: str
-    epsilon: float
-    delta: float = 0.0
-
-    def cost(self, horizon: int) -> tuple[Fraction, Fraction]:
-        """(2m epsilon, 2m delta): Theorem "linear", part 2."""
-        factor = 2 * Tree(horizon).height
-        return factor * Fraction(self.epsilon), factor * Fraction(self.delta)
-
-
-@dataclass(frozen=True)
 class _Block:
     """The noise of some rounds in a row: rounds by coordinates, and the variance for each unit."""
 
@@ -75,6 +56,11 @@ class _Block:
 
 class Mechanism:
     """Noise of ``len(units)`` coordinates over the rounds of a process; drawn `under` coins, and judged without any."""
+
+    _latest: _Block | None
+    _by_coordinate: list[Coins] | None
+    _widths: tuple[int, dict[tuple[int, float], float]]
+    _spreads: tuple[int, dict[int, Spread | None]]
 
     def __init__(
         self,
@@ -98,22 +84,18 @@ class Mechanism:
         self._refinement, self._inflation = self._lattice(min(units))
         self._laws: dict[tuple[int, Fraction], Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
-        self._forget()
+        vars(self).update(_nothing_drawn())
         self._check_width()
 
-    def _forget(self) -> None:
-        """All that was kept of earlier draws."""
-        self._latest: _Block | None = None
-        self._by_coordinate: list[Coins] | None = None
-        self._widths: tuple[int, dict[tuple[int, float], float]] = 0, {}
-        self._spreads: tuple[int, dict[int, Spread | None]] = 0, {}
+    def _copied(self, **attributes: Any) -> Self:
+        """A copy in which these are others, and which has nothing of what was drawn before."""
+        mine = copy(self)
+        vars(mine).update(_nothing_drawn(), **attributes)
+        return mine
 
     def under(self, coins: Coins) -> Self:
         """The same noise with coins to draw it by: until then it can be judged, and not drawn."""
-        mine = copy(self)
-        mine._coins = coins
-        mine._forget()
-        return mine
+        return self._copied(_coins=coins)
 
     @property
     def coins(self) -> Coins:
@@ -231,19 +213,13 @@ class Mechanism:
 
     def copies(self, coordinate: int, count: int, coins: Coins) -> Mechanism:
         """So many independent copies of the noise of one coordinate, by the same laws. For checks."""
-        many = copy(self)
-        many._coins, many._cells = coins, integer_cells(count)
-        many._groups = {self.unit_of(coordinate): np.arange(count)}
-        many._forget()
-        return many
+        groups = {self.unit_of(coordinate): np.arange(count)}
+        return self._copied(_coins=coins, _cells=integer_cells(count), _groups=groups)
 
     def understated(self, part: Fraction) -> Mechanism:
         """The same, calibrated as if a record moved only this part of what it does: to check that a check sees it."""
-        wrong = copy(self)
-        wrong._norm1, wrong._norm2_squared = self._norm1 * part, self._norm2_squared * part**2
-        wrong._laws, wrong._by_level = {}, {}
-        wrong._forget()
-        return wrong
+        norms = {"_norm1": self._norm1 * part, "_norm2_squared": self._norm2_squared * part**2}
+        return self._copied(_laws={}, _by_level={}, **norms)
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
         """The noise is at most this in absolute value with probability ``level``; kept for the latest round."""
@@ -360,6 +336,10 @@ class Mechanism:
         while variance * 4**refinement < FINENESS**2 * max(sensitivity, self.process.kernel_squared):
             refinement += 1
         return refinement, discreteness(variance * 4**refinement / sensitivity)
+
+
+def _nothing_drawn() -> dict[str, Any]:
+    return {"_latest": None, "_by_coordinate": None, "_widths": (0, {}), "_spreads": (0, {})}
 
 
 def _size_squared(law: Law) -> Fraction:
