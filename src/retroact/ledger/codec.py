@@ -3,7 +3,8 @@
 Many records are packed in columns and cut into blocks, and many blocks are read as one. A block is a list: how many
 there are, stamps, copies, the fields as declared, for each field that may be missing 1 where it is, ids, subjects.
 Numbers are 64 bits, little-endian, and one number stands for many equal ones. Texts are their lengths and their UTF-8
-bytes, one after another; one text, or None for none, stands for many equal ones.
+bytes, one after another, or a list where a block is written whole; one text, as bytes, or None for none, stands for
+many equal ones.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from retroact.checks import is_int
 from retroact.errors import InputError, VerificationError
 from retroact.ledger.operations import Stamped, Subjects
 from retroact.ledger.surviving import Surviving
-from retroact.ledger.text_column import ABSENT, Texts, measured
+from retroact.ledger.text_column import ABSENT, Texts
 from retroact.schema import Field, Rows, Schema, Vector
 from retroact.schema.dictionary_column import Coded
 
@@ -120,7 +121,7 @@ def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
 def _whole(
     schema: Schema, rows: Rows, stamps: I64, ids: list[str | None] | None, subjects: Subjects, counts: I64
 ) -> bytes:
-    """One block, which `pack` would make too."""
+    """One block that is not cut."""
     fields = (
         _text_part(column.tolist(), rows.count) if column.dtype == object else _number_part(column)
         for column in rows.columns.values()
@@ -287,19 +288,18 @@ class _TextParts:
         return content if last < end else [own.astype("<i4").tobytes(), content]
 
 
-def _text_part(texts: Sequence[str | None] | str | None, count: int) -> list[bytes] | bytes | None:
+def _text_part(texts: Sequence[str | None] | str | None, count: int) -> list[str | None] | bytes | None:
     if texts is None:
         return None
     if isinstance(texts, str):
         texts = [texts] * count
     first = texts[0]
-    if first == texts[-1] and (count > 1 or first is None) and texts.count(first) == count:
+    if first == texts[-1] and texts.count(first) == count:
         return None if first is None else first.encode()
-    encoded, lengths, ascii = measured(texts)
-    return [lengths.astype("<i4").tobytes(), b"".join(encoded) if ascii is None else ascii]
+    return list(texts)
 
 
-def _texts(parts: Sequence[list[bytes] | bytes | None], sizes: Sequence[int]) -> Texts:
+def _texts(parts: Sequence[list[Any] | bytes | None], sizes: Sequence[int]) -> Texts:
     if all(part is None for part in parts):
         return Texts.same(None, sum(sizes))
     lengths, contents = [], []
@@ -309,6 +309,10 @@ def _texts(parts: Sequence[list[bytes] | bytes | None], sizes: Sequence[int]) ->
         elif isinstance(part, bytes):
             lengths.append(np.full(size, len(part), dtype="<i4"))
             contents.append(part * size)
+        elif part and not isinstance(part[0], bytes):
+            texts = Texts.of(part)
+            lengths.append(texts.lengths)
+            contents.append(texts.content())
         else:
             own, content = part
             lengths.append(np.frombuffer(own, dtype="<i4"))

@@ -35,7 +35,12 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Sequence[str | None]) -> Texts:
-        encoded, lengths, _ = measured(texts)
+        absent = None in texts
+        present: Sequence[str] = [text or "" for text in texts] if absent else texts  # type: ignore[assignment]
+        encoded: Sequence[Any] = present if "".join(present).isascii() else [text.encode() for text in present]
+        lengths = np.fromiter(map(len, encoded), dtype=np.int32, count=len(texts))
+        if absent:
+            lengths[[text is None for text in texts]] = ABSENT
         longest = int(lengths.max(initial=0))
         if longest <= SHORT:
             return cls(np.array(encoded, dtype=_width(longest)), lengths)
@@ -117,20 +122,6 @@ class Texts:
     def labels(self) -> list[tuple[int, bytes]]:
         """Something that can be compared for each."""
         return list(zip(self.lengths.tolist(), self.words.tolist(), strict=True))
-
-
-def measured(texts: Sequence[str | None]) -> tuple[Sequence[Any], NDArray[np.int32], bytes | None]:
-    """Texts, empty where there is none, and their lengths in UTF-8; all in one where they are ASCII, each as bytes
-    where not."""
-    absent = None in texts
-    present: Sequence[str] = [text or "" for text in texts] if absent else texts  # type: ignore[assignment]
-    whole = "".join(present)
-    content = whole.encode() if whole.isascii() else None
-    encoded: Sequence[Any] = present if content is not None else [text.encode() for text in present]
-    lengths = np.fromiter(map(len, encoded), dtype=np.int32, count=len(texts))
-    if absent:
-        lengths[[text is None for text in texts]] = ABSENT
-    return encoded, lengths, content
 
 
 def mixed(mark: Words, value: Words) -> Words:
