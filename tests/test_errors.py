@@ -12,7 +12,7 @@ import pytest
 
 import retroact as ra
 from retroact.errors import InputError, KeyReusedError, Place
-from retroact.feeds.playing import play
+from retroact.feeds.play import play
 from retroact.messages import mismatch
 
 SCHEMA = {"amount": ra.Number(0, 500), "at": ra.Vector(2, radius=1, step=0.1)}

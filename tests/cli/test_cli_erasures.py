@@ -237,7 +237,7 @@ def test_only_the_first_few_are_named(program: Program, folder: Path) -> None:
 
 
 def test_a_followed_feed_names_them_at_once(program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from retroact.feeds.files import Source
+    from retroact.feeds.source import Source
 
     (folder / "events.jsonl").write_text(lines(*EVENTS))
     monkeypatch.setattr(Source, "_wait", lambda source: source.stop.set())

@@ -278,7 +278,7 @@ def test_blocks_are_seamless(program: Program, monkeypatch: pytest.MonkeyPatch) 
     events = lines(*[add("FR", n % 500, id=n % 37) for n in range(300)], CLOSE, *[add()] * 40).encode()
     options = ("run", "-", "--spec", "shop.toml", "--testing-key", 1, "-q")
     whole = program(*options, stdin=events).out
-    monkeypatch.setattr("retroact.feeds.files.BLOCK", 100)
+    monkeypatch.setattr("retroact.feeds.source.BLOCK", 100)
     assert program(*options, stdin=events).out == whole
 
 

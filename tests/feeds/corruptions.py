@@ -23,7 +23,8 @@ import pyarrow.parquet as pq
 
 import retroact as ra
 from retroact.cli import main
-from retroact.feeds import playing, tablefiles
+from retroact.feeds import play
+from retroact.feeds.readers import arrow
 
 SPEC = """
 epsilon = 1.0
@@ -143,17 +144,17 @@ def run(folder: Path, kind: str, first: int, count: int, seed: int) -> None:
                 frames.append(opened(broken).read_all())
         for frame in frames:
             for without in (False, True) if frame is not path else (False,):
-                into, usual = stream(), tablefiles._pyarrow
+                into, usual = stream(), arrow._pyarrow
                 try:
                     if without:
-                        tablefiles._pyarrow = lambda: None
-                    playing.play(into, frame, close_by="end")
+                        arrow._pyarrow = lambda: None
+                    play(into, frame, close_by="end")
                 except ra.InputError:
                     pass
                 except BaseException:
                     print(f"failed: {number}: {'without pyarrow' if without else ''} {traceback.format_exc()}")
                 finally:
-                    tablefiles._pyarrow = usual
+                    arrow._pyarrow = usual
                 strange = [text for text in taken(into) if text not in broken]
                 if strange and kind in VERBATIM:
                     print(f"failed: {number}: {strange[0]!r} is not in the file")

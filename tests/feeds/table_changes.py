@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import retroact as ra
 from retroact.feeds.options import options_for
-from retroact.feeds.tables import play_table
+from retroact.feeds.play import open_feed
 from retroact.stream.columns import ROLES
 from retroact.stream.grid import Grid
 
@@ -44,6 +44,12 @@ def options(into, source=None, *, ignore=True, **given):
     cut |= {"late_events": late, **{key: given.pop(key, None) for key in ("close_by", "contribution")}}
     found = options_for(into, name, roles, cut, **given)
     return replace(found, columns=found.columns.updated({"ignore": ignore}))
+
+
+def play_table(into, source, options, publish=None, *, progress=None):
+    """A table by options that are made already; ``progress`` is told how many rows are done, after each batch."""
+    with open_feed(source, into.schema, options) as feed:
+        return feed.play(into, publish, after=progress and (lambda: progress(feed.source.done)))
 
 
 def play(source, into=None, *, progress=None, **given):

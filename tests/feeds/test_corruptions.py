@@ -17,8 +17,8 @@ from corruptions import KINDS, WORDS, stream, table
 
 import retroact as ra
 from retroact.errors import InputError
-from retroact.feeds import tablefiles
-from retroact.feeds.playing import play
+from retroact.feeds.play import play
+from retroact.feeds.readers import arrow
 
 MOST_MEMORY = 1 << 20  # kB
 EVERY = 223  # corruptions of each kind of file: 2,007 in all
@@ -90,7 +90,7 @@ def broken(name: str, *, stream: bool = True) -> bytes:
 def test_a_broken_buffer_is_refused(name: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     into = stream()
     if way == "play without pyarrow":
-        monkeypatch.setattr(tablefiles, "_pyarrow", lambda: None)
+        monkeypatch.setattr(arrow, "_pyarrow", lambda: None)
     frame: Any = pa.ipc.open_stream(broken(name))
     if "file" in way:
         frame = tmp_path / "f.arrow"
@@ -118,7 +118,7 @@ class Foreign:
 def test_a_broken_buffer_of_another_library_is_refused(name: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = Foreign(pa.ipc.open_stream(broken(name)).read_all())
     if way == "play without pyarrow":
-        monkeypatch.setattr(tablefiles, "_pyarrow", lambda: None)
+        monkeypatch.setattr(arrow, "_pyarrow", lambda: None)
     give = stream().add if way == "add" else partial(play, stream())
     with pytest.raises(InputError, match=r"cannot be read|UTF-8") as caught:
         give(frame)

@@ -11,8 +11,8 @@ from table_changes import SCHEMA, as_lines, person, random_changes, rows, stream
 
 import retroact as ra
 from retroact.errors import InputError
-from retroact.feeds import csvfile, files, missed, play, tablefiles
-from retroact.feeds.missed import Missed
+from retroact.feeds import play
+from retroact.feeds.totals import Missed
 
 ROUNDS = 6
 
@@ -54,16 +54,16 @@ def as_csv(changes, path):
 
 @pytest.fixture
 def everything_is_named(monkeypatch):
-    monkeypatch.setattr(missed, "NAMED", 10**6)
+    monkeypatch.setattr("retroact.feeds.totals.NAMED", 10**6)
 
 
 @pytest.fixture(params=[1, 7, 64, None], ids=lambda rows: f"batches of {rows}")
 def batches(request, monkeypatch):
     """How many rows or lines are handed over at once; None: as many as usual."""
     if request.param is not None:
-        monkeypatch.setattr(csvfile, "ROWS", request.param)
-        monkeypatch.setattr(tablefiles, "ROWS", request.param)
-        monkeypatch.setattr(files, "BLOCK", 90 * request.param)
+        monkeypatch.setattr("retroact.feeds.readers.csv.ROWS", request.param)
+        monkeypatch.setattr("retroact.feeds.readers.arrow.ROWS", request.param)
+        monkeypatch.setattr("retroact.feeds.source.BLOCK", 90 * request.param)
 
 
 @pytest.mark.usefixtures("everything_is_named", "batches")

@@ -13,7 +13,7 @@ from feed_shop import CLOSE, LENIENT, Played, row, shop, written
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import Grid
-from retroact.feeds.paths import cells_of, times_of
+from retroact.feeds.instants import cells_of, times_of
 
 ID = row("DE", 10, id="a")
 NONE = row("FR", 20)

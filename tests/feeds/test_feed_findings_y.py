@@ -222,7 +222,7 @@ def delta(versions: list[int], path: Path) -> Path:
 
 
 def test_changes_come_oldest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retroact.feeds.tablefiles.ROWS", 2)
+    monkeypatch.setattr("retroact.feeds.readers.arrow.ROWS", 2)
     assert Played(delta([1, 1, 2, 5], tmp_path / "a.parquet")).totals.added == 4
     with pytest.raises(InputError, match=r"row 3: changes must come oldest first: sort by _commit_version"):
         Played(delta([1, 3, 2, 5], tmp_path / "b.parquet"))

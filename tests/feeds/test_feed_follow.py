@@ -18,16 +18,16 @@ from feed_shop import CLOSE, Played, row, shop, written
 
 from retroact.errors import InputError
 from retroact.feeds import Grid
-from retroact.feeds.files import Source, open_events
 from retroact.feeds.options import options_for
-from retroact.feeds.playing import Feed
+from retroact.feeds.play import Feed
+from retroact.feeds.source import Source, open_source
 
 PROGRAM = [sys.executable, "-c", "from retroact.cli import main; main()"]
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retroact.feeds.files.POLL", 0.01)
+    monkeypatch.setattr("retroact.feeds.source.POLL", 0.01)
 
 
 class Following:
@@ -37,7 +37,7 @@ class Following:
         self.stream = shop(**declared)
         self.rounds: list[int] = []
         self.error: Exception | None = None
-        self._opened = open_events(str(path), follow=True)
+        self._opened = open_source(str(path), follow=True)
         self._source: Source = self._opened.__enter__()
         options = options_for(self.stream, str(path), {"time": time}, {}, follow=True)
         self._feed = Feed(self._source, self.stream.schema, options)
@@ -61,7 +61,7 @@ class Following:
         self._thread.join(20)
         assert not self._thread.is_alive()
         self._opened.__exit__(None, None, None)
-        return self._feed.replay.totals  # type: ignore[union-attr]
+        return self._feed.delivery.rounds.totals  # type: ignore[union-attr]
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_truncated_and_replaced_files(tmp_path: Path) -> None:
 def test_a_grid_by_the_clock(tmp_path: Path, growing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds close when their time is over, with or without records, whatever the records say."""
     now = [1000.0]
-    monkeypatch.setattr("retroact.feeds.clocked.now", lambda: now[0])
+    monkeypatch.setattr("retroact.feeds.grid.now", lambda: now[0])
     grid = Grid(1000, 60, 1300)
     following = Following(tmp_path / "e.jsonl", rounds=grid, time="at")
     growing.write((json.dumps(row(at=1290)) + "\n").encode())
@@ -145,7 +145,7 @@ def test_a_grid_by_the_clock(tmp_path: Path, growing: Any, monkeypatch: pytest.M
 
 def test_grace_and_refusal_and_no_times(tmp_path: Path, growing: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1065.0]
-    monkeypatch.setattr("retroact.feeds.clocked.now", lambda: now[0])
+    monkeypatch.setattr("retroact.feeds.grid.now", lambda: now[0])
     rounds = {**Grid(1000, 60).spec(), "late_events": "refuse", "grace": "10s"}
     following = Following(tmp_path / "e.jsonl", rounds=rounds, time="at")
     growing.write((json.dumps(row(at=1001)) + "\n").encode())
@@ -195,7 +195,7 @@ def test_a_grid_on_standard_input_needs_the_clock() -> None:
 def test_rounds_are_published_when_their_time_has_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not when they take their last record: what comes in between belongs to the next one."""
     clock = [1000.0]
-    monkeypatch.setattr("retroact.feeds.clocked.now", lambda: clock[0])
+    monkeypatch.setattr("retroact.feeds.grid.now", lambda: clock[0])
     path = written(tmp_path / "e.jsonl", [row(at=1010)])
     rounds = {**Grid(1000, 60, 1180).spec(), "grace": "10s", "publish_after": "90s"}
     following = Following(path, rounds=rounds, time="at")

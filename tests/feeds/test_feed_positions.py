@@ -15,7 +15,7 @@ from feed_shop import CLOSE, Played, row, shop, written
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import Grid, play
-from retroact.feeds.replay import Replay
+from retroact.feeds.deliver import Delivery
 
 GRID = Grid(0, 60, 600)
 
@@ -92,7 +92,7 @@ def test_a_grid_is_taken_up(tmp_path: Path, stops: list[int], monkeypatch: pytes
     rows = [row("DE", n, at=rng.randrange(600)) for n in range(200)]
     path = written(tmp_path / "e.jsonl", rows)
     whole = Played(path, grid=GRID, time="at")
-    monkeypatch.setattr("retroact.feeds.files.BLOCK", 300)
+    monkeypatch.setattr("retroact.feeds.source.BLOCK", 300)
     stream, releases = shop(), []
     for stop in [*stops, 100]:
         releases += interrupted(path, stream, stop, grid=GRID, time="at")
@@ -129,7 +129,7 @@ def test_what_is_delivered_twice_is_taken_once(tmp_path: Path) -> None:
 def test_positions_across_blocks_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = [{"op": "c", "after": row("DE", n % 50), "source": {"lsn": n % 50}} for n in range(200)]
     for block in (1 << 19, 300):
-        monkeypatch.setattr("retroact.feeds.files.BLOCK", block)
+        monkeypatch.setattr("retroact.feeds.source.BLOCK", block)
         played = Played(written(tmp_path / "e.jsonl", sent), position="source.lsn")
         assert (played.totals.added, played.totals.absorbed) == (50, 150)
         assert (played.totals.first_absorbed or "").endswith("e.jsonl:51")
@@ -184,8 +184,8 @@ def test_a_stream_that_lasts_goes_on_after_a_crash(tmp_path: Path, kind: str, mo
         feed = [{name: value for name, value in event.items() if name != "lsn"} for event in feed]
     path = written(tmp_path / "e.jsonl", rows if kind == "grid" else feed)
     whole = Played(path, **options)
-    monkeypatch.setattr("retroact.feeds.files.BLOCK", 500)
-    monkeypatch.setattr("retroact.feeds.replay.Replay._hand_over", _failing(rng, Replay._hand_over))
+    monkeypatch.setattr("retroact.feeds.source.BLOCK", 500)
+    monkeypatch.setattr(Delivery, "_hand_over", _failing(rng, Delivery._hand_over))
     columns = {"ignore": True, **{role: options[role] for role in ("id", "time", "position") if role in options}}
     more = {"columns": columns, "rounds": GRID if kind == "grid" else None}
     for _ in range(200):
@@ -200,13 +200,14 @@ def test_a_stream_that_lasts_goes_on_after_a_crash(tmp_path: Path, kind: str, mo
 def _failing(rng: random.Random, hand_over: Any) -> Any:
     """Gives up before or after some of what is handed over, inside what belongs together."""
 
-    def failing(replay: Replay) -> None:
+    def failing(delivery: Delivery, changes: Any) -> list[int]:
         chance = rng.random()
         if chance < 0.1:
             raise StopHereError
-        hand_over(replay)
+        missed: list[int] = hand_over(delivery, changes)
         if chance > 0.9:
             raise StopHereError
+        return missed
 
     return failing
 

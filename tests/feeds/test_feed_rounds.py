@@ -97,8 +97,8 @@ def test_a_grid_in_small_blocks_and_in_csv(tmp_path: Path, monkeypatch: pytest.M
     rng = random.Random(2)
     rows = timed(*(rng.randrange(600) for _ in range(300)))
     whole = Played(written(tmp_path / "e.jsonl", rows), grid=GRID, time="at")
-    monkeypatch.setattr("retroact.feeds.files.BLOCK", 200)
-    monkeypatch.setattr("retroact.feeds.csvfile.ROWS", 7)
+    monkeypatch.setattr("retroact.feeds.source.BLOCK", 200)
+    monkeypatch.setattr("retroact.feeds.readers.csv.ROWS", 7)
     assert Played(tmp_path / "e.jsonl", grid=GRID, time="at").releases == whole.releases
     (tmp_path / "e.csv").write_text(
         "at,country,amount\n" + "".join(f"{r['at']},{r['country']},{r['amount']}\n" for r in rows)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from retroact.errors import InputError
-from retroact.feeds.repeated import most_keys, repeated
+from retroact.feeds.readers.repeated_keys import most_keys, repeated
 
 ROW = '{"country": "DE", "amount": 1}'
 GOOD = f'{{"op": "add", "record": {ROW}, "id": 1}}'

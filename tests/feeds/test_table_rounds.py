@@ -16,6 +16,7 @@ from table_changes import (
     ends,
     person,
     play,
+    play_table,
     random_changes,
     released,
     rows,
@@ -25,8 +26,7 @@ from table_changes import options as said
 
 import retroact as ra
 from retroact.errors import InputError
-from retroact.feeds import tablefiles
-from retroact.feeds.tables import play_table
+from retroact.feeds.readers import arrow
 from retroact.stream.grid import Grid
 
 # Rounds ---------------------------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def timed(changes):
 @pytest.mark.parametrize("size", [3, 1000])
 @pytest.mark.parametrize("seed", range(3))
 def test_rows_in_any_order_are_the_sorted_file(seed, size, monkeypatch, tmp_path):
-    monkeypatch.setattr(tablefiles, "ROWS", size)
+    monkeypatch.setattr(arrow, "ROWS", size)
     changes = random_changes(80, seed)
     events = timed(changes)
     # apart from events on one id within one round, whose order counts
@@ -210,7 +210,7 @@ def test_deletions_by_value_have_the_stamp_of_their_time():
 
 
 def test_grids_need_an_end_and_two_readings():
-    with pytest.raises(InputError, match="expected the end of the grid"):
+    with pytest.raises(InputError, match=r"a complete file on a grid needs its end \(--end\)"):
         play(rows({**A, "at": START}), time="at", grid=Grid(START, "1h"))
     with pytest.raises(InputError, match="the same rows twice"):
         play(rows({**A, "at": START}).to_reader(), time="at", grid=HOURS)
@@ -249,7 +249,7 @@ def gone_on(into, source):
 @pytest.mark.parametrize("stop", range(1, 7))
 @pytest.mark.parametrize("options", [{"rounds": 6}, {"time": "at", "grid": HOURS}], ids=["numbers", "grid"])
 def test_a_run_goes_on_where_it_stopped(stop, options, monkeypatch, tmp_path):
-    monkeypatch.setattr(tablefiles, "ROWS", 10)
+    monkeypatch.setattr(arrow, "ROWS", 10)
     changes = random_changes(120, seed=3)
     events = [{**row, **at} for row, at in zip(changes, timed(changes), strict=True)]
     if "grid" in options:
@@ -300,15 +300,15 @@ def test_an_open_round_is_closed_by_the_end_of_the_file_once(tmp_path):
 def test_a_source_keeps_its_kind(tmp_path):
     pq.write_table(rows({**A, "at": START}), tmp_path / "people.parquet")
     into, _, _ = play(tmp_path / "people.parquet", close_by="end")
-    with pytest.raises(InputError, match=r"expected no grid, as .*people\.parquet was read without one"):
+    with pytest.raises(InputError, match=r"people\.parquet was read without a grid before: expected another source"):
         play(tmp_path / "people.parquet", into, time="at", grid=HOURS)
     into, _, _ = play(tmp_path / "people.parquet", time="at", grid=HOURS)
-    with pytest.raises(InputError, match=r"expected the grid that .*people\.parquet was read with"):
+    with pytest.raises(InputError, match=r"people\.parquet was read on a grid before: expected another source"):
         play(tmp_path / "people.parquet", into)
 
 
 def test_what_is_delivered_twice_is_taken_once(monkeypatch):
-    monkeypatch.setattr(tablefiles, "ROWS", 3)
+    monkeypatch.setattr(arrow, "ROWS", 3)
     offsets = [1, 2, 2, 4, 3, 4, 1, 5, 7, 6, 7]
     people = [person("DE", float(offset), 1) for offset in offsets]
     table = rows(*[{**row, "offset": offset} for row, offset in zip(people, offsets, strict=True)])
@@ -345,7 +345,7 @@ def test_positions_need_a_name():
 
 
 def test_progress_is_told(monkeypatch):
-    monkeypatch.setattr(tablefiles, "ROWS", 2)
+    monkeypatch.setattr(arrow, "ROWS", 2)
     told = []
     play(rows(A, B, C), progress=told.append)
     assert told == [2, 3]

@@ -26,8 +26,8 @@ from table_changes import (
 
 import retroact as ra
 from retroact.errors import InputError
-from retroact.feeds import tablefiles
-from retroact.feeds.tables import recognise_table
+from retroact.feeds.play import open_feed
+from retroact.feeds.readers import arrow
 from retroact.schema.dictionary_column import Coded
 
 # The same events, in other files --------------------------------------------------------------------------------------
@@ -61,7 +61,7 @@ def test_every_kind_of_source_gives_the_same(packed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_small_batches_give_the_same(seed, monkeypatch, tmp_path):
-    monkeypatch.setattr(tablefiles, "ROWS", 4)
+    monkeypatch.setattr(arrow, "ROWS", 4)
     changes = random_changes(150, seed)
     pq.write_table(rows(*changes), tmp_path / "changes.parquet")
     assert ends(tmp_path / "changes.parquet", rounds=6) == applied_by_hand(changes, 6)
@@ -80,20 +80,20 @@ def test_json_lines_give_the_same(tmp_path):
 def test_without_pyarrow_frames_give_the_same(monkeypatch):
     table = rows(*random_changes(100))
     expected = ends(table, rounds=6)
-    monkeypatch.setattr(tablefiles, "_pyarrow", lambda: None)
-    monkeypatch.setattr(tablefiles, "ROWS", 9)
+    monkeypatch.setattr(arrow, "_pyarrow", lambda: None)
+    monkeypatch.setattr(arrow, "ROWS", 9)
     assert ends(table, rounds=6) == expected
 
 
 def test_without_pyarrow_files_say_what_they_need(monkeypatch, tmp_path):
     pq.write_table(rows(person()), tmp_path / "people.parquet")
-    monkeypatch.setattr(tablefiles, "_pyarrow", lambda: None)
+    monkeypatch.setattr(arrow, "_pyarrow", lambda: None)
     with pytest.raises(InputError, match=r"need pyarrow: pip install 'retroact\[parquet\]'"):
         play(tmp_path / "people.parquet")
 
 
 def test_pyarrow_is_not_loaded_before_it_is_needed():
-    code = "import sys, retroact.feeds.tables; sys.exit('pyarrow' in sys.modules)"
+    code = "import sys, retroact.feeds.play; sys.exit('pyarrow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
@@ -284,7 +284,7 @@ def test_vectors():
     ],
 )
 def test_a_refused_row_is_named(wrong, reason, monkeypatch, tmp_path):
-    monkeypatch.setattr(tablefiles, "ROWS", 10)
+    monkeypatch.setattr(arrow, "ROWS", 10)
     good = [{"op": "add", "id": f"o{k}", "subject": "u", **A} for k in range(20)]
     deletions = [{"op": "delete", "id": "o1"}, {"op": "delete", "id": "o2"}]
     events = [*good[:11], *deletions, *good[11:14], {**good[14], **wrong}, *good[15:]]
@@ -337,8 +337,13 @@ def test_what_is_recognised(tmp_path):
     pq.write_table(
         rows({"op": "add", "order": "a", "subject": "u", "note": 1, **A}, {"op": "delete", "order": "a"}), path
     )
-    seen = recognise_table(path, stream().schema, options(stream(), id="order"))
-    assert (seen.format, seen.rows, seen.operation, seen.ignored) == ("Parquet", 2, "op", ("note",))
-    assert dict(seen.roles.items()) == {"id": "order", "subject": "subject"}
-    assert seen.example == {"op": "add", "record": A, "id": "a", "subject": "u"}
-    assert recognise_table(rows(A).slice(0, 0), stream().schema, options(stream())).example is None
+    seen = []
+    with open_feed(path, stream().schema, options(stream(), id="order")) as feed:
+        feed.play(stream(), recognised=seen.append)
+    assert (feed.source.format, feed.source.rows, feed.reader.ignored) == ("Parquet", 2, ("note",))
+    assert feed.reader.label == "operations in 'op'"
+    assert dict(feed.reader.roles.items()) == {"id": "order", "subject": "subject"}
+    assert seen[0].example() == (1, {"op": "add", "record": A, "id": "a", "subject": "u"})
+    with open_feed(rows(A).slice(0, 0), stream().schema, options(stream())) as feed:
+        feed.play(stream(), recognised=seen.append)
+    assert seen[1].example() is None

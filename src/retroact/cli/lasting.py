@@ -223,7 +223,7 @@ def _asked(subjects: Sequence[str], digests: Sequence[str], file: Path | None, r
 
 def _from_file(path: Path) -> list[Asked]:
     """All of it is read before any of it is done."""
-    from retroact.feeds.files import read_text
+    from retroact.feeds.source import read_text
 
     rows = csv.DictReader(StringIO(read_text(path), newline=""), strict=True)
     found: dict[Any, Asked] = {}

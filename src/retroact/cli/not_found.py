@@ -10,7 +10,7 @@ from retroact.errors import RetroactError
 
 if TYPE_CHECKING:
     from retroact.cli.report import Report
-    from retroact.feeds.missed import Missed
+    from retroact.feeds.totals import Missed
 
 ALLOW = "If that is right: --allow-missing"
 

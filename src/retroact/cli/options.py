@@ -215,7 +215,7 @@ class Asked:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    from retroact.feeds.files import read_text
+    from retroact.feeds.source import read_text
 
     text = read_text(path)
     try:

@@ -12,18 +12,16 @@ import msgspec
 
 from retroact.cli.console import console_for, message
 from retroact.cli.planning import plan_table
+from retroact.feeds.batch import Changes
 from retroact.feeds.envelopes import NATIVE
-from retroact.feeds.events import EVERY_RECORD, Block, Moment, Roles
+from retroact.feeds.events import EVERY_RECORD, Roles
 from retroact.feeds.options import Options
-from retroact.feeds.rounds import Totals
+from retroact.feeds.totals import Totals
 from retroact.messages import show
 from retroact.stream import HorizonWarning, Plan, Specification, Stream
 
 if TYPE_CHECKING:
-    from retroact.feeds.csvfile import CsvFile
-    from retroact.feeds.jsonlines import JsonLines
-    from retroact.feeds.playing import Feed
-    from retroact.feeds.tables import Recognised
+    from retroact.feeds.play import Feed
     from retroact.privacy import Guarantee
 
 PATIENCE = 1.0
@@ -46,31 +44,21 @@ class Report:
         """What is left undone, which is told in any case."""
         message(self.console, f"warning: {text}", "yellow")
 
-    def recognised(self, feed: Feed, spec: Specification, first: Block) -> None:
-        """What the feed is taken for, and its first event as it was understood."""
+    def recognised(self, feed: Feed, spec: Specification, first: Changes) -> None:
+        """What the feed is taken for, and its first change as it was understood."""
         if self.quiet:
             return
         reader, options = feed.reader, feed.options
         kind: str = "native JSON lines" if reader.label == NATIVE else feed.source.format
-        if reader.named and reader.label is not None:
+        if reader.has_column_names and reader.label is not None:
             kind += f", {reader.label}"
-        shown = reader.named or options.time or options.position
+        shown = reader.has_column_names or options.time or options.position
         columns = _roles(reader.roles, options) if shown else None
         self._taken_for(f"{feed.source.name}: {kind}", columns, reader.ignored, spec)
         self._planned(spec, options.contribution)
-        if feed.replay is not None:
-            self._taken_up(feed.replay.totals)
-        self._example(reader, first)
-
-    def table(self, seen: Recognised, options: Options, spec: Specification) -> None:
-        """The same for a table."""
-        if self.quiet:
-            return
-        kind = seen.format if seen.operation is None else f"{seen.format}, operations in {show(seen.operation)}"
-        self._taken_for(f"{seen.name}: {kind}", _roles(seen.roles, options), seen.ignored, spec)
-        self._planned(spec, options.contribution)
-        if seen.example is not None:
-            self.line(f"example, row 1: {_brief(str(seen.example))}")
+        if feed.delivery is not None:
+            self._taken_up(feed.delivery.rounds.totals)
+        self._example(first, reader.unit)
 
     def _taken_up(self, totals: Totals) -> None:
         """Told once: with the first events or, where there are no more, at the end."""
@@ -96,17 +84,10 @@ class Report:
         if contribution is not None:
             self.line(_aggregated(expected.guarantee, contribution))
 
-    def _example(self, reader: CsvFile | JsonLines, first: Block) -> None:
-        for line, event in first.pairs():
-            if event.record is not None:
-                record = reader.records.as_dict(event.record)
-                record.pop(EVERY_RECORD, None)
-                stamp = event.stamp.time if isinstance(event.stamp, Moment) else event.stamp
-                parts = {"record": record, "id": event.id, "subject": event.subject, "stamp": stamp}
-                known = {"op": event.op, **{k: v for k, v in parts.items() if v is not None}, "round": event.round}
-                text = msgspec.json.encode({k: v for k, v in known.items() if v is not None}).decode()
-                self.line(f"example, line {line}: {_brief(text)}")
-                return
+    def _example(self, first: Changes, unit: str) -> None:
+        found = first.example()
+        if found is not None:
+            self.line(f"example, {unit} {found[0]}: {_brief(msgspec.json.encode(found[1], enc_hook=str).decode())}")
 
     @contextmanager
     def horizon_warnings(self) -> Iterator[None]:
@@ -124,14 +105,12 @@ class Report:
             warnings.showwarning = show_line  # type: ignore[assignment]
             yield
 
-    def summary(self, stream: Stream, feed: Feed) -> None:
-        replay = feed.replay
-        if replay is None:
-            return
-        if replay.begun and not replay.clocked and not feed.options.follow:
-            why = "" if feed.options.close_by == "end" else "no close lines and no round numbers: "
+    def summary(self, stream: Stream, feed: Feed, totals: Totals) -> None:
+        delivery = feed.delivery
+        if delivery is not None and delivery.begun and not feed.clocked and not feed.options.follow:
+            why = "" if feed.options.close_by == "end" else f"no close {delivery.unit}s and no round numbers: "
             self.line(f"note: {why}the whole input is one round")
-        self.totals(stream, replay.totals, feed.options.contribution)
+        self.totals(stream, totals, feed.options.contribution)
 
     def totals(self, stream: Stream, totals: Totals, contribution: int | None) -> None:
         """What was done, in exact numbers."""

@@ -21,12 +21,11 @@ from retroact.cli.report import Progress, Report
 from retroact.cli.restoring import Restoring, warn
 from retroact.coins import Key
 from retroact.errors import InputError
-from retroact.feeds.events import Block
-from retroact.feeds.files import STDIN
+from retroact.feeds.batch import Changes
 from retroact.feeds.options import Options, options_for
-from retroact.feeds.playing import Feed, is_table, open_feed
-from retroact.feeds.replay import Replay
-from retroact.feeds.rounds import Totals
+from retroact.feeds.play import Feed, open_feed
+from retroact.feeds.source import STDIN, Source
+from retroact.feeds.totals import Totals
 from retroact.store.targets import check_targets
 from retroact.stream import Durable, Specification, Stream
 from retroact.stream.open import exists
@@ -57,10 +56,7 @@ def run(asked: Asked, said: Said, order: Run) -> None:
     with naming_not_found(totals.missed, report, allowed=order.allow_missing), _Target(asked, said, order) as target:
         if target.stream is not None:
             check_sources(targets, target.stream)
-        if is_table(order.events):
-            _run_table(target, order, report, totals)
-        else:
-            _run_lines(target, order, report, totals)
+        _run(target, order, report, totals)
 
 
 class _Target:
@@ -150,14 +146,14 @@ def _options(spec: Specification, said: Said, source: str | None) -> Options:
         raise as_option(error) from None
 
 
-def _run_lines(target: _Target, order: Run, report: Report, totals: Totals) -> None:
+def _run(target: _Target, order: Run, report: Report, totals: Totals) -> None:
     lasting = order.store is not None
     with open_feed(order.events, target.spec.schema, target.options, lasting=lasting) as feed:
         feed.look()
         stream, origin = target.open()
         with open_output(order.out, format_of(order.out, order.format), before=target.before) as output:
 
-            def recognised(first: Block) -> None:
+            def recognised(first: Changes) -> None:
                 report.recognised(feed, target.spec, first)
                 report.line(origin)
 
@@ -165,15 +161,15 @@ def _run_lines(target: _Target, order: Run, report: Report, totals: Totals) -> N
             size = feed.source.size
             with report.horizon_warnings(), Progress(report, size, shown=shown) as progress, _ending(feed):
 
-                def after(replay: Replay) -> None:
+                def after() -> None:
                     output.flush()
                     if feed.source.follow:
                         tell(totals.missed, report, allowed=order.allow_missing)
-                    read = feed.source.bytes_read
-                    progress.update(read, f"{read / 1e6:,.0f} MB, {replay.totals.rounds:,} rounds")
+                    read, words = feed.source.progress()
+                    progress.update(read, f"{words}, {totals.rounds:,} rounds")
 
                 feed.play(stream, output.write, recognised=recognised, after=after, totals=totals)
-    report.summary(stream, feed)
+    report.summary(stream, feed, totals)
     waiting = totals.waiting
     if waiting is not None:
         if not waiting.adds:
@@ -181,35 +177,16 @@ def _run_lines(target: _Target, order: Run, report: Report, totals: Totals) -> N
         report.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
 
 
-def _run_table(target: _Target, order: Run, report: Report, totals: Totals) -> None:
-    from retroact.feeds.tables import play_table, recognise_table
-
-    options = target.options
-    seen = recognise_table(order.events, target.spec.schema, options)
-    stream, origin = target.open()
-    with open_output(order.out, format_of(order.out, order.format), before=target.before) as output:
-        report.table(seen, options, target.spec)
-        report.line(origin)
-        shown = order.out is not None or not sys.stdout.isatty()
-        with report.horizon_warnings(), Progress(report, seen.rows, shown=shown) as progress:
-
-            def read(rows: int) -> None:
-                output.flush()
-                progress.update(rows, f"{rows:,} rows, {stream.round - 1:,} rounds")
-
-            play_table(stream, order.events, options, output.write, totals=totals, progress=read)
-    report.totals(stream, totals, options.contribution)
-
-
 @contextmanager
 def _ending(feed: Feed) -> Iterator[None]:
     """A followed source ends after whole lines when it is interrupted, and not in the middle of something."""
-    if not feed.source.follow or threading.current_thread() is not threading.main_thread():
+    source = feed.source
+    if not (isinstance(source, Source) and source.follow) or threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
-        signal.signal(number, lambda *_: feed.source.stop.set())
+        signal.signal(number, lambda *_: source.stop.set())
     try:
         yield
     finally:

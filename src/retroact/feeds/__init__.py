@@ -1,8 +1,8 @@
 """Change feeds in: files, standard input and frames become additions, deletions and rounds of a stream."""
 
 from retroact.feeds.options import Options
-from retroact.feeds.playing import play
-from retroact.feeds.rounds import Totals
+from retroact.feeds.play import play
+from retroact.feeds.totals import Totals
 from retroact.stream.grid import Grid
 
 __all__ = ["Grid", "Options", "Totals", "play"]

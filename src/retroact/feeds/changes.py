@@ -1,117 +1,179 @@
-"""What the columns of a table are for, and what each of its rows says is to be done."""
+"""From the columns of a file or a frame to changes: what each row says is to be done, and what it has for that."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64
-from retroact.errors import InputError, Place
-from retroact.feeds.columns import Batch, Cells
-from retroact.feeds.operations import WEIGHT_COLUMNS, kind_of, weigh
-from retroact.feeds.roles import Heading, heading
+from retroact.arrays import I64, Mask
+from retroact.errors import InputError, Place, Unit
+from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Cells, Changes, ColumnReader
+from retroact.feeds.operation_words import NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, WORDS, kind_of, weigh
+from retroact.feeds.options import Options
+from retroact.feeds.roles import Heading
 from retroact.messages import mismatch
-from retroact.schema import Schema
 from retroact.stream.open_round import LARGEST
 
-if TYPE_CHECKING:
-    from retroact.feeds.options import Options
-
-ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
-"""An update is an addition that needs an id; the image before an update is a deletion that needs none."""
 _CODES = {"add": ADD, "update": UPDATE, "delete": DELETE, "erase": ERASE, "close": CLOSE}
+_BY_WORD = {word: _CODES[kind] for word, kind in WORDS.items()}
+RoleReader = Callable[[Cells, str], Cells]
 
 
-class Layout(Heading):
-    """The columns of a table, by what they are for."""
+class RowReader:
+    """What the rows of one source say, given who is who among its columns.
 
-    @property
-    def weighted(self) -> bool:
-        return self.operation in WEIGHT_COLUMNS
-
-    @property
-    def needed(self) -> set[str]:
-        """Every column that is read."""
-        others = (self.operation, self.time, self.position)
-        return {*self.fields, *(column for _, column in self.roles.items()), *(name for name in others if name)}
-
-    @property
-    def words(self) -> set[str]:
-        """Those whose texts are likely to repeat."""
-        return {*self.fields, *((self.operation,) if self.operation else ())}
-
-
-def layout_of(names: list[str], schema: Schema, options: Options) -> Layout:
-    """Who is who.
-
-    >>> from retroact.feeds.options import Options
-    >>> from retroact.schema import Number
-    >>> from retroact.stream.columns import Columns
-    >>> schema, columns = Schema({"amount": Number(0, 500)}), Columns.from_spec({"id": "order", "ignore": ["note"]})
-    >>> layout = layout_of(["order", "amount", "note"], schema, Options(columns))
-    >>> layout.roles.id, layout.operation, layout.ignored
-    ('order', None, ('note',))
+    ``roles`` reads the cells of roles and ``fields`` those of fields, where they are texts. A source is ``strict`` if
+    what a row has beside that which it needs is refused.
     """
-    timed = options.time is not None
-    found = heading(names, schema, options.columns, by_number=options.by_number, timed=timed)
-    return Layout(**{**vars(found), **({} if timed else {"time": None})})
+
+    def __init__(
+        self,
+        heading: Heading,
+        options: Options,
+        *,
+        roles: Mapping[str, RoleReader] | None = None,
+        fields: Mapping[str, ColumnReader] | None = None,
+        progress: str | None = None,
+    ) -> None:
+        self.heading = heading
+        self.skipped: Counter[str] = Counter()
+        self._options = options
+        self._roles = roles or {}
+        self._fields = fields
+        self._strict = fields is not None
+        self._progress = progress
+        """The column that says that a row tells progress alone."""
+        own = {"time": heading.time, "position": heading.position, "version": heading.version}
+        self._columns = {**dict(heading.roles.items()), **{role: column for role, column in own.items() if column}}
+
+    def read(self, batch: Batch, name: str, unit: Unit) -> Iterator[Changes]:
+        """The changes of a batch; of one with a row that is refused, those before it."""
+        try:
+            changes = self._changes(batch)
+        except InputError as error:
+            if error.row is not None and error.row > 1:
+                yield from self.read(batch.take(slice(0, error.row - 1)), name, unit)
+            raise error.at(batch.numbers, name, unit) from None
+        yield changes
+
+    def _changes(self, batch: Batch) -> Changes:
+        heading = self.heading
+        progress = self._is_progress(batch)
+        codes, copies = self._operations(batch, progress)
+        roles = {role: self._role(batch, role, column) for role, column in self._columns.items()}
+        if "position" in roles:
+            _check_positions(roles["position"], codes, heading.position or "")
+        fields = {name: batch.columns[name] for name in heading.fields}
+        changes = Changes(batch.numbers, codes, fields, roles, copies, self._fields)
+        self._check(changes)
+        if progress is not None and self._options.close_by != "progress":
+            self.skipped["progress messages"] += int(progress.sum())
+        nothing = codes == NOTHING if progress is None else (codes == NOTHING) & ~progress
+        if heading.weighted and self._strict and nothing.any():
+            self.skipped["weights of 0"] += int(nothing.sum())
+        return changes
+
+    def _role(self, batch: Batch, role: str, column: str) -> Cells:
+        cells = batch.columns[column]
+        if role in self._roles:
+            cells = self._roles[role](cells, column)
+        if role in ("stamp", "round", "position", "version"):
+            return Cells(cells.whole(column), cells.present)
+        return cells
+
+    def _is_progress(self, batch: Batch) -> Mask | None:
+        if self._progress is None:
+            return None
+        told = batch.columns[self._progress].values.tolist()
+        found = np.fromiter((cell in ("t", "true", "True", "1") for cell in told), np.bool_, len(batch))
+        return found if found.any() else None
+
+    def _operations(self, batch: Batch, progress: Mask | None) -> tuple[NDArray[np.int8], I64 | None]:
+        """What each row says is to be done; and how many copies it stands for, where that may be more than one."""
+        column = self.heading.operation
+        if column is None:
+            return np.full(len(batch), ADD, np.int8), None
+        cells = batch.columns[column]
+        if not self.heading.weighted:
+            return _words(cells, column), None
+        if "weight" in self._roles:
+            cells = self._roles["weight"](cells, column)
+        if progress is not None:
+            cells = Cells.of(
+                [0 if told else cell for told, cell in zip(progress.tolist(), cells.listed(), strict=True)]
+            )
+        codes, copies = _weights(cells, column, self._options.contribution)
+        if progress is not None and self._options.close_by == "progress":
+            codes[progress] = CLOSE
+        return codes, copies
+
+    def _check(self, changes: Changes) -> None:
+        """What a row must have for what it says, and where that is all, what else it has not."""
+        codes, named = changes.codes, changes.there("id")
+        _refuse((codes == UPDATE) & ~named, InputError(NEEDS_ID, place="id"))
+        if changes.copies is not None:
+            odd = named & (changes.copies > 1)
+            if odd.any():
+                got = int(changes.copies[int(np.argmax(odd))])
+                _refuse(odd, InputError(expected=ONE_ON_AN_ID, found=str(got), place=self.heading.operation))
+        if not self.heading.time:
+            by_value = (codes == DELETE) & ~named
+            _refuse(by_value & ~changes.there("stamp"), InputError(NEEDS_STAMP, place="stamp"))
+        erases = codes == ERASE
+        if self._options.columns.has_subjects:
+            _refuse(
+                erases & ~changes.there("subject"), InputError("expected a subject to erase, got none", place="subject")
+            )
+        if self._strict and self.heading.operation and not self.heading.weighted:
+            self._check_alone(changes, erases, "expected a subject alone", "erase", ("id", "stamp"))
+            wrong = "expected nothing beside it, except a round"
+            self._check_alone(changes, codes == CLOSE, wrong, "close", ("id", "subject", "stamp"))
+
+    def _check_alone(self, changes: Changes, chosen: Mask, wrong: str, place: str, roles: tuple[str, ...]) -> None:
+        if chosen.any():
+            more = np.zeros(len(changes), np.bool_)
+            for role in roles:
+                more |= changes.there(role)
+            for cells in changes.fields.values():
+                more |= cells.values != ""
+            _refuse(chosen & more, InputError(wrong, place=place))
 
 
-def operations(batch: Batch, layout: Layout, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:
-    """What each row says is to be done; and how many copies it stands for, where that may be more than one."""
-    if layout.operation is None:
-        return np.full(len(batch), ADD, np.int8), None
-    cells = batch.columns[layout.operation]
-    if layout.weighted:
-        return _weights(cells, layout.operation, contribution)
+def _refuse(odd: Mask, error: InputError) -> None:
+    if odd.any():
+        raise error.moved(Place(error.path or "", int(np.argmax(odd)) + 1))
+
+
+def _words(cells: Cells, column: str) -> NDArray[np.int8]:
     if cells.words is not None and cells.present is None:
         used = np.bincount(cells.values, minlength=len(cells.words)) > 0
-        table = np.full(len(cells.words), NOTHING, np.int8)
-        try:
-            for place in np.flatnonzero(used).tolist():
-                table[place] = _code(cells.words[place], layout.operation)
-            return table[cells.values], None
-        except InputError:
-            pass  # row by row, to name the first
-    known: dict[Any, int] = {}
-    codes = np.empty(len(cells), np.int8)
-    for row, word in enumerate(cells.listed()):
-        code = known.get(word) if isinstance(word, str) else None
-        if code is None:
-            code = known[word] = _code(word, Place(layout.operation, row + 1))
-        codes[row] = code
-    return codes, None
-
-
-def positions_of(batch: Batch, layout: Layout) -> I64 | None:
-    """Where each row stands in its source, if a column says so."""
-    if layout.position is None:
-        return None
-    cells = batch.columns[layout.position]
-    if not cells.there().all():
-        row = int(np.argmin(cells.there())) + 1
-        raise InputError("expected the position of the row, got none", place=layout.position, row=row)
-    positions = cells.whole(layout.position)
-    odd = (positions <= -LARGEST) | (positions >= LARGEST)
-    if odd.any():
-        row = int(np.argmax(odd))
-        expected = "a whole number below 2^62, the position of the row"
-        raise mismatch(expected, int(positions[row]), Place(layout.position, row + 1))
-    return positions
-
-
-def _code(word: Any, place: str) -> int:
-    kind = kind_of(word, place)
-    return _CODES[kind]
+        codes = [
+            _BY_WORD.get(word) if there else NOTHING for word, there in zip(cells.words, used.tolist(), strict=True)
+        ]
+        if None not in codes:
+            by_word: NDArray[np.int8] = np.array(codes, np.int8)[cells.values]
+            return by_word
+    words = cells.listed()
+    found = [_BY_WORD.get(word) if isinstance(word, str) else None for word in words]
+    if None in found:
+        first = found.index(None)
+        kind_of(words[first], Place(column, first + 1))
+    return np.array(found, np.int8)
 
 
 def _weights(cells: Cells, place: str, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:
     there = cells.there()
     if not there.all():
         weigh(None, Place(place, int(np.argmin(there)) + 1), contribution)
-    weights = cells.whole(place)
+    try:
+        weights = cells.whole(place)
+    except InputError as error:
+        # it may be a whole number, and too large a one
+        weigh(cells.listed()[(error.row or 1) - 1], Place(place, error.row or 1), contribution)
+        raise
     most = contribution or 1
     odd = (weights > most) | (weights < -most)  # not by abs, which leaves -2^63 as it is
     if odd.any():
@@ -120,3 +182,15 @@ def _weights(cells: Cells, place: str, contribution: int | None) -> tuple[NDArra
     codes = np.where(weights > 0, ADD, np.where(weights < 0, DELETE, NOTHING)).astype(np.int8)
     copies = np.abs(weights)
     return codes, copies if bool((copies > 1).any()) else None
+
+
+def _check_positions(cells: Cells, codes: NDArray[np.int8], place: str) -> None:
+    """Every row says where it stands in its source; a round may end without that."""
+    there, positions = cells.there(), cells.values
+    missing = ~there & (codes != CLOSE) & (codes != NOTHING)
+    _refuse(missing, InputError("expected the position of the row, got none", place=place))
+    odd = there & ((positions <= -LARGEST) | (positions >= LARGEST))
+    if odd.any():
+        row = int(np.argmax(odd))
+        expected = "a whole number below 2^62, the position of the row"
+        raise mismatch(expected, int(positions[row]), Place(place, row + 1))

@@ -11,7 +11,7 @@ import msgspec
 from retroact.errors import InputError
 from retroact.feeds.debezium import Debezium
 from retroact.feeds.events import OPS, Event
-from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS, WORDS, copied, kind_of, update, weigh
+from retroact.feeds.operation_words import OPERATION_COLUMNS, WEIGHT_COLUMNS, WORDS, copied, kind_of, update, weigh
 from retroact.feeds.shapes import Shape
 from retroact.messages import mismatch, show
 from retroact.schema import Schema
@@ -153,21 +153,21 @@ def operation_in(label: str, own: str | None = None) -> str | None:
     return next((column for column in every if label in (worded(column), weighted(column))), None)
 
 
-def foreign(
+def envelope_for(
     label: str, shape: Shape, schema: Schema, skipped: Counter[str], contribution: int | None, column: str | None
 ) -> Envelope:
     """The envelope of this name, for all but native events and plain records."""
     if label in (DEBEZIUM, WRAPPED):
         return Debezium(shape, schema, skipped, wrapped=label == WRAPPED)
     if label == CHANGES:
-        return Changes(shape, schema)
+        return InsertsAndDeletes(shape, schema)
     assert column is not None
     if label == worded(column):
         return Worded(shape, schema, column)
     return Weighted(shape, schema, skipped, column, contribution)
 
 
-class Changes:
+class InsertsAndDeletes:
     """{"insert": {...}}, {"delete": {...}} and {"update": {...}}, or several of them as an array."""
 
     label = CHANGES

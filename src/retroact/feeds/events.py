@@ -1,22 +1,22 @@
-"""What a line of input becomes: an event, in one form for all formats."""
+"""What a JSON line becomes before it is a row of a batch: an event, in one form for all envelopes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
 from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from retroact.errors import InputError, RetroactError, Unit
+from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, Cells, Changes
 from retroact.messages import show
 
 Op = Literal["add", "delete", "erase", "close"]
 OPS: tuple[Op, ...] = ("add", "delete", "erase", "close")
 Name = str | int
-ColumnReader = Callable[[list[Any]], list[Any]]
 
 # A schema has at least one field, and a count needs none: this one has the same value in every record.
 EVERY_RECORD = "*"
@@ -24,7 +24,7 @@ EVERY_RECORD = "*"
 
 # There are no cycles in what is read, so the garbage collector need not look for them.
 class Event(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """One operation, or the end of a round. The record is one of `Records`, or None."""
+    """One operation, or the end of a round. The record is a row of a `RecordType`, or None."""
 
     op: Op
     record: Any = None
@@ -39,30 +39,6 @@ class Moment:
     """A stamp that is still a time: a grid makes a round of it."""
 
     time: Any
-
-
-@dataclass
-class Block:
-    """Consecutive events, each with the number of its line and, where they are asked for, its time and position."""
-
-    lines: list[int] = field(default_factory=list)
-    events: list[Event] = field(default_factory=list)
-    times: list[Any] = field(default_factory=list)
-    positions: list[int | None] = field(default_factory=list)
-
-    def pairs(self) -> Iterator[tuple[int, Event]]:
-        """Lines with their events."""
-        return zip(self.lines, self.events, strict=True)
-
-    def cut(self, line: int) -> None:
-        """Leave out what stands on this line and after it."""
-        end = next((index for index, number in enumerate(self.lines) if number >= line), len(self.lines))
-        for part in (self.lines, self.events, self.times, self.positions):
-            del part[end:]
-
-    def where(self, kept: Sequence[bool]) -> Block:
-        """The events that are kept."""
-        return Block(*(list(compress(part, kept)) for part in (self.lines, self.events, self.times, self.positions)))
 
 
 @dataclass(frozen=True)
@@ -83,31 +59,24 @@ class Roles:
 ROLES = ("id", "subject", "stamp", "round")
 
 
-class Records:
+class RecordType:
     """The type of the records: structs with an attribute for every field, which are read and taken apart quickly.
 
     Fields beyond the declared ones and those ``beside`` are refused when ``strict``, and skipped otherwise. Fields that
     are ``optional`` are None where they are left out.
 
-    >>> records = Records(["country", "amount"], strict=True)
+    >>> records = RecordType(["country", "amount"], strict=True)
     >>> row = msgspec.json.decode('{"country": "DE", "amount": 3}', type=records.row)
-    >>> records.columns([row, row])
-    {'country': ['DE', 'DE'], 'amount': [3, 3]}
+    >>> [getattr(row, attribute) for attribute in records.attributes.values()]
+    ['DE', 3]
     """
 
     def __init__(
-        self,
-        names: Sequence[str],
-        *,
-        strict: bool,
-        readers: Mapping[str, ColumnReader] | None = None,
-        beside: Sequence[str] = (),
-        optional: Collection[str] = (),
+        self, names: Sequence[str], *, strict: bool, beside: Sequence[str] = (), optional: Collection[str] = ()
     ) -> None:
         self.names = tuple(names)
         self.optional = optional
         self.strict = strict
-        self._readers = dict(readers or {})
         self.attributes = {name: f"f{position}" for position, name in enumerate(self.names)}
         required = [
             (attribute, Any, msgspec.field(name=key_of(name)))
@@ -129,19 +98,111 @@ class Records:
 
     @property
     def columns_read(self) -> tuple[str, ...]:
-        """The names that a file must have."""
+        """The names that a line must have."""
         return tuple(name for name in self.names if name != EVERY_RECORD)
 
-    def columns(self, rows: Sequence[Any]) -> dict[str, list[Any]]:
-        """The values by field, read from their cells where they are cells."""
-        columns: dict[str, list[Any]] = {}
-        for name, attribute in self.attributes.items():
-            column = list(map(attrgetter(attribute), rows))
-            columns[name] = self._readers[name](column) if name in self._readers else column
-        return columns
 
-    def as_dict(self, row: Any) -> dict[str, Any]:
-        return {name: column[0] for name, column in self.columns([row]).items()}
+@dataclass
+class Events:
+    """Consecutive events, each with the number of its line and, where they are asked for, its time and position."""
+
+    lines: list[int] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    times: list[Any] = field(default_factory=list)
+    positions: list[int | None] = field(default_factory=list)
+
+    def cut(self, place: int) -> None:
+        """Leave out what comes from there on."""
+        for part in (self.lines, self.events, self.times, self.positions):
+            del part[place:]
+
+    def first_refused(self, *, closes: bool) -> tuple[int, InputError] | None:
+        """The first event that has not what it needs, or has more; those that end rounds are looked at if they do."""
+        for place, event in enumerate(self.events):
+            if event.op == "add" and event.record is not None:
+                continue
+            if event.op == "close" and not closes:
+                continue
+            wrong = _refusal(event)
+            if wrong is not None:
+                return place, wrong
+        return None
+
+    def changes(self, records: RecordType) -> Changes:
+        """In columns."""
+        events, count = self.events, len(self.events)
+        codes = np.fromiter(map(_CODES.__getitem__, map(attrgetter("op"), events)), np.int8, count)
+        rows = [_NO_RECORD if event.record is None else event.record for event in events]
+        fields = {
+            name: Cells(np.fromiter(map(attrgetter(records.attributes[name]), rows), object, count))
+            for name in records.columns_read
+        }
+        given = {role: list(map(attrgetter(role), events)) for role in ROLES}
+        given |= {"time": self.times, "position": self.positions}
+        roles: dict[str, Cells] = {}
+        for role, column in given.items():
+            if column.count(None) == len(column):
+                continue
+            if role == "stamp" and any(isinstance(stamp, Moment) for stamp in column):
+                roles["born"] = Cells.of([stamp if isinstance(stamp, Moment) else None for stamp in column])
+                column = [None if isinstance(stamp, Moment) else stamp for stamp in column]
+            roles[role] = _integers(column) if role in ("stamp", "round", "position") else Cells.of(column)
+        readers = dict.fromkeys(fields, _as_they_are)
+        return Changes(np.array(self.lines, np.int64), codes, fields, roles, None, readers)
+
+
+_CODES = {"add": ADD, "delete": DELETE, "erase": ERASE, "close": CLOSE}
+
+
+class _NoRecord:
+    """All its fields are missing."""
+
+    def __getattr__(self, name: str) -> None:
+        return None
+
+
+_NO_RECORD = _NoRecord()
+
+
+def _as_they_are(column: list[Any]) -> list[Any]:
+    return column
+
+
+def _integers(column: list[Any]) -> Cells:
+    """Numbers of rounds, or positions; those that 64 bits do not hold are as far away as can be."""
+    present = None
+    if None in column:
+        present = np.fromiter((value is not None for value in column), np.bool_, len(column))
+        column = [value or 0 for value in column]
+    try:
+        return Cells(np.array(column, np.int64), present)
+    except OverflowError:
+        return Cells(np.array([max(-(2**63), min(value, 2**63 - 1)) for value in column], np.int64), present)
+
+
+def _refusal(event: Event) -> InputError | None:
+    """What is wrong with an event that is no good addition."""
+    record, id, subject, stamp = event.record, event.id, event.subject, event.stamp
+    if event.op == "add":
+        return InputError("expected a record to add, got none", place="record")
+    if event.op == "erase":
+        if record is not None or id is not None or stamp is not None:
+            return InputError("expected a subject alone", place="erase")
+        return None if subject is not None else InputError("expected a subject to erase, got none", place="subject")
+    if event.op == "close":
+        more = any(part is not None for part in (record, id, subject, stamp))
+        return InputError("expected nothing beside it, except a round", place="close") if more else None
+    if (record is None) == (id is None):
+        return InputError("expected either id=... or a record with its stamp")
+    if id is not None and (stamp is not None or subject is not None):
+        return InputError("expected an id alone: it holds at most one record", place="id")
+    if id is None and stamp is None:
+        return InputError(
+            "a deletion by value names its stamp, the round the record was added in: 'the oldest copy' would let one "
+            "operation change every later round",
+            place="stamp",
+        )
+    return None
 
 
 def key_of(name: str) -> str:

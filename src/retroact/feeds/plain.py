@@ -10,7 +10,7 @@ import msgspec
 from retroact.errors import InputError
 from retroact.feeds.envelopes import IMAGES, MARKS, PLAIN, PROGRESS, mark_in
 from retroact.feeds.events import Event
-from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
+from retroact.feeds.operation_words import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.feeds.shapes import Shape
 from retroact.messages import show
 from retroact.schema import Schema

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 from retroact.errors import InputError
 from retroact.feeds.events import EVERY_RECORD, ROLES, Roles
-from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
+from retroact.feeds.operation_words import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.messages import meant, show
 from retroact.schema import Schema
 from retroact.stream.columns import Columns
 
+VERSION = "_commit_version"
 # What comes with a column that says what is done with a row.
 METADATA = {
-    "_change_type": ("_commit_version", "_commit_timestamp"),
+    "_change_type": (VERSION, "_commit_timestamp"),
     **dict.fromkeys(WEIGHT_COLUMNS, ("mz_timestamp", "mz_progressed")),
 }
 
@@ -30,6 +31,23 @@ class Heading:
     time: str | None
     position: str | None
     ignored: tuple[str, ...]
+    version: str | None
+    """The column of the version of a Delta table."""
+
+    @property
+    def weighted(self) -> bool:
+        return self.operation in WEIGHT_COLUMNS
+
+    @property
+    def needed(self) -> set[str]:
+        """Every column that is read."""
+        others = (self.operation, self.time, self.position, self.version)
+        return {*self.fields, *(column for _, column in self.roles.items()), *(name for name in others if name)}
+
+    @property
+    def words(self) -> set[str]:
+        """Those whose texts are likely to repeat."""
+        return {*self.fields, *((self.operation,) if self.operation else ())}
 
 
 def required(columns: Columns) -> Roles:
@@ -67,7 +85,9 @@ def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number
     refuse(names, fields, columns, [name for name in free if name not in ignored])
     # a grid says the round of every row, and the end says it of all
     roles = {role: column for role, column in there.items() if role in ROLES and (by_number or role != "round")}
-    return Heading(fields, Roles(**roles), operation, there.get("time"), there.get("position"), ignored)
+    version = VERSION if VERSION in ignored else None
+    time = there.get("time") if timed else None
+    return Heading(fields, Roles(**roles), operation, time, there.get("position"), ignored, version)
 
 
 def _operation(names: Sequence[str], taken: Collection[str], columns: Columns) -> str | None:

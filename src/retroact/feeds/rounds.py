@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from retroact.errors import InputError
-from retroact.feeds.missed import Missed
+from retroact.feeds.totals import Totals
 from retroact.stream import Round, Stream
 
 Publish = Callable[[Round], None]
@@ -15,65 +13,11 @@ Publish = Callable[[Round], None]
 LONGEST_LEAP = 1_000_000
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """A last line without an end, of which more may be on its way."""
-
-    source: str
-    line: int
-    adds: bool
-    """Whether it can only become an addition."""
-
-    @property
-    def message(self) -> str:
-        what = "" if self.adds else ", and so does whatever it deletes or ends"
-        return f"the last line has no end and may be half of one: it waits for the rest, or for --complete{what}"
-
-
-@dataclass
-class Totals:
-    """What was done, over all rounds: exact, and so for the operator alone."""
-
-    rounds: int = 0
-    added: int = 0
-    removed: int = 0
-    ignored_deletions: int = 0
-    """By value or id."""
-    ignored_additions: int = 0
-    absorbed: int = 0
-    """Events that came before, by their positions."""
-    first_absorbed: str | None = None
-    """Where the first of them stands."""
-    late: int = 0
-    """Additions that were left out because their round was closed."""
-    first_late: str | None = None
-    skipped: Counter[str] = field(default_factory=Counter)
-    """Lines that are no updates, by what they are."""
-    taken_up: str | None = None
-    """Which source was read before, and how far."""
-    left_open: bool = False
-    """Whether some of the input waits for a round to close."""
-    at_once: bool = False
-    """Whether deletions were applied at once, after the last round."""
-    missed: Missed = field(default_factory=Missed)
-    """Erasures that found no record."""
-    waiting: Waiting | None = None
-    """The last line, where it was left unread because nothing ends it."""
-
-    def absorb(self, place: str) -> None:
-        self.absorbed += 1
-        self.first_absorbed = self.first_absorbed or place
-
-    def leave_out(self, place: str) -> None:
-        self.late += 1
-        self.first_late = self.first_late or place
-
-
-class Rounds:
+class RoundCloser:
     """
     >>> import retroact as ra
     >>> stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count()}, epsilon=1.0, horizon=10)
-    >>> rounds = Rounds(stream, None)
+    >>> rounds = RoundCloser(stream, None)
     >>> rounds.close_before(4)
     >>> rounds.totals.rounds, stream.round
     (3, 4)

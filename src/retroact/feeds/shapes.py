@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from retroact.errors import InputError
-from retroact.feeds.events import EVERY_RECORD, ROLES, Event, Moment, Name, Records, Roles, key_of
-from retroact.feeds.operations import deletion
+from retroact.feeds.events import EVERY_RECORD, ROLES, Event, Moment, Name, RecordType, Roles, key_of
+from retroact.feeds.operation_words import deletion
 from retroact.messages import mismatch, show
 
 Column = tuple[str, Any, Any]
@@ -18,7 +18,7 @@ Column = tuple[str, Any, Any]
 class Shape:
     """Columns that options name must be there, others that are called like a role may be: in each row for itself.
 
-    >>> shape = Shape(Records(["amount"], strict=False), Roles(id="order"), Roles("order"))
+    >>> shape = Shape(RecordType(["amount"], strict=False), Roles(id="order"), Roles("order"))
     >>> row = msgspec.json.decode('{"amount": 3, "order": "o1", "note": 0}', type=shape.whole())
     >>> shape.added(row).id, shape.removed(row).record
     ('o1', None)
@@ -26,7 +26,7 @@ class Shape:
 
     def __init__(
         self,
-        records: Records,
+        records: RecordType,
         named: Roles,
         known: Roles,
         time: str | None = None,

@@ -21,11 +21,12 @@ WORDS: dict[str, Kind] = {word: kind for kind, words in _KINDS.items() for word 
 OPERATION_COLUMNS = ("op", "_change_type")
 WEIGHT_COLUMNS = ("mz_diff", "diff", "weight")
 
-_NEEDS_STAMP = (
+NEEDS_STAMP = (
     "a deletion without id names the round that its record was added in: name the column of the id (--id), or of the "
     "stamp (--stamp)"
 )
-_NEEDS_ID = "an update replaces what an id holds: name the column of the id (--id)"
+NEEDS_ID = "an update replaces what an id holds: name the column of the id (--id)"
+ONE_ON_AN_ID = "-1, 0 or 1 for a record with an id, which holds one"
 _AGGREGATED = (
     "this is aggregated input, where one event stands for many records and the guarantee for one record says little; "
     "with --contribution C, the most that one event stands for, it is taken as that many records"
@@ -72,7 +73,7 @@ def weigh(weight: Any, place: str, contribution: int | None) -> int:
 def copied(event: Event, weight: int, place: str) -> list[Event]:
     """An event as often as its weight says; an id holds one record, whatever its weight."""
     if event.id is not None and abs(weight) > 1:
-        raise InputError(f"expected -1, 0 or 1 for a record with an id, which holds one, got {weight}", place=place)
+        raise InputError(expected=ONE_ON_AN_ID, found=str(weight), place=place)
     return [event] * abs(weight)
 
 
@@ -81,12 +82,12 @@ def deletion(row: Any, id: Name | None, subject: Name | None, stamp: int | Momen
     if id is not None:
         return Event("delete", None, id)
     if stamp is None:
-        raise InputError(_NEEDS_STAMP, place="delete")
+        raise InputError(NEEDS_STAMP, place="delete")
     return Event("delete", row, None, subject, stamp)  # type: ignore[arg-type]  # a grid makes a round of a time
 
 
 def update(event: Event) -> Event:
     """An addition that must have an id."""
     if event.id is None:
-        raise InputError(_NEEDS_ID, place="update")
+        raise InputError(NEEDS_ID, place="update")
     return event

@@ -7,7 +7,6 @@ import os
 import select
 import sys
 import threading
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -50,6 +49,8 @@ class Source:
     """Whether a last line without an end is left unread: more of it may be on its way."""
     rest: bytes = b""
     """What was left."""
+    lines: int = 0
+    """How many were read, what was left included."""
 
     def blocks(self) -> Iterator[bytes]:
         """Whole lines; as they come, when they come slowly.
@@ -60,7 +61,7 @@ class Source:
         >>> list(Source("", "JSON lines", io.BytesIO(b"1\\n2\\n3"), holds=True).blocks())
         [b'1\\n2\\n']
         """
-        rest, line = b"", 1
+        rest, self.lines = b"", 0
         for piece in self._pieces():
             if self.bytes_read == 0 and piece:
                 for mark, encoding in _OTHER_ENCODINGS.items():
@@ -74,12 +75,13 @@ class Source:
             cut = rest.rfind(b"\n") + 1
             if cut or not piece:
                 whole, rest = rest[:cut], rest[cut:]
+                self._count(whole)
                 yield whole
-                line += whole.count(b"\n")
             if len(rest) > LONGEST_LINE:
                 longest = f"expected a line of at most {LONGEST_LINE >> 20} MB, got a longer one"
-                raise self.refused(InputError(longest), line)
+                raise self.refused(InputError(longest), self.lines + 1)
         self.rest = b""
+        self._count(rest)
         # what a followed source has of a line when it is told to end may be half a line
         if self.stop.is_set() or self.holds:
             # the reader of CSV takes either for the end of a line
@@ -87,6 +89,19 @@ class Source:
             rest, self.rest = rest[:cut], rest[cut:]
         if rest:
             yield rest
+
+    def _count(self, block: bytes) -> None:
+        ends: tuple[bytes, ...] = (b"\n",)
+        self.lines += block.count(b"\n")
+        if self.format == "CSV":
+            # such as the reader takes for ends of lines
+            ends = (b"\n", b"\r")
+            self.lines += block.count(b"\r") - block.count(b"\r\n")
+        self.lines += bool(block) and not block.endswith(ends)
+
+    def progress(self) -> tuple[int, str]:
+        """How much was read, as a number beside the size, and in words."""
+        return self.bytes_read, f"{self.bytes_read / 1e6:,.0f} MB"
 
     def again(self) -> None:
         """Back to the beginning."""
@@ -98,40 +113,8 @@ class Source:
             ) from None
         self.bytes_read = 0
 
-    def count(self, enough: int | None = None) -> int:
-        """How many lines there are, or that there are enough; and back to the beginning.
-
-        >>> import io
-        >>> Source("", "JSON lines", io.BytesIO(b"1\\n2\\n3")).count()
-        3
-        """
-        self.again()
-        lines, holds, self.holds = 0, self.holds, False
-        for block in self.blocks():
-            if not block or (enough is not None and lines >= enough):
-                break
-            ends = block.count(b"\n")
-            if self.format == "CSV":
-                # such as the reader takes for ends of lines
-                ends += block.count(b"\r") - block.count(b"\r\n")
-            lines += ends + (not block.endswith((b"\n", b"\r") if self.format == "CSV" else b"\n"))
-        self.holds = holds
-        self.again()
-        return lines
-
-    @property
-    def unended(self) -> bool:
-        """Whether something stands after the last end of a line; and back to the beginning."""
-        self.again()
-        deque(self.blocks(), 0)
-        self.again()
-        return bool(self.rest.strip())
-
     def refused(self, error: InputError, line: int) -> InputError:
         return error.found_in(self.name, row=line, unit="line")
-
-    def nothing(self) -> InputError:
-        return InputError(f"no events in {self.name}")
 
     def _pieces(self) -> Iterator[bytes]:
         if not self.follow:
@@ -200,7 +183,7 @@ class _Unbuffered:
 
 
 @contextmanager
-def open_events(path: str, *, follow: bool = False, holds: bool = False) -> Iterator[Source]:
+def open_source(path: str, *, follow: bool = False, holds: bool = False) -> Iterator[Source]:
     """A file, which holds back half a line if it is told to, or standard input, whose end is an end."""
     if path == STDIN:
         yield Source("stdin", "JSON lines", cast(BufferedIOBase, sys.stdin.buffer), follow=follow)

@@ -1,9 +1,9 @@
-"""Rows of a table, column by column: what a batch of a columnar file becomes, whatever it was read with."""
+"""Rows of a source, column by column, and the changes that they stand for: one form, whatever they were read from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,10 @@ from retroact.errors import InputError, Place
 from retroact.messages import mismatch
 from retroact.schema.arrow import Column
 from retroact.schema.dictionary_column import Coded
+
+ColumnReader = Callable[[list[Any]], list[Any]]
+ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
+"""An update is an addition that needs an id; the image before an update is a deletion that needs none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +40,12 @@ class Cells:
         if isinstance(column, np.ndarray):
             return cls(column)
         values = np.fromiter(column, object, len(column))
-        present = np.fromiter((value is not None for value in column), np.bool_, len(column))
+        present = np.array([value is not None for value in column], np.bool_)
         return cls(values, None if present.all() else present)
+
+    @classmethod
+    def none(cls, count: int) -> Cells:
+        return cls(np.zeros(count, np.int64), np.zeros(count, np.bool_))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -126,6 +134,87 @@ class Batch:
         names = parts[0].columns
         columns = {name: Cells.concatenate([part.columns[name] for part in parts]) for name in names}
         return cls(np.concatenate([part.numbers for part in parts]), columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Rows that say what is to be done: with the fields of their records, and what else they have by its role (id,
+    subject, stamp, round, position, time; ``born``, the time that a deleted record had, where it is not that of the
+    row). Several may come from one line."""
+
+    numbers: I64
+    codes: NDArray[np.int8]
+    fields: dict[str, Cells]
+    roles: dict[str, Cells]
+    copies: I64 | None = None
+    """How many records each row stands for, where that may be more than one."""
+    readers: Mapping[str, ColumnReader] | None = None
+    """How fields are read from their cells, where these are not values yet."""
+
+    @classmethod
+    def nothing(cls) -> Changes:
+        """What a followed source has when nothing came for a while."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int8), {}, {})
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, rows: Any) -> Changes:
+        fields, roles = ({name: cells.take(rows) for name, cells in of.items()} for of in (self.fields, self.roles))
+        copies = None if self.copies is None else self.copies[rows]
+        return Changes(self.numbers[rows], self.codes[rows], fields, roles, copies, self.readers)
+
+    def there(self, role: str) -> Mask:
+        """Which rows have it."""
+        return self.roles[role].there() if role in self.roles else np.zeros(len(self), np.bool_)
+
+    def names(self, role: str) -> list[Any] | None:
+        return self.roles[role].names() if self.there(role).any() else None
+
+    def whole(self, role: str) -> I64:
+        return self.roles[role].values if role in self.roles else np.zeros(len(self), np.int64)
+
+    def records(self) -> dict[str, Any]:
+        """As the schema takes them."""
+        if self.readers is None:
+            return {name: cells.column() for name, cells in self.fields.items()}
+        return {name: self.readers[name](cells.values.tolist()) for name, cells in self.fields.items()}
+
+    def within(self, rounds: I64) -> Changes:
+        """With the rounds that a grid gives them, where they have no stamps of their own."""
+        stamps = np.where(self.there("stamp"), self.whole("stamp"), rounds)
+        return replace(self, roles={**self.roles, "stamp": Cells(stamps)})
+
+    def example(self) -> tuple[int, dict[str, Any]] | None:
+        """The first row with a record, as it is understood."""
+        records = np.isin(self.codes, (ADD, UPDATE, DELETE))
+        if not records.any():
+            return None
+        one = self.take([int(np.argmax(records))])
+        found: dict[str, Any] = {"op": "delete" if one.codes[0] == DELETE else "add"}
+        values = one.records()
+        found["record"] = {name: next(iter(values[name])) for name in one.fields}
+        shown = [role for role in ("id", "subject", "stamp", "round", "time") if role in one.roles]
+        found |= {role: one.roles[role].listed()[0] for role in shown if one.there(role)[0]}
+        return int(one.numbers[0]), found
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Changes]) -> Changes:
+        if len(parts) == 1:
+            return parts[0]
+        first = parts[0]
+        fields = {name: Cells.concatenate([part.fields[name] for part in parts]) for name in first.fields}
+        every = dict.fromkeys(role for part in parts for role in part.roles)
+        roles = {
+            role: Cells.concatenate([part.roles.get(role) or Cells.none(len(part)) for part in parts]) for role in every
+        }
+        counts = [part.copies for part in parts]
+        copies = None
+        if any(count is not None for count in counts):
+            ones = (np.ones(len(part), np.int64) for part in parts)
+            copies = np.concatenate([one if some is None else some for some, one in zip(counts, ones, strict=True)])
+        numbers, codes = (np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", "codes"))
+        return cls(numbers, codes, fields, roles, copies, first.readers)
 
 
 def names_distinct(names: Sequence[str]) -> list[str]:

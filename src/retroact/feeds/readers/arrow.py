@@ -17,26 +17,29 @@ from typing import Any
 import numpy as np
 
 from retroact.errors import InputError
-from retroact.feeds.columns import Batch, Cells, names_distinct
-from retroact.schema.arrow import ArrowBatches, columns_of
+from retroact.feeds.batch import Batch, Cells, names_distinct
+from retroact.feeds.readers.arrow_cells import Words, arrow_cells
+from retroact.schema.arrow import ArrowBatches
 
 ROWS = 1 << 16
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
-# more distinct words than this share of the rows, and a dictionary is no gain
-_FEW = 0.25
 LONGEST_REASON = 300
 _FILE_MAGIC, _OLD_MAGIC = b"ARROW1", b"FEA1"
 
 
 def is_table(source: Any) -> bool:
-    """Whether a source is columnar: by the suffix of its name, or because it exports an Arrow stream.
+    """Whether rows come in columns: a frame, or a file that holds one.
 
     >>> is_table("orders.parquet"), is_table("orders.jsonl")
     (True, False)
     """
-    if isinstance(source, str | os.PathLike):
-        return Path(source).suffix.lower() in SUFFIXES
-    return hasattr(source, "__arrow_c_stream__")
+    if hasattr(source, "__arrow_c_stream__"):
+        return True
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(
+            f"expected a path, - for standard input, or an Arrow-capable frame, got {type(source).__name__}"
+        )
+    return Path(source).suffix.lower() in SUFFIXES
 
 
 class Table:
@@ -48,6 +51,21 @@ class Table:
     """Of its columns."""
     rows: int | None
     """How many, where that is known in advance."""
+    done: int = 0
+    """How many were read so far."""
+    path: str | None = None
+    follow = holds = False
+
+    @property
+    def size(self) -> int | None:
+        return self.rows
+
+    def progress(self) -> tuple[int, str]:
+        """How much was read, as a number beside the size, and in words."""
+        return self.done, f"{self.done:,} rows"
+
+    def again(self) -> None:
+        """It is read from any row on."""
 
     def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
         """The rows after the first ``skip`` ones; columns in ``words`` are texts that are likely to repeat."""
@@ -84,7 +102,7 @@ def _pyarrow() -> Any:
 
 
 @contextmanager
-def _reading(name: str, expected: str, where: Callable[[], str | None] | None = None) -> Iterator[None]:
+def arrow_errors(name: str, expected: str, where: Callable[[], str | None] | None = None) -> Iterator[None]:
     """What goes wrong inside is told with the name of the source, and ``where`` in it."""
     import pyarrow as pa
 
@@ -107,7 +125,7 @@ class _Parquet(Table):
     format = "Parquet"
 
     def __init__(self, path: str) -> None:
-        self.name = path
+        self.name = self.path = path
         with self._file() as file:
             self.names = names_distinct(file.schema_arrow.names)
             self._groups = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
@@ -120,7 +138,7 @@ class _Parquet(Table):
     def _file(self, words: Collection[str] = ()) -> Iterator[Any]:
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-        with _reading(self.name, "a Parquet file"):
+        with arrow_errors(self.name, "a Parquet file"):
             # where a file has checksums, they must be right
             options: dict[str, Any] = {"read_dictionary": list(words), "page_checksum_verification": True}
             with pq.ParquetFile(self.name, **options) as file:
@@ -151,7 +169,7 @@ class _Parquet(Table):
                         return self._group(group)
                 return None
 
-            with _reading(self.name, "a Parquet file", where):
+            with arrow_errors(self.name, "a Parquet file", where):
                 last = max(row, skip)
                 for batch in _batches(found(groups), wanted, row, skip, words, self.name):
                     last = int(batch.numbers[-1])
@@ -171,7 +189,7 @@ class _ArrowFile(Table):
     format = "Arrow"
 
     def __init__(self, path: str) -> None:
-        self.name = path
+        self.name = self.path = path
         with self._reader() as reader:
             self.names = names_distinct(reader.schema.names)
             self.rows = reader.count_rows() if hasattr(reader, "count_rows") else None
@@ -181,7 +199,7 @@ class _ArrowFile(Table):
         import pyarrow as pa
 
         chosen = None if names is None else [place for place, name in enumerate(self.names) if name in names]
-        with _reading(self.name, "an Arrow file"), pa.memory_map(self.name) as file:
+        with arrow_errors(self.name, "an Arrow file"), pa.memory_map(self.name) as file:
             options = pa.ipc.IpcReadOptions(included_fields=chosen) if chosen else pa.ipc.IpcReadOptions()
             yield self._open(pa.ipc, file, options)
 
@@ -204,7 +222,7 @@ class _ArrowFile(Table):
                     return
                 yield chunk
 
-        with self._reader(names) as reader, _reading(self.name, "an Arrow file", lambda: f"record batch {begun}"):
+        with self._reader(names) as reader, arrow_errors(self.name, "an Arrow file", lambda: f"record batch {begun}"):
             yield from _batches(chunks(reader), [n for n in self.names if n in names], 0, skip, words, self.name)
 
 
@@ -232,7 +250,7 @@ class _Frame(Table):
         if _pyarrow() is None:
             self.names = names_distinct(self._opened.names)
         else:
-            with _reading(self.name, "an Arrow table"):
+            with arrow_errors(self.name, "an Arrow table"):
                 self.names = names_distinct(self._opened.schema.names)
         self.rows = frame.num_rows if isinstance(getattr(frame, "num_rows", None), int) else None
 
@@ -241,7 +259,7 @@ class _Frame(Table):
         if pa is None:
             return ArrowBatches(self._frame)
         frame = self._frame
-        with _reading(self.name, "an Arrow table"):
+        with arrow_errors(self.name, "an Arrow table"):
             # by the C interface buffers lose their sizes, without which they cannot be checked
             if isinstance(frame, pa.RecordBatch):
                 frame = pa.Table.from_batches([frame])
@@ -253,7 +271,7 @@ class _Frame(Table):
         reader, self._opened = self._opened or self._open(), None
         wanted = [name for name in self.names if name in names]
         if _pyarrow() is not None:
-            with _reading(self.name, "an Arrow table"):
+            with arrow_errors(self.name, "an Arrow table"):
                 chunks = (chunk.select(wanted) for chunk in reader)
                 yield from _batches(_checked(chunks), wanted, 0, skip, words, self.name)
             return
@@ -278,7 +296,7 @@ def _batches(
     found: Iterator[Any], names: list[str], row: int, skip: int, words: Collection[str], source: str
 ) -> Iterator[Batch]:
     """Record batches of pyarrow as ours, from row ``row`` on, and of no more than ROWS rows."""
-    readers: dict[str, Callable[[Any], Cells]] = {name: _Words() if name in words else arrow_cells for name in names}
+    readers: dict[str, Callable[[Any], Cells]] = {name: Words() if name in words else arrow_cells for name in names}
     for chunk in found:
         count = chunk.num_rows
         for start in range(max(0, skip - row), count, ROWS):
@@ -289,55 +307,3 @@ def _batches(
                 raise error.found_in(source) from None
             yield Batch(np.arange(row + start + 1, row + start + part.num_rows + 1), columns)
         row += count
-
-
-class _Words:
-    """Texts by dictionary, as long as that pays."""
-
-    def __init__(self) -> None:
-        self._pays = True
-
-    def __call__(self, array: Any) -> Cells:
-        import pyarrow as pa
-
-        if pa.types.is_dictionary(array.type) or not self._pays:
-            return arrow_cells(array)
-        if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-            return arrow_cells(array)
-        coded = array.dictionary_encode()
-        self._pays = len(coded.dictionary) <= max(256, _FEW * len(array))
-        return arrow_cells(coded)
-
-
-def arrow_cells(array: Any) -> Cells:
-    """A pyarrow array; types without a quick way are read as those of any other frame.
-
-    >>> import pyarrow as pa
-    >>> arrow_cells(pa.array(["DE", None])).listed(), arrow_cells(pa.array([1, 2], pa.int8())).listed()
-    (['DE', None], [1, 2])
-    """
-    import pyarrow as pa
-
-    kind = array.type
-    present = None if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
-    if pa.types.is_dictionary(kind):
-        if len(array.dictionary) > max(256, _FEW * len(array)):
-            return arrow_cells(array.dictionary_decode())
-        codes = (array.indices if present is None else array.indices.fill_null(0)).to_numpy().astype(np.int64)
-        words = arrow_cells(array.dictionary)
-        if present is None and words.present is not None:
-            # a null may also be a word
-            return Cells.of([words.listed()[code] for code in codes.tolist()])
-        return Cells(codes, present, words.listed())
-    if pa.types.is_string_view(kind):
-        return arrow_cells(array.cast(pa.large_string()))
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        try:
-            return Cells(array.to_numpy(zero_copy_only=False), present)
-        except pa.ArrowException:
-            pass  # the other way says which bytes are no text
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        whole = array if present is None else array.fill_null(0)
-        # a copy: what a file maps into memory goes away with it
-        return Cells(np.array(whole.to_numpy(zero_copy_only=False)), present)
-    return Cells.of(columns_of(pa.table({"": array}))[""])

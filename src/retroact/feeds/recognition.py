@@ -1,13 +1,10 @@
-"""JSON lines: the envelope is recognised from the first events and then enforced.
-
-Lines take the quick way, straight into structs; one that does not fit is looked at by hand, to say what is wrong.
-"""
+"""What the lines of a source are taken for, from the first that tells; and what is wrong with one that does not fit."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -21,40 +18,33 @@ from retroact.feeds.envelopes import (
     PLAIN,
     PROGRESS,
     Envelope,
-    foreign,
+    envelope_for,
     is_progress,
     of_row,
     operation_in,
-    places_in,
     recognise,
     row_in,
 )
-from retroact.feeds.events import OPS, ROLES, Block, Event, Records, Roles, key_of
-from retroact.feeds.files import Source, not_utf8
-from retroact.feeds.operations import OPERATION_COLUMNS, WEIGHT_COLUMNS
+from retroact.feeds.events import OPS, ROLES, Event, RecordType, Roles, key_of
+from retroact.feeds.operation_words import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.feeds.options import Options
-from retroact.feeds.paths import picker, position_of
 from retroact.feeds.plain import Plain
-from retroact.feeds.repeated import first_repeated
 from retroact.feeds.roles import METADATA, known, refuse, required
 from retroact.feeds.shapes import Shape, check_role
+from retroact.feeds.source import not_utf8
 from retroact.messages import mismatch, show
 from retroact.schema import Schema
 
 Parse = Callable[[bytes], Event | list[Event]]
-Pick = Callable[[bytes], Any]
-_REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _BYTE = re.compile(r"^(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?(?: - at `.*`)?$")
-# Of these, more cannot make anything but an addition, since no key comes twice.
-_ADDS = re.compile(rb'\s*\{\s*"op"\s*:\s*"add"\s*[,}]')
 _decode_any = msgspec.json.Decoder().decode
 
 
-class JsonLines:
-    """Keys of records that are neither fields nor roles are refused, unless they are to be ignored."""
+class Recognition:
+    """Lines take the quick way, straight into structs (`parse`); one that does not fit is looked at `by_hand`."""
 
-    def __init__(self, source: Source, schema: Schema, options: Options) -> None:
-        self.source = source
+    def __init__(self, schema: Schema, options: Options) -> None:
         self.schema = schema
         self.options = options
         self.roles = Roles()
@@ -64,8 +54,6 @@ class JsonLines:
         """Lines that are no events, by what they are."""
         self.label: str | None = None
         """The envelope, once an event was seen."""
-        self.begin_after = 0
-        """The lines up to this one were read before."""
         self._roles = options.columns.without(schema.fields)
         self._named, self._known = required(self._roles), known(self._roles)
         self._listed = () if isinstance(self._roles.ignore, bool) else self._roles.ignore
@@ -79,147 +67,21 @@ class JsonLines:
         event: Any = msgspec.defstruct("NativeEvent", columns, bases=(Event,), forbid_unknown_fields=True, gc=False)
         self._native: Parse = msgspec.json.Decoder(event).decode
         self._envelope: Envelope | None = None
-        self._line = 1
 
-    @property
-    def named(self) -> bool:
-        """Whether columns have names that are worth telling."""
-        return self.label not in (None, NATIVE)
-
-    def __iter__(self) -> Iterator[Block]:
+    def begin_anew(self) -> None:
         self.label = self._envelope = None
         self.skipped.clear()
-        line = self._line = 1
-        parse: Parse = self._native
-        time, position = self._picker("time"), self._picker("position")
-        several = time is not None or position is not None
-        for content in self.source.blocks():
-            block = Block()
-            lines = content.removesuffix(b"\n").split(b"\n") if content else []
-            if self.label is None and self._recognise(lines) is not None:
-                parse = self._native if self._envelope is None else self._envelope.parse
-                time, position = self._picker("time"), self._picker("position")
-                several = self.label not in (NATIVE, PLAIN) or several
-            start, line = line, line + len(lines)
-            self._line = line
-            if start <= self.begin_after:
-                if line <= self.begin_after + 1:
-                    continue
-                lines = lines[self.begin_after + 1 - start :]
-                start = self.begin_after + 1
-            took, at = block.events.append, block.lines.append
-            try:
-                for number, text in enumerate(lines, start):
-                    try:
-                        event: Any = parse(text)
-                    except (*_REFUSED, InputError):
-                        if text.strip():
-                            self._several(block, number, text, self._by_hand(text, number), time, position)
-                        continue
-                    if several:
-                        self._several(block, number, text, event, time, position)
-                    else:
-                        took(event)
-                        at(number)
-            except InputError as wrong:
-                # what comes before the error is good, and may have ended rounds
-                twice = self._twice(lines, start, block)
-                yield block
-                raise (twice or wrong) from None
-            twice = self._twice(lines, start, block)
-            if block.events or self.source.follow:
-                yield block
-            if twice is not None:
-                raise twice
 
-    def _twice(self, lines: list[bytes], start: int, block: Block) -> InputError | None:
-        """The first line with a key that comes twice, which is taken out of the block with all that follow it."""
-        found = first_repeated(lines, block.events, len(self.records.columns_read) if self.label == NATIVE else None)
-        if found is None:
-            return None
-        block.cut(start + found[0])
-        return self.source.refused(found[1], start + found[0])
+    @property
+    def parse(self) -> Parse:
+        return self._native if self._envelope is None else self._envelope.parse
 
-    def unfinished(self) -> tuple[int, bool] | None:
-        """The number of a last line that nothing ends, and whether it can only become an addition."""
-        rest = self.source.rest
-        if not rest.strip():
-            return None
-        if self.label in (None, NATIVE) and _ADDS.match(rest):
-            return self._line, True
-        skipped = self.skipped.copy()
-        try:
-            if self.label is None:
-                self._recognise([rest])
-            # an object that is whole cannot become another one
-            found = self._by_hand(rest, self._line) if rest.rstrip().endswith(b"}") else Event("close")
-        except InputError:
-            return self._line, False
-        finally:
-            self.skipped = skipped
-        events = found if isinstance(found, list) else [found]
-        return self._line, all(event.op == "add" for event in events)
-
-    def times(self) -> Iterator[tuple[list[int], list[Any]]]:
-        """The lines that have a time, block by block, with their times as they stand."""
-        line = 1
-        pick: Pick | None = None
-        waiting: list[tuple[int, bytes]] = []
-        for content in self.source.blocks():
-            lines = content.removesuffix(b"\n").split(b"\n")
-            numbered = [(number, text) for number, text in enumerate(lines, line) if text]
-            line += len(lines)
-            if pick is None and self.label is None and self._recognise(lines) is None:
-                # where their times are, a later line tells
-                waiting += numbered
-                continue
-            pick = pick or self._time_picker()
-            yield _timed(pick, waiting + numbered)
-            waiting = []
-        if waiting:
-            yield _timed(self._time_picker(), waiting)
-
-    def _time_picker(self) -> Pick:
-        return picker(places_in(self.label or NATIVE, self.options.time or ""))
-
-    def _picker(self, role: str) -> Pick | None:
-        """What finds a position and, where there is no pass over all times first, a time."""
-        path: str | None = getattr(self.options, role)
-        if path is None or (role == "time" and not self.options.follow):
-            return None
-        return picker(places_in(self.label or NATIVE, path))
-
-    def _several(
-        self,
-        block: Block,
-        line: int,
-        text: bytes,
-        found: Event | list[Event],
-        time: Pick | None,
-        position: Pick | None,
-    ) -> None:
-        """The events of one line, with its time and position."""
-        events = found if isinstance(found, list) else [found]
-        if position is not None and events:
-            place = position(text)
-            # a round may end without a position
-            if place is not None or events[0].op != "close":
-                try:
-                    place = position_of(place, self.options.position or "")
-                except InputError as wrong:
-                    raise self.source.refused(wrong, line) from None
-            block.positions += [place] * len(events)
-        if time is not None and events:
-            block.times += [time(text)] * len(events)
-        block.events += events
-        block.lines += [line] * len(events)
-
-    def _recognise(self, lines: list[bytes]) -> str | None:
+    def recognise(self, lines: list[bytes]) -> str | None:
         """The envelope of the first line that tells."""
         for text in lines:
             try:
                 value = _decode_any(text)
-            except _REFUSED:
+            except REFUSED:
                 if text.strip():
                     # refused when it is read
                     break
@@ -253,13 +115,13 @@ class JsonLines:
             known = Roles(self._known.id, self._known.subject, self._known.stamp, round)
             time = of_row(label, self.options.time)
             rows = Shape(self.records, self._named, known, time, self._only_known(mark))
-            self._envelope = foreign(label, rows, self.schema, self.skipped, self.options.contribution, mark)
+            self._envelope = envelope_for(label, rows, self.schema, self.skipped, self.options.contribution, mark)
         needed = {*self.records.names, *(column for _, column in self.roles.items()), *others, *self._tops(), mark}
         self.ignored = tuple(key for key in row if key not in needed)
 
-    def _records(self, beside: Sequence[str]) -> Records:
+    def _records(self, beside: Sequence[str]) -> RecordType:
         strict, optional = self._roles.ignore is not True, self.schema.optional
-        return Records(list(self.schema.fields), strict=strict, beside=[*dict.fromkeys(beside)], optional=optional)
+        return RecordType(list(self.schema.fields), strict=strict, beside=[*dict.fromkeys(beside)], optional=optional)
 
     def _unread(self, label: str, mark: str | None) -> list[str]:
         """The keys that a row may have beside those that are read from it."""
@@ -301,9 +163,10 @@ class JsonLines:
         """All that a row is asked for."""
         return {*self.records.columns_read, *(column for _, column in self._known.items())}
 
-    def _by_hand(self, text: bytes, line: int) -> Event | list[Event]:
+    def by_hand(self, text: bytes) -> Event | list[Event]:
+        """The events of a line that does not fit, or what is wrong with it."""
         try:
-            value = self._value(text)
+            value = _value(text)
             if is_progress(value):
                 if self.options.close_by == "progress":
                     return Event("close")
@@ -317,10 +180,8 @@ class JsonLines:
             if other is None or other == self.label or native or (other == NATIVE and self.label == PLAIN):
                 return self._checked(text, value, native=native or other == NATIVE)
             raise InputError(f"expected {self.label}, as in the first events, got {other}")
-        except InputError as wrong:
-            raise self.source.refused(wrong, line) from None
-        except _REFUSED as refused:
-            raise self.source.refused(InputError(_reason(refused)[0]), line) from None
+        except REFUSED as refused:
+            raise InputError(_reason(refused)[0]) from None
 
     def _checked(self, text: bytes, value: Any, *, native: bool) -> Event | list[Event]:
         if self._envelope is None or native or self._is_native(value):
@@ -334,28 +195,6 @@ class JsonLines:
     def _is_native(self, value: Any) -> bool:
         """Whether a line among plain records is to be taken as a native event."""
         return self.label == PLAIN and isinstance(value, dict) and "op" in value and "op" not in self._columns()
-
-    def _value(self, text: bytes) -> Any:
-        try:
-            return _decode_any(text)
-        except UnicodeDecodeError:
-            # the error speaks of one text inside the line
-            try:
-                text.decode()
-            except UnicodeDecodeError as error:
-                raise not_utf8(error, f"column {error.start + 1}") from None
-            raise
-        except RecursionError:
-            raise InputError("expected JSON, got more nesting than can be read") from None
-        except msgspec.DecodeError as error:
-            reason, byte = _reason(error)
-            at = len(text) if byte is None else byte
-            word = re.match(rb"-?(NaN|Infinity)", text[at:] if text[at - 1 : at] != b"-" else text[at - 1 :])
-            if word:
-                raise InputError(
-                    f"expected a finite number, got {word[0].decode()}", place=f"column {at + 1}"
-                ) from None
-            raise InputError(f"expected JSON, got broken JSON ({reason})", place=f"column {at + 1}") from None
 
     def _check_native(self, value: Any) -> None:
         if not isinstance(value, dict):
@@ -383,10 +222,25 @@ class JsonLines:
         self.schema.encode_record({**given, **constant})
 
 
-def _timed(pick: Pick, numbered: Sequence[tuple[int, bytes]]) -> tuple[list[int], list[Any]]:
-    found = [(number, pick(text)) for number, text in numbered]
-    timed = [(number, time) for number, time in found if time is not None]
-    return [number for number, _ in timed], [time for _, time in timed]
+def _value(text: bytes) -> Any:
+    try:
+        return _decode_any(text)
+    except UnicodeDecodeError:
+        # the error speaks of one text inside the line
+        try:
+            text.decode()
+        except UnicodeDecodeError as error:
+            raise not_utf8(error, f"column {error.start + 1}") from None
+        raise
+    except RecursionError:
+        raise InputError("expected JSON, got more nesting than can be read") from None
+    except msgspec.DecodeError as error:
+        reason, byte = _reason(error)
+        at = len(text) if byte is None else byte
+        word = re.match(rb"-?(NaN|Infinity)", text[at:] if text[at - 1 : at] != b"-" else text[at - 1 :])
+        if word:
+            raise InputError(f"expected a finite number, got {word[0].decode()}", place=f"column {at + 1}") from None
+        raise InputError(f"expected JSON, got broken JSON ({reason})", place=f"column {at + 1}") from None
 
 
 def _reason(error: Exception) -> tuple[str, int | None]:

@@ -1,0 +1,281 @@
+"""Changes on a grid of time: the round of a row is a function of its own time or of the clock, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from time import time as now
+from typing import Any
+
+import numpy as np
+
+from retroact.arrays import I64, Mask
+from retroact.errors import InputError, RetroactError
+from retroact.feeds.batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
+from retroact.feeds.deliver import Delivery
+from retroact.feeds.events import located
+from retroact.feeds.instants import cells_of
+from retroact.feeds.options import Options
+from retroact.feeds.rounds import changed
+from retroact.feeds.sequence import Sequence, Versions
+from retroact.stream.grid import Grid, last_rows
+
+_NO_TIME = -1
+
+
+class _OnGrid:
+    """What both ways of playing on a grid do with the times of changes."""
+
+    def __init__(self, delivery: Delivery, options: Options) -> None:
+        if options.grid is None:
+            raise InputError("expected a grid", place="grid")
+        self._delivery, self._rounds, self._stream = delivery, delivery.rounds, delivery.stream
+        self._options = options
+        self._grid: Grid = options.grid
+
+    def cells(self, times: Any, numbers: Any) -> I64:
+        """The rounds of times, which are those of rows with these numbers."""
+        return cells_of(self._grid, times, self._options.time or "", numbers, self._delivery.name, self._delivery.unit)
+
+    def require_inside(self, cells: I64, numbers: I64) -> None:
+        """Refuse what has no round on the grid."""
+        odd = (cells < 1) | (False if self._grid.rounds is None else cells > self._grid.rounds)
+        if odd.any():
+            row = int(np.argmax(odd))
+            where = "before the start" if cells[row] < 1 else "after the end"
+            wrong = (
+                "expected a time, got none: on a grid every event says when it happened, deletions too"
+                if cells[row] == _NO_TIME
+                else f"expected a time on the grid, got one {where}"
+            )
+            error = InputError(wrong, place=self._options.time, row=row + 1)
+            raise error.at(numbers, self._delivery.name, self._delivery.unit)
+
+    def stamped(self, changes: Changes, cells: I64, closed: int) -> Changes:
+        """Changes with their stamps, without additions that are left out because their round is one of the closed
+        ones."""
+        codes = changes.codes
+        cells = self._born(changes, cells)
+        late = ((codes == ADD) | (codes == UPDATE)) & (cells <= closed) & ~changes.there("stamp")
+        changes = changes.within(cells)
+        if self._options.late != "refuse" or not late.any():
+            return changes
+        totals, number = self._rounds.totals, changes.numbers[int(np.argmax(late))]
+        name = self._delivery.name
+        totals.leave_out(f"{name}:{number}" if self._delivery.unit == "line" else f"{name}: row {number}")
+        totals.late += int(late.sum()) - 1
+        return changes.take(~late)
+
+    def _born(self, changes: Changes, cells: I64) -> I64:
+        """With the rounds of deleted records, where these have times of their own."""
+        if "born" not in changes.roles:
+            return cells
+        rows = np.flatnonzero(changes.there("born"))
+        own = np.full(len(rows), _NO_TIME, np.int64)
+        times = changes.roles["born"].take(rows).listed()
+        given = [place for place, time in enumerate(times) if time.time is not None]
+        if given:
+            own[given] = self.cells([times[place].time for place in given], changes.numbers[rows][given])
+        self.require_inside(own, changes.numbers[rows])
+        cells = cells.copy()
+        cells[rows] = own
+        return cells
+
+
+class Complete(_OnGrid):
+    """A complete source: changes of later rounds than the open one are held back; a round closes when every change of
+    it, and of the rounds before, was read. All rounds of the grid are closed, empty ones too.
+
+    Late changes belong to rounds that were closed before the input began. They are played in the first open round, with
+    the stamp of their own. Positions are (first round, round, row, number of rows), in the order of play.
+    """
+
+    def __init__(self, delivery: Delivery, options: Options) -> None:
+        super().__init__(delivery, options)
+        if self._grid.rounds is None:
+            raise InputError(
+                "a complete file on a grid needs its end (--end): how many rounds are published is a public choice, "
+                "and must not be read off the last record",
+                place="end",
+            )
+        reached, name = delivery.reached(), delivery.name
+        if reached and len(reached) != 4:
+            raise InputError(
+                f"{delivery.source} was read without a grid before: expected another source name (--source)"
+            )
+        if not reached and self._stream.round > self._grid.rounds:
+            raise InputError(f"all {self._grid.rounds:,} rounds of the grid are closed", place="--end", source=name)
+        self._reached = reached
+        self._first = reached[0] if reached else self._stream.round
+        self._last = self._grid.rounds
+        self._versions: tuple[int, Versions] = (0, Versions())
+        self._held: dict[int, list[Changes]] = {}
+
+    def read_times(self, times: Iterable[tuple[Any, Any]], count: Any) -> int:
+        """The round of every row, before any of them is played; and the row up to which all were played before.
+        ``count`` says how many rows there are, when all were read."""
+        parts = []
+        for numbers, found in times:
+            cells = self.cells(found, numbers)
+            self.require_inside(cells, numbers)
+            parts.append((numbers, cells))
+        self._count = count()
+        reached = self._reached
+        if reached and reached[3] != self._count:
+            raise changed(self._delivery.name, reached[3], self._count, f"{self._delivery.unit}s")
+        self._cells = np.full(self._count + 1, _NO_TIME, np.int64)
+        for numbers, cells in parts:
+            self._cells[numbers] = cells
+        parts.clear()
+        self._ends = last_rows(self._cells, self._first, self._last) - 1
+        if not reached:
+            return 0
+        unit = self._delivery.unit
+        where = f"in round {reached[1]:,}, after {unit} {reached[2]:,}"
+        self._rounds.totals.taken_up = f"{self._delivery.source} is taken up {where}"
+        left = ~self._done(np.arange(1, self._count + 1))
+        return int(np.argmax(left)) if left.any() else self._count
+
+    def apply(self, changes: Changes) -> None:
+        if not len(changes):
+            return
+        last = int(changes.numbers[-1])
+        closing = changes.codes == CLOSE
+        if closing.any():
+            self._rounds.totals.skipped["close lines"] += int(closing.sum())
+        kept = ~closing & (changes.codes != NOTHING)
+        changes = changes if kept.all() else changes.take(kept)
+        if len(changes):
+            self._hold(changes)
+        self._catch_up(last)
+
+    def finish(self) -> None:
+        self._catch_up(self._count)
+
+    def require_all(self, read: int) -> None:
+        """So many rows were read when they were played."""
+        if read != self._count:
+            raise InputError("expected the same rows twice, as a grid needs, got others", source=self._delivery.name)
+
+    def _done(self, numbers: I64) -> Mask:
+        """Which rows were played before."""
+        assert self._reached is not None
+        plays, round, row = np.maximum(self._cells[numbers], self._first), *self._reached[1:3]
+        done: Mask = (plays < round) | ((plays == round) & (numbers <= row))
+        return done
+
+    def _hold(self, changes: Changes) -> None:
+        """Changes by the round that they are played in."""
+        if int(changes.numbers[-1]) > self._count:
+            self.require_all(int(changes.numbers[-1]))
+        cells = self._cells[changes.numbers]
+        self.require_inside(cells, changes.numbers)
+        if self._reached is not None:
+            left = ~self._done(changes.numbers)
+            if not left.all():
+                changes, cells = changes.take(left), cells[left]
+        changes = self.stamped(changes, cells, self._first - 1)
+        if not len(changes):
+            return
+        plays = np.maximum(self._cells[changes.numbers], self._first)
+        order = np.argsort(plays, kind="stable")
+        ordered = plays[order]
+        cuts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(changes)]
+        for begin, end in pairwise(cuts):
+            part = changes if end - begin == len(changes) else changes.take(order[begin:end])
+            self._held.setdefault(int(ordered[begin]), []).append(part)
+
+    def _catch_up(self, read: int) -> None:
+        """Deliver what the open round waits for, and close all rounds that have been read."""
+        while (round := self._stream.round) <= self._last:
+            parts = self._held.pop(round, None)
+            if parts is not None:
+                changes = Changes.concatenate(parts)
+                with self._delivery.at(changes.numbers):
+                    self._in_order(changes, round)
+                position = (self._first, round, int(changes.numbers[-1]), self._count)
+                self._delivery.deliver(changes, position)
+            if read < self._ends[round - self._first]:
+                return
+            try:
+                self._rounds.close()
+            except RetroactError as error:
+                raise located(error, self._delivery.name, during=f"at the end of round {round:,}") from None
+
+    def _in_order(self, changes: Changes, round: int) -> None:
+        """Only within a round does the order of the source count."""
+        if self._versions[0] != round:
+            self._versions = (round, Versions())
+        self._versions[1].check(changes)
+
+
+class Followed(_OnGrid):
+    """A growing file: rounds close when their time is over by this machine's clock, whatever the records say. A record
+    goes to the round that takes records when it comes, with its own round as stamp where that is an earlier one. Where
+    rounds are published some time after they took their last record, what comes meanwhile waits for its own."""
+
+    def __init__(self, delivery: Delivery, options: Options, sequence: Sequence) -> None:
+        super().__init__(delivery, options)
+        self.sequence = sequence
+        self._later: dict[int, list[Changes]] = {}
+
+    def apply(self, changes: Changes) -> None:
+        self.tick()
+        if not len(changes):
+            return
+        taking = self._taking()
+        if self._grid.rounds is not None and taking > self._grid.rounds:
+            wrong = InputError("the last round of the grid is closed", place="--end", row=1)
+            raise wrong.at(changes.numbers, self._delivery.name, self._delivery.unit)
+        if taking > self._stream.round:
+            self._later.setdefault(taking, []).append(changes)
+        else:
+            self._take(changes)
+
+    def _taking(self) -> int:
+        """The round that takes records now: the first whose time, and what stragglers get, is not over."""
+        round, last = self._stream.round, self._grid.rounds
+        while (last is None or round <= last) and now() >= (self._grid.closes(round) + self._options.grace).timestamp():
+            round += 1
+        return round
+
+    def _take(self, changes: Changes) -> None:
+        if self._options.time is not None:
+            cells = np.full(len(changes), _NO_TIME, np.int64)
+            there = np.flatnonzero(changes.there("time"))
+            if len(there):
+                times = changes.roles["time"].take(there).listed()
+                cells[there] = self.cells(times, changes.numbers[there])
+            events = (changes.codes != CLOSE) & (changes.codes != NOTHING)
+            self.require_inside(cells[events], changes.numbers[events])
+            # what is not late counts from the round that takes it
+            closed = self._stream.round - 1
+            by_value = (changes.codes == DELETE) & ~changes.there("id")
+            late = np.where(by_value | (cells <= closed), cells, self._stream.round)
+            changes = self.stamped(changes, late, closed)
+        self.sequence.apply(changes)
+
+    @property
+    def ended(self) -> bool:
+        return self._grid.rounds is not None and self._stream.round > self._grid.rounds
+
+    def tick(self) -> None:
+        """Close, and so publish, the rounds whose time for that has come."""
+        cut = self._options.cut
+        wait = cut.grace if cut.publish_after is None else cut.publish_after
+        while not self.ended and now() >= (self._grid.closes(self._stream.round) + wait).timestamp():
+            try:
+                self._rounds.close()
+            except RetroactError as error:
+                during = f"at the end of round {self._stream.round:,}"
+                raise located(error, self._delivery.name, during=during) from None
+            for changes in self._later.pop(self._stream.round, []):
+                self._take(changes)
+
+    def finish(self) -> None:
+        self.tick()
+
+    @property
+    def holds(self) -> bool:
+        """Whether something that came waits for its round to open."""
+        return bool(self._later)

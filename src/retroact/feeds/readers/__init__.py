@@ -1,0 +1,1 @@
+"""What reads a source: lines of JSON, CSV, or columns."""

@@ -1,0 +1,65 @@
+"""Arrays of pyarrow as columns of a batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from retroact.feeds.batch import Cells
+from retroact.schema.arrow import columns_of
+
+# more distinct words than this share of the rows, and a dictionary is no gain
+_FEW = 0.25
+
+
+class Words:
+    """Texts by dictionary, as long as that pays."""
+
+    def __init__(self) -> None:
+        self._pays = True
+
+    def __call__(self, array: Any) -> Cells:
+        import pyarrow as pa
+
+        if pa.types.is_dictionary(array.type) or not self._pays:
+            return arrow_cells(array)
+        if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+            return arrow_cells(array)
+        coded = array.dictionary_encode()
+        self._pays = len(coded.dictionary) <= max(256, _FEW * len(array))
+        return arrow_cells(coded)
+
+
+def arrow_cells(array: Any) -> Cells:
+    """A pyarrow array; types without a quick way are read as those of any other frame.
+
+    >>> import pyarrow as pa
+    >>> arrow_cells(pa.array(["DE", None])).listed(), arrow_cells(pa.array([1, 2], pa.int8())).listed()
+    (['DE', None], [1, 2])
+    """
+    import pyarrow as pa
+
+    kind = array.type
+    present = None if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_dictionary(kind):
+        if len(array.dictionary) > max(256, _FEW * len(array)):
+            return arrow_cells(array.dictionary_decode())
+        codes = (array.indices if present is None else array.indices.fill_null(0)).to_numpy().astype(np.int64)
+        words = arrow_cells(array.dictionary)
+        if present is None and words.present is not None:
+            # a null may also be a word
+            return Cells.of([words.listed()[code] for code in codes.tolist()])
+        return Cells(codes, present, words.listed())
+    if pa.types.is_string_view(kind):
+        return arrow_cells(array.cast(pa.large_string()))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        try:
+            return Cells(array.to_numpy(zero_copy_only=False), present)
+        except pa.ArrowException:
+            pass  # the other way says which bytes are no text
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        whole = array if present is None else array.fill_null(0)
+        # a copy: what a file maps into memory goes away with it
+        return Cells(np.array(whole.to_numpy(zero_copy_only=False)), present)
+    return Cells.of(columns_of(pa.table({"": array}))[""])

@@ -1,0 +1,344 @@
+"""CSV files: a header row, a column for every field, and columns for op, id, subject, stamp, round if there are any."""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from io import StringIO
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from retroact.errors import InputError, Place, Unit
+from retroact.feeds.batch import Batch, Cells, Changes, ColumnReader, names_distinct
+from retroact.feeds.changes import RowReader
+from retroact.feeds.envelopes import PROGRESS
+from retroact.feeds.events import EVERY_RECORD, Roles
+from retroact.feeds.json_paths import position_of
+from retroact.feeds.operation_words import kind_of
+from retroact.feeds.options import Options
+from retroact.feeds.roles import heading
+from retroact.feeds.source import LONGEST_LINE, Source, not_utf8
+from retroact.messages import mismatch, show
+from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
+
+ROWS = 4096
+# A decimal of so many characters is the shortest text of its float, so nothing is lost on the way.
+_FLOAT_DIGITS = 15
+_DECIMAL = frozenset("0123456789.-")
+
+
+class CsvFile:
+    """Columns that are neither fields nor roles are refused, unless they are to be ignored."""
+
+    has_column_names = True
+    unit: Unit = "line"
+
+    def __init__(self, source: Source, schema: Schema, options: Options) -> None:
+        self.source = source
+        self.schema = schema
+        self.options = options
+        self.begin_after = 0
+        """The rows that begin on lines up to this one were read before."""
+        self._reader: RowReader | None = None
+        self._names: list[str] = []
+        self._fields = cell_readers(schema)
+        self._line = 1
+        self._open_quote = False
+
+    @property
+    def label(self) -> str | None:
+        """What says which rows are added and which deleted, once the header was read."""
+        found = None if self._reader is None else self._reader.heading
+        if found is None or found.operation is None:
+            return None
+        return f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
+
+    @property
+    def roles(self) -> Roles:
+        return Roles() if self._reader is None else self._reader.heading.roles
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        return () if self._reader is None else self._reader.heading.ignored
+
+    @property
+    def skipped(self) -> Counter[str]:
+        return Counter() if self._reader is None else self._reader.skipped
+
+    def __iter__(self) -> Iterator[Changes]:
+        for batch in self._batches():
+            if batch is None:
+                yield Changes.nothing()
+            elif self._reader is not None:
+                yield from self._reader.read(batch, self.source.name, self.unit)
+
+    def _batches(self) -> Iterator[Batch | None]:
+        """Rows in columns; None after all that a followed source has so far."""
+        self._reader = None
+        try:
+            for lines, cells in self._rows():
+                if not lines:
+                    yield None
+                    continue
+                width = len(self._names)
+                left = bisect_right(lines, self.begin_after)
+                if left < len(lines):
+                    lines, cells = (lines[left:], cells[left * width :]) if left else (lines, cells)
+                    yield self._batch(lines, cells)
+        except csv.Error as error:
+            raise self.source.refused(InputError(f"expected CSV, got {error}"), self._line) from None
+
+    def _batch(self, lines: list[int], cells: list[str]) -> Batch:
+        assert self._reader is not None
+        needed = self._reader.heading.needed | ({PROGRESS} & {*self._names})
+        columns: dict[str, Cells] = {}
+        for place, name in enumerate(self._names):
+            if name in needed:
+                values = np.empty(len(lines), object)
+                values[:] = cells[place :: len(self._names)]
+                columns[name] = Cells(values)
+        return Batch(np.array(lines, np.int64), columns)
+
+    def unfinished(self) -> tuple[int, bool] | None:
+        """The number of the line that begins a last row which nothing ends, and whether it can only become an
+        addition."""
+        rest = self.source.rest.decode(errors="replace")
+        if self._open_quote:
+            return self._line, self._adds([])
+        if not rest.strip():
+            return None
+        # what stands before the last comma, and is not quoted, cannot change any more
+        cells = rest.split(",")[:-1] if '"' not in rest else []
+        return self._line, self._adds(cells)
+
+    def _adds(self, cells: list[str]) -> bool:
+        """Whether a row that begins with these cells can only be an addition."""
+        if self._reader is None:
+            return False
+        mark = self._reader.heading.operation
+        at = 0 if mark is None else self._names.index(mark)
+        return mark is None or (at < len(cells) and _is_addition(cells[at], not self._reader.heading.weighted))
+
+    def times(self) -> Iterator[tuple[Any, Any]]:
+        """The lines that have a time, many at once, with their times."""
+        time = self.options.time or ""
+        for batch in self._batches():
+            if batch is not None:
+                cells = _moments(batch.columns[time], time)
+                there = cells.there()
+                if there.any():
+                    yield batch.numbers[there], cells.take(there).listed()
+
+    def count(self) -> int:
+        """How many lines there are, when all were read."""
+        return self.source.lines
+
+    def _rows(self) -> Iterator[tuple[list[int], list[str]]]:
+        """Rows, many at once: the lines that they begin on, and all their cells; neither after all that a followed
+        source has so far."""
+        self._line, self._open_quote = 1, False
+        if self.source.follow:
+            return self._followed()
+        return self._parsed(line for text in self._texts() for line in StringIO(text, newline=""))
+
+    def _followed(self) -> Iterator[tuple[list[int], list[str]]]:
+        pending = ""
+        for text in self._texts():
+            pending += text
+            start, known = self._line, self._reader
+            found, wrong = [], None
+            try:
+                for part in self._parsed(StringIO(pending, newline="")):
+                    found.append(part)
+            except InputError as error:
+                wrong = error
+            except csv.Error as error:
+                if not _is_open(error) or len(pending) > LONGEST_LINE:
+                    raise
+                # inside a cell of several lines, whose end is to come
+                self._line, self._reader = start, known
+                found, text = [], ""
+            if text:
+                pending = ""
+            yield from found
+            if wrong is not None:
+                raise wrong
+            yield [], []
+        self._open_quote = bool(pending)
+        if pending and not self.source.holds and not self.source.stop.is_set():
+            raise csv.Error("unexpected end of data")
+
+    def _parsed(self, texts: Iterable[str]) -> Iterator[tuple[list[int], list[str]]]:
+        # cells lie in one list, as the garbage collector would go through one list for each row
+        lines: list[int] = []
+        cells: list[str] = []
+        start = line = self._line
+        width = 0 if self._reader is None else len(self._names)
+        wrong: Exception | None = None
+        reader = csv.reader(texts, strict=True)
+        try:
+            for row in reader:
+                if len(row) == width:
+                    lines.append(line)
+                    cells += row
+                elif row and not width:
+                    self._reader, width = self._begin(row, line), len(row)
+                elif row:
+                    odd = InputError(f"expected {width} cells, as in the header, got {len(row)}")
+                    raise self.source.refused(odd, line)
+                line = start + reader.line_num
+                if len(lines) >= ROWS:
+                    yield lines, cells
+                    lines, cells = [], []
+        except (csv.Error, InputError) as error:
+            wrong = error
+        self._line = line
+        if lines:
+            # what comes before the error is good, and may have ended rounds
+            yield lines, cells
+        if isinstance(wrong, csv.Error) and self.source.holds and not self.source.follow and _is_open(wrong):
+            self._open_quote = True
+        elif wrong is not None:
+            raise wrong
+
+    def _texts(self) -> Iterator[str]:
+        first = 1
+        for content in self.source.blocks():
+            try:
+                yield content.decode()
+            except UnicodeDecodeError as error:
+                good = content.rfind(b"\n", 0, error.start) + 1
+                yield content[:good].decode()
+                line = first + content.count(b"\n", 0, error.start)
+                wrong = not_utf8(error, f"column {error.start - good + 1}")
+                raise self.source.refused(wrong, line) from None
+            first += content.count(b"\n")
+
+    def _begin(self, header: list[str], line: int) -> RowReader:
+        options, timed = self.options, self.options.time is not None
+        try:
+            self._names = names_distinct(header)
+            found = heading(header, self.schema, options.columns, by_number=options.by_number, timed=timed)
+        except InputError as error:
+            raise self.source.refused(error, line) from None
+        progress = PROGRESS if found.weighted and PROGRESS in header else None
+        return RowReader(found, options, roles=_ROLES, fields=self._fields, progress=progress)
+
+
+def _is_open(error: csv.Error) -> bool:
+    """Whether the end came inside a quoted cell."""
+    return "unexpected end" in str(error)
+
+
+def _is_addition(cell: str, worded: bool) -> bool:
+    """What the cell that says what to do with a row says."""
+    if not worded:
+        weight = _number(cell)
+        return isinstance(weight, int) and weight > 0
+    try:
+        return kind_of(cell, "") == "add"
+    except InputError:
+        return False
+
+
+def _number(cell: str) -> int | str:
+    """A whole number as one; anything else as it is.
+
+    >>> _number("-3"), _number("+1"), _number("1.5")
+    (-3, 1, '1.5')
+    """
+    digits = cell[1:] if cell[:1] in ("-", "+") else cell
+    return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 30 else cell
+
+
+def _blank(cells: Cells, column: str) -> Cells:
+    """An empty cell is nothing."""
+    return Cells.of([cell or None for cell in cells.values.tolist()])
+
+
+def _wholes(cells: Cells, column: str) -> Cells:
+    """Whole numbers from 0 on, and empty cells."""
+    texts = cells.values.tolist()
+    digits = "".join(texts)
+    if not digits:
+        return Cells.none(len(texts))
+    if not (digits.isascii() and digits.isdigit()) or max(map(len, texts)) > 18:
+        for row, cell in enumerate(texts):
+            if cell and not (cell.isascii() and cell.isdigit() and len(cell) < 20):
+                raise mismatch("a whole number", cell, Place(column, row + 1))
+        texts = [cell and str(min(int(cell), 2**63 - 1)) for cell in texts]
+    present = np.array([bool(cell) for cell in texts], np.bool_) if "" in texts else None
+    return Cells(np.array([int(cell or 0) for cell in texts], np.int64), present)
+
+
+def _moments(cells: Cells, column: str) -> Cells:
+    """Times as a grid takes them: seconds, a text, or none."""
+    return Cells.of([_number(cell) if cell else None for cell in cells.values.tolist()])
+
+
+def _weights(cells: Cells, column: str) -> Cells:
+    return Cells.of([_number(cell) for cell in cells.values.tolist()])
+
+
+def _positions(cells: Cells, column: str) -> Cells:
+    return Cells.of(
+        [position_of(cell, Place(column, row + 1)) if cell else None for row, cell in enumerate(cells.values.tolist())]
+    )
+
+
+_ROLES = {
+    "id": _blank, "subject": _blank, "stamp": _wholes, "round": _wholes,
+    "position": _positions, "time": _moments, "weight": _weights,
+}  # fmt: skip
+
+
+def cell_readers(schema: Schema) -> dict[str, ColumnReader]:
+    """For each field, from cells to values. A cell that is no value stays as it is, for the field to refuse."""
+    return {name: _column_reader(field) for name, field in schema.fields.items() if name != EVERY_RECORD}
+
+
+def _column_reader(field: Field) -> ColumnReader:
+    # an empty cell is a missing value, unless it is a value of the field itself
+    empty = "" if field.missing != "skip" and _accepts(field, "") else None
+    if isinstance(field, Number):
+        return lambda cells: _numbers(cells, float, empty)
+    if isinstance(field, Integer):
+        return lambda cells: _numbers(cells, int, empty)
+    if isinstance(field, Boolean):
+        words = {"1": True, "0": False, "": empty}
+        return lambda cells: [words.get(cell, cell) for cell in cells]
+    if isinstance(field, Vector):
+        return lambda cells: [_json(cell) if cell else empty for cell in cells]
+    return lambda cells: [cell or empty for cell in cells]
+
+
+def _accepts(field: Field, value: object) -> bool:
+    try:
+        field.encode(value, "")
+    except InputError:
+        return False
+    return True
+
+
+def _numbers(cells: list[str], kind: type[float] | type[int], empty: str | None) -> list[Any]:
+    """As numbers where that is exact for all of them, which are quicker to encode; as text otherwise.
+
+    >>> _numbers(["12.50", "3"], float, None), _numbers(["1.5", "nan"], float, None)
+    ([12.5, 3.0], ['1.5', 'nan'])
+    """
+    if max(map(len, cells), default=0) <= _FLOAT_DIGITS and _DECIMAL.issuperset("".join(cells)):
+        with suppress(ValueError):
+            return list(map(kind, cells))
+    return [cell or empty for cell in cells]
+
+
+def _json(cell: str) -> Any:
+    try:
+        return msgspec.json.decode(cell)
+    except (msgspec.DecodeError, RecursionError):
+        return cell

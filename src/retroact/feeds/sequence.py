@@ -1,0 +1,243 @@
+"""Changes in the order of their source: rounds close by number, by rows that say so, or at the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from retroact.arrays import I64, Mask
+from retroact.errors import InputError, RetroactError
+from retroact.feeds.batch import CLOSE, NOTHING, Changes
+from retroact.feeds.deliver import Delivery, Position, waits
+from retroact.feeds.events import located
+from retroact.feeds.options import Options
+from retroact.feeds.roles import VERSION
+from retroact.feeds.rounds import shorter
+
+
+class Versions:
+    """Of a Delta table, whose changes come in no order unless they are sorted: they never decrease."""
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+
+    def check(self, changes: Changes) -> None:
+        rows = np.flatnonzero(changes.there("version"))
+        if not len(rows):
+            return
+        versions = changes.whole("version")[rows]
+        before = np.concatenate([versions[:1] if self._last is None else [self._last], versions[:-1]])
+        odd = versions < before
+        if odd.any():
+            first = int(np.argmax(odd))
+            raise InputError(
+                f"changes must come oldest first: sort by {VERSION} (got {versions[first]} after {before[first]})",
+                place=VERSION,
+                row=rows[first] + 1,
+            )
+        self._last = int(versions[-1])
+
+
+class Sequence:
+    """One source, one stream. What is delivered goes with the position of its last row, both or neither."""
+
+    def __init__(self, delivery: Delivery, options: Options, *, by_line: bool = True) -> None:
+        self._delivery, self._rounds, self._stream = delivery, delivery.rounds, delivery.stream
+        self._options = options
+        self._by_line = by_line
+        """Whether the numbers of rows are positions; a source that cannot be read again has none."""
+        self._numbered = options.close_by == "lines"
+        self._closes = options.close_by in ("lines", "progress")
+        self._by_number: bool | None = None
+        """Whether rows have the numbers of their rounds: all of them or none, as the first one says."""
+        self._advanced = False
+        self._after = 0
+        self._versions = Versions()
+        self.clocked = options.close_by in ("progress", "grid")
+        """Whether something but the end of the input closes rounds, or closed some while this source was read."""
+        self.clocked |= self._closes and (by_line or options.position is not None) and delivery.settled() is not None
+
+    def begin_after(self) -> int:
+        """The row up to which the source was read before, if rows are positions at all."""
+        reached = self._delivery.reached()
+        if not reached or not self._by_line or self._options.position is not None:
+            return 0
+        if len(reached) != 1:
+            raise InputError(
+                f"{self._delivery.source} was read on a grid before: expected another source name (--source)"
+            )
+        unit = self._delivery.unit
+        self._rounds.totals.taken_up = f"{self._delivery.source} is taken up after {unit} {reached[0]:,}"
+        self._after = reached[0]
+        return self._after
+
+    def require(self, read: int, there: int | None) -> None:
+        """A source of which so many rows were read before has as many."""
+        if there is None or there < read:
+            raise shorter(self._delivery.name, read, there, f"{self._delivery.unit}s")
+
+    def adopt_numbering(self, changes: Changes) -> None:
+        """Rows are like the first of these, which was delivered before."""
+        events = (changes.codes != CLOSE) & (changes.codes != NOTHING)
+        if self._numbered and self._by_number is None and events.any():
+            self._by_number = bool(changes.there("round")[int(np.argmax(events))])
+
+    def apply(self, changes: Changes) -> None:
+        """All changes of a batch; those before one that is refused are delivered."""
+        if not len(changes):
+            return
+        self.adopt_numbering(changes)
+        with self._delivery.at(changes.numbers):
+            self._versions.check(changes)
+        if changes.numbers[0] <= self._after:
+            changes = changes.take(changes.numbers > self._after)
+        numbers = changes.numbers
+        wrong = self._other_numbering(changes)
+        if wrong is not None:
+            changes = changes.take(slice(0, (wrong.row or 1) - 1))
+        if "position" in changes.roles and len(changes):
+            changes, conflict = self._once(changes)
+            wrong = conflict or wrong
+        if len(changes):
+            self._play(changes)
+        if wrong is not None:
+            raise wrong.at(numbers, self._delivery.name, self._delivery.unit)
+
+    def finish(self) -> None:
+        """The end of the input. How many rounds are published never depends on the last records: up to ``rounds`` where
+        that is given, one where nothing ends rounds, and otherwise as many as were closed by rows that say so."""
+        try:
+            if self._rounds.limit is not None:
+                self._rounds.close_before(self._rounds.limit + 1)
+            elif not self.clocked and not self._delivery.finished_before:
+                self._rounds.close_last()
+        except RetroactError as error:
+            raise located(error, self._delivery.name, during="at its end") from None
+
+    def _play(self, changes: Changes) -> None:
+        """Piece by piece: from one number of a round to the next, or to a row that closes the round."""
+        closing = changes.codes == CLOSE
+        if not self._closes and closing.any():
+            self._rounds.totals.skipped["close lines"] += int(closing.sum())
+            changes = replace(changes, codes=np.where(closing, NOTHING, changes.codes).astype(np.int8))
+            closing = changes.codes == CLOSE
+        known = changes.there("round") if self._numbered else np.zeros(len(changes), np.bool_)
+        targets = changes.whole("round")
+        cuts = cuts_of(closing, known, targets)
+        for begin, end in zip(cuts, [*cuts[1:], len(changes)], strict=True):
+            part = changes if end - begin == len(changes) else changes.take(slice(begin, end))
+            numbered = np.flatnonzero(known[begin:end])
+            if len(numbered):
+                with self._delivery.at(part.numbers[numbered[:1]]):
+                    self._advance(int(targets[begin + numbered[0]]))
+            ends = bool(closing[end - 1])
+            self._take(part, close=int(part.numbers[-1]) if ends else None)
+
+    def _advance(self, target: int) -> None:
+        if target != self._stream.round or not self._advanced:
+            self.clocked = self._advanced = True
+            self._rounds.advance(target)
+
+    def _take(self, part: Changes, close: int | None) -> None:
+        if close is None and not (part.codes != NOTHING).any():
+            return
+        position: Position = (int(part.numbers[-1]),) if self._by_line else ()
+        delivered: list[int] = []
+        if "position" in part.roles:
+            delivered = part.whole("position")[part.there("position")].tolist()
+            position = (max(delivered),) if delivered else ()
+        if close is not None:
+            self.clocked = True
+            part = part.take(slice(0, -1))
+        self._delivery.deliver(part, position, delivered=delivered, close=close)
+
+    def _other_numbering(self, changes: Changes) -> InputError | None:
+        """A row without the number of a round among rows that have one would get that of its neighbours."""
+        known = changes.there("round")
+        odd = (changes.codes != CLOSE) & (changes.codes != NOTHING) & (known != bool(self._by_number))
+        if not self._numbered or not odd.any():
+            return None
+        row = int(np.argmax(odd))
+        noun = "events" if self._delivery.unit == "line" else "rows"
+        wrong = (
+            f"expected the number of its round, as the {noun} before it have one, got none"
+            if self._by_number
+            else f"expected no number of a round, as the {noun} before it have none, got {changes.whole('round')[row]}"
+        )
+        return InputError(wrong, place="round", row=row + 1)
+
+    # What is delivered twice ----------------------------------------------------------------------------------------
+
+    def _once(self, changes: Changes) -> tuple[Changes, InputError | None]:
+        """Those that were not delivered before, neither in this batch nor in another, up to one that has the position
+        of an earlier one and is another. Changes of one line share their position."""
+        numbers, positions, reached = changes.numbers, changes.whole("position"), self._delivery.reached()
+        places = np.flatnonzero(changes.there("position"))
+        _, firsts, inverse = np.unique(positions[places], return_index=True, return_inverse=True)
+        first = np.arange(len(changes))
+        first[places] = places[firsts[inverse]]
+        fresh = numbers == numbers[first]
+        if reached:
+            behind = places[firsts][positions[places[firsts]] <= reached[0]].tolist()
+            known = [row for row in behind if self._delivery.was_delivered(int(positions[row]))]
+            fresh &= ~np.isin(first, known)
+        again = np.flatnonzero(~fresh & fresh[first])
+        conflict = self._conflict(changes, again, first) if len(again) else None
+        end = len(changes) if conflict is None else (conflict.row or 1) - 1
+        absorbed = np.unique(numbers[:end][~fresh[:end]])
+        if len(absorbed):
+            totals, name = self._rounds.totals, self._delivery.name
+            totals.absorb(f"{name}:{absorbed[0]}" if self._delivery.unit == "line" else f"{name}: row {absorbed[0]}")
+            totals.absorbed += len(absorbed) - 1
+        return changes if fresh.all() else changes.take(np.flatnonzero(fresh[:end])), conflict
+
+    def _conflict(self, changes: Changes, again: I64, first: I64) -> InputError | None:
+        """Rows with the position of an earlier one must be that one, delivered again."""
+        numbers = changes.numbers
+        for row in again.tolist():
+            if row and numbers[row - 1] == numbers[row]:
+                continue  # not the first of its line
+            mine, other = (np.flatnonzero(numbers == numbers[each]).tolist() for each in (row, first[row]))
+            if self._content(changes, mine) != self._content(changes, other):
+                position, where = changes.whole("position")[row], f"{self._delivery.unit} {numbers[first[row]]}"
+                wrong = f"every event needs a position of its own, got {position} as in {where}"
+                return InputError(wrong, place=self._options.position, row=row + 1)
+        return None
+
+    def _content(self, changes: Changes, rows: list[int]) -> list[str]:
+        """What the changes of one line say; by their texts, as one that is no number equals nothing."""
+        some = changes.take(rows)
+        cells = (*some.fields.values(), *some.roles.values())
+        return [repr(some.codes.tolist()), *(repr(each.listed()) for each in cells)]
+
+
+class AfterTheEnd(Sequence):
+    """A source that is read when all rounds of its grid are closed: erasures and deletions by id, whatever their
+    times."""
+
+    def apply(self, changes: Changes) -> None:
+        wrong = InputError("all rounds are closed: only erasures and deletions by id are taken", place="--end")
+        self._delivery.refuse(changes, waits(changes), wrong)
+        super().apply(changes)
+
+    def finish(self) -> None:
+        """No round comes of it."""
+
+
+def cuts_of(closing: Mask, known: Mask, targets: I64) -> list[int]:
+    """Where a piece of rows begins that are delivered together: at each new number of a round, and after rows that
+    close.
+
+    >>> cuts_of(np.array([False, False, True, False]), np.array([True, True, False, True]), np.array([1, 2, 0, 3]))
+    [0, 1, 3]
+    """
+    marks = np.zeros(len(closing) + 1, np.bool_)
+    marks[0] = True
+    marks[1:] |= closing
+    places = np.flatnonzero(known)
+    closed = np.cumsum(closing)[places]
+    changed = np.ones(len(places), np.bool_)
+    changed[1:] = (targets[places][1:] != targets[places][:-1]) | (closed[1:] != closed[:-1])
+    marks[places[changed]] = True
+    return [int(place) for place in np.flatnonzero(marks[:-1])]
