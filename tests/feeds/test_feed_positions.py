@@ -185,7 +185,8 @@ def test_a_stream_that_lasts_goes_on_after_a_crash(tmp_path: Path, kind: str, mo
     path = written(tmp_path / "e.jsonl", rows if kind == "grid" else feed)
     whole = Played(path, **options)
     monkeypatch.setattr("retroact.feeds.source.BLOCK", 500)
-    monkeypatch.setattr(Delivery, "_hand_over", _failing(rng, Delivery._hand_over))
+    for owner, part in ((Delivery, "deliver"), (Delivery, "_stamped"), (ra.Stream, "_append")):
+        monkeypatch.setattr(owner, part, _failing(rng, getattr(owner, part)))
     columns = {"ignore": True, **{role: options[role] for role in ("id", "time", "position") if role in options}}
     more = {"columns": columns, "rounds": GRID if kind == "grid" else None}
     for _ in range(200):
@@ -197,17 +198,17 @@ def test_a_stream_that_lasts_goes_on_after_a_crash(tmp_path: Path, kind: str, mo
     assert [line["value"] for line in releases] == [line["value"] for line in whole.releases]
 
 
-def _failing(rng: random.Random, hand_over: Any) -> Any:
-    """Gives up before or after some of what is handed over, inside what belongs together."""
+def _failing(rng: random.Random, step: Any) -> Any:
+    """Gives up before or after some of the steps of what is delivered."""
 
-    def failing(delivery: Delivery, changes: Any) -> list[int]:
+    def failing(*given: Any, **more: Any) -> Any:
         chance = rng.random()
-        if chance < 0.1:
+        if chance < 0.05:
             raise StopHereError
-        missed: list[int] = hand_over(delivery, changes)
-        if chance > 0.9:
+        done = step(*given, **more)
+        if chance > 0.95:
             raise StopHereError
-        return missed
+        return done
 
     return failing
 

@@ -14,7 +14,9 @@ from retroact.errors import InputError, RetroactError, Unit
 from retroact.feeds.batch import ADD, DELETE, ERASE, NOTHING, UPDATE, Changes
 from retroact.feeds.events import EVERY_RECORD, located
 from retroact.feeds.rounds import RoundCloser
+from retroact.ledger import Entry, Operations, Stamped
 from retroact.stream import Stream
+from retroact.stream.arguments import required
 from retroact.stream.outcome import Outcome
 
 Position = tuple[int, ...]
@@ -57,13 +59,18 @@ class Delivery:
         if len(changes) and bool((changes.codes == NOTHING).any()):
             changes = changes.take(changes.codes != NOTHING)
         self.rounds.take(waits=close is not None or bool(waits(changes).any()))
-        with self._receiving(position, delivered):
-            missed = self._hand_over(changes) if len(changes) else []
+        if changes.copies is not None:
+            changes = changes.take(np.repeat(np.arange(len(changes)), changes.copies))
+        adds = (changes.codes == ADD) | (changes.codes == UPDATE)
+        with self.at(changes.numbers if close is None else np.append(changes.numbers, close)):
+            operations = self._operations(changes, adds)
             if close is not None:
-                with self.at(np.array([close])):
-                    self.rounds.close_one()
-        if missed:
-            self.rounds.totals.missed.add(self.name, self.unit, missed)
+                self.rounds.require_another()
+            entry = Entry(operations, self.source, None if self.source is None else position, delivered)
+            accepted = self.stream.apply(entry, close=close is not None)
+        self._name_unfound(changes, adds, accepted.erasure.outcomes)
+        if accepted.round is not None:
+            self.rounds.closed(accepted.round)
 
     @contextmanager
     def at(self, numbers: I64) -> Iterator[None]:
@@ -71,11 +78,12 @@ class Delivery:
         number there."""
         try:
             yield
-        except InputError as error:
-            raise error.at(numbers, self.name, self.unit) from None
         except RetroactError as error:
             first, last = int(numbers[0]), int(numbers[-1])
-            row, during = (first, "") if first == last else (None, f"{self.unit}s {first}-{last}")
+            row: int | None = first if first == last else None
+            if isinstance(error, InputError) and error.row is not None:
+                row = error.row
+            during = "" if row is not None else f"{self.unit}s {first}-{last}"
             raise located(error, self.name, row=row, unit=self.unit, during=during) from None
 
     def refuse(self, changes: Changes, odd: Mask, error: InputError) -> None:
@@ -83,74 +91,61 @@ class Delivery:
         if odd.any():
             raise error.found_in(self.name, row=int(changes.numbers[int(np.argmax(odd))]), unit=self.unit)
 
-    @contextmanager
-    def _receiving(self, position: Position, delivered: Sequence[int]) -> Iterator[None]:
-        if self.source is None:
-            yield
-            return
-        with self.stream.receiving(self.source, position, delivered):
-            yield
-
-    def _hand_over(self, changes: Changes) -> list[int]:
-        """The rows of erasures that found nothing."""
-        if changes.copies is not None:
-            changes = changes.take(np.repeat(np.arange(len(changes)), changes.copies))
+    def _operations(self, changes: Changes, adds: Mask) -> Operations:
         codes, named = changes.codes, changes.there("id")
-        adds, deletes = (codes == ADD) | (codes == UPDATE), codes == DELETE
-        self._upsert(changes, named & (adds | deletes))
-        self._add(changes, ~named & adds)
-        self._delete(changes, ~named & deletes)
-        return self._erase(changes, codes == ERASE, adds)
+        events = _chosen(changes, named & (adds | (codes == DELETE)))
+        ids, emptied = self._names(events, "id"), events.codes == DELETE
+        return Operations(
+            added=self._stamped(changes, ~named & adds),
+            placed=self._stamped(events, ~emptied),
+            deleted=self._stamped(changes, ~named & (codes == DELETE)),
+            ids=ids,
+            emptied=np.flatnonzero(emptied).tolist(),
+            erased=self._erased(_chosen(changes, codes == ERASE)),
+        )
 
-    def _upsert(self, changes: Changes, chosen: Mask) -> None:
+    def _stamped(self, changes: Changes, chosen: Mask) -> Stamped | None:
         if not chosen.any():
-            return
-        some = changes if chosen.all() else changes.take(chosen)
-        deleted = some.codes == DELETE
-        placed = some.take(~deleted) if deleted.any() else some
-        try:
-            self.stream.upsert(
-                self._records(placed) if len(placed) else None,
-                id=some.roles["id"].names(),
-                deleted=deleted,
-                subject=placed.names("subject"),
-                stamp=self._stamps(placed),
-            )
-        except InputError as error:
-            among = some if error.path == "id" or not len(placed) else placed
-            raise error.at(among.numbers, self.name, self.unit) from None
+            return None
+        some = _chosen(changes, chosen)
+        data, subjects, stamps = self._records(some), some.names("subject"), self._stamps(some)
+        return self.stream.stamped(data, subject=subjects, stamp=stamps, numbers=some.numbers)
 
-    def _add(self, changes: Changes, chosen: Mask) -> None:
-        if chosen.any():
-            some = changes if chosen.all() else changes.take(chosen)
-            with self.at(some.numbers):
-                self.stream.add(self._records(some), subject=some.names("subject"), stamp=self._stamps(some))
-
-    def _delete(self, changes: Changes, chosen: Mask) -> None:
-        if chosen.any():
-            some = changes if chosen.all() else changes.take(chosen)
-            with self.at(some.numbers):
-                stamps = self._stamps(some, always=True)
-                self.stream.delete(self._records(some), stamp=stamps, subject=some.names("subject"))
-
-    def _erase(self, changes: Changes, chosen: Mask, adds: Mask) -> list[int]:
-        if not chosen.any():
+    def _names(self, changes: Changes, role: str) -> list[str]:
+        if not len(changes):
             return []
-        some = changes.take(chosen)
-        with self.at(some.numbers):
-            found = self.stream.erase(subject=some.names("subject") or [])
-        added = (changes.take(adds).names("subject") or []) if adds.any() else []
-        before = np.cumsum(adds)[chosen].tolist()
-        return [int(some.numbers[place]) for place in unfound(found.outcomes, added, before)]
+        try:
+            return required(changes.roles[role].names(), role)
+        except InputError as error:
+            raise error.at(changes.numbers, self.name, self.unit) from None
+
+    def _erased(self, changes: Changes) -> list[str]:
+        if len(changes) and not self.stream.specification.has_subjects:
+            with self.at(changes.numbers):
+                self.stream.erase(subject=[])  # says why nobody can be erased
+        return self._names(changes, "subject")
+
+    def _name_unfound(self, changes: Changes, adds: Mask, outcomes: Sequence[Outcome]) -> None:
+        """Erasures that found nothing are told by their rows."""
+        chosen = changes.codes == ERASE
+        if outcomes:
+            added = (_chosen(changes, adds).names("subject") or []) if adds.any() else []
+            places = unfound(outcomes, added, np.cumsum(adds)[chosen].tolist())
+            if places:
+                self.rounds.totals.missed.add(self.name, self.unit, changes.numbers[chosen][places].tolist())
 
     def _records(self, changes: Changes) -> dict[str, Any]:
         return {**changes.records(), **({EVERY_RECORD: np.zeros(len(changes), np.int64)} if self._constant else {})}
 
-    def _stamps(self, changes: Changes, *, always: bool = False) -> I64 | None:
+    def _stamps(self, changes: Changes) -> I64 | None:
         """None where all are the open round, which is quicker."""
         now = self.stream.round
         stamps = np.where(changes.there("stamp"), changes.whole("stamp"), now)
-        return stamps if always or bool((stamps != now).any()) else None
+        return stamps if bool((stamps != now).any()) else None
+
+
+def _chosen(changes: Changes, chosen: Mask) -> Changes:
+    return changes if chosen.all() else changes.take(chosen)
 
 
 def waits(changes: Changes) -> Mask:

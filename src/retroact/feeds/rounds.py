@@ -48,7 +48,10 @@ class RoundCloser:
             self.close()
 
     def close(self) -> None:
-        released = self.stream.close_round()
+        self.closed(self.stream.close_round())
+
+    def closed(self, released: Round) -> None:
+        """A round was closed: it is counted and published."""
         self.open = False
         totals, applied = self.totals, released.applied
         totals.rounds += 1
@@ -64,11 +67,10 @@ class RoundCloser:
         while self.stream.round < round:
             self.close()
 
-    def close_one(self) -> None:
-        """As a line asks for it."""
+    def require_another(self) -> None:
+        """A row asks for the end of the round."""
         if self.limit is not None and self.stream.round > self.limit:
             raise InputError(f"expected at most {self.limit:,} rounds (--rounds), got one more", place="close")
-        self.close()
 
     def advance(self, target: int) -> None:
         """To the round that an event has the number of."""

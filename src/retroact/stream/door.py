@@ -219,6 +219,6 @@ def _numbered(numbers: I64 | None) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if error.row is None or numbers is None:
+        if numbers is None or (error.row is None and len(numbers) != 1):
             raise
-        raise error.moved(Place(error.path or "", int(numbers[error.row - 1]))) from None
+        raise error.moved(Place(error.path or "", int(numbers[(error.row or 1) - 1]))) from None

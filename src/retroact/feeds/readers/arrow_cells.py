@@ -20,7 +20,7 @@ class Words:
         self._pays = True
 
     def __call__(self, array: Any) -> Cells:
-        import pyarrow as pa
+        import pyarrow as pa  # type: ignore[import-untyped]
 
         if pa.types.is_dictionary(array.type) or not self._pays:
             return arrow_cells(array)
