@@ -24,6 +24,7 @@ from cluster_data import SETS, Points, gmm
 from cluster_peers import cost
 from retroact.noise.process import some_rounds
 from retroact.privacy import GaussianDP, largest_mu
+from retroact.statistics.bound import At
 
 EPSILON, DELTA, CLUSTERS = 1.0, 1e-6, 10
 UPDATES, RELEASES = 1 << 16, 64
@@ -101,14 +102,14 @@ class Direct:
 
     def __init__(self, points: Points, own: Any, seed: int, **budget: Any) -> None:
         spec = specification(own, points.shape[1], **budget)
-        self.own, self.setting = spec.statistics["c"], spec.settings["c"]
         self.noise = spec.mechanism("c", ra.Key.for_testing(seed).coins("stream"))
+        self.own = spec.bounds["c"].drawn(self.noise.coins)
         self.schema, self.horizon = spec.schema, spec.horizon
         self.rows, _ = spec.schema.encode({"p": points})
-        self.totals = self.own.gather(self.rows, np.ones(len(points), dtype=np.int64), self.schema, self.noise.coins)
+        self.totals = self.own.gather(self.rows, np.ones(len(points), dtype=np.int64))
 
     def at(self, index: int) -> Any:
-        return self.own.release([self.totals], self.noise, index, index, self.setting).answer.value
+        return self.own.release([self.totals], self.noise, At(index, index)).answer.value
 
     @cached_property
     def _variances(self) -> tuple[NDArray[np.int64], Points]:

@@ -251,8 +251,8 @@ def show_times(peers: bool) -> None:
             ours = Direct(points, statistic(kind), 0, horizon=horizon)
             rows, ones = ours.rows.take(np.arange(1024)), np.ones(len(points), dtype=np.int64)
             encode = best_of(lambda: ours.schema.encode({"p": points}))[0] / SURVIVORS  # noqa: B023
-            whole = best_of(lambda: ours.own.gather(ours.rows, ones, ours.schema, ours.noise.coins))[0] / SURVIVORS  # noqa: B023
-            part = best_of(lambda: ours.own.gather(rows, ones[:1024], ours.schema, ours.noise.coins))[0] / 1024  # noqa: B023
+            whole = best_of(lambda: ours.own.gather(ours.rows, ones))[0] / SURVIVORS  # noqa: B023
+            part = best_of(lambda: ours.own.gather(rows, ones[:1024]))[0] / 1024  # noqa: B023
             release = best_of(lambda: ours.at(ours.typical))  # noqa: B023
             text = f"{release[0]:.0f} ({release[1]:.0f})"
             row = (

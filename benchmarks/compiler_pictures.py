@@ -17,8 +17,9 @@ from block_attack import audit_blocks
 from pictures import BUDGET, document, lines, write
 from retroact.audit.approximate import Grudge
 from retroact.coins import Key
-from retroact.compilers.gate import PARTS, Calibrated, Gated
+from retroact.compilers.gate import PARTS, Calibrated
 from retroact.compilers.smooth import smooth
+from retroact.noise import Mechanism
 from retroact.noise.default_process import quietest
 from retroact.paper import PaperRetroactivity
 from retroact.privacy import largest_epsilon0
@@ -204,10 +205,10 @@ def fixed_size(window):
     schema = Schema({"x": ra.Integer(-(2 ** (BITS - 1)), 2 ** (BITS - 1) - 1)})
     epsilon, delta = Fraction(EPSILON), Fraction(str(DELTA))
     calibrated = Calibrated(ra.Gate(1), epsilon / PARTS, delta / 4, delta / 4)
-    coins = Key.for_testing(1).coins("gate")
     found = calibrated.gate.candidates(HORIZON, window, "gate")
-    noise = Gated(calibrated, found[quietest(found, calibrated.share.kind, HORIZON)], coins, HORIZON, "gate")
-    margin = math.ceil(noise.limit.at(1)) - 1
+    one, process = Fraction(1), found[quietest(found, calibrated.share.kind, HORIZON)]
+    noise = Mechanism(process, calibrated.share, units=(1,), norm1=one, norm2_squared=one)
+    margin = math.ceil(calibrated.limit(noise, HORIZON, "gate").at(1)) - 1
     out = {}
     for rate in RATES:
         spent = largest_epsilon0(

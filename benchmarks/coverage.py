@@ -21,6 +21,7 @@ from statistics import NormalDist
 import numpy as np
 
 import retroact as ra
+from retroact.statistics.bound import At
 
 RECORDS, EPSILONS, ROUNDS, DELTAS = (2_000, 10_000, 100_000), (0.5, 2.0), (15, 1_023), (0.0, 1e-6)
 LEVELS = {0.95: 0.985, 0.5: 0.65}
@@ -69,7 +70,7 @@ class Cell:
         self.spec = ra.Specification(
             {"v": FIELD}, {"x": STATISTICS[name]}, epsilon=epsilon, delta=delta, horizon=rounds
         )
-        self.statistic, self.setting = self.spec.statistics["x"], self.spec.settings["x"]
+        self.bound = self.spec.bounds["x"]
         self.rounds = np.unique(np.linspace(1, rounds, 5).astype(int)[1:4]).tolist()
         noise = self._noise(0)
         self.law = "Laplace" if noise.share.kind == "pure" else "Gaussian"
@@ -84,7 +85,7 @@ class Cell:
         noise, exact = self._noise(seed), truth(self.name, values)
         held, widths = {level: [] for level in LEVELS}, []
         for round in self.rounds:
-            answer = self.statistic.release([totals], noise, round, round, self.setting).answer
+            answer = self.bound.release([totals], noise, At(round, round)).answer
             for level in LEVELS:
                 found = intervals(self.name, answer, level)
                 held[level].append([low <= value <= high for value, (low, high) in zip(exact, found, strict=True)])
@@ -130,9 +131,10 @@ def measure(records, pairs):
         rows, _ = cells[0].spec.schema.encode({"v": values})
         ones, totals = np.ones(records, dtype=np.int64), {}
         for cell in cells:
-            if cell.statistic.kind not in totals:
-                totals[cell.statistic.kind] = cell.statistic.gather(rows, ones, cell.spec.schema, None)
-            cell.add(seed, totals[cell.statistic.kind], values)
+            kind = cell.bound.statistic.kind
+            if kind not in totals:
+                totals[kind] = cell.bound.gather(rows, ones)
+            cell.add(seed, totals[kind], values)
     return cells
 
 

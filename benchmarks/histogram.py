@@ -161,13 +161,13 @@ def compare(counts):
     noise = stream._core.engine.running["h"].noise
     deviation = math.sqrt(noise.variances_of(0, np.arange(1, COMPARED + 1)).max())
     took = Timed(release_of(stream, 10))
-    own = float(noise.threshold.at(1)), deviation, took.median
+    own = float(stream._core.engine.running["h"].bound.threshold.at(1)), deviation, took.median
     print(f"\n{len(counts):,} bins, released in {COMPARED:,} rounds, ({EPSILON:g}, {DELTA:g}) for all of them together")
     print("ratios are ours / theirs; times are of one release, with what it takes to hand the bins over to a library\n")
     print(f"{'':36}{'threshold':>10}{'ratio':>7}{'sd a bin':>10}{'ratio':>7}{'time of a release':>28}{'ratio':>7}")
     print(f"{'retroact':36}{own[0]:10,.0f}{'':7}{own[1]:10.1f}{'':7}{took!s:>28}")
     bounded = ra.Histogram("page", adaptive=True, most_bins=MOST_BINS)
-    adaptive = specification(COMPARED, bounded).mechanism("h", ra.Key.for_testing(2).coins("benchmark"))
+    adaptive = specification(COMPARED, bounded).bounds["h"]
     print(f"{f'  adaptive, {MOST_BINS:,} bins at most':36}{float(adaptive.threshold.at(1)):10,.0f}")
     for name, threshold, sd, took in theirs(counts):
         ratios = [f"{a / b:7.3f}" for a, b in zip(own, (threshold, sd, took.median), strict=True)]

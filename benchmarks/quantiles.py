@@ -21,6 +21,7 @@ import opendp.prelude as dp
 import retroact as ra
 from retroact.privacy import ZeroConcentratedDP
 from retroact.report.svg import Panel, digits, segment, text, ticks
+from retroact.statistics.bound import At
 from retroact.statistics.tally import Tally
 from retroact.statistics.value_tree import ValueTree
 
@@ -190,10 +191,8 @@ def show_times(bits, size=100_000):
     taken = []
     for probabilities in ((0.5,), tuple(k / 100 for k in range(1, 100))):
         spec = specification(bits, probabilities=probabilities)
-        noise, statistic = mechanism(spec, 1), spec.statistics["q"]
-        taken.append(
-            milliseconds(lambda k, s=statistic, n=noise, p=spec: s.release([totals], n, 1000 + k, 1, p.settings["q"]))
-        )
+        noise, bound = mechanism(spec, 1), spec.bounds["q"]
+        taken.append(milliseconds(lambda k, b=bound, n=noise: b.release([totals], n, At(1000 + k, 1))))
     taken += [milliseconds(lambda k, ask=ask: ask(ordered)) for ask in (peers.exponential, peers.opendp)]
     print(f"2^{bits:<6}{taken[0]:14.1f}{taken[1]:18.1f}{taken[2]:22.1f}{taken[3]:12.1f}")
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 import retroact as ra
-from retroact.coins import Coins, Key
+from retroact.coins import Key
 from retroact.noise import Mechanism
 from retroact.privacy import largest_mu
 from retroact.stream import Specification
@@ -35,7 +35,7 @@ def specified(statistic, delta=DELTA):
 def worst(statistic, delta=DELTA):
     """(standard deviation computed, standard deviation measured) in the worst of all rounds."""
     made = specified(statistic, delta)
-    variances = made.mechanism("x", Coins(bytes(32))).variances_of(0, np.arange(1, HORIZON + 1))
+    variances = made.bounds["x"].noise.variances_of(0, np.arange(1, HORIZON + 1))
     one, coins = Fraction(1), Key.for_testing(1).coins("windows", repr(made.processes["x"]))
     copies = Mechanism(
         made.processes["x"],
@@ -50,15 +50,15 @@ def worst(statistic, delta=DELTA):
 
 def threshold(window):
     """From which noisy count on a bin of an unknown universe is shown, in the round where that is most."""
-    found = specified(ra.Histogram("user", window=window)).mechanism("x", Coins(bytes(32))).threshold
+    found = specified(ra.Histogram("user", window=window)).bounds["x"].threshold
     return max(float(found.at(release)) for release in range(1, 2 + 2 * min(window or 0, 2048)))
 
 
 def median(window):
     """The standard deviation of the rank of a median over 1,024 values."""
     made = specified(ra.Quantiles("amount", [0.5], window=window))
-    deviations = np.sqrt(made.mechanism("x", Coins(bytes(32))).variances_of(0, np.arange(1, HORIZON + 1)))
-    return made.statistics["x"].error(np.array([deviations.max()]), made.schema, 10_000)
+    deviations = np.sqrt(made.bounds["x"].noise.variances_of(0, np.arange(1, HORIZON + 1)))
+    return made.bounds["x"].error(np.array([deviations.max()]), 10_000)
 
 
 def counts(windows):

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from in_bound import Planted
 
 import retroact as ra
 from retroact.audit import Seeds, Target
@@ -261,11 +262,12 @@ def test_others_are_said_to_be_replaced(spec):
     assert result.verdict == "not applicable"
 
 
-class Bare(ra.Distinct):
+class Bare(Planted, ra.Distinct):
     """Publishes exact counts."""
 
-    def release(self, totals, noise, index, round, setting):
-        return super().release(totals, altered(noise, lambda drawn, release: drawn * 0), index, round, setting)
+    class InBound:
+        def release(self, totals, noise, at):
+            return super().release(totals, altered(noise, lambda drawn, release: drawn * 0), at)
 
 
 BARE = {

@@ -170,7 +170,7 @@ def test_the_sum_is_what_happens():
     shown = []
     for release in range(1, 9):
         drawn, denominator = noise.sample(release, cells)
-        shown.append(drawn[:, 0] + denominator >= noise.threshold.at(release) * denominator)
+        shown.append(drawn[:, 0] + denominator >= spec.bounds["h"].threshold.at(release) * denominator)
     total = float(np.mean(shown, axis=1).sum())
     assert total == pytest.approx(float(result.measured["probability at most"]), rel=0.1)
     assert np.any(shown, axis=0).mean() <= float(result.measured["allowed"])

@@ -88,7 +88,7 @@ def test_uniting_histories_have_the_same_law_and_other_bytes():
         deltas=(1e-6,),
         horizons=(8,),
     )
-    assert ran == ["law", "sensitivity", "missing values"]
+    assert ran == ["law", "sensitivity", "missing values", "gathering"]
     spec = spec_of(OpenDP(noisy_count(), "age"))
     runs = {StreamAlgorithm(spec, Key.for_testing(1)).close((Add((3,)),)) for _ in range(30)}
     assert len(runs) > 3

@@ -8,12 +8,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from in_bound import Planted
 
 import retroact as ra
 from retroact.coins import Key
 from retroact.compilers import Gate, WindowSample
 from retroact.compilers.drawing import threshold
-from retroact.compilers.gate import Gated
 from retroact.compilers.live_records import Live
 from retroact.errors import InputError, VerificationError
 from retroact.ledger.definition import Add, Delete
@@ -120,27 +120,32 @@ def test_generic_checks_of_other_algorithms(of, epsilon, options):
     check_statistic(sample, AGES, epsilon=epsilon, pairs=4, draws=0, updates=6, deltas=(0.2,), horizons=(8,))
 
 
-class Remembers(WindowSample):
-    def gather(self, rows, weights, schema, coins):
-        return super().gather(rows, np.maximum(weights, 0), schema, coins)
+class Remembers(Planted, WindowSample):
+    class InBound:
+        def gather(self, rows, weights):
+            return super().gather(rows, np.maximum(weights, 0))
 
 
-class Counts(WindowSample):
+class Counts(Planted, WindowSample):
     runs = 0
 
-    def sample(self, live, coins, round):
-        Counts.runs += 1
-        return super().sample(live, coins.branch(Counts.runs), round)
+    class InBound:
+        def release(self, totals, noise, at):
+            Counts.runs += 1
+            return super().release(totals, noise.under(noise.coins.branch(Counts.runs)), at)
 
 
 class LivesLonger(WindowSample):
-    def views(self, setting):
-        return (View(window=setting.window + 2),)
+    def bind(self, setting):
+        bound = super().bind(setting)
+        bound.views = (View(window=setting.window + 2),)
+        return bound
 
 
-class ShowsTheCount(WindowSample):
-    def _answer(self, live, *more):
-        return live.count
+class ShowsTheCount(Planted, WindowSample):
+    class InBound:
+        def _answer(self, live, *more):
+            return live.count
 
 
 @pytest.mark.parametrize("broken", [Remembers, Counts, LivesLonger, ShowsTheCount])
@@ -284,8 +289,8 @@ def test_a_gate_decides_by_the_noise_of_its_own_release(every):
     stream = ra.Stream.from_specification(spec, key=Key.for_testing(1))
     stream.add({"age": [7] * 100})
     answered = [release["it"].value is not BOTTOM for release in (stream.close_round() for _ in range(60)) if release]
-    gate = spec.mechanism("it", Key.for_testing(1).coins("stream"))
-    assert answered == [gate.passed(100, release) for release in range(1, 60 // every + 1)]
+    noise, gate = spec.mechanism("it", Key.for_testing(1).coins("stream")), spec.bounds["it"]
+    assert answered == [gate.passed(noise, 100, release) for release in range(1, 60 // every + 1)]
     assert len(set(answered)) == 2
 
 
@@ -309,16 +314,19 @@ def test_the_corollary_end_to_end(of):
 def test_too_few_records_pass_a_gate_no_more_often_than_is_paid_for():
     """With a failure probability that can be seen: over all releases, n live records pass with at most that."""
     from retroact.compilers.gate import Calibrated
+    from retroact.noise import Mechanism
     from retroact.noise.default_process import quietest
 
     releases, failure = 32, Fraction(1, 5)
     calibrated = Calibrated(Gate(100), Fraction(1), Fraction(1, 1000), failure)
     found = calibrated.gate.candidates(releases, 8, "it")
     process = found[quietest(found, calibrated.share.kind, releases)]
-    failed = 0
+    made = Mechanism(process, calibrated.share, units=(1,), norm1=Fraction(1), norm2_squared=Fraction(1))
+    limit, failed = calibrated.limit(made, releases, "it"), 0
     for seed in range(1500):
-        gate = Gated(calibrated, process, Key.for_testing(seed).coins("gate"), releases, "it")
-        failed += any(gate.passed(100, release) for release in range(1, releases + 1))
+        noise = made.under(Key.for_testing(seed).coins("gate"))
+        drawn = {release: noise.draw(release) for release in range(1, releases + 1)}
+        failed += any(100 + int(shift[0]) / over >= limit.at(release) for release, (shift, over) in drawn.items())
     assert failed / 1500 < 0.2 + 4 * math.sqrt(0.16 / 1500)
     assert failed > 30, "the margin is far too wide, or the test sees nothing"
 
@@ -716,15 +724,15 @@ def test_what_all_parts_spend_together_is_within_the_budget(mix):
             "occupancy": 500 if statistic.gate else None,
         }
         own = float(setting.failure)
-        if isinstance(noise, Gated):
-            calibrated = statistic._gate
+        if statistic.calibrated is not None:
+            calibrated = statistic.calibrated
             lost = GaussianDP(math.sqrt(noise.share.amount)).delta(float(calibrated.epsilon))
             assert lost <= float(calibrated.spent) * (1 + 1e-9)
             pure += float(calibrated.epsilon)
             delta += float(calibrated.spent + calibrated.failure)
             own -= float(calibrated.spent + calibrated.failure)
         cost = window_cost(statistic.form, delta=own, **counted)
-        gate = float(statistic._gate.epsilon) if isinstance(noise, Gated) else 0.0
+        gate = float(statistic.calibrated.epsilon) if statistic.calibrated is not None else 0.0
         assert gate + cost.epsilon <= float(share.amount) * (1 + 1e-9)
         pure += cost.epsilon
         delta += own

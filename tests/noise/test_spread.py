@@ -10,6 +10,7 @@ import pytest
 import retroact as ra
 from retroact.coins import DiscreteGaussian, DiscreteLaplace
 from retroact.noise import Oblivious, Spread, Summand, Tail
+from retroact.statistics.bound import At
 
 LEVELS = (0.5, 0.683, 0.95, 0.99)
 WEIGHTS = [
@@ -101,7 +102,7 @@ def test_a_law_of_ones_own_is_met_by_the_union_bound():
     spec = ra.Specification({"v": ra.Integer(0, 10)}, {"x": mean}, epsilon=1.0, horizon=1)
     noise = spec.mechanism("x", ra.Key.for_testing(1).coins("stream"))
     assert noise.spread(1, 0) is None
-    answer = spec.statistics["x"].release([np.array([4000, 0])], noise, 1, 1, spec.settings["x"]).answer
+    answer = spec.bounds["x"].release([np.array([4000, 0])], noise, At(1, 1)).answer
     low, high = answer.interval(0.95)
     reach = noise.half_width(1, 1, 0.975)
     # At the ends sum - mean * count is as far off as both noises reach.

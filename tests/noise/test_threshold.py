@@ -25,7 +25,14 @@ def stream_of(statistic, *, epsilon=1.0, delta=1e-6, horizon=1023, seed=1, law="
 
 
 def noise_of(statistic, **budget):
-    return stream_of(statistic, **budget)._core.engine.running["h"].noise
+    return thresholded(stream_of(statistic, **budget))
+
+
+def thresholded(stream):
+    """The noise of a histogram, and its threshold beside it."""
+    noise = stream._core.engine.running["h"].noise
+    noise.threshold = stream._core.engine.running["h"].bound.threshold
+    return noise
 
 
 @pytest.mark.parametrize(("bits", "most", "paper"), [(10, 130, 5770), (16, 220, 16435)])
@@ -102,7 +109,7 @@ def test_the_failures_of_all_releases_sum_to_what_is_claimed(name):
     """By scipy's tail; 85 % of the claim is used up, where the grid of 1/64 is fine beside the noise."""
     options, budget = KNOWN[name]
     stream = stream_of(ra.Histogram("c", **options), **budget)
-    noise, failure = stream._core.engine.running["h"].noise, stream.specification.failures["h"]
+    noise, failure = thresholded(stream), stream.specification.failures["h"]
     assert failure == Fraction(budget.get("delta", 1e-6)) * Fraction(7, 20)
     releases = range(1, -(-budget.get("horizon", 1023) // options.get("every", 1)) + 1)
     total = options.get("most_bins", 1) * most_at_once(norm.sf(reaches(noise, releases)), options)
@@ -180,12 +187,11 @@ def test_the_papers_form_gives_all_of_delta_to_the_threshold():
 def test_the_papers_threshold_covers_the_noise_it_stands_before(statistic, horizon):
     """Also where the noise is scaled up, for sums and for the revised past: by the exact tail of Laplace sums."""
     spec = ra.Specification(SCHEMA, {"h": statistic}, epsilon=1.0, delta=1e-6, horizon=horizon)
-    noise = spec.mechanism("h", ra.Key.for_testing(1).coins("stream"))
     total = 0.0
-    for part in getattr(noise, "parts", [noise]):
+    for part in spec.bounds["h"].parts or [spec.bounds["h"]]:
         for release in range(1, horizon + 1):
-            if len(part.process.at(release).weights):
-                total += part.tail(release, 0).upper(float(part.threshold.at(release)) - 1)
+            if len(part.noise.process.at(release).weights):
+                total += part.noise.tail(release, 0).upper(float(part.threshold.at(release)) - 1)
     assert 0 < total <= 1e-6
 
 
@@ -274,7 +280,7 @@ def test_the_failures_of_laplace_noise_by_exact_convolution(name):
     options, budget = SMALL[name]
     delta = budget.get("delta", 1e-6)
     stream = stream_of(ra.Histogram("c", **options), law="laplace", **budget)
-    noise = stream._core.engine.running["h"].noise
+    noise = thresholded(stream)
     assert stream.specification.failures["h"] == Fraction(delta)
     assert noise.share.kind == "pure"
     releases = range(1, -(-budget["horizon"] // options.get("every", 1)) + 1)

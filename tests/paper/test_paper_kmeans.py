@@ -32,7 +32,7 @@ PLENTY = {"epsilon": 1000.0, "delta": 1e-6}
 
 
 def family(dimension=2, k=2, instances=2, levels=3, expected=50, objective="means"):
-    return Theorem(dimension, k, instances if objective == "means" else 1, levels, expected, objective)
+    return Theorem(dimension, k, instances if objective == "means" else 1, levels, expected, objective).drawn(COINS)
 
 
 def in_ball(random, count, dimension):
@@ -77,7 +77,7 @@ def test_a_record_moves_the_counters_by_at_most_the_norms(dimension, k, objectiv
     diagonal = np.full(dimension, math.isqrt(RADIUS**2 // dimension))
     rim = np.array([RADIUS * np.eye(dimension, dtype=np.int64)[0], diagonal, -diagonal])
     for point in np.vstack([rim, in_ball(random, 40, dimension)]):
-        column = own.coordinates(own.gather(point[None], np.ones(1, dtype=np.int64), COINS))
+        column = own.coordinates(own.gather(point[None], np.ones(1, dtype=np.int64)))
         moved = [Fraction(abs(amount), own.layout.units[kind]) for (_, kind), amount in column.items()]
         norms = sum(moved), sum(part**2 for part in moved)
         assert norms[0] <= one
@@ -90,8 +90,8 @@ def test_a_record_moves_the_counters_by_at_most_the_norms(dimension, k, objectiv
 def test_one_record_more_is_its_column():
     own = family(4, 2, instances=3)
     points, weights = in_ball(np.random.default_rng(1), 60, 4), np.ones(60, dtype=np.int64)
-    with_it, without = (own.gather(points[:n], weights[:n], COINS) for n in (60, 59))
-    alone = own.gather(points[59:], weights[59:], COINS)
+    with_it, without = (own.gather(points[:n], weights[:n]) for n in (60, 59))
+    alone = own.gather(points[59:], weights[59:])
     before, after, column = (own.coordinates(totals) for totals in (without, with_it, alone))
     moved = {key: after.get(key, 0) - before.get(key, 0) for key in before.keys() | after.keys()}
     assert {key: amount for key, amount in moved.items() if amount} == column
@@ -118,16 +118,15 @@ def test_cells_are_those_of_exact_arithmetic(dimension, k):
                 side = Fraction(4 * own.reach, 2**level)
                 word += str(math.floor((part + own.reach + shift[axis]) / side) % 2)
         wanted.append(int(word, 2))
-    assert own.words(points, seed).tolist() == wanted
+    assert own.drawn(COINS).words(points, 1).tolist() == wanted
     assert all(0 <= part < 2 * own.reach for part in shift)
 
 
 def test_projections_keep_lengths_on_average():
     own = family(20, 4, instances=1)
     points = in_ball(np.random.default_rng(4), 30, 20)
-    lengths = np.array(
-        [(own._projected(points, bytes([i]) * 16) ** 2).sum(axis=1) / (points**2).sum(axis=1) for i in range(200)]
-    )
+    many = [own.drawn(Coins(bytes([i]) * 32)) for i in range(200)]
+    lengths = np.array([(one._projected(points, 0) ** 2).sum(axis=1) / (points**2).sum(axis=1) for one in many])
     assert abs(lengths.mean() - 1) < 0.03
     assert lengths.std() == pytest.approx(math.sqrt(2 / own.width), rel=0.25)
 
@@ -245,8 +244,8 @@ def test_a_release_is_a_function_of_noisy_counters(dimension, objective):
     own = family(dimension, 3, levels=4, objective=objective)
     points = (clusters(dimension, corners_of(dimension, 3), 300) * RADIUS).astype(np.int64)
     weights = np.ones(len(points), dtype=np.int64)
-    totals = own.gather(points, weights, COINS)
-    others = [own.gather(points[:5], weights[:5], COINS), own.gather(-points, 7 * weights, COINS), totals - totals]
+    totals = own.gather(points, weights)
+    others = [own.gather(points[:5], weights[:5]), own.gather(-points, 7 * weights), totals - totals]
     readers = [Shown(own, totals, COINS) for _ in range(4)]
     wanted, *found = (
         own.cluster(exact, reader, 3, objective) for exact, reader in zip([totals, *others], readers, strict=True)
@@ -264,7 +263,7 @@ def test_the_instance_with_the_smallest_cost_is_released():
     for seed in range(8):
         own = family(6, 3, instances=3, levels=4)
         points = (clusters(6, corners_of(6, 5), 200, seed=seed) * RADIUS).astype(np.int64)
-        totals = own.gather(points, np.ones(len(points), dtype=np.int64), Coins(bytes([seed]) * 32))
+        totals = own.drawn(Coins(bytes([seed]) * 32)).gather(points, np.ones(len(points), dtype=np.int64))
         reader = Shown(own, totals, COINS, (2.0, 2.0 * RADIUS**2, 2.0 * RADIUS))
         records, candidates = own.candidates(totals, reader, 3, "means")
         found = own.cluster(totals, reader, 3, "means")
@@ -280,7 +279,7 @@ def test_cost_and_its_error():
     """Without noise the estimate is the cost of the pieces' clusters; its error is that of the counters in it."""
     own = family(3, 2, instances=1, levels=5)
     points = (clusters(3, corners_of(3, 2), 500) * RADIUS).astype(np.int64)
-    totals = own.gather(points, np.ones(len(points), dtype=np.int64), COINS)
+    totals = own.gather(points, np.ones(len(points), dtype=np.int64))
     found = own.cluster(totals, Shown(own, totals, COINS, (1e-9, 1e-9, 1e-9)), 2, "means")
     squares = ((points[:, None] - found.centres) ** 2).sum(axis=2).min(axis=1).sum()
     assert found.cost == pytest.approx(squares, rel=1e-6)
@@ -288,7 +287,7 @@ def test_cost_and_its_error():
     assert found.weights == pytest.approx([500, 500])
     # In a space where all three kinds of noise matter about as much, and sums go into centres, too.
     own = family(3, 2, instances=1, levels=2)
-    totals = own.gather(points, np.ones(len(points), dtype=np.int64), COINS)
+    totals = own.gather(points, np.ones(len(points), dtype=np.int64))
     many = [
         own.cluster(totals, Shown(own, totals, COINS, (2.0, 2.0 * RADIUS**2, 2.0 * RADIUS), seed), 2, "means")
         for seed in range(150)
@@ -476,7 +475,7 @@ def test_the_finest_levels_fit_their_words():
     assert own.width * own.levels == 54
     own = family(2, 2, instances=1, levels=18)
     points = in_ball(np.random.default_rng(1), 50, 2)
-    totals = own.gather(points, np.ones(50, dtype=np.int64), COINS)
+    totals = own.gather(points, np.ones(50, dtype=np.int64))
     found = own.cluster(totals, Shown(own, totals, COINS, (1e-6, 1e-6, 1e-6)), 2, "means")
     assert found.weights.sum() == pytest.approx(50)
     assert found.records == pytest.approx(50)
@@ -484,7 +483,7 @@ def test_the_finest_levels_fit_their_words():
 
 def test_plans_say_what_it_takes():
     stream = stream_of(ra.KMeans("p", 10, mode="theorem"), dimension=10, horizon=64)
-    own = stream.specification.statistics["c"]._regions(stream.schema)[1]
+    own = stream.specification.bounds["c"].family
     assert own.text == "6 instances of a grid of 9 levels in 6 dimensions, projected from 10"
     cited, divided = own.notes("means")
     assert "cited" in cited

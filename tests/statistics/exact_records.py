@@ -1,5 +1,6 @@
 """What a stream does with one record, for tests that compare it with exact arithmetic."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,9 @@ from hypothesis import assume
 
 import retroact as ra
 from retroact.coins import Coins
+from retroact.privacy import Share
 from retroact.schema import Rows, Schema
+from retroact.statistics import Setting
 
 COINS = Coins(bytes(32))
 ONE = np.ones(1, dtype=np.int64)
@@ -37,7 +40,15 @@ def moved(statistic, schema, record):
     schema = Schema(schema)
     rows = schema.encode([record])[0]
     rows = Rows(rows.columns, rows.count, stamps=np.ones(rows.count, dtype=np.int64))
-    return statistic.coordinates(statistic.gather(rows, ONE, schema, COINS), schema)
+    bound = bound_of(statistic, schema)
+    return bound.coordinates(bound.gather(rows, ONE))
+
+
+def bound_of(statistic, schema):
+    """With a budget that any noise fits."""
+    share, failure = Share("pure", Fraction(10**30)), Fraction(1, 10)
+    setting = Setting(schema, share, failure, 1, 1, None, True, "x", (Fraction(1), Fraction(0)))
+    return statistic.bind(replace(setting, noise=next(iter(statistic.candidates(setting))))).drawn(COINS)
 
 
 def within(column, units, norm1, norm2_squared):

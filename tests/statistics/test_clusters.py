@@ -19,6 +19,7 @@ import retroact as ra
 from retroact.coins import Coins, integer_cells
 from retroact.errors import VerificationError
 from retroact.ledger.definition import Update, surviving
+from retroact.statistics.bound import At
 from retroact.statistics.clusters.ball import RADIUS, Space
 from retroact.statistics.clusters.borrowed_means import smoothed
 from retroact.statistics.clusters.directions import LENGTH, independent, orthogonal
@@ -107,9 +108,9 @@ FAMILIES = [
     GridRegions(2, 3),
     GridRegions(3, 3),
     GridRegions(2, 6),
-    Hashed(4, 3),
-    Hashed(4, 7),
-    Hashed(31, 4),
+    Hashed(4, 3).drawn(COINS),
+    Hashed(4, 7).drawn(COINS),
+    Hashed(31, 4).drawn(COINS),
 ]
 
 
@@ -122,7 +123,7 @@ def test_no_record_moves_the_counters_by_more_than_the_norms(family: RegionSchem
     layout = family.layout
     first, second = [], []
     for point in points:
-        moved = family.coordinates(family.gather(point[None], np.ones(1, dtype=np.int64), COINS))
+        moved = family.coordinates(family.gather(point[None], np.ones(1, dtype=np.int64)))
         parts = [Fraction(abs(amount), layout.units[kind]) for (_, kind), amount in moved.items()]
         first.append(sum(parts))
         second.append(sum(part * part for part in parts))
@@ -149,12 +150,12 @@ def test_the_shares_add_up(family: RegionScheme) -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f"{type(f).__name__}-{f.dimension}")
 def test_totals_are_a_group(family: RegionScheme) -> None:
     points, ones = ball(60, family.dimension), np.ones(60, dtype=np.int64)
-    whole = family.gather(points, ones, COINS)
-    parts = family.gather(points[:20], ones[:20], COINS) + family.gather(points[20:], ones[20:], COINS)
+    whole = family.gather(points, ones)
+    parts = family.gather(points[:20], ones[:20]) + family.gather(points[20:], ones[20:])
     assert family.coordinates(whole) == family.coordinates(parts)
     assert family.coordinates(whole - parts) == {}
     order = np.random.default_rng(1).permutation(60)
-    assert family.coordinates(family.gather(points[order], ones, COINS)) == family.coordinates(whole)
+    assert family.coordinates(family.gather(points[order], ones)) == family.coordinates(whole)
 
 
 def test_cells_of_a_grid_hold_their_points() -> None:
@@ -179,7 +180,7 @@ def test_directions_are_orthogonal_and_exact() -> None:
 
 def test_regions_depend_on_the_key_and_on_nothing_else() -> None:
     points = ball(100, 6).astype(float)
-    one, same, other = (Hashed(6, 8).codes(points, Coins(secret)) for secret in (bytes(32), bytes(32), b"1" * 32))
+    one, same, other = (Hashed(6, 8).drawn(Coins(secret)).codes(points) for secret in (bytes(32), bytes(32), b"1" * 32))
     assert (one == same).all()
     assert (one != other).any()
 
@@ -402,7 +403,8 @@ class Restarting:
     def __init__(self, key: ra.Key, replay: bool) -> None:
         self.statistic = ra.KMeans(["x", "y"], 2, 2)
         spec = ra.Specification(PLANE, {"c": self.statistic}, epsilon=50.0, delta=1e-6, horizon=256)
-        self.noise, self.setting = spec.mechanism("c", key.coins("restarting")), spec.settings["c"]
+        self.noise = spec.mechanism("c", key.coins("restarting"))
+        self.bound = spec.bounds["c"].drawn(self.noise.coins)
         self.replay, self.history = replay, ()
 
     def close(self, updates: tuple[Update, ...]) -> bytes:
@@ -410,11 +412,11 @@ class Restarting:
         round = len(self.history)
         start = 1 << (round.bit_length() - 1)
         survivors = surviving(self.history, start).total() if self.replay else 1
-        data, schema = surviving(self.history, round), self.setting.schema
+        data, schema = surviving(self.history, round), self.bound.schema
         rows = schema.encode([dict(zip(PLANE, point.value, strict=True)) for point in data])[0]
-        totals = self.statistic.gather(rows, np.array(list(data.values()), dtype=np.int64), schema, self.noise.coins)
+        totals = self.bound.gather(rows, np.array(list(data.values()), dtype=np.int64))
         clock = max(1, survivors) + round - start
-        return str(self.statistic.release([totals], self.noise, clock, round, self.setting).numerators).encode()
+        return str(self.bound.release([totals], self.noise, At(clock, round)).numerators).encode()
 
 
 def test_replaying_survivors_step_by_step_is_not_retroactive() -> None:
@@ -430,7 +432,9 @@ def test_replaying_survivors_step_by_step_is_not_retroactive() -> None:
 
 @pytest.mark.parametrize("objective", ["means", "medians"])
 @pytest.mark.parametrize(
-    "family", [GridRegions(2, 3), GridRegions(3, 2), Hashed(4, 6), Hashed(31, 4)], ids=lambda f: f.text[:30]
+    "family",
+    [GridRegions(2, 3), GridRegions(3, 2), Hashed(4, 6).drawn(COINS), Hashed(31, 4).drawn(COINS)],
+    ids=lambda f: f.text[:30],
 )
 def test_a_release_is_a_function_of_noisy_counters(family: RegionScheme, objective: Objective) -> None:
     """With the same counters shown, other exact ones make no difference: neither to what is released nor to which
@@ -438,10 +442,10 @@ def test_a_release_is_a_function_of_noisy_counters(family: RegionScheme, objecti
     centres = np.vstack([np.eye(family.dimension)[:2], -np.eye(family.dimension)[:1]]) * 0.7
     points = (mixture(centres, 300) * RADIUS).astype(np.int64)
     weights = np.ones(len(points), dtype=np.int64)
-    totals = family.gather(points, weights, COINS)
+    totals = family.gather(points, weights)
     others = [
-        family.gather(points[:5], weights[:5], COINS),
-        family.gather(-points, 7 * weights, COINS),
+        family.gather(points[:5], weights[:5]),
+        family.gather(-points, 7 * weights),
         totals - totals,
     ]
     noise = [kind.unit / FINE for kind in family.kinds]

@@ -10,6 +10,7 @@ import pytest
 
 import retroact as ra
 from retroact.statistics.answer import Noisy
+from retroact.statistics.bound import At
 
 BOTH = pytest.mark.parametrize(("delta", "epsilon"), [(0.0, 2.0), (1e-6, 0.5)], ids=["pure", "gaussian"])
 RECORDS, ROUNDS, PAIRS = 2000, 15, 800
@@ -58,15 +59,15 @@ def interval_of(name, answer, level):
 def test_intervals_cover_what_they_say(name, delta, epsilon):
     """Independent pairs of key and data, one round of each by random access."""
     spec = specified(STATISTICS[name], delta, epsilon)
-    statistic, ones = spec.statistics["x"], np.ones(RECORDS, dtype=np.int64)
+    bound, ones = spec.bounds["x"], np.ones(RECORDS, dtype=np.int64)
     hits = dict.fromkeys(MOST, 0)
     for seed in range(PAIRS):
         random = np.random.default_rng([7, seed])
         values = np.round(1000 * random.beta(*random.uniform(1, 5, 2), RECORDS), 2)
         rows, _ = spec.schema.encode({"v": values})
         noise = spec.mechanism("x", ra.Key.for_testing(seed).coins("stream"))
-        totals = statistic.gather(rows, ones, spec.schema, None)
-        answer = statistic.release([totals], noise, 1 + seed % ROUNDS, 1, spec.settings["x"]).answer
+        totals = bound.gather(rows, ones)
+        answer = bound.release([totals], noise, At(1 + seed % ROUNDS, 1)).answer
         for level in MOST:
             low, high = interval_of(name, answer, level)
             hits[level] += low <= TRUTH[name](values) <= high
@@ -92,7 +93,7 @@ def test_intervals_are_functions_of_the_noisy_totals_alone(statistic, delta):
     random, answers = np.random.default_rng(1), []
     for low in (0, 600):
         rows, _ = spec.schema.encode({"v": np.round(random.uniform(low, 1000, 500), 2)})
-        exact = spec.statistics["x"].gather(rows, np.ones(500, dtype=np.int64), spec.schema, None)
+        exact = spec.bounds["x"].gather(rows, np.ones(500, dtype=np.int64))
         drawn, denominator = noise.draw(3)
         if not answers:
             published = exact * denominator + drawn
@@ -115,8 +116,8 @@ def test_intervals_are_nested_within_bounds_and_hold_the_value(statistic, delta)
         size = int(random.choice([1, 20, 60, 200, 3000]))
         rows, _ = spec.schema.encode({"v": np.round(random.uniform(0, 1000, 2)[random.integers(0, 2, size)], 2)})
         noise = spec.mechanism("x", ra.Key.for_testing(seed).coins("stream"))
-        totals = spec.statistics["x"].gather(rows, np.ones(size, dtype=np.int64), spec.schema, None)
-        answer = spec.statistics["x"].release([totals], noise, 37, 37, spec.settings["x"]).answer
+        totals = spec.bounds["x"].gather(rows, np.ones(size, dtype=np.int64))
+        answer = spec.bounds["x"].release([totals], noise, At(37, 37)).answer
         found = [answer.interval(level) for level in levels]
         if answer.value is None:
             assert set(found) == {widest}

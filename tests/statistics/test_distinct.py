@@ -10,12 +10,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from in_bound import Planted
 
 import retroact as ra
 from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.noise import Bridge, Oblivious, Unbounded
 from retroact.statistics import View
-from retroact.statistics.distinct import FORMS
+from retroact.statistics.distinct_forms import FORMS
 from retroact.testing import (
     CheckFailedError,
     Shape,
@@ -176,14 +177,14 @@ def largest_cost(spec, patterns, origin=0):
     """What hiding the worst pattern costs, as a part of the share, in a stream that began after round ``origin``."""
     statistic = spec.statistics["n"]
     mechanism, every = spec.mechanism("n", ra.Key.for_testing(1).coins("n")), statistic.every
-    ahead = statistic.design(spec.settings["n"]).place(1, origin + every, every) - 1
+    ahead = spec.bounds["n"].design.place(1, origin + every, every) - 1
     released = {(0,) * ahead + pattern[origin + every - 1 :: every] for pattern in patterns}
     assert len(released) > 1
     return max(mechanism.cost(0, [pattern]) for pattern in released) / spec.shares["n"].amount
 
 
 def view_of(spec):
-    (view,) = spec.statistics["n"].views(spec.settings["n"])
+    (view,) = spec.bounds["n"].views
     return view
 
 
@@ -268,7 +269,7 @@ def covariance_of(mechanism, rounds):
 def test_noise_begins_anew_where_blocks_do(length, every):
     for horizon in (6, 20, 21):
         spec = specification(distinct("blocks", every=every, block=length), horizon=horizon, late=False)
-        design, process = spec.statistics["n"].design(spec.settings["n"]), spec.processes["n"]
+        design, process = spec.bounds["n"].design, spec.processes["n"]
         for origin in range(2 * length + 1):
             places = []
             for index in range(1, horizon // every + 1):
@@ -378,13 +379,14 @@ def test_right_on_average_and_as_often_as_intervals_say(form, delta):
         assert (np.mean(hits, axis=0) <= LEVEL + slack + 0.02).all(), "intervals are wider than they need to be"
 
 
-class Stale(ra.Distinct):
+class Stale(Planted, ra.Distinct):
     """Planted: between the beginnings of blocks, the last answer again."""
 
-    def release(self, totals, noise, index, round, setting):
-        if index % 4 == 1:
-            self.kept = super().release(totals, noise, index, round, setting)
-        return self.kept
+    class InBound:
+        def release(self, totals, noise, at):
+            if at.index % 4 == 1:
+                self.statistic.kept = super().release(totals, noise, at)
+            return self.statistic.kept
 
 
 def test_a_stale_answer_is_found():
@@ -404,13 +406,13 @@ def test_a_stale_answer_is_found():
 
 def chosen(statistic, delta=1e-6, **stream):
     spec = specification(statistic, delta=delta, **stream)
-    return spec, statistic.design(spec.settings["n"])
+    return spec, spec.bounds["n"].design
 
 
 def test_daily_releases_for_a_year():
     spec, design = chosen(ra.Distinct("user"), horizon=365)
     assert design.form == "releases"
-    assert spec.statistics["n"].bias(spec.settings["n"]) == 0
+    assert spec.bounds["n"].floor(1) == 0
     assert ra.plan(spec)["n"].standard_deviation == pytest.approx(42.5, abs=1)
     mu = math.sqrt(spec.shares["n"].amount)
     assert ra.plan(spec)["n"].standard_deviation == pytest.approx((math.sqrt(365) + 1) / (2 * mu), rel=0.01)
@@ -420,7 +422,7 @@ def test_the_form_with_the_smallest_error_is_taken():
     long = {"horizon": 65_536}
     spec, design = chosen(ra.Distinct("user", additions=1), late=False, **long)
     assert (design.form, design.rounds) == ("blocks", 256)
-    assert spec.statistics["n"].bias(spec.settings["n"]) == 128
+    assert spec.bounds["n"].floor(1) == 128
     assert design.reach == pytest.approx(538, abs=1)
     assert chosen(ra.Distinct("user", additions=1), **long)[1].form == "releases"
     assert chosen(ra.Distinct("user"), late=False, **long)[1].form == "releases"
@@ -454,8 +456,7 @@ def test_blocks_fit_the_releases():
 
 def notes(statistic, **stream):
     spec, _ = chosen(statistic, **stream)
-    noise = spec.mechanism("n", ra.Key.for_testing(1).coins("n"))
-    return statistic.notes(spec.settings["n"], noise, 1000)
+    return spec.bounds["n"].notes(1000)
 
 
 def test_notes_say_what_was_taken_and_what_else_there_is():

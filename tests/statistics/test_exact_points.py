@@ -6,7 +6,7 @@ from math import ceil, isqrt
 
 import numpy as np
 import pytest
-from exact_records import COINS, ONE, moved, taken
+from exact_records import ONE, bound_of, moved, taken
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -100,7 +100,7 @@ def test_what_a_point_moves_is_within_the_declared_norms_exactly(case, clip):
     assert sum(parts) <= layout.norm1
     assert sum(part * part for part in parts) <= layout.norm2_squared
     assert max(abs(amount) for amount in found.values()) <= layout.largest
-    kinds = [kind.name for kind in statistic._regions(Schema(schema))[1].kinds]
+    kinds = [kind.name for kind in statistic.regions(Schema(schema))[1].kinds]
     if "squares" in kinds:
         squares = {amount for (_, kind), amount in found.items() if kinds[kind] == "squares"}
         assert squares <= {sum(k * k for k in inside)}
@@ -116,7 +116,7 @@ def test_a_distance_is_the_whole_root_of_the_exact_square(case):
     statistic = MODES["distances"](len(point), radius=radius)
     inside = space.points(rows)[0].tolist()
     try:
-        (tally,) = (statistic.gather(rows, ONE, Schema(schema), COINS),)
+        tally = bound_of(statistic, Schema(schema)).gather(rows, ONE)
     except ra.InputError:
         assume(False)
     assert tally.words[0].tolist() == [isqrt(sum(k * k for k in inside))]

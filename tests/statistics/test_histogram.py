@@ -16,8 +16,8 @@ import pytest
 import retroact as ra
 from retroact.coins import DiscreteLaplace, integer_cells
 from retroact.ledger.definition import Add, Delete, trajectory
-from retroact.noise import Oblivious
-from retroact.statistics.histogram import BinNoise
+from retroact.noise import Mechanism, Oblivious
+from retroact.statistics.histogram import HistogramBound
 from retroact.statistics.keys import LONGEST_KEY, Keys
 from retroact.statistics.tally import Tally
 from retroact.testing import (
@@ -80,16 +80,16 @@ def bins_in_memory(stream):
 def seen(monkeypatch):
     """How many bins with how many records were shown, and how many were held back."""
     found = Counter()
-    right = ra.Histogram.release
+    right = HistogramBound.release
 
-    def watched(self, totals, noise, index, round, setting):
-        published = right(self, totals, noise, index, round, setting)
-        names = noise.keys.decode(totals[0].labels)
+    def watched(self, totals, noise, at):
+        published = right(self, totals, noise, at)
+        names = self.keys.decode(totals[0].labels)
         for name, count in zip(names, totals[0].amounts[:, 0].tolist(), strict=True):
             found[name in published.answer.value, count] += 1
         return published
 
-    monkeypatch.setattr(ra.Histogram, "release", watched)
+    monkeypatch.setattr(HistogramBound, "release", watched)
     return found
 
 
@@ -232,7 +232,7 @@ def test_counts_sums_and_order():
         assert low <= truth <= high
     assert by_count.value.top(2) == {page: by_count.value[page] for page in ("a", "poor")}
     assert by_count.value.top(99) == by_count.value
-    assert by_count.value.threshold == float(stream._core.engine.running["h"].noise.threshold.at(3))
+    assert by_count.value.threshold == float(stream._core.engine.running["h"].bound.threshold.at(3))
     assert by_count.to_dict()["value"] == dict(by_count.value)
     for bad in (0, -1, 1.5, True):
         with pytest.raises(ra.InputError, match="k"):
@@ -241,7 +241,7 @@ def test_counts_sums_and_order():
 
 def test_thresholds_go_by_the_number_of_the_release():
     stream = stream_of(ra.Histogram("page", every=3), epsilon=1.0, horizon=None)
-    threshold = stream._core.engine.running["h"].noise.threshold
+    threshold = stream._core.engine.running["h"].bound.threshold
     found = [release.value.threshold for _ in range(9) for release in stream.close_round().values()]
     assert found == [float(threshold.at(release)) for release in (1, 2, 3)]
     assert len(set(found)) == 3
@@ -336,8 +336,7 @@ def test_guarantees_say_for_which_streams_they_hold():
 def test_notes_of_a_plan():
     def notes(statistic, **budget):
         spec = specification(statistic, **({"epsilon": 1.0, "delta": 1e-6} | budget))
-        noise = spec.mechanism("h", ra.Key.for_testing(1).coins("stream"))
-        return " ".join(spec.statistics["h"].notes(spec.settings["h"], noise, 10_000))
+        return " ".join(spec.bounds["h"].notes(10_000))
 
     known = notes(ra.Histogram("page"), horizon=1023)
     assert "reaches 128.9 (the paper's threshold: 5,77" in known
@@ -353,7 +352,7 @@ def test_the_bound_for_all_bins_and_rounds_at_once_holds():
     for noise in (None, "paper"):
         spec = specification(ra.Histogram("page", noise=noise), epsilon=1.0, delta=1e-6, horizon=20)
         made = spec.mechanism("h", ra.Key.for_testing(1).coins("stream"))
-        bound = made._simultaneous(20, 50)
+        bound = spec.bounds["h"]._simultaneous(20, 50)
         largest = np.zeros(400)
         for round in range(1, 21):
             drawn, denominator = made.sample(round, integer_cells(400 * 50))
@@ -511,62 +510,62 @@ def test_what_the_planted_bugs_are_planted_in_is_right():
 def test_noise_by_slot_is_caught(monkeypatch):
     """By the place among the bins that are there: the twin check passes, since equal data have equal slots. But one
     record more moves the noise of all bins behind it."""
-    right = BinNoise.sample
-    monkeypatch.setattr(BinNoise, "sample", lambda self, round, cells: right(self, round, integer_cells(len(cells))))
+    right = Mechanism.sample
+    monkeypatch.setattr(Mechanism, "sample", lambda self, round, cells: right(self, round, integer_cells(len(cells))))
     check(pairs())
     with pytest.raises(AssertionError):
         assert_noise_has_the_name_of_its_bin()
 
 
 def test_noise_by_first_arrival_is_caught(monkeypatch):
-    right = BinNoise.sample
+    right = Mechanism.sample
 
     def sample(self, round, cells):
         slots = self.__dict__.setdefault("slots", {})
         rows = [slots.setdefault(tuple(cell), len(slots)) for cell in cells.tolist()]
         return right(self, round, integer_cells(len(slots))[rows])
 
-    monkeypatch.setattr(BinNoise, "sample", sample)
+    monkeypatch.setattr(Mechanism, "sample", sample)
     with pytest.raises(CheckFailedError, match="twin"):
         check(pairs())
 
 
 def test_hysteresis_is_caught(monkeypatch):
     """The threshold is applied when a bin first appears; what was shown once is shown as long as it has records."""
-    right = ra.Histogram.release
+    right = HistogramBound.release
 
     class Open:
         def at(self, release):
             return 0
 
-    def release(self, totals, noise, index, round, setting):
-        found = right(self, totals, noise, index, round, setting)
+    def release(self, totals, noise, at):
+        found = right(self, totals, noise, at)
         shown = noise.__dict__.setdefault("shown", set())
         shown |= set(found.answer.value)
-        threshold, noise.threshold = noise.threshold, Open()
-        everything = right(self, totals, noise, index, round, setting)
-        noise.threshold = threshold
+        threshold, self.threshold = self.threshold, Open()
+        everything = right(self, totals, noise, at)
+        self.threshold = threshold
         value = {name: v for name, v in everything.answer.value.items() if name in shown}
         return type(found)(type(found.answer)(value, None, found.answer.interval), (), 1)
 
-    monkeypatch.setattr(ra.Histogram, "release", release)
+    monkeypatch.setattr(HistogramBound, "release", release)
     with pytest.raises(CheckFailedError, match="twin"):
         check(pairs(100))
 
 
 def test_order_of_arrival_in_the_output_is_caught(monkeypatch):
     """The same bins and values, but listed as they came in."""
-    right = ra.Histogram.release
+    right = HistogramBound.release
 
-    def release(self, totals, noise, index, round, setting):
-        found = right(self, totals, noise, index, round, setting)
+    def release(self, totals, noise, at):
+        found = right(self, totals, noise, at)
         known = noise.__dict__.setdefault("known", {})
-        for name in noise.keys.decode(totals[0].labels):
+        for name in self.keys.decode(totals[0].labels):
             known.setdefault(name, len(known))
         value = dict(sorted(found.answer.value.items(), key=lambda item: known[item[0]]))
         return type(found)(type(found.answer)(value, None, found.answer.interval), (), 1)
 
-    monkeypatch.setattr(ra.Histogram, "release", release)
+    monkeypatch.setattr(HistogramBound, "release", release)
     with pytest.raises(CheckFailedError, match="twin"):
         check(pairs())
 
@@ -660,12 +659,12 @@ def test_too_many_bins_are_refused_before_anything_is_written(options, name):
     for each in (stream, twin):
         each.add(pages("a", "a", "b"))
         each.close_round()
-    before = stream._core.ledger.state(), totals(stream), stream.round
+    before = stream._ledger.state(), totals(stream), stream.round
     stream.add(pages("c", "c", "d"))
     for _ in range(2):
         with pytest.raises(ra.InputError, match=rf"at most 3 bins with records \({name}\), got 4.*statistics\.h"):
             stream.close_round()
-        assert (stream._core.ledger.state(), totals(stream), stream.round) == before
+        assert (stream._ledger.state(), totals(stream), stream.round) == before
     stream.delete({"page": "d", "amount": 1}, stamp=2)
     twin.add(pages("c", "c"))
     assert stream.close_round().encode() == twin.close_round().encode()

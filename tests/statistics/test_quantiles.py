@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
+from in_bound import Planted
 
 import retroact as ra
 from retroact.coins import DiscreteLaplace
@@ -18,6 +19,7 @@ from retroact.ledger import Ledger
 from retroact.noise import Mechanism, Oblivious, Spread
 from retroact.schema import Rows
 from retroact.statistics import Statistic, quantile_answer, value_tree
+from retroact.statistics.bound import At
 from retroact.statistics.quantiles import LEVELS
 from retroact.statistics.tally import Tally
 from retroact.statistics.value_tree import ValueTree, nodes_of
@@ -69,13 +71,13 @@ def specification(statistic, field, *, delta=1e-6, epsilon=1.0, horizon=100, **o
 
 def totals_of(spec, values):
     rows, _ = spec.schema.encode({"v": values})
-    return spec.statistics["q"].gather(rows, np.ones(len(values), dtype=np.int64), spec.schema, None)
+    return spec.bounds["q"].gather(rows, np.ones(len(values), dtype=np.int64))
 
 
 def answer(spec, totals, seed=1, index=37, noise=None):
     """One release of these totals, in whatever round."""
     noise = spec.mechanism("q", ra.Key.for_testing(seed).coins("stream")) if noise is None else noise
-    return spec.statistics["q"].release([totals], noise, index, index, spec.settings["q"]).answer
+    return spec.bounds["q"].release([totals], noise, At(index, index)).answer
 
 
 # The tree, without noise ---------------------------------------------------------------------------------------------
@@ -634,23 +636,24 @@ def test_a_release_keeps_no_data():
 # What is planted is caught -------------------------------------------------------------------------------------------
 
 
-class Hysteresis(ra.Quantiles):
+class Hysteresis(Planted, ra.Quantiles):
     """Stays where it was as long as the quantile has not moved far: smoother to look at."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self.last = WeakKeyDictionary()
 
-    def release(self, totals, noise, index, round, setting):
-        published = super().release(totals, noise, index, round, setting)
-        value = published.answer.value
-        before = self.last.get(noise, {})
-        for p, new in list(value.items()):
-            old = before.get(p)
-            if None not in (old, new) and abs(old - new) < 20:
-                value[p] = old
-        self.last[noise] = dict(value)
-        return published
+    class InBound:
+        def release(self, totals, noise, at):
+            published = super().release(totals, noise, at)
+            value = published.answer.value
+            before = self.statistic.last.get(noise, {})
+            for p, new in list(value.items()):
+                old = before.get(p)
+                if None not in (old, new) and abs(old - new) < 20:
+                    value[p] = old
+            self.statistic.last[noise] = dict(value)
+            return published
 
 
 class Numbered(ValueTree):

@@ -19,10 +19,6 @@ class Shown(Reader):
     def coins(self):
         return self._coins.branch("search")
 
-    @property
-    def names(self):
-        return self._coins
-
     def read(self, kind, regions, exact):
         self.looked_at.append((kind, regions.tolist()))
         out = np.zeros(exact.shape)

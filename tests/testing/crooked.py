@@ -4,6 +4,7 @@ from copy import copy
 from fractions import Fraction
 
 import numpy as np
+from in_bound import Planted, became
 
 import retroact as ra
 from retroact.statistics import Answer, Contributions, Layout, Linear, Published
@@ -94,17 +95,16 @@ def crooked(kind, bug):
     """The statistic with a bug in its release."""
     options = {"window": 6} if "window" in bug else {}
     made = KINDS[kind](**options)
-    honest = type(made).release
 
-    def release(self, totals, noise, index, round, setting):
-        if BUGS[bug] is not None:
-            return honest(self, totals, through(noise, BUGS[bug]), index, round, setting)
-        first = copy(noise)
-        first.draw, first.sample = lambda _: noise.draw(1), lambda _, *rest: noise.sample(1, *rest)
-        return honest(self, totals, first, index, round, setting)
+    class InBound:
+        def release(self, totals, noise, at):
+            if BUGS[bug] is not None:
+                return super().release(totals, through(noise, BUGS[bug]), at)
+            first = copy(noise)
+            first.draw, first.sample = lambda _: noise.draw(1), lambda _, *rest: noise.sample(1, *rest)
+            return super().release(totals, first, at)
 
-    made.__class__ = type("Crooked", (type(made),), {"release": release})
-    return made
+    return became(made, Planted, InBound=InBound)
 
 
 def specification(statistic, *, delta=1e-6):
@@ -116,20 +116,22 @@ CASES = [
 ]
 
 
-class Tenth(ra.Distinct):
+class Tenth(Planted, ra.Distinct):
     """Publishes a tenth of its noise."""
 
-    def release(self, totals, noise, index, round, setting):
-        drawn, d = noise.draw(self.design(setting).place(index, round, self.every))
-        n = len(totals[0]) * d + int(drawn[0]) // 10
-        return Published(Answer(n / d, 1.0, lambda level: (n / d, n / d)), (n,), d)
+    class InBound:
+        def release(self, totals, noise, at):
+            drawn, d = noise.draw(self.design.place(at.index, at.round, self.grant.every))
+            n = len(totals[0]) * d + int(drawn[0]) // 10
+            return Published(Answer(n / d, 1.0, lambda level: (n / d, n / d)), (n,), d)
 
 
-class Bare(ra.Count):
+class Bare(Planted, ra.Count):
     """Takes the noise off again."""
 
-    def release(self, totals, noise, index, round, setting):
-        published = super().release(totals, noise, index, round, setting)
-        drawn, d = noise.draw(index)
-        n = published.numerators[0] - int(drawn[0])
-        return Published(Answer(n / d, 1.0, lambda level: (n / d, n / d)), (n,), d)
+    class InBound:
+        def release(self, totals, noise, at):
+            published = super().release(totals, noise, at)
+            drawn, d = noise.draw(at.index)
+            n = published.numerators[0] - int(drawn[0])
+            return Published(Answer(n / d, 1.0, lambda level: (n / d, n / d)), (n,), d)

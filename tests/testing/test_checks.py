@@ -171,8 +171,7 @@ def test_fresh_noise_each_round_is_caught_by_the_covariance(monkeypatch):
     right = Mechanism.draw
 
     def fresh(self, index):
-        self.coins = self.coins.branch(index)
-        return right(self, index)
+        return right(self.under(self.coins.branch(index)), index)
 
     monkeypatch.setattr(Mechanism, "draw", fresh)
     with pytest.raises(ra.VerificationError, match="refuted"):

@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 from crooked import CASES, KINDS, SCHEMA, Bare, Tenth, crooked, specification
+from in_bound import Planted
 
 import retroact as ra
 from retroact.audit import Seeds, Target
@@ -69,33 +70,38 @@ def test_the_law_of_what_is_published_refutes_too_little_noise(statistic):
     assert (law.verdict, law.control.caught) == ("violation", True)
 
 
-class Exact(ra.Count):
+class Exact(Planted, ra.Count):
     """Noisy integers, and a value without noise."""
 
-    def release(self, totals, noise, index, round, setting):
-        published = super().release(totals, noise, index, round, setting)
-        value = float(totals[0][0])
-        return Published(Answer(value, 1.0, lambda level: (value, value)), published.numerators, published.denominator)
+    class InBound:
+        def release(self, totals, noise, at):
+            published = super().release(totals, noise, at)
+            value = float(totals[0][0])
+            return Published(
+                Answer(value, 1.0, lambda level: (value, value)), published.numerators, published.denominator
+            )
 
 
-class Peeking(ra.KMeans):
+class Peeking(Planted, ra.KMeans):
     """Its centres come from noisy counters, its cost from the exact number of records."""
 
-    def release(self, totals, noise, index, round, setting):
-        published = super().release(totals, noise, index, round, setting)
-        value = replace(published.answer.value, cost=float(totals[0][0].amounts[:, 0].sum()))
-        answer = Answer(value, published.answer.standard_error, published.answer.interval)
-        return Published(answer, published.numerators, published.denominator, published.noisy)
+    class InBound:
+        def release(self, totals, noise, at):
+            published = super().release(totals, noise, at)
+            value = replace(published.answer.value, cost=float(totals[0][0].amounts[:, 0].sum()))
+            answer = Answer(value, published.answer.standard_error, published.answer.interval)
+            return Published(answer, published.numerators, published.denominator, published.noisy)
 
 
-class Narrow(ra.Quantiles):
+class Narrow(Planted, ra.Quantiles):
     """Values from noisy counts, intervals from exact ones."""
 
-    def release(self, totals, noise, index, round, setting):
-        published = super().release(totals, noise, index, round, setting)
-        records = int(totals[0].amounts.sum())
-        answer = Answer(published.answer.value, published.answer.standard_error, lambda level: (0, records))
-        return Published(answer, published.numerators, published.denominator, published.noisy)
+    class InBound:
+        def release(self, totals, noise, at):
+            published = super().release(totals, noise, at)
+            records = int(totals[0].amounts.sum())
+            answer = Answer(published.answer.value, published.answer.standard_error, lambda level: (0, records))
+            return Published(answer, published.numerators, published.denominator, published.noisy)
 
 
 @pytest.mark.parametrize(
@@ -107,21 +113,23 @@ def test_what_is_not_explained_by_noisy_totals_is_caught(statistic):
 
 
 def test_integers_other_than_the_noisy_totals_are_caught():
-    class Other(ra.Quantiles):
-        def release(self, totals, noise, index, round, setting):
-            published = super().release(totals, noise, index, round, setting)
-            records = int(totals[0].amounts.sum())
-            return Published(published.answer, (records,), 1, published.noisy)
+    class Other(Planted, ra.Quantiles):
+        class InBound:
+            def release(self, totals, noise, at):
+                published = super().release(totals, noise, at)
+                records = int(totals[0].amounts.sum())
+                return Published(published.answer, (records,), 1, published.noisy)
 
     with pytest.raises(ra.VerificationError, match=r"not its totals|other integers"):
         check_published(specification(Other("age", [0.5])), "n", Random(1), keys=1, looks=2)
 
 
 def test_a_statistic_that_does_not_say_what_it_is_made_of_is_refused():
-    class Silent(ra.Count):
-        def release(self, totals, noise, index, round, setting):
-            published = super().release(totals, noise, index, round, setting)
-            return Published(published.answer, (), 1)
+    class Silent(Planted, ra.Count):
+        class InBound:
+            def release(self, totals, noise, at):
+                published = super().release(totals, noise, at)
+                return Published(published.answer, (), 1)
 
     with pytest.raises(ra.VerificationError, match="does not say which noisy totals"):
         check_published(specification(Silent()), "n", Random(1), keys=1, looks=2)

@@ -12,7 +12,7 @@ from fractions import Fraction
 import msgspec
 import numpy as np
 
-from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law
+from ..coins import DiscreteGaussian, DiscreteLaplace, Law
 from ..compilers import sample_in
 from ..noise import Mechanism, Oblivious
 from ..noise.process import some_rounds
@@ -119,9 +119,10 @@ def exact(value: float) -> str:
 
 def _obligation(spec: Specification, name: str) -> Obligation:
     statistic, process = spec.statistics[name], spec.processes[name]
-    mechanism = spec.mechanism(name, Coins(bytes(32)))
-    sample = sample_in(statistic)
-    if sample is not None:
+    mechanism = spec.bounds[name].noise
+    found = sample_in(spec.bounds[name])
+    if found is not None:
+        sample = found.statistic
         runs = f"every answer is a run of {sample.of.label} on a sample of its window ({sample.form})"
         gate = "" if sample.gate is None else f", behind a count with noise by {process!r}"
         return Obligation(

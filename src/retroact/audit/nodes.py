@@ -26,8 +26,8 @@ from ..noise.process import Shift, Wrapping, combined, difference
 from ..noise.rectangle import Rectangle
 from ..privacy import Share
 from ..statistics import Linear
+from ..statistics.grant import View
 from ..statistics.restated import Lagged
-from ..statistics.statistic import View
 from ..statistics.wrapper import layers
 from ..stream import Specification
 from ..testing.conformance import Claim, claimed_size
@@ -84,7 +84,7 @@ def obstacle(spec: Specification, name: str) -> str | None:
     statistic = spec.statistics[name]
     if isinstance(statistic.noise, Oblivious):
         return "its noise is a law of the user's own with a declared cost, which is taken on trust"
-    if sample_in(statistic) is not None:
+    if sample_in(spec.bounds[name]) is not None:
         return "it hides records by sampling them and not by noise on totals"
     if isinstance(_core(spec.processes[name]), BY_PATTERN) and (spec.releases(name) or 0) > MOST_NODES:
         return f"one change moves a noise for every release, more than {MOST_NODES:,}"
@@ -128,7 +128,7 @@ def nodes(spec: Specification, name: str, candidate: Candidate) -> list[Node]:
 
 def claim_of(spec: Specification, name: str, process: Process) -> Claim:
     """What the budget asks of one noise of a statistic: lags that have noise of their own divide it."""
-    share, mechanism = spec.shares[name], spec.mechanism(name, Coins(bytes(32)))
+    share, mechanism = spec.shares[name], spec.bounds[name].noise
     if isinstance(mechanism, Lagged) and not mechanism.shared:
         share = Share(share.kind, share.amount / len(mechanism.parts))
     return Claim(spec.statistics[name].layout(spec.schema), share, process)
@@ -220,7 +220,7 @@ def _hiding(
         stamp = (start + 1) * statistic.every
         if mechanism.shared and isinstance(mechanism.parts[0].process, Rectangle):
             return [(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
-        views = zip(mechanism.parts, statistic.views(spec.settings[name]), strict=True)
+        views = zip(mechanism.parts, spec.bounds[name].views, strict=True)
         seen = [(part, *_seen(view, statistic.every, start, end, stamp)) for part, view in views]
         return [(part, _interval(part.process, s, e)) for part, s, e in seen if s < e]
     if isinstance(_core(process), BY_PATTERN):

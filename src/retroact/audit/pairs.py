@@ -59,8 +59,8 @@ def live_window(specification: Specification | None) -> int | None:
     if specification is None:
         return None
     reaches = []
-    for name, statistic in specification.statistics.items():
-        for view in statistic.views(specification.settings[name]):
+    for bound in specification.bounds.values():
+        for view in bound.views:
             if view.window is None:
                 return None
             reaches.append(view.window + view.lag)

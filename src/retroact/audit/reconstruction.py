@@ -17,11 +17,11 @@ from random import Random
 
 import numpy as np
 
-from ..coins import Coins
 from ..errors import InputError
 from ..ledger.definition import Add, Delete, Update
 from ..schema import Category, Field, Integer, Text
 from ..statistics import Distinct
+from ..statistics.distinct import DistinctBound
 from ..stream import HorizonWarning, Specification
 from ..testing import StreamAlgorithm, in_memory, values_of
 from ..testing.altered import publishing
@@ -103,13 +103,13 @@ class FromNoise:
 
     def deviation(self, attack: Attack) -> float:
         """Of the noise where the attacker looks last."""
-        mechanism = self.specification.mechanism(self.name, Coins(bytes(32)))
+        mechanism = self.specification.bounds[self.name].noise
         return mechanism.deviation_of(0, int(self._places(attack)[-1]))
 
     def _places(self, attack: Attack) -> I64:
-        statistic = self.specification.statistics[self.name]
-        assert isinstance(statistic, Distinct)
-        design, every = statistic.design(self.specification.settings[self.name]), statistic.every
+        bound = self.specification.bounds[self.name]
+        assert isinstance(bound, DistinctBound)
+        design, every = bound.design, bound.grant.every
         return np.array([design.place(look // every, look, every) for look in attack.looks.tolist()])
 
 
@@ -140,8 +140,8 @@ class Plan:
     def without_noise(self) -> FromStream:
         """The same stream, whose distinct count leaves its noise off: exact retraining, on the same way."""
         bare = copy(in_memory(self.specification))
-        own = bare.statistics[self.name]
-        bare.statistics = {**bare.statistics, self.name: publishing(own, lambda drawn, _: drawn * 0)}
+        own = bare.bounds[self.name]
+        bare.bounds = {**bare.bounds, self.name: publishing(own, lambda drawn, _: drawn * 0)}
         return replace(self.answering(), make=partial(StreamAlgorithm, bare))
 
     @property
@@ -162,12 +162,12 @@ class Plan:
 
 def plan_for(make: Make, specification: Specification, name: str, *, n: int = LARGEST) -> Plan | str:
     """The largest attack of at most n bits that a distinct count has room for, or why there is none."""
-    statistic, setting = specification.statistics[name], specification.settings[name]
-    if not isinstance(statistic, Distinct):
+    bound = specification.bounds[name]
+    if not isinstance(bound, DistinctBound):
         return f"{name} is not a distinct count"
+    statistic, setting, design = bound.statistic, bound.grant, bound.design
     if statistic.where:
         return f"{name} counts only some of the records"
-    design = statistic.design(setting)
     if design.form == "flips":
         return f"the promise of {name} that values rarely come and go rules such a history out"
     block = design.rounds if design.form == "blocks" else 0

@@ -19,7 +19,7 @@ from ..errors import InputError, VerificationError
 from ..ledger.definition import Add, Update
 from ..ledger.definition import Sequence as History
 from ..privacy import ApproximateDP, GaussianDP, MixedDP, PureDP, epsilon_of
-from ..statistics import Statistic
+from ..statistics.bound import Bound
 from ..stream import Round, Specification
 from ..testing import StreamAlgorithm, check_published, check_sample, history, in_memory
 from ..testing.altered import publishing
@@ -82,7 +82,7 @@ def releases(target: Target, seeds: Seeds, *, histories: int = 12) -> list[Resul
     told = (problem or wrong or "").splitlines()
     planted = [_first_difference(spec, nothing, drawn[-1:], seeds.key(), bad) for bad in (Careless, Generous)]
     planted.append(_by_access(_thinned(spec), seeds, looks=1)[1])
-    missed = [bug for bug in planted[2:] if not bug and any(map(_noisy, spec.statistics.values()))]
+    missed = [bug for bug in planted[2:] if not bug and any(map(_noisy, spec.bounds.values()))]
     published = Result(
         part="privacy",
         test="releases",
@@ -134,23 +134,23 @@ def _by_access(spec: Specification, seeds: Seeds, *, looks: int) -> tuple[int, s
     try:
         for name in spec.statistics:
             compared += check_published(spec, name, seeds.branch("access", name).random(), looks=looks)
-            if spec.statistics[name].keyed:
+            if spec.bounds[name].keyed:
                 check_sample(spec, name, seeds.branch("samples", name).random())
     except VerificationError as error:
         return compared, str(error)
     return compared, None
 
 
-def _noisy(statistic: Statistic) -> bool:
-    return sample_in(statistic) is None
+def _noisy(bound: Bound) -> bool:
+    return sample_in(bound) is None
 
 
 def _thinned(spec: Specification) -> Specification:
     """The same with statistics that publish nine tenths of their noise."""
     thin = copy(spec)
-    thin.statistics = {
+    thin.bounds = {
         name: publishing(own, lambda drawn, _: drawn * 9 // 10) if _noisy(own) else own
-        for name, own in spec.statistics.items()
+        for name, own in spec.bounds.items()
     }
     return thin
 

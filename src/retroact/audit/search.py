@@ -22,8 +22,7 @@ from ..noise.process import ENUMERATED, some_rounds
 from ..noise.threshold import threshold_for
 from ..paper_forms import paper_form
 from ..privacy.normal import upper_tail_float
-from ..statistics.histogram import BinNoise, Histogram
-from ..statistics.restated import Lagged
+from ..statistics.histogram import Histogram
 from ..statistics.wrapper import layers
 from ..stream import Specification
 from ..testing import neighbouring_pairs
@@ -58,7 +57,7 @@ def sensitivity(target: Target, seeds: Seeds, *, pairs: int = 500) -> list[Resul
 
 
 def _searched(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Result:
-    if sample_in(spec.statistics[name]) is not None:
+    if sample_in(spec.bounds[name]) is not None:
         return _sampled(spec, name, seeds, pairs)
     reason = obstacle(spec, name)
     if reason is not None:
@@ -183,9 +182,8 @@ def threshold_tail(target: Target) -> list[Result]:
         return []
     out = []
     for name in spec.statistics:
-        noise = spec.mechanism(name, Coins(bytes(32)))
-        parts = noise.parts if isinstance(noise, Lagged) else [noise]
-        if all(isinstance(part, BinNoise) and part.threshold is not None for part in parts):
+        parts = spec.bounds[name].parts or [spec.bounds[name]]
+        if all(part.threshold is not None for part in parts):
             out.append(_threshold(spec, name, len(parts)))
     return out
 
@@ -245,19 +243,17 @@ def _failure(spec: Specification, name: str, live: int | None, *, planted: bool 
 
 def _chances(spec: Specification, name: str, rounds: I64, planted: bool) -> F64:
     """In each release, the probability that one record is shown."""
-    noise = spec.mechanism(name, Coins(bytes(32)))
-    parts = noise.parts if isinstance(noise, Lagged) else [noise]
-    assert isinstance(parts[0], BinNoise)
+    parts = spec.bounds[name].parts or [spec.bounds[name]]
     threshold = parts[0].threshold
-    if planted:
-        threshold = _for_one_release(parts[0], spec.failures[name] / len(parts))
     assert threshold is not None
-    return _tails(parts[0], threshold, rounds)
+    if planted:
+        threshold = _for_one_release(parts[0].noise, threshold, spec.failures[name] / len(parts))
+    return _tails(parts[0].noise, threshold, rounds)
 
 
-def _for_one_release(noise: BinNoise, failure: Fraction) -> Threshold:
+def _for_one_release(noise: Mechanism, threshold: Threshold, failure: Fraction) -> Threshold:
     law, paper = noise.law(0, 1), paper_form("PaperThreshold")
-    if isinstance(noise.threshold, paper) and isinstance(law, DiscreteLaplace):
+    if isinstance(threshold, paper) and isinstance(law, DiscreteLaplace):
         theirs: Threshold = paper(1, law.scale, failure, 1)
         return theirs
     return threshold_for(noise, failure, None, live=1)

@@ -162,7 +162,7 @@ class Target:
             updates=updates,
             late=specification.late,
         )
-        keyed = all(statistic.keyed for statistic in specification.statistics.values())
+        keyed = all(bound.keyed for bound in specification.bounds.values())
         return cls(name, MakeStream(specification), shape, specification.guarantee, specification, keyed)
 
     def with_rounds(self, rounds: int) -> Target:

@@ -119,9 +119,10 @@ def _rounds(spec: Specification) -> str:
 def _noise(spec: Specification, name: str) -> str:
     from retroact.compilers import sample_in
 
-    sample, process = sample_in(spec.statistics[name]), f"noise by {spec.processes[name]!r}"
-    if sample is None:
+    found, process = sample_in(spec.bounds[name]), f"noise by {spec.processes[name]!r}"
+    if found is None:
         return process
+    sample = found.statistic
     runs = f"each run of {sample.of.label} spends ε = {float(sample.of.contract.epsilon):.4g}"
     return runs if sample.gate is None else f"{runs}, gate with {process}"
 

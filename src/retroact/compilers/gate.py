@@ -26,7 +26,7 @@ from typing import Literal
 from ..checks import integer, number, positive_int
 from ..errors import InputError
 from ..messages import mismatch
-from ..noise import Mechanism, Process, Threshold
+from ..noise import Mechanism, Threshold
 from ..noise.default_process import Candidates, candidates
 from ..noise.threshold import threshold_for
 from ..paper_forms import paper_form
@@ -116,16 +116,3 @@ class Limit:
 
     def at(self, release: int) -> Fraction:
         return Fraction(self.records) + (0 if self.margin is None else self.margin.at(release))
-
-
-class Gated(Mechanism):
-    """The noise of the count, and what the noisy count must reach."""
-
-    def __init__(self, calibrated: Calibrated, process: Process, releases: int | None, place: str) -> None:
-        one = Fraction(1)
-        super().__init__(process, calibrated.share, units=(1,), norm1=one, norm2_squared=one)
-        self.limit = calibrated.limit(self, releases, place)
-
-    def passed(self, live: int, release: int) -> bool:
-        drawn, denominator = self.draw(release)
-        return bool((live - self.limit.at(release)) * denominator + int(drawn[0]) >= 0)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ..noise import Mechanism
 from ..schema import Schema
-from ..statistics.statistic import Setting
-from .gate import Gated
+from ..statistics.grant import Setting
 
 if TYPE_CHECKING:
+    from .sample_bound import SampleBound
     from .window_sample import WindowSample
 
 BETA = 0.05
@@ -51,15 +51,15 @@ def _seen(sample: WindowSample, records: int) -> float:
     return float(sample.rate or 1) * records
 
 
-def outlook(sample: WindowSample, setting: Setting, noise: Mechanism) -> Iterator[str]:
+def outlook(bound: SampleBound) -> Iterator[str]:
     """The lines of a plan: what one run spends and by which bound, how many records it takes, what would take fewer."""
-    cost = sample.settled_cost(setting)
+    sample, setting, cost = bound.statistic, bound.grant, bound.cost
     spent = f"ε = {float(sample.of.contract.epsilon):.4g}"
     reach = f"{setting.reach:,} release{'s' * (setting.reach != 1)}"
     known = "" if math.isnan(rank_error(sample, setting.schema, 1, BETA)) else "errors are in ranks (records); "
     yield f"{known}each run spends {spent}; one record is in at most {reach} ({sample.form}, {cost.bound})"
-    if isinstance(noise, Gated):
-        first, sure = float(noise.limit.at(1)), _sure(noise)
+    if bound.limit is not None:
+        first, sure = float(bound.limit.at(1)), _sure(bound)
         yield f"⊥ until the noisy count of live records reaches {first:,.0f}; sure to answer from about {sure:,.0f} on"
     seen = sample.of.needed(setting.schema, BETA)
     if seen is None:
@@ -67,7 +67,7 @@ def outlook(sample: WindowSample, setting: Setting, noise: Mechanism) -> Iterato
     if sample.size is not None and seen > sample.size:
         yield f"the sample is too small: at what a run may spend it takes {seen:,} records to find a point of the data"
     else:
-        own = _needed(sample, setting, noise, seen)
+        own = _needed(bound, seen)
         yield f"{own:,} live records are enough for an answer within the data (probability {1 - BETA:.2f})"
     found = {
         "the whole window": _whole(sample, setting),
@@ -78,15 +78,17 @@ def outlook(sample: WindowSample, setting: Setting, noise: Mechanism) -> Iterato
     yield f"at best, with the same budget: {others}; sample where the algorithm is expensive to run"
 
 
-def _sure(noise: Gated) -> int:
+def _sure(bound: SampleBound) -> int:
     """From how many live records on a gate is all but sure to open: the noise may take off what the margin adds."""
-    limit = noise.limit
-    over = float(limit.at(1) - limit.records) if limit.margin is not None else noise.half_width(1, 0, 0.998)
+    limit = bound.limit
+    if limit is None:
+        return 0
+    over = float(limit.at(1) - limit.records) if limit.margin is not None else bound.noise.half_width(1, 0, 0.998)
     return math.ceil(limit.at(1) + Fraction(over))
 
 
-def _needed(sample: WindowSample, setting: Setting, noise: Mechanism, seen: int) -> int:
-    opened = _sure(noise) if isinstance(noise, Gated) else 0
+def _needed(bound: SampleBound, seen: int) -> int:
+    sample, setting, opened = bound.statistic, bound.grant, _sure(bound)
     if sample.rate is not None:
         return max(opened, drawn_from(sample.of.needed(setting.schema, BETA / 2) or seen, sample.rate))
     return max(seen, sample.occupancy or 0, opened)
@@ -111,11 +113,8 @@ def _fixed(sample: WindowSample, setting: Setting) -> int | None:
     if not found:
         return None
     gate, size = min(found)
-    chosen = sample.replaced(size=size, gate=gate).settled(setting)
-    process = chosen.candidates(setting)[chosen.quietest(setting)]
-    noise = chosen.mechanism(setting, process)
-    assert isinstance(noise, Gated)
-    return _sure(noise)
+    chosen = sample.replaced(size=size, gate=gate)
+    return _sure(chosen.bind(replace(setting, noise=chosen.preferred(setting))))
 
 
 def _at(sample: WindowSample, setting: Setting, beta: float) -> int | None:

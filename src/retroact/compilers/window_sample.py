@@ -20,32 +20,26 @@ The rate and the size are public, and never depend on how many records are live.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar, Literal
 
-from ..arrays import F64, I64
 from ..checks import flag, positive_int
-from ..coins import Coins
 from ..errors import InputError
-from ..noise import Fresh, Mechanism, Process
+from ..noise import Fresh
 from ..noise.default_process import Candidates, Law, quietest
-from ..oneshot import BOTTOM, SUBSTITUTION, Contract, OneShot
+from ..oneshot import SUBSTITUTION, Contract, OneShot
 from ..paper_forms import paper_form
 from ..params import Parameters, plain
-from ..privacy import Cost, Form, Kind, Share, largest_epsilon0, window_cost
-from ..schema import Rows, Schema
-from ..statistics.answer import Answer, Published
-from ..statistics.statistic import Layout, Setting, Statistic, Totals
-from ..statistics.wrapper import layers
-from .drawing import drawn, exact_rate
-from .gate import PARTS, Calibrated, Gate, Gated, gate_of
-from .live_records import Live, Make, Unranked
-from .outlook import outlook, rank_error
-from .persistent_ranks import Ranked
+from ..privacy import Cost, Form, Kind, largest_epsilon0, window_cost
+from ..schema import Schema
+from ..statistics.grant import Layout, Setting
+from ..statistics.statistic import Statistic
+from .drawing import exact_rate
+from .gate import PARTS, Calibrated, Gate, gate_of
+from .sample_bound import SampleBound
 
 # A window is kept in about so many blocks.
 BLOCKS = 32
@@ -129,8 +123,8 @@ class WindowSample(Statistic):
                 "same size: give a size, and an occupancy or a gate",
                 place="of",
             )
-        self._span = 1
-        self._gate: Calibrated | None = None
+        self.span = 1
+        self.calibrated: Calibrated | None = None
 
     @property
     def form(self) -> Form:
@@ -145,13 +139,10 @@ class WindowSample(Statistic):
         """Whether the guarantee is about windows of at least so many records."""
         return self.size is not None and (self.occupancy is not None or (self.gate is not None and not self.persistent))
 
-    @property
-    def keyed(self) -> bool:
-        return self.of.keyed
-
     def digest_extras(self, schema: Schema) -> dict[str, Any]:
         """What a run spends, and what the gate was given."""
-        own = None if self._gate is None else [self._gate.epsilon, self._gate.spent, self._gate.failure]
+        gate = self.calibrated
+        own = None if gate is None else [gate.epsilon, gate.spent, gate.failure]
         return {"accounting": self.accounting, "epsilon": plain(self.of.epsilon), "gate": plain(own)}
 
     # What it costs ---------------------------------------------------------------------------------------------------
@@ -191,7 +182,7 @@ class WindowSample(Statistic):
                 place=f"{setting.place}.persistent",
             )
         mine = copy(self)
-        mine._span = max(1, (setting.window or setting.horizon or 1) // BLOCKS)
+        mine.span = max(1, (setting.window or setting.horizon or 1) // BLOCKS)
         lost, own = self._failures(setting.failure)
         self._check_gate(setting.failure, setting.place)
         epsilon = setting.share.amount
@@ -203,7 +194,7 @@ class WindowSample(Statistic):
                     place=f"{setting.place}.gate.epsilon",
                 )
             epsilon -= given
-            mine._gate = Calibrated(self.gate, given, lost, lost if self._rests_on and lost else None)
+            mine.calibrated = Calibrated(self.gate, given, lost, lost if self._rests_on and lost else None)
         if self.of.epsilon is None:
             # Where samples are so rare that delta covers them, any epsilon would do, and none that large is wanted.
             spent = min(self._largest(reach, epsilon, own), max(MOST, epsilon))
@@ -293,87 +284,20 @@ class WindowSample(Statistic):
             return {"fresh": Fresh(_reach(setting.reach, setting.place))}
         return self.gate.candidates(setting.releases, setting.live, setting.place)
 
-    def quietest(self, setting: Setting) -> str:
+    def preferred(self, setting: Setting) -> str:
         """The process for its gate, which has no interval."""
         kind = "pure" if self.gate is None else self.gate.kind_of_share(self._failures(setting.failure)[0])
         return quietest(self.candidates(setting), kind, setting.judged)
 
-    def mechanism(self, setting: Setting, process: Process) -> Mechanism:
-        """The noise of the gate; without one there is none, and coins are all that is used of it."""
-        if self._gate is None:
-            one = Fraction(1)
-            return Mechanism(process, Share("pure", one), units=(1,), norm1=one, norm2_squared=one)
-        return Gated(self._gate, process, setting.releases, setting.place)
-
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.of.reads(schema)
 
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Live:
-        rows, weights = self.chosen(rows, weights, schema)
-        make: Make = partial(Ranked, coins=coins.branch("ranks")) if self.persistent else Unranked
-        return Live.of(rows, weights, self.of.reads(schema), schema, coins, span=self._span, make=make)
-
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        """Every live record; the checks see to it that one operation moves one of them."""
-        found = (zip(zip(*b.tally.words, strict=True), b.tally.amounts[:, 0], strict=True) for b in totals.blocks)
-        return {tuple(map(int, key)): int(amount) for block in found for key, amount in block}
-
-    def release(
-        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
-    ) -> Published:
-        (live,) = totals
-        return Published(Answer(self._answer(live, noise, index, round, setting), None, lambda level: None), (), 1)
-
-    def _answer(self, live: Live, noise: Mechanism, index: int, round: int, setting: Setting) -> Any:
-        if isinstance(noise, Gated) and not noise.passed(live.count, index):
-            return BOTTOM
-        if self.of.contract.relation == SUBSTITUTION and live.count < (self.size or 0):
-            return BOTTOM  # only where a promise is broken, or a gate has failed
-        rows = self.sample(live, noise.coins, round)
-        return self.of.run(rows, setting.schema, noise.coins.branch("answer", round))
-
-    def sample(self, live: Live, coins: Coins, round: int) -> Rows:
-        """What the algorithm sees of the live records."""
-        return drawn(self.form, live, coins, round, size=self.size, rate=self.rate)
-
-    # What people are told ---------------------------------------------------------------------------------------------
-
-    def adaptive(self, setting: Setting) -> bool:
-        return self.settled_cost(setting).adaptive
-
-    def promises(self, setting: Setting) -> tuple[str, ...]:
-        contract, out = self.of.contract, []
-        if not self.of.proven:
-            spent = f"ε = {float(contract.epsilon):.4g}" + (f", δ = {float(contract.delta):.3g}" * bool(contract.delta))
-            out.append(f"{self.of.label} is private ({spent}) for {contract.relation}, also where there is none")
-        rests = contract.relation == SUBSTITUTION or self.settled_cost(setting).amplified
-        if self.occupancy is not None and rests:
-            needed = [name for name in self.reads(setting.schema) if name in setting.schema.optional]
-            those = f"records that have {', '.join(needed)}" if needed else "records"
-            out.append(f"at least {self.occupancy:,} {those} are live in every released round, any one record apart")
-        if not self.keyed:
-            out.append(
-                f"{self.of.label} has randomness of its own (retroactive in law, not in bytes): no round is closed a "
-                "second time from an older state"
-            )
-        return tuple(out)
-
-    def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """In ranks of the window, with probability 0.95; not a number where nobody knows."""
-        return rank_error(self, schema, records, 0.05)
-
-    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
-        return tuple(outlook(self, setting, noise))
+    def bind(self, setting: Setting) -> SampleBound:
+        return SampleBound(self.settled(setting), setting)
 
     def settled_cost(self, setting: Setting) -> Cost:
         """Of a settled sample, without its gate."""
         return self._cost(self.of, _reach(setting.reach, setting.place), self._failures(setting.failure)[1])
-
-
-def sample_in(statistic: Statistic) -> WindowSample | None:
-    """The sample that a statistic is, or is made of; None for all others."""
-    inner = layers(statistic)[-1]
-    return inner if isinstance(inner, WindowSample) else None
 
 
 def _reach(reach: int | None, place: str) -> int:

@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class Theorem(RegionScheme):
 
     counts = COUNTS
     loose = 1 / 5
+    _directions: list[F64]
+    _shifts: list[I64]
 
     def __init__(
         self, dimension: int, k: int, instances: int, levels: int | None, expected: int, objective: Objective
@@ -153,28 +155,35 @@ class Theorem(RegionScheme):
 
     # Regions -------------------------------------------------------------------------------------------------------
 
-    def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
+    def drawn(self, coins: Coins) -> Self:
+        seeds = [seed_of(coins, f"theorem {i}") for i in range(self.instances)]
+        mine = copy(self)
+        if self.width < self.dimension:
+            mine._directions = [independent(seed, self.width, self.dimension) for seed in seeds]
+        mine._shifts = [_shift(seed, self.width, self.side_bits - 1) for seed in seeds]
+        return mine
+
+    def gather(self, points: I64, weights: I64) -> Sums:
         amounts = moments(points, weights) if self.means else weights[:, None]
         if not len(points):
             return Sums((Tally((np.zeros(0, dtype=np.uint64),), amounts),) * self.instances)
-        seeds = [seed_of(coins, f"theorem {i}") for i in range(self.instances)]
-        return Sums(Tally.of((self.words(points, seed),), amounts) for seed in seeds)
+        return Sums(Tally.of((self.words(points, i),), amounts) for i in range(self.instances))
 
-    def words(self, points: I64, seed: bytes) -> U64:
+    def words(self, points: I64, instance: int) -> U64:
         """The finest cell of each point: a one, then a bit for each axis, level by level. No float decides it."""
-        offsets = self._projected(points, seed) + self.reach + _shift(seed, self.width, self.side_bits - 1)
+        offsets = self._projected(points, instance) + self.reach + self._shifts[instance]
         axes = np.int64(1) << np.arange(self.width - 1, -1, -1, dtype=np.int64)
         word = np.ones(len(points), dtype=np.int64)
         for level in range(1, self.levels + 1):
             word = word << self.width | (offsets >> (self.side_bits - level) & 1) @ axes
         return word.astype(np.uint64)
 
-    def _projected(self, points: I64, seed: bytes) -> I64:
+    def _projected(self, points: I64, instance: int) -> I64:
         """Expected squared lengths are those of the points."""
         if self.width == self.dimension:
             return points
         # Sums of integers below 2^38 (`directions`), exact in floats; times a scale of at most 2^19, below 2^57.
-        along = (points.astype(np.float64) @ independent(seed, self.width, self.dimension)).astype(np.int64)
+        along = (points.astype(np.float64) @ self._directions[instance]).astype(np.int64)
         scale = math.isqrt((self.dimension << 2 * SCALE_BITS) // self.width)
         return np.clip(along * scale // (LENGTH << SCALE_BITS), -self.reach, self.reach - 1)
 
@@ -234,8 +243,7 @@ class Theorem(RegionScheme):
             if objective == "means":
                 out.append(self._lifted(cells, groups, tally, reader, instance, noise))
             else:
-                seed = seed_of(reader.names, f"theorem {instance}")
-                centres = inside(found.centres - self.reach - _shift(seed, self.width, self.side_bits - 1))
+                centres = inside(found.centres - self.reach - self._shifts[instance])
                 errors = np.sqrt(groups.noises) * noise[COUNTS]
                 out.append(Candidate(centres, groups.sums(cells.counts), errors))
         return records[0], out
@@ -306,7 +314,6 @@ def _least(noise: float, counters: int | I64 = 1) -> F64:
     return np.maximum(KEEP * noise * np.sqrt(counters), 0.5)
 
 
-@lru_cache(maxsize=256)
 def _shift(seed: bytes, width: int, bits: int) -> I64:
     """Of a grid along each axis, below 2^bits."""
     high, _ = Coins(seed).branch("shift").words([0], [0], integer_cells(width)).block(0)

@@ -4,6 +4,7 @@ from .answer import Answer, Noisy, Published
 from .clusters import Centres, Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
+from .grant import Layout, Setting, View
 from .group import GroupBy
 from .histogram import Histogram
 from .histogram_answer import Bins
@@ -14,7 +15,7 @@ from .mean import Mean
 from .quantile_answer import Ranks
 from .quantiles import Quantiles
 from .restated import Restated
-from .statistic import Layout, Setting, Statistic, View
+from .statistic import Statistic
 from .sum import Sum
 from .variance import Variance
 

@@ -45,6 +45,7 @@ class GroupBy(Linear):
         super().__init__(**{**of.options(), **options, "where": {**of.where, **conditions}})
         self.by = field_names(by, "by")
         self.of = of.replace(**{name: one.default for name, one in Statistic.parameters().items()})
+        self.refuses = of.refuses
 
     def argument(self, name: str) -> Any:
         return one_or_list(self.by) if name == "by" else super().argument(name)
@@ -78,8 +79,8 @@ class GroupBy(Linear):
         size = self.of.layout(schema).size
         return Contributions(inner.row, group[inner.row] * size + inner.coordinate, inner.amount)
 
-    def validate(self, rows: Rows, schema: Schema) -> None:
-        self.of.validate(rows, schema)
+    def refuse(self, rows: Rows, schema: Schema) -> None:
+        self.of.refuse(rows, schema)
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         size = self.of.layout(schema).size

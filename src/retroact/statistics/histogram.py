@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -11,20 +12,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import I64
+from ..arrays import F64, I64
 from ..checks import positive_int
 from ..coins import Coins
 from ..errors import InputError
-from ..noise import Mechanism, Oblivious, Process, Threshold
+from ..noise import Mechanism, Oblivious, Threshold
 from ..noise.threshold import check_failure, tail_quantile, threshold_for
 from ..paper_forms import paper_form
 from ..schema import Boolean, Integer, Number, Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, NoisyTotals, Published, with_noise
+from .bound import At, Bound, Totals
+from .grant import Layout, Setting
 from .histogram_answer import Bins
 from .keys import Keys
-from .statistic import Layout, Setting, Statistic, Totals, field_of
-from .tally import Labels, Tally
+from .statistic import Statistic, field_of
+from .tally import Labelled, Labels, Tally
 
 # More bins with records than this are refused rather than run out of memory.
 LIMIT = 10_000_000
@@ -107,66 +110,112 @@ class Histogram(Statistic):
     def thresholded(self, schema: Schema) -> bool:
         return self.bins is None and not Keys(self.by, schema).declared
 
-    def adaptive(self, setting: Setting) -> bool:
-        return super().adaptive(setting) and (self.adaptively or not self.thresholded(setting.schema))
-
-    def promises(self, setting: Setting) -> tuple[str, ...]:
-        if not self.adaptively or not self.thresholded(setting.schema):
-            return ()
-        return (f"at most {self.most_bins:,} bins of {', '.join(self.by)} ever hold a record",)
-
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.by if self.sum is None else (*self.by, self.sum)
 
-    def validate(self, rows: Rows, schema: Schema) -> None:
-        Keys(self.by, schema).validate(rows, schema)
+    def bind(self, setting: Setting) -> HistogramBound:
+        return HistogramBound(self, setting)
 
-    def mechanism(self, setting: Setting, process: Process) -> BinNoise:
-        return BinNoise(self, setting, process)
 
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Tally:
-        rows, weights = self.chosen(rows, weights, schema)
+class HistogramBound(Bound):
+    """``cells`` are those of declared bins, once they are drawn."""
+
+    statistic: Histogram
+    refuses = True
+    cells: Tally | None = None
+
+    def __init__(self, statistic: Histogram, grant: Setting) -> None:
+        super().__init__(statistic, grant)
+        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
+        self.noise = statistic.mechanism(grant, self.process)
+        self.keys, self.open = Keys(statistic.by, grant.schema), statistic.thresholded(grant.schema)
+        self._bins = statistic.most_bins or 1
+        self._step = 1.0 if statistic.sum is None else float(grant.schema.fields[statistic.sum].step)
+        if self.open:
+            bins = self._bins if statistic.adaptively else 1
+            check_failure(grant.failure, bins, grant.releases if grant.live is None else grant.live)
+
+    @property
+    def adaptive(self) -> bool:
+        return super().adaptive and (self.statistic.adaptively or not self.open)
+
+    @property
+    def promises(self) -> tuple[str, ...]:
+        if not self.statistic.adaptively or not self.open:
+            return ()
+        return (f"at most {self.statistic.most_bins:,} bins of {', '.join(self.statistic.by)} ever hold a record",)
+
+    @cached_property
+    def threshold(self) -> Threshold | None:
+        """Only when it is asked for: bounds are also made to be judged."""
+        statistic, grant = self.statistic, self.grant
+        if not self.open:
+            return None
+        bins = self._bins if statistic.adaptively else 1
+        if statistic.noise == "paper":
+            assert grant.releases is not None  # `candidates` refuses the paper's tree without a horizon
+            theirs: Threshold = paper_form("PaperThreshold").for_noise(self.noise, grant.failure, grant.releases, bins)
+            return theirs
+        # Who chooses the bin after seeing its noise may also choose the window: then all releases count.
+        live = None if statistic.adaptively else grant.live
+        return threshold_for(
+            self.noise,
+            grant.failure,
+            grant.releases,
+            live=live if live is None or grant.releases is None else min(live, grant.releases),
+            bins=bins,
+        )
+
+    # Totals ----------------------------------------------------------------------------------------------------------
+
+    def _gather(self, rows: Rows, weights: I64) -> Labelled:
         amounts = weights[:, None]
-        if self.sum is not None:
-            amounts = np.stack([weights, weights * rows.columns[self.sum]], axis=1)
-        return Keys(self.by, schema).tally(rows, amounts, coins)
+        if self.statistic.sum is not None:
+            amounts = np.stack([weights, weights * rows.columns[self.statistic.sum]], axis=1)
+        return Labelled.of(self.keys.labels(rows), amounts)
 
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        cells = zip(*(word.tolist() for word in totals.words), strict=True)
-        return {
-            (cell, i): amount
-            for cell, amounts in zip(cells, totals.amounts.tolist(), strict=True)
-            for i, amount in enumerate(amounts)
-            if amount
-        }
+    def _refuse(self, rows: Rows) -> None:
+        self.keys.refuse(rows)
 
-    def release(
-        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
-    ) -> Published:
-        assert isinstance(noise, BinNoise)
+    def coordinates(self, totals: Totals) -> dict[Hashable, int]:
+        return {(label, i): amount for label, amounts in totals.items() for i, amount in enumerate(amounts) if amount}
+
+    def drawn(self, coins: Coins) -> Self:
+        mine = copy(self)
+        if not self.open:
+            listed = self.statistic.bins
+            bins = self.keys.all() if listed is None else [self.keys.encode(bin, "bins") for bin in listed]
+            ones = np.ones((len(bins), 1), dtype=np.int64)
+            mine.cells = self.keys.tally(Labelled(self.keys.columns(bins), ones), coins)
+        return mine
+
+    def named(self, totals: Totals, coins: Coins) -> Tally:
+        return self.keys.tally(totals, coins)
+
+    # A release -------------------------------------------------------------------------------------------------------
+
+    def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         tally: Tally = totals[0]
-        for limit, name in ((self.limit, "limit"), (self.most_bins if self.adaptively else None, "most_bins")):
+        own = self.statistic
+        for limit, name in ((own.limit, "limit"), (own.most_bins if own.adaptively else None, "most_bins")):
             if limit is not None and len(tally) > limit:
                 raise InputError(
                     f"expected at most {limit:,} bins with records ({name}), got {len(tally):,}: narrow them with "
                     "where=, or declare the bins",
-                    place=setting.place,
+                    place=self.grant.place,
                 )
-        if noise.declared is not None:
-            words, labels = noise.declared
-            amounts = tally.find(words)
-        else:
-            words, labels, amounts = tally.words, tally.labels, tally.amounts
-        drawn, denominator = noise.sample(index, np.stack(words, axis=1))
+        shown = tally if self.cells is None else self.cells
+        amounts = tally.amounts if self.cells is None else tally.find(shown.words)
+        drawn, denominator = noise.sample(at.index, np.stack(shown.words, axis=1))
         noisy = with_noise(amounts, drawn, denominator)
-        threshold = None if noise.threshold is None else noise.threshold.at(index)
-        shown = np.arange(len(noisy))
+        threshold = None if self.threshold is None else self.threshold.at(at.index)
+        places = np.arange(len(noisy))
         if threshold is not None:
-            shown = np.flatnonzero(noisy[:, 0] >= math.ceil(threshold * denominator))
+            places = np.flatnonzero(noisy[:, 0] >= math.ceil(threshold * denominator))
         # Largest first; equal ones, which are rare, in the order of their cells.
-        shown = shown[np.argsort(-noisy[shown, -1], kind="stable")]
-        labels = tuple(label[shown] for label in labels)
-        return self._published(noisy[shown], denominator, labels, threshold, noise, index, setting)
+        places = places[np.argsort(-noisy[places, -1], kind="stable")]
+        labels = tuple(label[places] for label in shown.labels)
+        return self._published(noisy[places], denominator, labels, threshold, noise, at.index)
 
     def _published(
         self,
@@ -174,12 +223,10 @@ class Histogram(Statistic):
         denominator: int,
         labels: Labels,
         threshold: Fraction | None,
-        noise: BinNoise,
+        noise: Mechanism,
         index: int,
-        setting: Setting,
     ) -> Published:
-        names = noise.keys.decode(labels)
-        step = 1.0 if self.sum is None else float(setting.schema.fields[self.sum].step)
+        names, step = self.keys.decode(labels), self._step
         values = [numerator / denominator * step for numerator in noisy[:, -1].tolist()]
         last = noise.size - 1
         deviation = noise.deviation_of(last, index) * step
@@ -206,82 +253,22 @@ class Histogram(Statistic):
 
         return Published(answer, tuple(noisy.ravel().tolist()), denominator, totals)
 
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
-        step = 1.0 if self.sum is None else float(schema.fields[self.sum].step)
-        return float(deviations[-1]) * step
+    # What people are told --------------------------------------------------------------------------------------------
 
-    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
-        assert isinstance(noise, BinNoise)
-        return noise.notes(records)
-
-
-class BinNoise(Mechanism):
-    """The noise of a histogram, its keys and its threshold."""
-
-    def __init__(self, histogram: Histogram, setting: Setting, process: Process) -> None:
-        super().__init__(process, setting.share, **histogram.calibration(setting.schema))
-        self.keys = Keys(histogram.by, setting.schema)
-        self._histogram, self._setting, self._bins = histogram, setting, histogram.most_bins or 1
-        self._thresholded = histogram.thresholded(setting.schema)
-        if self._thresholded:
-            bins = self._bins if histogram.adaptively else 1
-            check_failure(setting.failure, bins, setting.releases if setting.live is None else setting.live)
-
-    def under(self, coins: Coins) -> Self:
-        mine = super().under(coins)
-        vars(mine).pop("declared", None)
-        return mine
-
-    # Both only when they are asked for: noise is also made to be judged.
-
-    @cached_property
-    def threshold(self) -> Threshold | None:
-        return self._threshold(self._histogram, self._setting) if self._thresholded else None
-
-    @cached_property
-    def declared(self) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[Any, ...]] | None:
-        if self._thresholded:
-            return None
-        listed = self._histogram.bins
-        return self._declare(self.keys.all() if listed is None else [self.keys.encode(b, "bins") for b in listed])
-
-    def _threshold(self, histogram: Histogram, setting: Setting) -> Threshold:
-        bins = self._bins if histogram.adaptively else 1
-        if histogram.noise == "paper":
-            assert setting.releases is not None  # `candidates` refuses the paper's tree without a horizon
-            theirs: Threshold = paper_form("PaperThreshold").for_noise(self, setting.failure, setting.releases, bins)
-            return theirs
-        # Who chooses the bin after seeing its noise may also choose the window: then all releases count.
-        live = None if histogram.adaptively else setting.live
-        return threshold_for(
-            self,
-            setting.failure,
-            setting.releases,
-            live=live if live is None or setting.releases is None else min(live, setting.releases),
-            bins=bins,
-        )
-
-    def _declare(self, bins: list[tuple[Any, ...]]) -> tuple[tuple[npt.NDArray[np.uint64], ...], tuple[Any, ...]]:
-        labels = []
-        for column in zip(*bins, strict=True):
-            values = np.empty(len(column), dtype=object if isinstance(column[0], str) else np.int64)
-            values[:] = column
-            labels.append(values)
-        ones = np.ones((len(bins), 1), dtype=np.int64)
-        cells = Tally.of(self.keys.cells(tuple(labels), self.coins), ones, tuple(labels))
-        return cells.words, cells.labels
+    def error(self, deviations: F64, records: int) -> float:
+        return float(deviations[-1]) * self._step
 
     def notes(self, records: int) -> tuple[str, ...]:
         """The threshold beside the paper's, and the bound on all bins and rounds at once (remark on accuracy)."""
-        releases = self._setting.releases
+        releases = self.grant.releases
         if self.threshold is None or releases is None:
             if self.threshold is None:
                 return ()
             looked = ", ".join(f"{float(self.threshold.at(r)):,.4g} in release {r:,}" for r in (1, 1023, 2**20 - 1))
             return (f"a bin is released when its noisy count reaches {looked}",)
-        epsilon, delta = self._setting.budget
+        epsilon, delta = self.grant.budget
         paper = float(paper_form("PaperThreshold").of(epsilon, delta, releases).at(1))
-        noisiest = self.process.outlook(1 if self.share.kind == "pure" else 2, releases)
+        noisiest = self.process.outlook(1 if self.noise.share.kind == "pure" else 2, releases)
         judged = {1, releases, *([noisiest.worst] if noisiest else [])}
         worst = max(float(self.threshold.at(release)) for release in judged)
         bins = self._bins if self._bins > 1 else max(1, records)
@@ -296,7 +283,7 @@ class BinNoise(Mechanism):
 
     def _simultaneous(self, releases: int, bins: int) -> float:
         rounds = np.arange(1, releases + 1) if releases <= 1 << 13 else np.linspace(1, releases, 1 << 13).astype(int)
-        tail = self.tail(int(rounds[int(np.argmax(self.variances_of(0, rounds)))]), 0)
+        tail = self.noise.tail(int(rounds[int(np.argmax(self.noise.variances_of(0, rounds)))]), 0)
         chance = 0.05 / (releases * bins)
         if tail.gaussian:
             return math.sqrt(tail.variance) * tail_quantile(chance / 2)

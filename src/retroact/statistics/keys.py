@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import I64
 from ..coins import Coins
 from ..coins.coins import name_bytes
 from ..errors import InputError
 from ..schema import Boolean, Bytes, Category, Field, Rows, Schema, Text, Vector
-from .tally import Labels, Tally
+from .tally import Labelled, Labels, Tally, distinct
 
 # In bytes (of UTF-8, for texts), all fields of a key together.
 LONGEST_KEY = 4096
@@ -68,9 +67,9 @@ class Keys:
             if isinstance(field, Text):
                 columns.append(column.tolist())
                 continue
-            distinct, where = _distinct(column)
-            decoded = np.empty(len(distinct), dtype=object)
-            decoded[:] = [field.decode(value) for value in distinct.tolist()]
+            values, where = distinct(column)
+            decoded = np.empty(len(values), dtype=object)
+            decoded[:] = [field.decode(value) for value in values.tolist()]
             columns.append(decoded[where].tolist())
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
@@ -80,34 +79,33 @@ class Keys:
         cells = coins.cells(names)
         return cells[:, 0].copy(), cells[:, 1].copy()
 
-    def tally(self, rows: Rows, amounts: I64, coins: Coins) -> Tally:
-        """The amounts of the records (records by coordinates), added up by key."""
-        combined = np.zeros(rows.count, dtype=np.int64)
-        parts = []
-        for name in self.names:
-            distinct, where = _distinct(rows.columns[name])
-            parts.append((distinct, where))
-            # Numbered anew after every field: below the square of the number of records, in 64 bits for 2^31 of them.
-            if rows.count >> 31:
-                raise InputError(f"expected fewer than 2^31 records at once, got {rows.count:,}")
-            combined = np.unique(combined * len(distinct) + where, return_inverse=True)[1].reshape(-1)
-        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
-        totals = np.zeros((len(first), amounts.shape[1]), dtype=np.int64)
-        np.add.at(totals, inverse.reshape(-1), amounts)
-        kept = np.flatnonzero(totals.any(axis=1))
-        labels = tuple(distinct[where[first[kept]]] for distinct, where in parts)
-        return Tally.of(self.cells(labels, coins), totals[kept], labels)
+    def labels(self, rows: Rows) -> Labels:
+        """The key of each record."""
+        return tuple(rows.columns[name] for name in self.names)
 
-    def validate(self, rows: Rows, schema: Schema) -> None:
+    def columns(self, keys: Sequence[tuple[Any, ...]]) -> Labels:
+        """Encoded keys, as labels."""
+        labels = []
+        for column in zip(*keys, strict=True):
+            values = np.empty(len(column), dtype=object if isinstance(column[0], str | bytes) else np.int64)
+            values[:] = column
+            labels.append(values)
+        return tuple(labels)
+
+    def tally(self, totals: Labelled, coins: Coins) -> Tally:
+        """Totals by key, each with the name of its cell."""
+        return Tally.of(self.cells(totals.labels, coins), totals.amounts, totals.labels)
+
+    def refuse(self, rows: Rows) -> None:
         """Texts that are too long to be keys are refused."""
         sizes = np.zeros(rows.count, dtype=np.int64)
-        for name in self.names:
-            if schema.fields[name].interned:
+        for name, field in zip(self.names, self._fields, strict=True):
+            if field.interned:
                 column = rows.columns[name].tolist()
                 sizes += np.fromiter(map(len, column), dtype=np.int64, count=len(column))
         # A character has at most four bytes: most keys are short enough at first sight.
         for row in np.flatnonzero(sizes > LONGEST_KEY // 4).tolist():
-            size = sum(_bytes(schema.fields[name], rows.columns[name][row]) for name in self.names)
+            size = sum(_bytes(f, rows.columns[name][row]) for name, f in zip(self.names, self._fields, strict=True))
             if size > LONGEST_KEY:
                 raise InputError(
                     f"expected a bin of at most {LONGEST_KEY:,} bytes, got {size:,}",
@@ -121,18 +119,3 @@ def _bytes(field: Field, value: Any) -> int:
     if isinstance(field, Bytes):
         return len(value)
     return len(value.encode()) if field.interned else 0
-
-
-def _distinct(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], I64]:
-    """The distinct values, and for each row which of them it holds."""
-    if column.dtype != object:
-        distinct, where = np.unique(column, return_inverse=True)
-        return distinct, where.reshape(-1)
-    # A dictionary, and not a sort: comparing texts is what costs.
-    codes: dict[Any, int] = {}
-    listed = column.tolist()
-    for value in dict.fromkeys(listed):
-        codes[value] = len(codes)
-    values = np.empty(len(codes), dtype=object)
-    values[:] = list(codes)
-    return values, np.fromiter(map(codes.__getitem__, listed), dtype=np.int64, count=len(listed))

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import I64
-from ..coins import Coins
+from ..arrays import F64, I64
 from ..noise import Mechanism
 from ..schema import Rows, Schema
 from ..schema.field import field_name
 from .answer import Answer, Noisy, Published
-from .statistic import Layout, Setting, Statistic, Totals, field_of
+from .bound import At, Bound, Totals
+from .grant import Layout, Setting
+from .statistic import Statistic, field_of
 
 __all__ = ["Contributions", "Layout", "Linear", "OfField", "field_of", "one_each"]
 
@@ -40,39 +41,70 @@ class Linear(Statistic):
 
     @abstractmethod
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        """What each record adds; all of them count (`counted`)."""
+        """What each record adds; all of them count."""
 
     @abstractmethod
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         """Memoryless post-processing of the noisy totals."""
 
-    def contributions(self, rows: Rows, schema: Schema) -> Contributions:
-        chosen = self.counted(rows, schema)
-        if chosen is None:
-            return self.contribute(rows, schema)
-        inner = self.contribute(rows.take(chosen), schema)
-        return Contributions(chosen[inner.row], inner.coordinate, inner.amount)
+    @abstractmethod
+    def error(self, deviations: F64, schema: Schema, records: int) -> float:
+        """The standard error to expect from noise of these deviations when ``records`` records survive."""
 
-    def totals(self, rows: Rows, weights: I64, schema: Schema) -> I64:
+    refuses: bool = False
+    """Whether `refuse` has anything to say."""
+
+    def refuse(self, rows: Rows, schema: Schema) -> None:
+        """Raise for a record that must not come in, though the schema let it; all of them count."""
+
+    def bind(self, setting: Setting) -> LinearBound:
+        return LinearBound(self, setting)
+
+
+class LinearBound(Bound):
+    """Totals are an array of integers."""
+
+    statistic: Linear
+
+    def __init__(self, statistic: Linear, grant: Setting) -> None:
+        super().__init__(statistic, grant)
+        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
+        self.noise = statistic.mechanism(grant, self.process)
+        self.refuses = statistic.refuses
+
+    def _gather(self, rows: Rows, weights: I64) -> I64:
         """Sum of weight * contribution: what a set of changes adds to the totals. Modulo 2^64, which is exact: a stream
         takes no more records than leave the totals within 2^62."""
-        out = np.zeros(self.layout(schema).size, dtype=np.int64)
+        return self._sums(rows, weights, np.zeros(rows.count, dtype=np.int64), 1).reshape(-1)
+
+    def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> dict[int, Totals]:
+        where = self.counted(rows)
+        found, number = np.unique(rounds, return_inverse=True)
+        if where is not None:
+            rows, weights, number = rows.take(where), weights[where], number[where]
+        sums = self._sums(rows, weights, number, len(found))
+        return dict(zip(found.tolist(), sums, strict=True))
+
+    def _sums(self, rows: Rows, weights: I64, number: I64, count: int) -> I64:
+        out = np.zeros((count, self.layout.size), dtype=np.int64)
         if rows.count:
-            parts = self.contributions(rows, schema)
-            np.add.at(out, parts.coordinate, parts.amount * weights[parts.row])
+            parts = self.statistic.contribute(rows, self.schema)
+            np.add.at(out, (number[parts.row], parts.coordinate), parts.amount * weights[parts.row])
         return out
 
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> I64:
-        return self.totals(rows, weights, schema)
+    def _refuse(self, rows: Rows) -> None:
+        self.statistic.refuse(rows, self.schema)
 
-    def release(
-        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
-    ) -> Published:
-        noisy = Noisy.of(totals[0], noise, index, round)
-        return Published(self.answer(noisy, setting.schema), tuple(noisy.numerators.tolist()), noisy.denominator)
+    def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
+        noisy = Noisy.of(totals[0], noise, at.index, at.round)
+        answer = self.statistic.answer(noisy, self.schema)
+        return Published(answer, tuple(noisy.numerators.tolist()), noisy.denominator)
 
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
+    def coordinates(self, totals: Totals) -> dict[Hashable, int]:
         return {i: amount for i, amount in enumerate(totals.tolist()) if amount}
+
+    def error(self, deviations: F64, records: int) -> float:
+        return self.statistic.error(deviations, self.schema, records)
 
 
 class OfField(Linear):

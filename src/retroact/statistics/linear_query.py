@@ -41,6 +41,7 @@ class LinearQuery(Linear):
     """
 
     kind: ClassVar[str] = "linear_query"
+    refuses = True
     theorem: ClassVar[str] = 'Theorem "linear"'
     unwritten: ClassVar[tuple[str, ...]] = ("function",)
 
@@ -72,7 +73,7 @@ class LinearQuery(Linear):
         # ||v||_2 <= ||v||_1 <= sqrt(size) ||v||_2
         self.norm2_squared = norm2**2 if norm2 is not None else norm1**2  # type: ignore[operator]
         self.norm1 = norm1 if norm1 is not None else isqrt(size * self.norm2_squared)
-        # What `validate` adds up: the first norm of any column with amounts in bounds is at most size * largest, and
+        # What `refuse` adds up: the first norm of any column with amounts in bounds is at most size * largest, and
         # where it is at most norm1, the squares are at most norm1 * largest.
         self._largest = min(self.norm1, isqrt(self.norm2_squared))
         if max(size, self.norm1) * self._largest >= LIMIT:
@@ -113,8 +114,8 @@ class LinearQuery(Linear):
         row, coordinate = np.nonzero(amounts)
         return Contributions(row, coordinate, self._bounded(amounts[row, coordinate], row))
 
-    def validate(self, rows: Rows, schema: Schema) -> None:
-        parts = self.contributions(rows, schema)
+    def refuse(self, rows: Rows, schema: Schema) -> None:
+        parts = self.contribute(rows, schema)
         sizes, squares = np.zeros(rows.count, dtype=np.int64), np.zeros(rows.count, dtype=np.int64)
         # No amount is beyond `_largest` and no coordinate comes twice: the first sum is at most size * largest < 2^63.
         # The second is at most largest * (the first): where it could wrap around, the first is beyond norm1 already.

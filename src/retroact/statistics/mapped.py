@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, ClassVar
 
 from ..coins import Coins
 from ..errors import InputError
-from ..noise import Mechanism, Process
+from ..noise import Mechanism
+from ..noise.process import Outlook
 from .answer import Answer, Published
-from .statistic import Setting, Statistic, Totals, View
-from .wrapper import Wrapper, layers
+from .bound import At, Totals
+from .grant import Setting
+from .statistic import Statistic
+from .wrapper import Wrapper, WrapperBound, layers
 
 
 class Mapped(Wrapper):
@@ -42,29 +46,41 @@ class Mapped(Wrapper):
     def argument(self, name: str) -> Any:
         return self.with_coins if name == "coins" else super().argument(name)
 
-    def release(
-        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
-    ) -> Published:
-        inner = self.of.release(totals, noise, index, round, setting)
+    def bind(self, setting: Setting) -> MappedBound:
+        inner = self.of.bind(setting)
+        mine = copy(self)
+        mine.of = inner.statistic
+        return MappedBound(mine, inner, setting)
+
+
+class MappedBound(WrapperBound):
+    """A function on every answer."""
+
+    statistic: Mapped
+
+    def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
+        inner = self.of.release(totals, noise, at)
         coins: tuple[Coins, ...] = ()
-        if self.with_coins:
-            branch = noise.coins.branch(*self._name(setting))
-            coins = branch.branch("shared"), branch.branch("fresh", round)
-        out = self.function(inner.answer.value, *coins)
+        if self.statistic.with_coins:
+            branch = noise.coins.branch(*self._name())
+            coins = branch.branch("shared"), branch.branch("fresh", at.round)
+        out = self.statistic.function(inner.answer.value, *coins)
         return Published(Answer(out, None, lambda level: None), inner.numerators, inner.denominator, inner.noisy)
 
-    def _name(self, setting: Setting) -> tuple[str | int, ...]:
+    def _name(self) -> tuple[str | int, ...]:
         """Of the coins: by how many maps with coins there are up to this one, and by the lag."""
-        depth = sum(isinstance(one, Mapped) and one.with_coins for one in layers(self))
+        depth = sum(isinstance(one, Mapped) and one.with_coins for one in layers(self.statistic))
         nested: tuple[int, ...] = (depth,) if depth > 1 else ()
-        lagged: tuple[str | int, ...] = () if setting.lag is None else ("lag", setting.lag)
+        lagged: tuple[str | int, ...] = () if self.grant.lag is None else ("lag", self.grant.lag)
         return ("map", *nested, *lagged)
 
-    def views(self, setting: Setting) -> tuple[View, ...]:
-        return self.of.views(setting)
+    def expected_error(self, index: int, records: int, level: float | None = None) -> float:
+        return self.of.expected_error(index, records, level)
 
-    def mechanism(self, setting: Setting, process: Process) -> Mechanism:
-        return self.of.mechanism(setting, process)
+    @property
+    def outlook(self) -> Outlook:
+        return self.of.outlook
 
-    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
-        return self.of.notes(setting, noise, records)
+    @property
+    def method(self) -> str:
+        return self.of.method

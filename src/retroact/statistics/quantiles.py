@@ -10,16 +10,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import I64
-from ..coins import Coins
+from ..arrays import F64, I64
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
 from ..schema.field import field_name
 from ..schema.lattice import offsets
 from .answer import Answer, Published
+from .bound import At, Bound, Totals
+from .grant import Layout, Setting
 from .quantile_answer import QuantileTable, Ranks
-from .statistic import Layout, Setting, Statistic, Totals, field_of
+from .statistic import Statistic, field_of
 from .tally import Tally
 from .value_bounds import value_bounds
 from .value_tree import ValueTree, nodes_of
@@ -98,58 +99,71 @@ class Quantiles(Statistic):
         touched = Fraction(_bits(field) + 1)
         return Layout((1,), touched, touched, 1)
 
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Tally:
-        rows, weights = self.chosen(rows, weights, schema)
-        return Tally.of((self.offsets(rows, schema),), weights[:, None])
+    def bind(self, setting: Setting) -> QuantilesBound:
+        return QuantilesBound(self, setting)
 
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        return nodes_of(totals, _bits(self.scale(schema)))
 
-    def release(
-        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
-    ) -> Published:
-        field = self.scale(setting.schema)
-        tree = ValueTree(totals[0], _bits(field), noise, index)
+class QuantilesBound(Bound):
+    """Totals are counts by value; the nodes of the tree are drawn when a descent comes to them."""
+
+    statistic: Quantiles
+
+    def __init__(self, statistic: Quantiles, grant: Setting) -> None:
+        super().__init__(statistic, grant)
+        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
+        self.noise = statistic.mechanism(grant, self.process)
+        self.field = statistic.scale(grant.schema)
+        self.bits = _bits(self.field)
+
+    def _gather(self, rows: Rows, weights: I64) -> Tally:
+        return Tally.of((self.statistic.offsets(rows, self.schema),), weights[:, None])
+
+    def coordinates(self, totals: Totals) -> dict[Hashable, int]:
+        return nodes_of(totals, self.bits)
+
+    def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
+        own, field = self.statistic, self.field
+        tree = ValueTree(totals[0], self.bits, noise, at.index)
         unknown = not tree.above_zero
-        found = [] if unknown else tree.descend([tree.rank(p) for p in self.probabilities])
+        found = [] if unknown else tree.descend([tree.rank(p) for p in own.probabilities])
         last = field.upper - field.lower
         ends = {
             level: [(min(low, at), min(max(high, at), last)) for at, (low, high) in zip(found, pairs, strict=True)]
-            for level, pairs in ({} if unknown else value_bounds(tree, self.probabilities, LEVELS)).items()
+            for level, pairs in ({} if unknown else value_bounds(tree, own.probabilities, LEVELS)).items()
         }
-        widest = [(0, last)] * len(self.probabilities)
+        widest = [(0, last)] * len(own.probabilities)
 
         def value(offset: int) -> Any:
             return field.decode(field.lower + min(offset, last))
 
         values = [None] * len(widest) if unknown else [value(offset) for offset in found]
-        ranks = self._ranks(tree, field, dict(zip(self.probabilities, values, strict=True)), unknown)
+        ranks = self._ranks(tree, dict(zip(own.probabilities, values, strict=True)), unknown)
 
         def interval(level: float) -> QuantileTable:
             known = next((ends[at] for at in LEVELS if at >= level and not unknown), widest)
             pairs = [(value(low), value(high)) for low, high in known]
-            return ranks.intervals(dict(zip(self.probabilities, pairs, strict=True)), level)
+            return ranks.intervals(dict(zip(own.probabilities, pairs, strict=True)), level)
 
         errors = [None] * len(widest) if unknown else [float((b - a) * field.step / 2) for a, b in ends[ONE_DEVIATION]]
-        answer = Answer(ranks, ranks.errors(dict(zip(self.probabilities, errors, strict=True))), interval)
+        answer = Answer(ranks, ranks.errors(dict(zip(own.probabilities, errors, strict=True))), interval)
         return Published(answer, (*found, tree.total), tree.denominator, tree.noisy)
 
-    def _ranks(self, tree: ValueTree, field: Field, values: Mapping[float, Any], unknown: bool) -> Ranks:
+    def _ranks(self, tree: ValueTree, values: Mapping[float, Any], unknown: bool) -> Ranks:
+        field = self.field
+
         def offset(value: Any) -> int:
             return int(field.encode(value, "")) - field.lower  # type: ignore[arg-type]
 
-        points = {point: offset(point) for point in self.cdf}
-        spans = {(first, last): (offset(first), offset(last)) for first, last in self.counts}
+        points = {point: offset(point) for point in self.statistic.cdf}
+        spans = {(first, last): (offset(first), offset(last)) for first, last in self.statistic.counts}
         return tree.ranks(values, points, spans, unknown)
 
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+    def error(self, deviations: F64, records: int) -> float:
         """In ranks, for the median."""
-        worst = ValueTree.worst_of(_bits(self.scale(schema)), 0.5)
-        return float(deviations[0]) * math.sqrt(worst)
+        return float(deviations[0]) * math.sqrt(ValueTree.worst_of(self.bits, 0.5))
 
-    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
-        bits = _bits(self.scale(setting.schema))
-        return (f"errors are in ranks (records), over {2**bits:,} values",)
+    def notes(self, records: int) -> tuple[str, ...]:
+        return (f"errors are in ranks (records), over {2**self.bits:,} values",)
 
 
 def _listed(values: Sequence[Any], place: str) -> tuple[Any, ...]:

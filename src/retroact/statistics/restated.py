@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
@@ -17,9 +18,11 @@ from ..noise.rectangle import INDICES
 from ..params import Parameters
 from ..privacy import Share
 from .answer import Answer, NoisyTotals, Published, noisy_totals
+from .bound import At, Bound, Totals
 from .distinct import Distinct
-from .statistic import Setting, Statistic, Totals, View
-from .wrapper import Wrapper, layers
+from .grant import Layout, Setting, View
+from .statistic import Statistic
+from .wrapper import Wrapper, WrapperBound, layers
 
 Across = Literal["lags", "rectangle"]
 CROSSED = "rectangle "
@@ -76,9 +79,6 @@ class Restated(Wrapper):
     def statement(self) -> str:
         return f"{super().statement()}; Appendix A for the restated past"
 
-    def settled(self, setting: Setting) -> Statistic:
-        return super().settled(self.each(setting))
-
     def each(self, setting: Setting) -> Setting:
         """What a lag is given: all of the share where one noise serves them all, an equal part otherwise."""
         if setting.noise.startswith(CROSSED):
@@ -88,9 +88,6 @@ class Restated(Wrapper):
         # A threshold may fail in any lag.
         failure = setting.failure / len(self.lags)
         return replace(setting, share=share, failure=failure, noise=setting.noise.removeprefix(CROSSED))
-
-    def views(self, setting: Setting) -> tuple[View, ...]:
-        return tuple(View(window=setting.window, lag=lag) for lag in self.lags)
 
     def candidates(self, setting: Setting) -> Candidates:
         """Those of the inner statistic for every lag, and each of them crossed with the past for all."""
@@ -110,28 +107,63 @@ class Restated(Wrapper):
             return found if self.across == "lags" else crossed
         return {**found, **crossed}
 
-    def _apart(self, setting: Setting) -> float:
+    def apart(self, setting: Setting) -> float:
         return float(len(self.lags)) ** (2 if setting.share.kind == "pure" else 1)
 
-    def _rectangle(self, setting: Setting) -> float:
+    def rectangle(self, setting: Setting) -> float:
         if setting.horizon is None:
             return math.inf
         past = OneSided(setting.horizon)
         norm = float(past.l1) ** 2 if setting.share.kind == "pure" else float(past.l2_squared)
         return norm * past.extremes()[0]
 
-    def mechanism(self, setting: Setting, process: Process) -> Lagged:
-        return Lagged(self, setting, process)
+    def bind(self, setting: Setting) -> RestatedBound:
+        inner = self.of.bind(self.each(setting))
+        mine = copy(self)
+        mine.of = inner.statistic
+        return RestatedBound(mine, inner, setting)
 
-    def release(
-        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
-    ) -> Published:
+
+class RestatedBound(WrapperBound):
+    """The inner statistic once for every lag, each with its part of the noise."""
+
+    statistic: Restated
+
+    def __init__(self, statistic: Restated, of: Bound, grant: Setting) -> None:
+        super().__init__(statistic, of, grant)
+        self.process = statistic.process(grant)
+        # What is resolved follows from the inner process, also where the lags share one noise.
+        self.parts = [
+            of.statistic.bind(replace(of.grant, process=part, lag=lag))
+            for lag, part in zip(statistic.lags, self._processes(), strict=True)
+        ]
+        self.noise = Lagged(
+            self.layout, [part.noise for part in self.parts], shared=isinstance(self.process, Rectangle)
+        )
+        self.views = tuple(View(window=grant.window, lag=lag) for lag in statistic.lags)
+
+    def _processes(self) -> list[Process]:
+        process = self.process
+        if isinstance(process, Rectangle):
+            past, every = process.past.horizon, process.every
+            return [Rectangle(process.process, past, lag=lag, every=every) for lag in self.statistic.lags]
+        return [IndependentCopy(process, number) for number in range(len(self.statistic.lags))]
+
+    def drawn(self, coins: Coins) -> Self:
+        mine = super().drawn(coins)
+        mine.parts = [part.drawn(coins) for part in self.parts]
+        return mine
+
+    def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         assert isinstance(noise, Lagged)
         # Rounds before the stream's own first one have no noise in it.
+        shown = [at.index * self.grant.every - lag >= 1 for lag in self.statistic.lags]
         answers = {
-            round - lag: self.of.release([total], part, index, round, replace(noise.setting, lag=lag))
-            for lag, total, part in zip(self.lags, totals, noise.parts, strict=True)
-            if index * setting.every - lag >= 1
+            at.round - lag: part.release([total], own, at)
+            for lag, part, total, own, there in zip(
+                self.statistic.lags, self.parts, totals, noise.parts, shown, strict=True
+            )
+            if there
         }
         common = math.lcm(*(one.denominator for one in answers.values()))
         numerators = [n * (common // one.denominator) for one in answers.values() for n in one.numerators]
@@ -143,7 +175,7 @@ class Restated(Wrapper):
         )
 
         def noisy_of_all() -> NoisyTotals:
-            views = (view for view, lag in enumerate(self.lags) if index * setting.every - lag >= 1)
+            views = (view for view, there in enumerate(shown) if there)
             return {
                 (view, name, place): total * (common // one.denominator)
                 for view, one in zip(views, answers.values(), strict=True)
@@ -152,31 +184,31 @@ class Restated(Wrapper):
 
         return Published(answer, tuple(numerators), common, noisy_of_all)
 
-    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
-        assert isinstance(noise, Lagged)
-        apart, rectangle = math.sqrt(self._apart(setting)), math.sqrt(self._rectangle(setting))
-        chosen = "one noise over rounds and past times" if noise.shared else "noise of its own for every lag"
-        other = f"{rectangle:.3g}" if math.isfinite(rectangle) and setting.window is None else "not possible here"
+    def notes(self, records: int) -> tuple[str, ...]:
+        statistic, grant = self.statistic, self.grant
+        apart, rectangle = math.sqrt(statistic.apart(grant)), math.sqrt(statistic.rectangle(grant))
+        shared = isinstance(self.process, Rectangle)
+        chosen = "one noise over rounds and past times" if shared else "noise of its own for every lag"
+        other = f"{rectangle:.3g}" if math.isfinite(rectangle) and grant.window is None else "not possible here"
         how = (
-            f"{len(self.lags)} lags by {chosen}: errors grow by a factor of {apart:.3g} with noise for every lag, "
+            f"{len(statistic.lags)} lags by {chosen}: errors grow by a factor of {apart:.3g} with noise for every lag, "
             f"{other} with one noise for all"
         )
-        return (*self.of.notes(noise.setting, noise.parts[0], records), how)
+        return (*self.parts[0].notes(records), how)
 
 
 class Lagged(Mechanism):
     """The noise of all lags; taken by itself, that of the first."""
 
-    def __init__(self, restated: Restated, setting: Setting, process: Process) -> None:
-        self.shared = isinstance(process, Rectangle)
-        self.setting = restated.each(setting)
-        self.parts = []
-        for copy, lag in enumerate(restated.lags):
-            part: Process = IndependentCopy(process, copy)
-            if isinstance(process, Rectangle):
-                part = Rectangle(process.process, process.past.horizon, lag=lag, every=process.every)
-            self.parts.append(restated.of.mechanism(self.setting, part))
-        super().__init__(self.parts[0].process, self.setting.share, **restated.calibration(setting.schema))
+    def __init__(self, layout: Layout, parts: list[Mechanism], *, shared: bool) -> None:
+        self.parts, self.shared = parts, shared
+        super().__init__(
+            parts[0].process,
+            parts[0].share,
+            units=layout.units,
+            norm1=layout.norm1,
+            norm2_squared=layout.norm2_squared,
+        )
 
     def under(self, coins: Coins) -> Self:
         mine = super().under(coins)

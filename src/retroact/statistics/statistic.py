@@ -13,119 +13,23 @@ operation still adds or takes away one at most. **Retroactivity.** Who is left o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
-from ..arrays import I64
 from ..checks import positive_int
-from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious, Process
 from ..noise.default_process import Candidates, Choice, Law, candidates, kind_of, named
 from ..params import Parameters
-from ..privacy import Kind, Share
-from ..schema import Field, Rows, Schema
+from ..privacy import Kind
+from ..schema import Field, Schema
 from . import where as conditions
-from .answer import Published
+from .grant import Layout, Setting
 
 if TYPE_CHECKING:
+    from .bound import Bound
     from .mapped import Mapped
-
-# Releases that noise without a horizon is judged by.
-FIRST = 4096
-
-Totals = Any
-"""Anything with an exact + and -: arrays of integers, tallies."""
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The coordinates of a statistic and how far one record can move them.
-
-    Where there are as many coordinates as keys (bins, dyadic intervals), ``units`` are those of one key.
-    """
-
-    units: tuple[int, ...]
-    norm1: Fraction
-    norm2_squared: Fraction
-    largest: int
-
-    @property
-    def size(self) -> int:
-        return len(self.units)
-
-
-@dataclass(frozen=True)
-class View:
-    """Which stamps count in a round.
-
-    >>> View().span(9), View(window=3).span(9), View(lag=2).span(9), View(block=4).span(9), View(block=4).span(8)
-    ((1, 9), (7, 9), (1, 7), (1, 8), (1, 4))
-    """
-
-    window: int | None = None
-    lag: int = 0
-    """As it was that many rounds ago, knowing what is known now."""
-    block: int | None = None
-    """Only what had come before the block of so many rounds that the round lies in."""
-
-    def span(self, round: int) -> tuple[int, int]:
-        """The first and the last stamp that count; both never fall as rounds go on."""
-        last = round - self.lag if self.block is None else (round - 1) // self.block * self.block
-        first = 1 if self.window is None else max(1, round - self.lag - self.window + 1)
-        return first, last
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a stream grants a statistic."""
-
-    schema: Schema
-    share: Share
-    failure: Fraction
-    """What of delta goes to a threshold."""
-    horizon: int | None
-    every: int
-    window: int | None
-    late: bool
-    """Whether records may come with a past stamp."""
-    place: str
-    budget: tuple[Fraction, Fraction]
-    """Its part of epsilon and delta by weight: what the paper's own forms would be given."""
-    lag: int | None = None
-    """Which series of a restated statistic is being released; None outside of one."""
-    noise: str = ""
-    """The name of the process that was chosen among its candidates; empty until one is."""
-
-    @property
-    def releases(self) -> int | None:
-        return None if self.horizon is None else -(-self.horizon // self.every)
-
-    @property
-    def live(self) -> int | None:
-        """The window, in releases."""
-        return None if self.window is None else -(-self.window // self.every)
-
-    @property
-    def judged(self) -> int:
-        """Up to which release its noise is judged; without a horizon the first ones, and all phases of a window."""
-        return self.releases or max(FIRST, 4 * (self.live or 0))
-
-    @property
-    def reach(self) -> int | None:
-        """In how many releases one record can be counted at most."""
-        return reach_of(self.window, self.horizon, self.every)
-
-
-def reach_of(window: int | None, horizon: int | None, every: int) -> int | None:
-    """In how many of the releases one record can be counted: those of its window, or all there are."""
-    rounds = min((n for n in (window, horizon) if n is not None), default=None)
-    return None if rounds is None else -(-rounds // every)
 
 
 class Statistic(Parameters, ABC):
@@ -184,40 +88,24 @@ class Statistic(Parameters, ABC):
         """Coordinates, units and norms; raises where the schema does not fit."""
 
     @abstractmethod
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
-        """The totals of some records, each ``weights`` times. The coins are for naming keys, not for noise."""
-
-    @abstractmethod
-    def release(
-        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
-    ) -> Published:
-        """Memoryless post-processing of the totals of every view with their noise on."""
-
-    @abstractmethod
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        """All that gets noise, where it is not zero: what the checks hold against the norms. Coordinate i of a key is
-        (key, i), or i where there are no keys."""
-
-    @abstractmethod
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
-        """The standard error to expect from noise of these deviations when ``records`` records survive."""
+    def bind(self, setting: Setting) -> Bound:
+        """With its schema and what the stream grants it: every choice is made that it left open."""
 
     # What it asks of the stream --------------------------------------------------------------------------------------
-
-    def settled(self, setting: Setting) -> Statistic:
-        """Itself, with every choice made that it left to what the stream grants."""
-        return self
-
-    def views(self, setting: Setting) -> tuple[View, ...]:
-        return (View(window=setting.window),)
 
     def candidates(self, setting: Setting) -> Candidates:
         """The processes that hide every change one operation can make to it, by name; none rests on a promise that was
         not made. Where two are as good, the first is taken."""
         return candidates(self.noise, setting.releases, setting.live, place=f"{setting.place}.noise")
 
+    def preferred(self, setting: Setting) -> str | None:
+        """The name of the process to take, where nothing is to be judged."""
+        return None
+
     def process(self, setting: Setting) -> Process:
         """The one that was chosen."""
+        if setting.process is not None:
+            return setting.process
         found = self.candidates(setting)
         if setting.noise not in found:
             raise InputError(
@@ -255,29 +143,6 @@ class Statistic(Parameters, ABC):
         """What it spends of epsilon whatever it is granted, where a part of it has a price of its own."""
         return None
 
-    @property
-    def keyed(self) -> bool:
-        """Whether its answers are a function of the key; otherwise they are retroactive in law and not in bytes."""
-        return True
-
-    def adaptive(self, setting: Setting) -> bool:
-        """Whether the guarantee holds for streams that depend on earlier answers. A law of the user's own is known to
-        be private for fixed shifts; with delta > 0 that says nothing of shifts that are chosen after seeing answers
-        (docs/proofs.md, 3)."""
-        return not isinstance(self.noise, Oblivious) or self.noise.delta == 0
-
-    def promises(self, setting: Setting) -> tuple[str, ...]:
-        """What its guarantee rests on and nobody can check."""
-        return ()
-
-    def bias(self, setting: Setting) -> float:
-        """How far an answer can be off besides its noise: counted in every interval."""
-        return 0.0
-
-    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
-        """What a plan should say of it beside its error."""
-        return ()
-
     def digest_extras(self, schema: Schema) -> dict[str, Any]:
         """What else the noise must not be shared across: choices of the code, not of the user."""
         return {}
@@ -286,34 +151,6 @@ class Statistic(Parameters, ABC):
         """The fields that it looks at, besides those it has conditions on; all of them, unless it knows better. Two
         records that agree in these contribute the same."""
         return tuple(schema.fields)
-
-    def validate(self, rows: Rows, schema: Schema) -> None:
-        """Refuse records at the door. Most statistics have nothing to refuse that the schema let in."""
-
-    def chosen(self, rows: Rows, weights: I64, schema: Schema) -> tuple[Rows, I64]:
-        """The records that count: those that have every field it reads, and for which the conditions hold. What is
-        gathered, and what is validated by its values, is these."""
-        where = self.counted(rows, schema)
-        return (rows, weights) if where is None else (rows.take(where), weights[where])
-
-    def counted(self, rows: Rows, schema: Schema) -> I64 | None:
-        """Where the records are that count; None if all of them do."""
-        lacking = rows.lacking(self.reads(schema)) if rows.missing else None
-        if not rows.count or (not self.where and lacking is None):
-            return None
-        holds = conditions.select(self.where, rows, schema)
-        return np.flatnonzero(holds if lacking is None else holds & ~lacking)
-
-    def left_out(self, rows: Rows, weights: I64, schema: Schema) -> int:
-        """How many of these records do not count for want of a value: as far as is known, their conditions hold."""
-        lacking = rows.lacking((*self.reads(schema), *self.where))
-        if lacking is None:
-            return 0
-        rows, weights = rows.take(lacking), weights[lacking]
-        known = np.ones(rows.count, dtype=np.bool_)
-        for name, condition in self.where.items():
-            known &= conditions.select({name: condition}, rows, schema) | rows.missing.get(name, np.False_)
-        return int(weights[known].sum())
 
     def check(self, schema: Schema, place: str) -> None:
         """Everything that can be wrong with it in this schema, before a stream is made."""

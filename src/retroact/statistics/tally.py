@@ -7,6 +7,7 @@ everything as it was.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +15,74 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64, Words
+from ..errors import InputError
 from ..ledger import sorted_keys
 from ..ledger.sorted_keys import edited
 
 Labels = tuple[npt.NDArray[Any], ...]
+
+
+class Labelled:
+    """Totals by label, which no key has named yet: labels in columns, and their amounts (labels by coordinates). `of`
+    brings equal labels together, and leaves out what is zero. An Abelian group, wherever the records are; `Tally` is
+    what it becomes where the key is.
+
+    >>> one = Labelled.of((np.array([7, 3, 7]),), np.array([[1], [1], [1]]))
+    >>> sorted(one.items()), len(one - one)
+    ([((3,), [1]), ((7,), [2])], 0)
+    """
+
+    __slots__ = ("amounts", "labels")
+
+    def __init__(self, labels: Labels, amounts: I64) -> None:
+        self.labels, self.amounts = labels, amounts
+
+    @classmethod
+    def of(cls, labels: Labels, amounts: I64) -> Labelled:
+        """Of labels that may come several times."""
+        # Numbered anew after every column: below the square of the number of records, in 64 bits for 2^31 of them.
+        if len(amounts) >> 31:
+            raise InputError(f"expected fewer than 2^31 records at once, got {len(amounts):,}")
+        combined, parts = np.zeros(len(amounts), dtype=np.int64), []
+        for column in labels:
+            values, where = distinct(column)
+            parts.append((values, where))
+            combined = np.unique(combined * len(values) + where, return_inverse=True)[1].reshape(-1)
+        _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
+        totals = np.zeros((len(first), amounts.shape[1]), dtype=np.int64)
+        np.add.at(totals, inverse.reshape(-1), amounts)
+        kept = np.flatnonzero(totals.any(axis=1))
+        return cls(tuple(values[where[first[kept]]] for values, where in parts), totals[kept])
+
+    def __len__(self) -> int:
+        return len(self.amounts)
+
+    def __add__(self, other: Labelled) -> Labelled:
+        columns = zip(self.labels, other.labels, strict=True)
+        joined = tuple(np.concatenate(column) for column in columns)
+        return Labelled.of(joined, np.concatenate([self.amounts, other.amounts]))
+
+    def __sub__(self, other: Labelled) -> Labelled:
+        return self + Labelled(other.labels, -other.amounts)
+
+    def items(self) -> Iterator[tuple[tuple[Any, ...], list[int]]]:
+        columns = [list(map(tuple, c.tolist())) if c.ndim > 1 else c.tolist() for c in self.labels]
+        yield from zip(zip(*columns, strict=True), self.amounts.tolist(), strict=True)
+
+
+def distinct(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], I64]:
+    """The distinct values, and for each row which of them it holds."""
+    if column.dtype != object:
+        values, where = np.unique(column, axis=0 if column.ndim > 1 else None, return_inverse=True)
+        return values, where.reshape(-1)
+    # A dictionary, and not a sort: comparing texts is what costs.
+    codes: dict[Any, int] = {}
+    listed = column.tolist()
+    for value in dict.fromkeys(listed):
+        codes[value] = len(codes)
+    values = np.empty(len(codes), dtype=object)
+    values[:] = list(codes)
+    return values, np.fromiter(map(codes.__getitem__, listed), dtype=np.int64, count=len(listed))
 
 
 class Tally:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from copy import copy
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
-from ..arrays import I64
+from ..arrays import F64, I64
 from ..coins import Coins
+from ..noise import Mechanism, Threshold
 from ..noise.default_process import Candidates, Law
 from ..privacy import Kind
 from ..schema import Rows, Schema
-from .statistic import Layout, Setting, Statistic, Totals
+from .answer import Published
+from .bound import At, Bound, Totals
+from .grant import Layout, Setting
+from .statistic import Statistic
 
 
 class Wrapper(Statistic):
@@ -26,11 +27,6 @@ class Wrapper(Statistic):
         self.of = of
         self.interval = of.interval
 
-    def settled(self, setting: Setting) -> Statistic:
-        mine = copy(self)
-        mine.of = self.of.settled(setting)
-        return mine
-
     def statement(self) -> str:
         return self.of.statement()
 
@@ -40,20 +36,8 @@ class Wrapper(Statistic):
     def layout(self, schema: Schema) -> Layout:
         return self.of.layout(schema)
 
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
-        return self.of.gather(rows, weights, schema, coins)
-
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        return self.of.coordinates(totals, schema)
-
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
-        return self.of.error(deviations, schema, records)
-
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.of.reads(schema)
-
-    def validate(self, rows: Rows, schema: Schema) -> None:
-        self.of.validate(rows, schema)
 
     def digest_extras(self, schema: Schema) -> dict[str, Any]:
         return self.of.digest_extras(schema)
@@ -70,23 +54,74 @@ class Wrapper(Statistic):
     def candidates(self, setting: Setting) -> Candidates:
         return self.of.candidates(setting)
 
+    def preferred(self, setting: Setting) -> str | None:
+        return self.of.preferred(setting)
+
     def fixed_cost(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
         return self.of.fixed_cost(reach, failure, place)
 
+
+class WrapperBound(Bound):
+    """Everything is the inner bound's unless it is said otherwise."""
+
+    def __init__(self, statistic: Statistic, of: Bound, grant: Setting) -> None:
+        super().__init__(statistic, grant)
+        self.of = of
+        self.layout, self.noise, self.process, self.views = of.layout, of.noise, of.process, of.views
+        self.keyed, self.refuses, self.parts = of.keyed, of.refuses, of.parts
+
+    def gather(self, rows: Rows, weights: I64) -> Totals:
+        return self.of.gather(rows, weights)
+
+    _gather = gather
+
+    def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> dict[int, Totals]:
+        return self.of.gather_by(rows, weights, rounds)
+
+    def refuse(self, rows: Rows) -> None:
+        self.of.refuse(rows)
+
+    def coordinates(self, totals: Totals) -> dict[Hashable, int]:
+        return self.of.coordinates(totals)
+
+    def drawn(self, coins: Coins) -> Self:
+        mine = copy(self)
+        mine.of = self.of.drawn(coins)
+        return mine
+
+    def named(self, totals: Totals, coins: Coins) -> Totals:
+        return self.of.named(totals, coins)
+
+    def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
+        return self.of.release(totals, noise, at)
+
+    def error(self, deviations: F64, records: int) -> float:
+        return self.of.error(deviations, records)
+
+    def floor(self, records: int) -> float:
+        return self.of.floor(records)
+
+    def notes(self, records: int) -> tuple[str, ...]:
+        return self.of.notes(records)
+
     @property
-    def keyed(self) -> bool:
-        return self.of.keyed
+    def adaptive(self) -> bool:
+        return self.of.adaptive
 
-    def adaptive(self, setting: Setting) -> bool:
-        return self.of.adaptive(setting)
+    @property
+    def promises(self) -> tuple[str, ...]:
+        return self.of.promises
 
-    def promises(self, setting: Setting) -> tuple[str, ...]:
-        return self.of.promises(setting)
-
-    def bias(self, setting: Setting) -> float:
-        return self.of.bias(setting)
+    @property
+    def threshold(self) -> Threshold | None:
+        return self.of.threshold
 
 
 def layers(statistic: Statistic) -> list[Statistic]:
     """A statistic, the one in it, and so on."""
     return [statistic, *(layers(statistic.of) if isinstance(statistic, Wrapper) else [])]
+
+
+def core(bound: Bound) -> Bound:
+    """What a bound wraps at last."""
+    return core(bound.of) if isinstance(bound, WrapperBound) else bound

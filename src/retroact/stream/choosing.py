@@ -17,11 +17,9 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from ..compilers import sample_in
 from ..errors import InputError
-from ..noise import Mechanism, Oblivious
+from ..noise import Oblivious
 from ..noise.default_process import LAWS, Law
-from ..noise.process import Outlook
 from ..noise.tails import rounded_up
 from ..statistics import Setting, Statistic
 
@@ -96,48 +94,23 @@ def choose(
 
 def best(statistic: Statistic, setting: Setting, records: int) -> tuple[str, float]:
     """The process with the smallest half-width in its worst release, by name, and that half-width to 6 digits."""
-    sample = sample_in(statistic)
-    if sample is not None:
-        return sample.quietest(setting), 0.0
+    preferred = statistic.preferred(setting)
+    if preferred is not None:
+        return preferred, 0.0
     found: dict[str, float] = {}
     reason: InputError | None = None
     for name in statistic.candidates(setting):
-        own = replace(setting, noise=name)
-        settled = statistic.settled(own)
         try:
-            mechanism = settled.mechanism(own, settled.process(own))
+            bound = statistic.bind(replace(setting, noise=name))
         except InputError as error:
             reason = reason or error  # noise that is too wide for its integers
             continue
-        worst = outlook(own, mechanism).worst
-        found[name] = rounded_up(expected_error(settled, own, mechanism, worst, records, LEVEL))
+        found[name] = rounded_up(bound.expected_error(bound.outlook.worst, records, LEVEL))
     if not found:
         assert reason is not None
         raise reason
     name = min(found, key=found.__getitem__)
     return name, found[name]
-
-
-def outlook(setting: Setting, mechanism: Mechanism) -> Outlook:
-    """The worst and a typical release."""
-    found = mechanism.process.outlook(1 if mechanism.share.kind == "pure" else 2, setting.judged)
-    if found is None:
-        raise InputError("its lags reach back beyond the horizon: nothing would ever be released", place=setting.place)
-    return found
-
-
-def expected_error(
-    statistic: Statistic, setting: Setting, mechanism: Mechanism, release: int, records: int, level: float | None
-) -> float:
-    """A standard deviation, or the half-width at a level: the tail of the noisiest coordinate, in the same unit."""
-    deviations = mechanism.deviations(release)
-    error = statistic.error(deviations, setting.schema, records)
-    if level is None:
-        return error
-    last = mechanism.size - 1
-    deviation = float(deviations[last])
-    reach = error * mechanism.half_width(release, last, level) / deviation if deviation else error
-    return reach + statistic.bias(setting)
 
 
 def _votes(statistic: Statistic) -> bool:

@@ -210,7 +210,7 @@ class Core:
         if not self.schema.optional:
             return dict.fromkeys(statistics, 0)
         rows, copies = self.ledger.rows_between(1, self.round)
-        return {name: statistic.left_out(rows, copies, self.schema) for name, statistic in statistics.items()}
+        return {name: bound.left_out(rows, copies) for name, bound in self.specification.bounds.items()}
 
     def successor(self, key: Key | None, *, epsilon: float, delta: float, horizon: int | None) -> Core:
         """The core of a stream that goes on from this one, in memory."""

@@ -13,7 +13,6 @@ from ..errors import InputError, Place
 from ..ledger import Operations, Single, Stamped
 from ..messages import show
 from ..schema import Rows
-from ..statistics import Statistic
 from .apart import Apart
 from .arguments import (
     Names,
@@ -37,8 +36,7 @@ class Door:
     def __init__(self, specification: Specification) -> None:
         self._spec, self._schema = specification, specification.schema
         self._apart = Apart(specification.schema, specification.columns)
-        own = specification.statistics.values()
-        self._refusing = [each for each in own if type(each).validate is not Statistic.validate]
+        self._refusing = [bound for bound in specification.bounds.values() if bound.refuses]
 
     def stamped(
         self, data: Any, now: int, *, subject: Names = None, stamp: Stamps = None, numbers: I64 | None = None
@@ -157,8 +155,8 @@ class Door:
         return batch, rejected
 
     def _refuse(self, rows: Callable[[], Rows]) -> None:
-        for statistic in self._refusing:
-            statistic.validate(rows(), self._schema)
+        for bound in self._refusing:
+            bound.refuse(rows())
 
     def _require_subjects(self) -> None:
         if not self._spec.has_subjects:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ..coins import Coins
 from ..ledger import Change, Ledger
 from ..privacy import Guarantee, compose
-from ..statistics.statistic import Totals
+from ..statistics.bound import Totals
 from .release import Release
 from .specification import Specification
 from .totals import Running
@@ -52,9 +52,9 @@ class Engine:
         """What is published in a round with these totals."""
         index = round - self.origin
         return {
-            name: self._release(name, running, totals[name], index // running.statistic.every, round)
+            name: self._release(name, running, totals[name], index // running.every, round)
             for name, running in self.running.items()
-            if index % running.statistic.every == 0
+            if index % running.every == 0
         }
 
     def _release(self, name: str, running: Running, totals: list[Totals], index: int, round: int) -> Release:

@@ -13,7 +13,7 @@ from ..noise.default_process import Law
 from ..privacy import Kind, Share, check_budget, split
 from ..privacy.budget import check_weight
 from ..statistics import Setting
-from ..statistics.statistic import reach_of
+from ..statistics.grant import reach_of
 
 if TYPE_CHECKING:
     from .specification import Specification

@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..coins import Coins
-from ..compilers import WindowSample, sample_in
-from ..compilers.outlook import rank_error, sampling_error
+from ..compilers import WindowSample
 from ..errors import InputError
-from ..noise import Mechanism
 from ..noise.default_process import Law
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
-from .choosing import LEVEL, expected_error, outlook
+from ..statistics.wrapper import layers
+from .choosing import LEVEL
 from .specification import Specification
 
 
@@ -183,8 +181,8 @@ def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
     for step in range(24):
         now = {name: _expect(spec, name).half_width for name in spec.statistics}
         for name, statistic in spec.given.items():
-            sample = sample_in(statistic)
-            if math.isnan(now[name]) or (sample is not None and sample.of.epsilon is not None):
+            inner = layers(statistic)[-1]
+            if math.isnan(now[name]) or (isinstance(inner, WindowSample) and inner.of.epsilon is not None):
                 raise InputError(
                     "expected a statistic whose error is known and grows less with its budget", place=f"errors.{name}"
                 )
@@ -199,8 +197,7 @@ def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
 
 def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> float:
     """By how much the noise is too large; what is not noise stays whatever the budget."""
-    bias, sample = spec.statistics[name].bias(spec.settings[name]), sample_in(spec.statistics[name])
-    bias += 0.0 if sample is None else sampling_error(sample, spec.records, 0.05)
+    bias = spec.bounds[name].floor(spec.records)
     if wanted <= bias:
         raise InputError(
             f"expected more than {bias:.4g}, which no budget takes off (see the plan), got {wanted!r}",
@@ -226,48 +223,20 @@ def _rescale(spec: Specification, ratios: Mapping[str, float]) -> tuple[float, d
 
 
 def _expect(spec: Specification, name: str) -> Expected:
-    statistic, setting, records = spec.statistics[name], spec.settings[name], spec.records
-    mechanism = spec.mechanism(name, Coins(bytes(32)))
-    sample = sample_in(statistic)
-    if sample is not None:
-        return _sampled(spec, name, sample, mechanism)
-    rounds = outlook(setting, mechanism)
-
-    def error(round: int, level: float | None) -> float:
-        return expected_error(statistic, setting, mechanism, round, records, level)
-
-    limit = spec.releases(name)
+    bound, records, limit = spec.bounds[name], spec.records, spec.releases(name)
+    worst, typical = bound.outlook.worst, bound.outlook.typical
+    together = None if limit is None else bound.expected_error(worst, records, 1 - (1 - LEVEL) / limit)
     return Expected(
         name,
-        statistic.kind,
-        f"{mechanism.process.name} {'laplace' if mechanism.share.kind == 'pure' else 'gaussian'}",
+        bound.statistic.kind,
+        bound.method,
         str(spec.measure_of(name)),
-        error(rounds.worst, None),
-        error(rounds.typical, None),
-        error(rounds.worst, LEVEL),
-        error(rounds.typical, LEVEL),
-        None if limit is None else error(rounds.worst, 1 - (1 - LEVEL) / limit),
-        statistic.notes(setting, mechanism, records),
-    )
-
-
-def _sampled(spec: Specification, name: str, sample: WindowSample, noise: Mechanism) -> Expected:
-    """In ranks; a sample has no deviation, and the rank error of one run is all there is to say."""
-    unknown, records = math.nan, spec.records
-    reach = rank_error(sample, spec.schema, records, 0.05)
-    releases = spec.releases(name)
-    every = unknown if releases is None else rank_error(sample, spec.schema, records, 0.05 / releases)
-    return Expected(
-        name,
-        spec.statistics[name].kind,
-        f"{sample.form} {sample.of.label}",
-        str(spec.measure_of(name)),
-        unknown,
-        unknown,
-        reach,
-        reach,
-        None if math.isnan(every) else every,
-        spec.statistics[name].notes(spec.settings[name], noise, records),
+        bound.expected_error(worst, records),
+        bound.expected_error(typical, records),
+        bound.expected_error(worst, records, LEVEL),
+        bound.expected_error(typical, records, LEVEL),
+        None if together is None or math.isnan(together) else together,
+        bound.notes(records),
     )
 
 

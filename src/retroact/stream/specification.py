@@ -115,8 +115,9 @@ class Specification:
         self.settings = granted(self, self.choice.law, self.choice.noise)
         self.shares = {name: setting.share for name, setting in self.settings.items()}
         self.failures = {name: setting.failure for name, setting in self.settings.items()}
-        self.statistics = {name: s.settled(self.settings[name]) for name, s in self.given.items()}
-        self.processes = {name: s.process(self.settings[name]) for name, s in self.statistics.items()}
+        self.bounds = {name: s.bind(self.settings[name]) for name, s in self.given.items()}
+        self.statistics = {name: bound.statistic for name, bound in self.bounds.items()}
+        self.processes = {name: bound.process for name, bound in self.bounds.items()}
 
     def replace(self, **changes: Any) -> Specification:
         """The same with other arguments; law and processes are chosen anew where they could change."""
@@ -249,8 +250,7 @@ class Specification:
 
     def mechanism(self, name: str, coins: Coins) -> Mechanism:
         """The calibrated noise of one statistic under these coins."""
-        own = coins.branch(self.digest(name))
-        return self.statistics[name].mechanism(self.settings[name], self.processes[name]).under(own)
+        return self.bounds[name].noise.under(coins.branch(self.digest(name)))
 
     @property
     def measure(self) -> Measure:
@@ -268,9 +268,9 @@ class Specification:
     @property
     def guarantee(self) -> Guarantee:
         promises = [*(PROMISES if self.late else ()), *self._rejections()]
-        for name, statistic in self.statistics.items():
-            promises += [p for p in statistic.promises(self.settings[name]) if p not in promises]
-        adaptive = all(statistic.adaptive(self.settings[name]) for name, statistic in self.statistics.items())
+        for bound in self.bounds.values():
+            promises += [promise for promise in bound.promises if promise not in promises]
+        adaptive = all(bound.adaptive for bound in self.bounds.values())
         measure = self.measure
         # Delta need not be spent because it is there.
         delta = 0.0 if isinstance(measure, PureDP) else float(self.delta)

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from ..coins import Coins
 from ..errors import InputError, VerificationError
 from ..params import words
 from ..store.store import Store
@@ -33,7 +32,7 @@ def digests(spec: Specification) -> dict[str, str]:
     """Of each statistic: of what the names of its coins begin with, and of how large its noise is."""
     found = {}
     for name in spec.statistics:
-        noise, last = spec.mechanism(name, Coins(bytes(32))), spec.releases(name) or 1
+        noise, last = spec.bounds[name].noise, spec.releases(name) or 1
         sizes = [noise.size, noise.refinement, noise.square_of(0, last), noise.square_of(noise.size - 1, last)]
         text = words(list(map(str, sizes)))
         found[name] = hashlib.blake2b(spec.digest(name) + text.encode(), digest_size=32).hexdigest()

@@ -9,7 +9,8 @@ from ..coins import Coins
 from ..ledger import Change, Ledger
 from ..schema import Rows
 from ..statistics import Published
-from ..statistics.statistic import Totals, View
+from ..statistics.bound import At, Totals
+from ..statistics.grant import View
 from .specification import Specification
 
 
@@ -17,20 +18,21 @@ class Running:
     """Totals are sums over the surviving data that each view counts, kept from round to round and never stored."""
 
     def __init__(self, specification: Specification, name: str, coins: Coins, ledger: Ledger, last: int) -> None:
-        self.statistic, self.setting = specification.statistics[name], specification.settings[name]
-        self.noise = specification.mechanism(name, coins)
-        self._views = self.statistic.views(self.setting)
-        self.totals = [self._gather(*ledger.rows_between(*view.span(last))) for view in self._views]
+        self.every = specification.statistics[name].every
+        self._coins = coins.branch(specification.digest(name))
+        self.bound = specification.bounds[name].drawn(self._coins)
+        self.noise = self.bound.noise.under(self._coins)
+        self.totals = [self._gather(*ledger.rows_between(*view.span(last))) for view in self.bound.views]
 
     def advanced(self, ledger: Ledger, change: Change, round: int) -> list[Totals]:
         """The totals after a change of the round. The ledger still holds the data of the round before."""
         return [
             self._advance(view, totals, ledger, change, round)
-            for view, totals in zip(self._views, self.totals, strict=True)
+            for view, totals in zip(self.bound.views, self.totals, strict=True)
         ]
 
     def release(self, totals: list[Totals], index: int, round: int) -> Published:
-        return self.statistic.release(totals, self.noise, index, round, self.setting)
+        return self.bound.release(totals, self.noise, At(index, round))
 
     def _advance(self, view: View, totals: Totals, ledger: Ledger, change: Change, round: int) -> Totals:
         """What comes into the view or leaves it by its stamp is taken from the last round's data; what the round does
@@ -50,4 +52,4 @@ class Running:
         return totals
 
     def _gather(self, rows: Rows, weights: I64) -> Totals:
-        return self.statistic.gather(rows, weights, self.setting.schema, self.noise.coins)
+        return self.bound.named(self.bound.gather(rows, weights), self._coins)

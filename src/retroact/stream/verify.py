@@ -46,7 +46,7 @@ def verify(core: Core, vault: Vault, progress: Callable[[int, int], None] | None
     store = vault.store
     round, revised = core.round - 1, store.number("revised")
     first = max(revised, vault.silent + 1, core.origin + 1)
-    unkeyed = tuple(name for name, own in core.specification.statistics.items() if not own.keyed)
+    unkeyed = tuple(name for name, bound in core.specification.bounds.items() if not bound.keyed)
     result = Verification(first, round, unkeyed=unkeyed)
     if not store.overwrites:
         store.purge()

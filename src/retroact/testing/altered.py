@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..noise import Mechanism
+from ..statistics.answer import Published
+from ..statistics.bound import At, Bound
+from ..statistics.grant import Setting
 from ..statistics.restated import Lagged
 from ..statistics.statistic import Statistic
+from ..statistics.wrapper import WrapperBound
 from .definitions import Definition, Totals
 
 Change = Callable[[Any, int], Any]
@@ -47,15 +51,18 @@ def altered(noise: Mechanism, change: Change) -> Mechanism:
     return out
 
 
-def publishing(statistic: Statistic, change: Change) -> Statistic:
+def publishing(bound: Bound, change: Change) -> Bound:
     """The same statistic, whose release changes its noise."""
-    mine = copy(statistic)
+    return _Altered(bound.statistic, bound, bound.grant, change)
 
-    def release(totals: Any, noise: Mechanism, *rest: Any) -> Any:
-        return statistic.release(totals, altered(noise, change), *rest)
 
-    mine.release = release  # type: ignore[method-assign, assignment]
-    return mine
+class _Altered(WrapperBound):
+    def __init__(self, statistic: Statistic, of: Bound, grant: Setting, change: Change) -> None:
+        super().__init__(statistic, of, grant)
+        self._change = change
+
+    def release(self, totals: Sequence[Any], noise: Mechanism, at: At) -> Published:
+        return self.of.release(totals, altered(noise, self._change), at)
 
 
 def shifted(definition: Definition, noise: Mechanism, moved: Totals) -> Mechanism:

@@ -19,6 +19,7 @@ from ..statistics import Statistic
 from ..stream import Specification
 from .algorithm import CheckFailedError, Make, Persistent, StreamAlgorithm, run
 from .conformance import check_noise_law
+from .gathering import check_gathering
 from .histories import Pair, Shape, crowded, history, shuffled, uniting_pairs, values_of, without_effect
 from .law import check_law
 from .missing import check_missing
@@ -172,11 +173,12 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
     def make(key: Key) -> StreamAlgorithm:
         return StreamAlgorithm(spec, key)
 
-    if not all(statistic.keyed for statistic in spec.statistics.values()):
+    if not all(bound.keyed for bound in spec.bounds.values()):
         check_law(make, uniting_pairs(shape, random, max(1, pairs // 10)))
         check_sensitivity(spec, random)
         check_missing(spec, random)
-        return ["law", "sensitivity", "missing values"]
+        check_gathering(spec, Random(seed))
+        return ["law", "sensitivity", "missing values", "gathering"]
     ran = check_algorithm(make, shape, pairs=pairs, seed=seed)
     for chunk in (1, 2, 1000):
         for sequence in (history(shape, random) for _ in range(5)):
@@ -189,6 +191,7 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
     check_sensitivity(spec, random)
     check_oblivious(spec, random)
     check_missing(spec, random)
+    check_gathering(spec, Random(seed))
     for name in spec.statistics:
         check_published(spec, name, random)
         check_sample(spec, name, random)
@@ -198,13 +201,14 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
         "sensitivity",
         "oblivious noise",
         "missing values",
+        "gathering",
         "published numbers",
     ]
     if not draws:
         return ran
     check_noise_law(spec, draws=draws)
-    for name, own in spec.statistics.items():
-        if sample_in(own) is None:
+    for name, bound in spec.bounds.items():
+        if sample_in(bound) is None:
             scene = Scene(spec, name, random)
             check_residuals(scene, keys=enough_keys(scene, draws // 3))
     return [*ran, "noise law", "published law"]

@@ -21,7 +21,6 @@ import numpy as np
 from ..arrays import F64
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Key, Law, integer_cells
 from ..compilers import sample_in
-from ..compilers.gate import Gated
 from ..errors import VerificationError
 from ..noise import Mechanism, Oblivious, Process, Summand, Tail
 from ..noise.mechanism import BLOCK
@@ -134,15 +133,16 @@ def noises(spec: Specification, name: str, rounds: tuple[int, int] = (3, 7)) -> 
 def _dense(spec: Specification, name: str) -> bool:
     """Whether all coordinates are drawn, or cells by their names."""
     statistic = spec.statistics[name]
-    return isinstance(layers(statistic)[-1], Linear | Distinct) or sample_in(statistic) is not None
+    return isinstance(layers(statistic)[-1], Linear | Distinct) or sample_in(spec.bounds[name]) is not None
 
 
 def claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterator[tuple[str, int, Claim, Mechanism]]:
     statistic, share = spec.statistics[name], spec.shares[name]
     layout = statistic.layout(spec.schema)
     noise = spec.mechanism(name, coins or Coins(bytes(32)))
-    if sample_in(statistic) is not None:
-        if isinstance(noise, Gated):  # the rest of it has no noise
+    sample = sample_in(spec.bounds[name])
+    if sample is not None:
+        if sample.limit is not None:  # the rest of it has no noise
             yield f"{name}, gate", 0, Claim(layout, noise.share, spec.processes[name]), noise
         return
     if not isinstance(noise, Lagged) or not isinstance(statistic, Restated):
@@ -219,7 +219,7 @@ def names_of(spec: Specification, name: str, coins: Coins) -> list[tuple[str, by
     parts = {name: noise}
     if isinstance(noise, Lagged) and not noise.shared:  # where they share their noise it is one for all
         parts = {f"{name}, lag part {number}": part for number, part in enumerate(noise.parts)}
-    elif sample_in(spec.statistics[name]) is not None and not isinstance(noise, Gated):
+    elif (sample := sample_in(spec.bounds[name])) is not None and sample.limit is None:
         return out
     for who, part in parts.items():
         terms = part.process.at(1)

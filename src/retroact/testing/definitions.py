@@ -38,10 +38,13 @@ from ..statistics import (
     Sum,
     Variance,
 )
+from ..statistics.bound import Bound
 from ..statistics.clusters.ball import RADIUS, Space
 from ..statistics.clusters.grid import GridRegions
+from ..statistics.clusters.kmeans import KMeansBound
+from ..statistics.distinct import DistinctBound
 from ..statistics.statistic import Statistic
-from ..statistics.wrapper import layers
+from ..statistics.wrapper import core, layers
 from ..stream import Specification
 
 Name = Hashable
@@ -80,15 +83,16 @@ class Definition:
     """
 
     def __init__(self, spec: Specification, name: str) -> None:
-        self.schema, self.setting = spec.schema, spec.settings[name]
-        self.statistic = spec.statistics[name]
-        self.inner = layers(self.statistic)[-1]
+        self.schema, self.bound = spec.schema, spec.bounds[name]
+        self.setting, self.statistic = self.bound.grant, self.bound.statistic
+        self._core = core(self.bound)
+        self.inner = self._core.statistic
         restated = next((one for one in layers(self.statistic) if isinstance(one, Restated)), None)
         self.lags: tuple[int, ...] = (0,) if restated is None else restated.lags
         self._kept: tuple[Coins | None, dict[tuple[Any, ...], list[Part]]] = None, {}
         self.block = 0
-        if isinstance(self.inner, Distinct) and self.inner.design(self.setting).form == "blocks":
-            self.block = self.inner.design(self.setting).rounds
+        if isinstance(self._core, DistinctBound) and self._core.design.form == "blocks":
+            self.block = self._core.design.rounds
 
     @property
     def dense(self) -> bool:
@@ -103,7 +107,7 @@ class Definition:
     @property
     def by_key(self) -> bool:
         """Whether totals depend on the key: regions that are drawn from it, or whatever is not known here."""
-        grid = isinstance(self.inner, KMeans) and isinstance(self.inner._regions(self.schema)[1], GridRegions)
+        grid = isinstance(self._core, KMeansBound) and isinstance(self._core.family, GridRegions)
         return not self.known or (isinstance(self.inner, KMeans) and not grid)
 
     def span(self, round: int, lag: int = 0) -> tuple[int, int]:
@@ -174,10 +178,14 @@ class Definition:
             out[name, 0] = out.get((name, 0), 0) + record.copies
         return out
 
+    def _drawn(self, coins: Coins) -> Bound:
+        """With what the key decides."""
+        return self._core.drawn(coins)
+
     def _own(self, records: list[Record], coins: Coins) -> dict[tuple[Name, int], Any]:
         """Of a statistic of another shape: what it gathers."""
         rows, copies = rows_of(self.schema, records)
-        found = self.inner.coordinates(self.inner.gather(rows, copies, self.schema, coins), self.schema)
+        found = self._core.coordinates(self._drawn(coins).gather(rows, copies))
         named = {(key if isinstance(key, tuple) else (None, key)): amount for key, amount in found.items()}
         return {(name, place): amount for (name, place), amount in named.items()}
 
@@ -230,13 +238,15 @@ class Definition:
         return _code(field, value[statistic.field]) - field.lower, (field.upper - field.lower).bit_length()
 
     def _clustered(self, statistic: KMeans, coins: Coins) -> Map:
-        space, family = statistic._regions(self.schema)
+        space, drawn = statistic.ball.space(self.schema), self._drawn(coins)
+        assert isinstance(drawn, KMeansBound)
+        family = drawn.family
         if isinstance(family, GridRegions):
             return lambda v: _cells(self._point(space, v), family.depths)
 
         def added(value: Mapping[str, Any]) -> Iterator[Part]:
             point = np.array([self._point(space, value)], dtype=np.int64)
-            found = family.coordinates(family.gather(point, np.ones(1, dtype=np.int64), coins))
+            found = family.coordinates(family.gather(point, np.ones(1, dtype=np.int64)))
             named: list[tuple[Any, int]] = list(found.items())
             return ((name, kind, amount) for (name, kind), amount in named)
 

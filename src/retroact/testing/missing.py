@@ -13,7 +13,7 @@ import numpy as np
 from ..coins import Coins
 from ..errors import VerificationError
 from ..schema import Rows, Schema
-from ..statistics import Statistic
+from ..statistics.bound import Bound
 from ..stream import Specification
 from .histories import values_of
 from .sensitivity import check_sensitivity
@@ -39,26 +39,25 @@ def check_missing(spec: Specification, random: Random, *, records: int = 4, pair
     spec = spec.replace(schema=may_lack(spec.schema))
     values: list[Any] = list(values_of(spec.schema, random, records, whole=True))
     fields = list(spec.schema.fields)
-    for name, statistic in spec.statistics.items():
-        reads = {*statistic.reads(spec.schema), *statistic.where}
+    for name, bound in spec.bounds.items():
+        reads, drawn = {*bound.reads, *bound.statistic.where}, bound.drawn(Coins(bytes(32)))
         for value, other in zip(values, values[1:] + values[:1], strict=True):
-            full = _contributed(statistic, value, spec.schema)
+            full = _contributed(drawn, value, spec.schema)
             mixed = tuple(a if field in reads else b for field, a, b in zip(fields, value, other, strict=True))
-            if _contributed(statistic, mixed, spec.schema) != full:
+            if _contributed(drawn, mixed, spec.schema) != full:
                 raise VerificationError(f"missing values: {name} reads more than it says\n  {value}\n  {mixed}")
             for lost in _sets(fields):
                 partial = tuple(None if field in lost else part for field, part in zip(fields, value, strict=True))
                 told = "counts a record that lacks what it reads" if reads & lost else "leaves out a record it reads"
-                if _contributed(statistic, partial, spec.schema) != ({} if reads & lost else full):
+                if _contributed(drawn, partial, spec.schema) != ({} if reads & lost else full):
                     raise VerificationError(f"missing values: {name} {told}\n  {partial}")
     check_sensitivity(spec, random, pairs=pairs)
 
 
-def _contributed(statistic: Statistic, value: Sequence[Any], schema: Schema) -> dict[Hashable, int]:
+def _contributed(bound: Bound, value: Sequence[Any], schema: Schema) -> dict[Hashable, int]:
     record = schema.encode_record(dict(zip(schema.fields, value, strict=True)))
     rows = replace(Rows.from_tuples(schema, [record]), stamps=np.ones(1, dtype=np.int64))
-    totals = statistic.gather(rows, np.ones(1, dtype=np.int64), schema, Coins(bytes(32)))
-    return statistic.coordinates(totals, schema)
+    return bound.coordinates(bound.gather(rows, np.ones(1, dtype=np.int64)))
 
 
 def _sets(fields: list[str]) -> Iterator[set[str]]:

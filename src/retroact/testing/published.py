@@ -12,6 +12,7 @@ Three questions about every release, under any key and in any round, each answer
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from random import Random
 from typing import Any, NamedTuple
@@ -19,15 +20,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import I64
-from ..coins import DiscreteGaussian, DiscreteLaplace, Key, integer_cells
+from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Key, integer_cells
 from ..compilers import sample_in
 from ..errors import VerificationError
 from ..noise import Mechanism, Oblivious
 from ..schema import Rows
 from ..statistics import Distinct, Histogram, KMeans, Linear, Quantiles
 from ..statistics.answer import Published, noisy_totals
-from ..statistics.histogram import BinNoise
+from ..statistics.bound import At, Bound
+from ..statistics.histogram import HistogramBound
 from ..statistics.restated import Lagged
+from ..statistics.wrapper import core
 from ..stream import Specification
 from ..stream.release import plain
 from .altered import shifted
@@ -58,8 +61,9 @@ class Scene:
 
     def __init__(self, spec: Specification, name: str, random: Random) -> None:
         self.spec, self.name, self.statistic = spec, name, spec.statistics[name]
-        self.definition, self.setting = Definition(spec, name), spec.settings[name]
+        self.definition, self.bound = Definition(spec, name), spec.bounds[name]
         self._values = list(dict.fromkeys(values_of(spec.schema, random)))
+        self._latest: tuple[Coins, Bound] | None = None
         self._copies = self._enough()
         self._rows: dict[tuple[int, bool], list[tuple[Rows, I64]]] = {}
         self._exact: dict[tuple[int, bool], Totals] = {}
@@ -75,8 +79,9 @@ class Scene:
         rounds = np.unique([1, max(1, self.last // 3), self.last])
         wide = math.sqrt(float(first.variances_of(0, rounds).max())) / first.unit_of(0)
         least = 0.0
-        if isinstance(first, BinNoise) and first.threshold is not None:
-            least = max(float(first.threshold.at(int(index))) for index in rounds)
+        threshold = _parts(self.bound)[0].threshold
+        if threshold is not None:
+            least = max(float(threshold.at(int(index))) for index in rounds)
         return min(MOST, max(FEWEST, math.ceil(least + CLEAR * wide)))
 
     def records(self, index: int, *, other: bool = False) -> list[Record]:
@@ -103,18 +108,22 @@ class Scene:
 
     def release(self, names: Mechanism, noise: Mechanism, index: int, *, other: bool = False) -> Published:
         """``names`` has the coins that name cells."""
-        totals = [
-            self.statistic.gather(rows, copies, self.spec.schema, names.coins)
-            for rows, copies in self._seen(index, other)
-        ]
-        return self.statistic.release(totals, noise, index, index * self.statistic.every, self.setting)
+        bound = self._drawn(names.coins)
+        totals = [bound.named(bound.gather(*seen), names.coins) for seen in self._seen(index, other)]
+        return bound.release(totals, noise, At(index, index * self.statistic.every))
+
+    def _drawn(self, coins: Coins) -> Bound:
+        """Kept for the latest coins."""
+        if self._latest is None or self._latest[0] is not coins:
+            self._latest = coins, self.bound.drawn(coins)
+        return self._latest[1]
 
     def _seen(self, index: int, other: bool) -> list[tuple[Rows, I64]]:
         """The records that each view of a release counts, encoded."""
         if (index, other) not in self._rows:
             rows, copies = rows_of(self.spec.schema, self.records(index, other=other))
             assert rows.stamps is not None
-            spans = [view.span(index * self.statistic.every) for view in self.statistic.views(self.setting)]
+            spans = [view.span(index * self.statistic.every) for view in self.bound.views]
             chosen = [np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last)) for first, last in spans]
             self._rows[index, other] = [(rows.take(seen), copies[seen]) for seen in chosen]
         return self._rows[index, other]
@@ -133,6 +142,11 @@ class Scene:
         return VerificationError(f"{self.name}: round {index * self.statistic.every} {problem}")
 
 
+def _parts(bound: Bound) -> Sequence[Bound]:
+    """The bound of each view."""
+    return bound.parts or [bound]
+
+
 def parts_of(noise: Mechanism) -> list[Mechanism]:
     """The noise of each view."""
     return noise.parts if isinstance(noise, Lagged) else [noise]
@@ -140,7 +154,7 @@ def parts_of(noise: Mechanism) -> list[Mechanism]:
 
 def check_published(spec: Specification, name: str, random: Random, *, keys: int = 2, looks: int = 6) -> int:
     """All of it for one statistic; returns how many numbers were compared."""
-    if sample_in(spec.statistics[name]) is not None:
+    if sample_in(spec.bounds[name]) is not None:
         return 0  # a sample has no noise of its own: `check_sample` asks what is drawn
     check_calibration(spec, name)
     scene, compared = Scene(spec, name, random), 0
@@ -231,13 +245,13 @@ def _bins(scene: Scene, look: Look, exact: Totals, index: int, views: list[int])
     assert isinstance(scene.definition.inner, Histogram)
     out: set[Coordinate] = set()
     for view in views:
-        part = parts_of(look.noise)[view]
-        assert isinstance(part, BinNoise)
-        if part.declared is not None:
-            names: list[Name] = list(zip(*(label.tolist() for label in part.declared[1]), strict=True))
+        part = core(_parts(scene.bound.drawn(look.noise.coins))[view])
+        assert isinstance(part, HistogramBound)
+        if part.cells is not None:
+            names: list[Name] = list(zip(*(label.tolist() for label in part.cells.labels), strict=True))
         else:
             names = [where.name for where in exact if where.view == view and where.place == 0]
-        out |= {Coordinate(view, name, place) for name in names for place in range(part.size)}
+        out |= {Coordinate(view, name, place) for name in names for place in range(part.noise.size)}
         if part.threshold is not None:
             least = part.threshold.at(index) * look.published.denominator
             if any(total < least for where, total in look.told.items() if where.view == view and where.place == 0):

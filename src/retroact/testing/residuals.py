@@ -130,7 +130,7 @@ def rounds_looked_at(scene: Scene, some: int) -> list[int]:
 
 def residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None) -> list[Kind]:
     """What is published less what is true, under as many keys, by kinds of coordinates with one law."""
-    if isinstance(scene.statistic.noise, Oblivious) or sample_in(scene.statistic) is not None:
+    if isinstance(scene.statistic.noise, Oblivious) or sample_in(scene.bound) is not None:
         return []
     indices = list(looks or rounds_looked_at(scene, 7919 * first))
     found: dict[Coordinate, dict[tuple[int, int], float]] = {}

@@ -13,20 +13,19 @@ import numpy as np
 
 from ..coins import Key
 from ..compilers import sample_in
-from ..compilers.gate import Gated
 from ..errors import VerificationError
 from ..ledger.definition import Sequence, trajectory
 from ..noise import Mechanism
 from ..oneshot import BOTTOM
 from ..statistics import Histogram
 from ..statistics.answer import Published, noisy_totals
-from ..statistics.histogram import BinNoise
+from ..statistics.bound import At, Bound
 from ..stream import Release, Specification
 from ..stream.release import plain
 from .algorithm import StreamAlgorithm
 from .definitions import Coordinate, Definition, Record, records_of, rows_of
 from .histories import Shape, history, values_of
-from .published import Look, drawn_again, parts_of
+from .published import Look, drawn_again
 
 Residuals = dict[Coordinate, int]
 
@@ -87,7 +86,7 @@ def published_noise(
             mine = alone.numerators, alone.denominator, plain(alone.answer.value)
             if mine != (release.numerators, release.denominator, plain(release.value)):
                 raise VerificationError(f"{name}: round {round} is not its totals with its noise on\n  {sequence}")
-            if sample_in(definition.statistic) is not None:
+            if sample_in(definition.bound) is not None:
                 _check_gate(definition, release, noise[name], records, index, sequence)
                 continue
             told = {Coordinate(*where): total for where, total in noisy_totals(alone).items()}
@@ -96,27 +95,27 @@ def published_noise(
             out[name].left.append({where: int(total - exact.get(where, 0) * below) for where, total in told.items()})
             out[name].drawn.append(drawn_again(definition, Look(alone, noise[name], told), index))
             if isinstance(definition.inner, Histogram):
-                _check_thresholds(name, noise[name], Look(alone, noise[name], told), index, round, sequence)
+                _check_thresholds(name, definition.bound, Look(alone, noise[name], told), index, round, sequence)
     return out
 
 
 def _alone(definition: Definition, records: list[Record], noise: Mechanism, index: int, round: int) -> Published:
     """What the statistic makes of these records, without a stream. That is no reference: what it says that its answer
     is made of is compared with the exact totals next."""
-    statistic, setting = definition.statistic, definition.setting
+    bound = definition.bound.drawn(noise.coins)
     rows, copies = rows_of(definition.schema, records)
     assert rows.stamps is not None
     totals = []
     for lag in definition.lags:
         first, last = definition.span(round, lag)
         seen = np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last))
-        totals.append(statistic.gather(rows.take(seen), copies[seen], definition.schema, noise.coins))
-    return statistic.release(totals, noise, index, round, setting)
+        totals.append(bound.named(bound.gather(rows.take(seen), copies[seen]), noise.coins))
+    return bound.release(totals, noise, At(index, round))
 
 
-def _check_thresholds(name: str, noise: Mechanism, look: Look, index: int, round: int, sequence: Sequence) -> None:
-    for view, part in enumerate(parts_of(noise)):
-        if not isinstance(part, BinNoise) or part.threshold is None:
+def _check_thresholds(name: str, bound: Bound, look: Look, index: int, round: int, sequence: Sequence) -> None:
+    for view, part in enumerate(bound.parts or [bound]):
+        if part.threshold is None:
             continue
         least = part.threshold.at(index) * look.published.denominator
         if any(total < least for where, total in look.told.items() if where.view == view and where.place == 0):
@@ -127,13 +126,14 @@ def _check_gate(
     definition: Definition, release: Release, noise: Mechanism, records: list[Record], index: int, sequence: Sequence
 ) -> None:
     """Closed exactly where the number of live records, with the noise of the gate on, is below what it must reach."""
-    if not isinstance(noise, Gated):
+    sample = sample_in(definition.bound)
+    if sample is None or sample.limit is None:
         return
     live = sum(definition.totals(records, release.round, noise.coins).values())
     where = Coordinate(0, None, 0)
     told = Published(None, (), noise.process.at(index).denominator * noise.refinement)  # type: ignore[arg-type]
     drawn = drawn_again(definition, Look(told, noise, {where: 0}), index)[where]
-    if release.value is not BOTTOM and live * told.denominator + drawn < noise.limit.at(index) * told.denominator:
+    if release.value is not BOTTOM and live * told.denominator + drawn < sample.limit.at(index) * told.denominator:
         raise VerificationError(
             f"{definition.setting.place}: round {release.round} passes a gate that is closed\n  {sequence}"
         )

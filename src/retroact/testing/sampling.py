@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..coins import Coins, Key
-from ..compilers import WindowSample, sample_in
-from ..compilers.gate import Gated
+from ..compilers import SampleBound, WindowSample, sample_in
 from ..errors import VerificationError
 from ..oneshot import BOTTOM
 from ..schema import Rows, Schema
+from ..statistics.bound import At
 from ..stream import Specification
 from .definitions import Definition, Record, lattice, rows_of
 from .histories import values_of
@@ -44,10 +44,11 @@ class Drawn(NamedTuple):
 def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 300) -> Tested | None:
     """Raises where samples are refuted to be as claimed; the least likely of all tests, or None where there is no
     sample."""
-    sample = sample_in(spec.statistics[name])
-    if sample is None:
+    bound = sample_in(spec.bounds[name])
+    if bound is None:
         return None
-    records, drawn = _draw(spec, name, sample, random, keys)
+    sample = bound.statistic
+    records, drawn = _draw(spec, name, bound, random, keys)
     definition = Definition(spec, name)
     live = [record for record in records if definition.counts(record.value)]
     if not live:
@@ -61,18 +62,19 @@ def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 
 
 
 def _draw(
-    spec: Specification, name: str, sample: WindowSample, random: Random, keys: int
+    spec: Specification, name: str, bound: SampleBound, random: Random, keys: int
 ) -> tuple[list[Record], list[Drawn]]:
-    told = copy(sample)
-    told.of = copy(sample.of)
-    told.of.run = _tell  # type: ignore[method-assign]
-    setting, every = spec.settings[name], sample.every
+    sample, told = bound.statistic, copy(bound)
+    told.statistic = copy(sample)
+    told.statistic.of = copy(sample.of)
+    told.statistic.of.run = _tell  # type: ignore[method-assign]
+    setting, every, limits = bound.grant, sample.every, bound.limit
     last = spec.releases(name) or 1 << 20
     index = max(1, min(3, last - 1))
-    noise = spec.mechanism(name, Coins(bytes(32)))
+    noise = bound.noise
     wanted = max(sample.size or 0, sample.occupancy or 0, FEWEST) * 2
-    if isinstance(noise, Gated):
-        limit = max(float(noise.limit.at(i)) for i in (index, min(index + 1, last)))
+    if limits is not None:
+        limit = max(float(limits.at(i)) for i in (index, min(index + 1, last)))
         wanted = max(wanted, int(limit + CLEAR * max(noise.deviation_of(0, i) for i in (index, min(index + 1, last)))))
     by_value = {
         _value(spec.schema, sample, record): record
@@ -86,9 +88,9 @@ def _draw(
     out = []
     for number in range(keys):
         noise = spec.mechanism(name, Key.for_testing(number + 1).coins("stream"))
-        live = told.gather(rows, weights, spec.schema, noise.coins)
+        live = told.named(told.gather(rows, weights), noise.coins)
         seen = [
-            told.release([live], noise, i, i * every, setting).answer.value
+            told.release([live], noise, At(i, i * every)).answer.value
             for i in ((index, index + 1) if both else (index,))
         ]
         if BOTTOM in seen:

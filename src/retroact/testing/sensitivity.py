@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from ..coins import Coins
 from ..compilers import sample_in
-from ..compilers.gate import Gated
 from ..errors import InputError, VerificationError
 from ..ledger.definition import Add, Delete, Sequence, trajectory
 from ..noise import Mechanism, Oblivious
@@ -34,7 +33,7 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
         shape = Shape(values_of(spec.schema, random), rounds=horizon, late=spec.late)
         singles = single_pairs(shape)
         mechanism = spec.mechanism(name, Coins(bytes(32)))
-        if sample_in(statistic) is not None:
+        if sample_in(spec.bounds[name]) is not None:
             _check_sampled(spec, name, mechanism, [*singles, *neighbouring_pairs(shape, random, pairs)])
             continue
         for one, other in [*singles, *neighbouring_pairs(shape, random, pairs)]:
@@ -66,7 +65,9 @@ def moved_samples(spec: Specification, name: str, noise: Mechanism, one: Sequenc
         if sum(map(abs, differences)) > 1:
             raise VerificationError(f"sensitivity of {name}: more than one live record moves\n  {one}\n  {other}")
         moved.append(sum(differences))
-    if isinstance(noise, Gated) and any(moved) and noise.cost(0, [moved]) > noise.share.amount:
+    sample = sample_in(spec.bounds[name])
+    gated = sample is not None and sample.limit is not None
+    if gated and any(moved) and noise.cost(0, [moved]) > noise.share.amount:
         raise VerificationError(f"sensitivity of {name}: the gate does not hide one record\n  {one}\n  {other}")
     return moved
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache
 from math import isqrt
 
 import numpy as np
@@ -29,7 +28,6 @@ def seed_of(coins: Coins, purpose: str) -> bytes:
     return int(high[0, 0]).to_bytes(8, "little") + int(low[0, 0]).to_bytes(8, "little")
 
 
-@lru_cache(maxsize=256)
 def orthogonal(seed: bytes, count: int, dimension: int) -> F64:
     """``count`` directions, each orthogonal to those before it up to rounding (dimension by count)."""
     found: list[list[int]] = []
@@ -43,7 +41,6 @@ def orthogonal(seed: bytes, count: int, dimension: int) -> F64:
     return _frozen(np.array(found, dtype=np.float64).T)
 
 
-@lru_cache(maxsize=256)
 def independent(seed: bytes, count: int, dimension: int) -> F64:
     """``count`` independent directions (dimension by count)."""
     vectors = [_scaled(vector) for vector in _normal(seed, count, dimension).tolist()]

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import F64, I64, U64
-from ...coins import Coins
 from ..tally import Tally
 from .ball import BITS, RADIUS
 from .lloyd import Clustering, Objective, search
@@ -98,7 +97,7 @@ class GridRegions(RegionScheme):
         """Half the width of a cell along each axis."""
         return RADIUS >> np.array([len(range(axis, depth, self.dimension)) for axis in range(self.dimension)])
 
-    def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
+    def gather(self, points: I64, weights: I64) -> Sums:
         return Sums((Tally.of((self.codes(points),), sums(points, weights)),))
 
     def codes(self, points: I64) -> U64:

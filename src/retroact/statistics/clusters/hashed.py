@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -58,6 +59,8 @@ class Hashed(RegionScheme):
     """
 
     loose = 1 / 5
+    _planes: F64
+    _directions: F64
 
     def __init__(self, dimension: int, bits: int) -> None:
         self.dimension, self.bits = dimension, bits
@@ -100,25 +103,29 @@ class Hashed(RegionScheme):
 
     # Counters ------------------------------------------------------------------------------------------------------
 
-    def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
-        floats = points.astype(np.float64)
-        tally = Tally.of((self.codes(floats, coins),), moments(points, weights))
-        return Sums((tally, self._finder(floats, weights, coins))) if self.finders else Sums((tally,))
+    def drawn(self, coins: Coins) -> Self:
+        mine = copy(self)
+        mine._planes = orthogonal(seed_of(coins, "planes"), min(self.bits, self.dimension), self.dimension)
+        if self.finders:
+            mine._directions = independent(seed_of(coins, "finder"), self.finders, self.dimension)
+        return mine
 
-    def codes(self, points: F64, coins: Coins) -> U64:
+    def gather(self, points: I64, weights: I64) -> Sums:
+        floats = points.astype(np.float64)
+        tally = Tally.of((self.codes(floats),), moments(points, weights))
+        return Sums((tally, self._finder(floats, weights))) if self.finders else Sums((tally,))
+
+    def codes(self, points: F64) -> U64:
         """A bit for each hyperplane; with more bits than dimensions, also whether a point is far from it."""
-        sides = points @ self._planes(coins)
+        sides = points @ self._planes
         bits = sides > 0
         if self.bits > self.dimension:
             far = math.floor(FAR * RADIUS * LENGTH / math.sqrt(self.dimension))
             bits = np.hstack([bits, np.abs(sides[:, : self.bits - self.dimension]) > far])
         return bits @ (np.uint64(1) << np.arange(self.bits - 1, -1, -1, dtype=np.uint64))
 
-    def _planes(self, coins: Coins) -> F64:
-        return orthogonal(seed_of(coins, "planes"), min(self.bits, self.dimension), self.dimension)
-
-    def _finder(self, points: F64, weights: I64, coins: Coins) -> I64:
-        signs = np.sign(points @ independent(seed_of(coins, "finder"), self.finders, self.dimension))
+    def _finder(self, points: F64, weights: I64) -> I64:
+        signs = np.sign(points @ self._directions)
         # Exact in floats, in whatever order: at most 2^30 records come and as many go, with coordinates up to 2^16, so
         # that all partial sums are integers up to 2^47.
         return ((signs * weights[:, None]).T @ points).astype(np.int64)
@@ -198,7 +205,7 @@ class Hashed(RegionScheme):
         nearest, farthest = np.zeros(side.shape), np.full(side.shape, float(RADIUS))
         nearest[:, : far.shape[1]] = np.where(far, FAR * RADIUS / math.sqrt(self.dimension), 0.0)
         farthest[:, : far.shape[1]] = np.where(far, RADIUS, FAR * RADIUS / math.sqrt(self.dimension))
-        planes = self._planes(reader.names)[:, :known] / LENGTH
+        planes = self._planes[:, :known] / LENGTH
         along = means @ planes
         inner = np.clip(along, np.where(side, nearest, -farthest), np.where(side, farthest, -nearest))
         return np.asarray(means + (inner - along) @ planes.T)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import I64
+from ...arrays import F64, I64
 from ...checks import flag, positive_int
 from ...coins import Coins
 from ...errors import InputError
@@ -20,7 +20,9 @@ from ...noise.process import some_rounds
 from ...paper_forms import paper_form
 from ...schema import Rows, Schema
 from ..answer import Answer, Published
-from ..statistic import Layout, Setting, Statistic, Totals
+from ..bound import At, Bound, Totals
+from ..grant import Layout, Setting
+from ..statistic import Statistic
 from .ball import RADIUS, Ball, Space
 from .centres import Centres
 from .grid import GridRegions
@@ -95,7 +97,7 @@ class KMeans(Statistic):
         return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)
 
     def digest_extras(self, schema: Schema) -> dict[str, Any]:
-        family = self._regions(schema)[1]
+        family = self.regions(schema)[1]
         layout = family.layout
         return {
             **family.shape,
@@ -107,7 +109,7 @@ class KMeans(Statistic):
 
     def settled(self, setting: Setting) -> KMeans:
         """With as many regions as the noise of this stream and the expected records bear."""
-        space, family = self._regions(setting.schema)
+        space, family = self.regions(setting.schema)
         mine = copy.copy(self)
         mine._latest = None
         mine.instances = family.most_instances(setting.releases, self.objective)
@@ -117,7 +119,7 @@ class KMeans(Statistic):
             mine.bits = Hashed.best_bits(space.dimension, self.k, self.expected, deviation)
         return mine
 
-    def _regions(self, schema: Schema) -> tuple[Space, RegionScheme]:
+    def regions(self, schema: Schema) -> tuple[Space, RegionScheme]:
         space = self.ball.space(schema)
         known = self._latest
         if known is None or known[0] != space.dimension:
@@ -157,95 +159,105 @@ class KMeans(Statistic):
     def layout(self, schema: Schema) -> Layout:
         if isinstance(self.noise, Oblivious):
             raise InputError("a law of your own is for statistics with a list of coordinates", place="noise")
-        return self._regions(schema)[1].layout
+        return self.regions(schema)[1].layout
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.ball.fields
 
-    def validate(self, rows: Rows, schema: Schema) -> None:
+    def bind(self, setting: Setting) -> KMeansBound:
+        return KMeansBound(self.settled(setting), setting)
+
+
+class KMeansBound(Bound):
+    """With its regions; those that are drawn from the key are there from `drawn` on."""
+
+    statistic: KMeans
+
+    def __init__(self, statistic: KMeans, grant: Setting) -> None:
+        super().__init__(statistic, grant)
+        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
+        self.noise = statistic.mechanism(grant, self.process)
+        self.space, self.family = statistic.regions(grant.schema)
+        self.refuses = not statistic.clip
+
+    def drawn(self, coins: Coins) -> Self:
+        mine = copy.copy(self)
+        mine.family = self.family.drawn(coins)
+        return mine
+
+    def _refuse(self, rows: Rows) -> None:
         """Points outside the ball are refused, unless they are clipped."""
-        if self.clip:
-            return
-        mine, numbers = self.chosen(rows, np.arange(rows.count), schema)
-        space = self.ball.space(schema)
-        outside = space.outside(mine)
+        outside = self.space.outside(rows)
         if outside.size:
             raise InputError(
-                f"expected a point within {exact_text(space.radius)} of the centre, got one beyond it: declare a "
+                f"expected a point within {exact_text(self.space.radius)} of the centre, got one beyond it: declare a "
                 "larger radius, or clip=True",
-                place=", ".join(self.ball.fields),
-                row=int(numbers[outside[0]]) + 1,
+                place=", ".join(self.reads),
+                row=int(outside[0]) + 1,
             )
 
-    def gather(self, rows: Rows, weights: I64, schema: Schema, coins: Coins) -> Totals:
-        rows, weights = self.chosen(rows, weights, schema)
-        space, family = self._regions(schema)
-        return family.gather(space.points(rows), weights, coins)
+    def _gather(self, rows: Rows, weights: I64) -> Totals:
+        return self.family.gather(self.space.points(rows), weights)
 
-    def coordinates(self, totals: Totals, schema: Schema) -> dict[Hashable, int]:
-        return self._regions(schema)[1].coordinates(totals)
+    def coordinates(self, totals: Totals) -> dict[Hashable, int]:
+        return self.family.coordinates(totals)
 
-    def release(
-        self, totals: Sequence[Totals], noise: Mechanism, index: int, round: int, setting: Setting
-    ) -> Published:
-        space, family = self._regions(setting.schema)
-        reader = Reader(noise, index)
-        found = family.cluster(totals[0], reader, self.k, self.objective)
-        value = self._value(found, space, family)
+    def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
+        reader, own = Reader(noise, at.index), self.statistic
+        value = self._value(self.family.cluster(totals[0], reader, own.k, own.objective))
         errors = {"cost": value.cost_error, "weights": value.weight_errors}
         return Published(
             Answer(value, errors, lambda level: None), tuple(reader.counts), reader.denominator, reader.noisy
         )
 
-    def _value(self, found: Found, space: Space, family: RegionScheme) -> Centres:
+    def _value(self, found: Found) -> Centres:
+        own, space = self.statistic, self.space
         unit = space.unit**2
-        means = self.objective == "means"
+        means = own.objective == "means"
         order = np.argsort(-found.weights, kind="stable")
         return Centres(
             space.decode(found.centres[order]),
             rounded(found.weights[order]),
-            columns=self.ball.fields,
+            columns=own.ball.fields,
             weight_errors=rounded(found.weight_errors[order]),
             records=found.records,
             cost=float(rounded(found.cost * unit)) if means and found.cost is not None else None,
             cost_error=float(rounded(found.cost_error * unit)) if means and found.cost_error is not None else None,
-            objective=self.objective,
+            objective=own.objective,
             centre=np.array([float(part) for part in space.centre]),
             radius=float(space.radius),
             scale=np.array([float(part) for part in space.scale]),
-            notes=tuple(self._warnings(found, space, family)),
+            notes=tuple(self._warnings(found)),
         )
 
-    def _warnings(self, found: Found, space: Space, family: RegionScheme) -> Iterator[str]:
+    def _warnings(self, found: Found) -> Iterator[str]:
         """From private counters only: they are part of what is published."""
-        radius = float(space.radius)
-        if found.length is not None and found.length < family.loose * RADIUS:
+        k, space, radius = self.statistic.k, self.space, float(self.space.radius)
+        if found.length is not None and found.length < self.family.loose * RADIUS:
             near = max(found.length * space.unit, 1e-3 * radius)
             yield (
                 f"the radius {radius:g} looks loose: the records are at most about {near:.3g} from the centre (root "
                 "mean square), and noise grows with the radius; Distances finds a better one"
             )
-        if found.records < FEW * self.k:
-            yield f"about {max(found.records, 0.0):,.0f} records are few for {self.k} centres: they are mostly noise"
-        if len(found.centres) < self.k:
-            yield f"{len(found.centres)} of {self.k} centres stand out from the noise"
+        if found.records < FEW * k:
+            yield f"about {max(found.records, 0.0):,.0f} records are few for {k} centres: they are mostly noise"
+        if len(found.centres) < k:
+            yield f"{len(found.centres)} of {k} centres stand out from the noise"
 
-    # Its error -----------------------------------------------------------------------------------------------------
-
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+    def error(self, deviations: F64, records: int) -> float:
         """Of one coordinate of a centre, from noise alone, when the records are spread evenly over k clusters."""
-        space, family = self._regions(schema)
-        return family.error(deviations, self.k) / max(1.0, records / self.k) * space.unit
+        k = self.statistic.k
+        return self.family.error(deviations, k) / max(1.0, records / k) * self.space.unit
 
-    def notes(self, setting: Setting, noise: Mechanism, records: int) -> tuple[str, ...]:
-        family = self._regions(setting.schema)[1]
-        rounds = _sampled(setting)
+    def notes(self, records: int) -> tuple[str, ...]:
+        family, own, noise = self.family, self.statistic, self.noise
+        rounds = _sampled(self.grant)
         worst = int(rounds[int(np.argmax(noise.variances_of(family.counts, rounds)))])
         shown = KEEP * noise.deviation_of(family.counts, worst)
         return (
-            f"{family.text}; errors: one coordinate of a centre, {records:,} records in {self.k} even clusters",
+            f"{family.text}; errors: one coordinate of a centre, {records:,} records in {own.k} even clusters",
             f"a region shows from about {shown:,.0f} records on (noisiest release): smaller clusters are not found",
-            *family.notes(self.objective),
+            *family.notes(own.objective),
         )
 
 

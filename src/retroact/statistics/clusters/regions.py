@@ -18,7 +18,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from ...arrays import F64, I64, Integers
 from ...coins import Coins
 from ...noise import Mechanism
 from ..answer import NoisyTotals, with_noise
-from ..statistic import Layout
+from ..grant import Layout
 from .ball import RADIUS
 from .lloyd import Objective
 
@@ -102,11 +102,6 @@ class Reader:
             cells = ((region, axis) for region in regions.tolist() for axis in range(width))
             out.update(((0, cell, kind), number) for cell, number in zip(cells, numbers.tolist(), strict=True))
         return out
-
-    @property
-    def names(self) -> Coins:
-        """The coins that name the regions, as in `RegionScheme.gather`."""
-        return self._noise.coins
 
     @property
     def coins(self) -> Coins:
@@ -190,9 +185,13 @@ class RegionScheme(ABC):
         # sum over them, of points or of squares, leaves 64 bits.
         return layout(self.kinds, RADIUS * RADIUS)
 
+    def drawn(self, coins: Coins) -> Self:
+        """With regions that are drawn at random: once, from coins that are not kept."""
+        return self
+
     @abstractmethod
-    def gather(self, points: I64, weights: I64, coins: Coins) -> Sums:
-        """The totals of some points, each so many times. The coins name the regions."""
+    def gather(self, points: I64, weights: I64) -> Sums:
+        """The totals of some points, each so many times, in the regions that were drawn."""
 
     @abstractmethod
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:
