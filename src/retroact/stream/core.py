@@ -16,7 +16,7 @@ from ..privacy import Guarantee
 from ..schema import Schema
 from .door import Door
 from .engine import Engine, composed
-from .keep import Closing, Keep, Memory
+from .keep import Closing, Keep
 from .open_round import OpenRound, RoundMark, Sources, checked_source
 from .outcome import Outcome
 from .release import Applied, Round
@@ -221,7 +221,7 @@ class Core:
         ledger = Ledger.from_state(old.schema, self.ledger.state())
         ledger.apply(self.round, removal.deletions(old.schema))
         before = [*self.before, old.guarantee]
-        following = Core(spec, key, ledger, Memory(), origin=self.round - 1, before=before)
+        following = Core(spec, key, ledger, Keep(), origin=self.round - 1, before=before)
         self.keep.remove(self, removal)
         following.open.updates, self.open.updates = self.open.updates, following.open.updates
         self.followed = True

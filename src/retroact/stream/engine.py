@@ -60,16 +60,8 @@ class Engine:
     def _release(self, name: str, running: Running, totals: list[Totals], index: int, round: int) -> Release:
         published = running.release(totals, index, round)
         answer = published.answer
-        return Release(
-            name,
-            round,
-            answer.value,
-            answer.standard_error,
-            self.guarantee,
-            published.numerators,
-            published.denominator,
-            answer.interval,
-        )
+        exact = published.numerators, published.denominator
+        return Release(name, round, answer.value, answer.standard_error, self.guarantee, *exact, answer.interval)
 
 
 def composed(own: Guarantee, before: Sequence[Guarantee]) -> Guarantee:

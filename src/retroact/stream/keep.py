@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ..ledger import Change, Removal
 from ..ledger.operations import Position
@@ -26,31 +26,36 @@ class Closing:
     releases: Mapping[str, Release]
 
 
-class Keep(Protocol):
-    @property
-    def lasts(self) -> bool: ...
+class Keep:
+    """In memory nothing lasts; a stream in a store has another (`stream.vault`)."""
 
-    @property
-    def identity(self) -> str | None:
-        """Where it is kept, for the key to know."""
+    lasts = False
+    identity: str | None = None
+    """Where it is kept, for the key to know."""
 
     @property
     def silent(self) -> int:
         """Rounds up to here are replayed and not released."""
+        return 0
 
     def require_ready(self) -> None:
         """That something can come in."""
 
     def barred(self, core: Core) -> Barred | None:
         """Which subjects' records are not taken any more; None where all are."""
+        return None
 
     def receive(
         self, core: Core, mark: RoundMark, source: str | None, position: Position, delivered: Sequence[int]
     ) -> None:
         """What came in since a mark, of a source read so far, is acknowledged when this returns."""
 
+    def undo_failed(self) -> None:
+        """What came in could not be taken back."""
+
     def closing(self, core: Core) -> AbstractContextManager[None]:
         """Around all of a close, which it refuses where nothing may be released."""
+        return nullcontext()
 
     def keep(self, core: Core, closing: Closing) -> None:
         """A round lasts when this returns; an error before the first byte is written stops it."""
@@ -60,43 +65,10 @@ class Keep(Protocol):
 
     def remove(self, core: Core, removal: Removal) -> None:
         """Apply deletions that wait for no round: the stream is over."""
-
-    def forget(self, core: Core) -> None:
-        """The open round holds nothing but its erasures."""
-
-    def undo_failed(self) -> None:
-        """What came in could not be taken back."""
-
-
-class Memory:
-    """Nothing lasts."""
-
-    lasts = False
-    identity: str | None = None
-    silent = 0
-
-    def require_ready(self) -> None: ...
-
-    def barred(self, core: Core) -> Barred | None:
-        return None
-
-    def receive(
-        self, core: Core, mark: RoundMark, source: str | None, position: Position, delivered: Sequence[int]
-    ) -> None: ...
-
-    def closing(self, core: Core) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def keep(self, core: Core, closing: Closing) -> None: ...
-
-    def publish(self, core: Core, round: int) -> None: ...
-
-    def remove(self, core: Core, removal: Removal) -> None:
         if removal:
             left = removal.left_of(core.open.updates)
             core.ledger.apply(core.round, removal.deletions(core.schema))
             core.open.updates = left
 
-    def forget(self, core: Core) -> None: ...
-
-    def undo_failed(self) -> None: ...
+    def forget(self, core: Core) -> None:
+        """The open round holds nothing but its erasures."""

@@ -13,7 +13,7 @@ from ..noise.default_process import LAWS
 from ..privacy import Guarantee
 from .choosing import Choice, check_law
 from .core import Core
-from .keep import Memory
+from .keep import Keep
 from .specification import Specification
 
 FORMAT = 3
@@ -52,4 +52,4 @@ def from_bytes(specification: Specification, state: bytes, key: Key, before: Seq
             f"expected the guarantees of {streams} streams before this one, got {len(before)}", place="before"
         )
     data = Ledger.from_state(specification.schema, ledger)
-    return Core(specification, key, data, Memory(), origin=origin, round=round, before=before)
+    return Core(specification, key, data, Keep(), origin=origin, round=round, before=before)

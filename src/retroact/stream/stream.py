@@ -25,7 +25,7 @@ from .arguments import Names, Stamps
 from .columns import Columns
 from .core import Core
 from .grid import Grid
-from .keep import Memory
+from .keep import Keep
 from .outcome import Accepted, Erasure
 from .plan import Plan, plan
 from .release import Round
@@ -73,7 +73,7 @@ class Stream:
             schema, statistics, epsilon=epsilon, delta=delta, horizon=horizon, window=window, records=records,
             weights=weights, law=law, late=late, columns=columns, rounds=rounds,
         )  # fmt: skip
-        self._begin(Core(spec, key, Ledger(spec.schema), Memory()))
+        self._begin(Core(spec, key, Ledger(spec.schema), Keep()))
 
     def _begin(self, core: Core) -> None:
         self._core = core
@@ -86,7 +86,7 @@ class Stream:
 
     @classmethod
     def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:
-        return cls._of(Core(specification, key, Ledger(specification.schema), Memory()))
+        return cls._of(Core(specification, key, Ledger(specification.schema), Keep()))
 
     @classmethod
     def open(

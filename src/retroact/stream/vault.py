@@ -36,15 +36,15 @@ from .core import Core
 from .door import Barred
 from .erasure import Asked, Hashes
 from .guard import FenceGuard
-from .keep import Closing
+from .keep import Closing, Keep
 from .open_round import OpenRound, RoundMark
 from .outcome import Outcome
 from .position_set import PositionSet
 from .release import Release
 
 
-class Vault:
-    """The `Keep` of a stream in a store."""
+class Vault(Keep):
+    """What keeps a stream in a store."""
 
     lasts = True
 
@@ -52,7 +52,7 @@ class Vault:
         self, store: Store, guard: FenceGuard, hashes: Hashes, marks: canonical_blocks.Marks, places: list[Place]
     ) -> None:
         self.guard, self.hashes = guard, hashes
-        self.identity: str | None = store.identity
+        self.identity = store.identity
         self.marks = marks
         self._store: Store | None = store
         self._places = places
