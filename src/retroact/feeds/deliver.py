@@ -74,8 +74,8 @@ class Delivery:
 
     @contextmanager
     def at(self, numbers: I64) -> Iterator[None]:
-        """What goes wrong inside is told with the name of the source and, where the error tells one of these rows, its
-        number there."""
+        """What goes wrong inside is told with the name of the source, and its row: the number that the error names, or
+        one of these."""
         try:
             yield
         except RetroactError as error:

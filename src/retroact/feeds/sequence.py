@@ -34,7 +34,7 @@ class Versions:
             raise InputError(
                 f"changes must come oldest first: sort by {VERSION} (got {versions[first]} after {before[first]})",
                 place=VERSION,
-                row=rows[first] + 1,
+                row=int(changes.numbers[rows[first]]),
             )
         self._last = int(versions[-1])
 
