@@ -1,7 +1,7 @@
 """What stands twice in the core packages: runs of lines, and names of classes; and files that are long.
 
 `python benchmarks/repeated_lines.py [LINES]`: runs of so many equal lines or more, six where nothing is said. Blanks,
-comments, docstrings, imports and lines with nothing but brackets do not count.
+comments, docstrings, imports, signatures and lines with nothing but brackets do not count.
 """
 
 import ast
@@ -31,6 +31,8 @@ def counted_lines(text: str) -> list[Line]:
         )
         if silent or isinstance(node, ast.Import | ast.ImportFrom):
             left_out.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        elif isinstance(node, ast.FunctionDef):
+            left_out.update(range(node.lineno, node.body[0].lineno))
     numbered = ((number, " ".join(line.split())) for number, line in enumerate(text.splitlines(), start=1))
     return [
         (n, line) for n, line in numbered if n not in left_out and any(c.isalnum() for c in line) and line[0] != "#"

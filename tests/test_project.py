@@ -192,6 +192,18 @@ def test_the_theory_table_names_things_that_exist():
             assert re.search(rf"\b{name}\b", source), f"theory.md names {name}, which is nowhere"
 
 
+def test_the_architecture_page_names_files_and_rooms_that_exist():
+    """And its rooms are in the order of the layers."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    for path in set(re.findall(r"\b((?:\w+/)+\w+\.py)\b", text)):
+        assert (ROOT / path).exists() or (SOURCE / path).exists(), f"architecture.md names {path}, which is nowhere"
+    rooms = re.findall(r"^\| (?:root: )?(`.*?`) \|", text, re.MULTILINE)
+    named = [name.removesuffix("/") for room in rooms for name in re.findall(r"`([\w/]+)`", room)]
+    assert {*named} == {*LAYERS}, "architecture.md has other rooms than there are"
+    order = [LAYERS.index(re.search(r"`(\w+)/`", room)[1]) for room in rooms if "/`" in room]
+    assert order == sorted(order), "architecture.md has the rooms in another order than the layers"
+
+
 def test_locks_hold_hashes_and_no_addresses():
     for lock in (ROOT / "requirements").glob("*.txt"):
         text = lock.read_text()
@@ -202,6 +214,29 @@ def test_locks_hold_hashes_and_no_addresses():
 def test_files_stay_small():
     for path in SOURCE.rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 400, f"{path}: two concepts share a room"
+
+
+def test_in_the_core_nothing_stands_twice(monkeypatch):
+    """No class name means two things, no run of lines stands in two places, and files are smaller still."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    shape = importlib.import_module("repeated_lines")
+    files = shape.core_files()
+    assert shape.repeated_classes(files) == {}
+    assert list(shape.repeated_runs(files)) == []
+    assert shape.long_files(files) == {}
+
+
+def test_what_stands_twice_would_be_found(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    shape = importlib.import_module("repeated_lines")
+    lines = [f"x{i} = f({i})" for i in range(7)]
+    indented = [f"    {line}  " for line in lines]
+    one = "\n".join(["class A:", "    'What it is.'", *indented])
+    other = "\n".join(["def f(", "    y", ") -> None:", *indented[:3], "", "    # why", *indented[3:]])
+    files = {"one.py": one, "other.py": other, "third.py": "class A: pass"}
+    assert list(shape.repeated_runs(files)) == [(7, ("one.py", 3), ("other.py", 4))]
+    assert shape.repeated_classes(files) == {"A": [("one.py", 1), ("third.py", 1)]}
+    assert shape.long_files({"long.py": "x\n" * 351}) == {"long.py": 351}
 
 
 SCRIPT = """

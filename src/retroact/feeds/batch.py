@@ -99,7 +99,7 @@ class Cells:
         if len(parts) == 1:
             return parts[0]
         same = all(part.words is parts[0].words for part in parts)
-        plain = [part if same or part.words is None else part._decoded() for part in parts]
+        plain = [part if same or part.words is None else part.decoded() for part in parts]
         kinds = {part.values.dtype for part in plain}
         if len(kinds) > 1 or len({part.values.shape[1:] for part in plain}) > 1:
             return cls.of([value for part in plain for value in part.listed()])
@@ -107,7 +107,7 @@ class Cells:
         present = None if complete else np.concatenate([part.there() for part in plain])
         return cls(np.concatenate([part.values for part in plain]), present, plain[0].words)
 
-    def _decoded(self) -> Cells:
+    def decoded(self) -> Cells:
         words = np.fromiter(self.words or (), object, len(self.words or ()))
         codes = self.values if self.present is None else np.where(self.present, self.values, 0)
         return Cells(words[codes] if len(words) else np.full(len(codes), None, object), self.present)

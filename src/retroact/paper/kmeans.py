@@ -159,8 +159,8 @@ class Theorem(RegionScheme):
         seeds = [seed_of(coins, f"theorem {i}") for i in range(self.instances)]
         mine = copy(self)
         if self.width < self.dimension:
-            mine._directions = [independent(seed, self.width, self.dimension) for seed in seeds]
-        mine._shifts = [_shift(seed, self.width, self.side_bits - 1) for seed in seeds]
+            vars(mine)["_directions"] = [independent(seed, self.width, self.dimension) for seed in seeds]
+        vars(mine)["_shifts"] = [_shift(seed, self.width, self.side_bits - 1) for seed in seeds]
         return mine
 
     def gather(self, points: I64, weights: I64) -> Sums:

@@ -105,9 +105,10 @@ class Hashed(RegionScheme):
 
     def drawn(self, coins: Coins) -> Self:
         mine = copy(self)
-        mine._planes = orthogonal(seed_of(coins, "planes"), min(self.bits, self.dimension), self.dimension)
+        planes = orthogonal(seed_of(coins, "planes"), min(self.bits, self.dimension), self.dimension)
+        vars(mine)["_planes"] = planes
         if self.finders:
-            mine._directions = independent(seed_of(coins, "finder"), self.finders, self.dimension)
+            vars(mine)["_directions"] = independent(seed_of(coins, "finder"), self.finders, self.dimension)
         return mine
 
     def gather(self, points: I64, weights: I64) -> Sums:

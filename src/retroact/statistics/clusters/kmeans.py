@@ -111,7 +111,7 @@ class KMeans(Statistic):
         """With as many regions as the noise of this stream and the expected records bear."""
         space, family = self.regions(setting.schema)
         mine = copy.copy(self)
-        mine._latest = None
+        vars(mine)["_latest"] = None
         mine.instances = family.most_instances(setting.releases, self.objective)
         if isinstance(family, Hashed) and self.bits is None:
             noise = self.mechanism(setting, self.process(setting))
