@@ -21,10 +21,10 @@ ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class ColumnValues:
     """One column: a value for each row, and which of them are there. What lies under a missing one is anything.
 
-    >>> cells = Cells.of([3, None, 5])
+    >>> cells = ColumnValues.of([3, None, 5])
     >>> cells.take([1, 2]).column(), cells.take([0, 2]).whole("round").tolist()
     ([None, 5], [3, 5])
     """
@@ -36,7 +36,7 @@ class Cells:
     """When there are any, the values are places in them."""
 
     @classmethod
-    def of(cls, column: Column) -> Cells:
+    def of(cls, column: Column) -> ColumnValues:
         if isinstance(column, np.ndarray):
             return cls(column)
         values = np.fromiter(column, object, len(column))
@@ -44,15 +44,15 @@ class Cells:
         return cls(values, None if present.all() else present)
 
     @classmethod
-    def none(cls, count: int) -> Cells:
+    def none(cls, count: int) -> ColumnValues:
         return cls(np.zeros(count, np.int64), np.zeros(count, np.bool_))
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: Any) -> Cells:
+    def take(self, rows: Any) -> ColumnValues:
         present = None if self.present is None else self.present[rows]
-        return Cells(self.values[rows], None if present is None or present.all() else present, self.words)
+        return ColumnValues(self.values[rows], None if present is None or present.all() else present, self.words)
 
     def there(self) -> Mask:
         return np.ones(len(self), np.bool_) if self.present is None else self.present
@@ -95,7 +95,7 @@ class Cells:
         return numbers
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Cells]) -> Cells:
+    def concatenate(cls, parts: Sequence[ColumnValues]) -> ColumnValues:
         if len(parts) == 1:
             return parts[0]
         same = all(part.words is parts[0].words for part in parts)
@@ -107,10 +107,10 @@ class Cells:
         present = None if complete else np.concatenate([part.there() for part in plain])
         return cls(np.concatenate([part.values for part in plain]), present, plain[0].words)
 
-    def decoded(self) -> Cells:
+    def decoded(self) -> ColumnValues:
         words = np.fromiter(self.words or (), object, len(self.words or ()))
         codes = self.values if self.present is None else np.where(self.present, self.values, 0)
-        return Cells(words[codes] if len(words) else np.full(len(codes), None, object), self.present)
+        return ColumnValues(words[codes] if len(words) else np.full(len(codes), None, object), self.present)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ class Batch:
 
     numbers: I64
     """Of each row, from 1."""
-    columns: dict[str, Cells]
+    columns: dict[str, ColumnValues]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -132,7 +132,7 @@ class Batch:
         if len(parts) == 1:
             return parts[0]
         names = parts[0].columns
-        columns = {name: Cells.concatenate([part.columns[name] for part in parts]) for name in names}
+        columns = {name: ColumnValues.concatenate([part.columns[name] for part in parts]) for name in names}
         return cls(np.concatenate([part.numbers for part in parts]), columns)
 
 
@@ -144,8 +144,8 @@ class Changes:
 
     numbers: I64
     codes: NDArray[np.int8]
-    fields: dict[str, Cells]
-    roles: dict[str, Cells]
+    fields: dict[str, ColumnValues]
+    roles: dict[str, ColumnValues]
     copies: I64 | None = None
     """How many records each row stands for, where that may be more than one."""
     readers: Mapping[str, ColumnReader] | None = None
@@ -183,7 +183,7 @@ class Changes:
     def within(self, rounds: I64) -> Changes:
         """With the rounds that a grid gives them, where they have no stamps of their own."""
         stamps = np.where(self.there("stamp"), self.whole("stamp"), rounds)
-        return replace(self, roles={**self.roles, "stamp": Cells(stamps)})
+        return replace(self, roles={**self.roles, "stamp": ColumnValues(stamps)})
 
     def example(self) -> tuple[int, dict[str, Any]] | None:
         """The first row with a record, as it is understood."""
@@ -203,10 +203,11 @@ class Changes:
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
-        fields = {name: Cells.concatenate([part.fields[name] for part in parts]) for name in first.fields}
+        fields = {name: ColumnValues.concatenate([part.fields[name] for part in parts]) for name in first.fields}
         every = dict.fromkeys(role for part in parts for role in part.roles)
         roles = {
-            role: Cells.concatenate([part.roles.get(role) or Cells.none(len(part)) for part in parts]) for role in every
+            role: ColumnValues.concatenate([part.roles.get(role) or ColumnValues.none(len(part)) for part in parts])
+            for role in every
         }
         counts = [part.copies for part in parts]
         copies = None

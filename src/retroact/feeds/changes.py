@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from retroact.arrays import I64, Mask
 from retroact.errors import InputError, Place, Unit
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Cells, Changes, ColumnReader
+from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
 from retroact.feeds.operation_words import NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, WORDS, kind_of, weigh
 from retroact.feeds.options import Options
 from retroact.feeds.roles import Heading
@@ -19,7 +19,7 @@ from retroact.stream.open_round import LARGEST
 
 _CODES = {"add": ADD, "update": UPDATE, "delete": DELETE, "erase": ERASE, "close": CLOSE}
 _BY_WORD = {word: _CODES[kind] for word, kind in WORDS.items()}
-RoleReader = Callable[[Cells, str], Cells]
+RoleReader = Callable[[ColumnValues, str], ColumnValues]
 
 
 class RowReader:
@@ -76,12 +76,12 @@ class RowReader:
             self.skipped["weights of 0"] += int(nothing.sum())
         return changes
 
-    def _role(self, batch: Batch, role: str, column: str) -> Cells:
+    def _role(self, batch: Batch, role: str, column: str) -> ColumnValues:
         cells = batch.columns[column]
         if role in self._roles:
             cells = self._roles[role](cells, column)
         if role in ("stamp", "round", "position", "version"):
-            return Cells(cells.whole(column), cells.present)
+            return ColumnValues(cells.whole(column), cells.present)
         return cells
 
     def _is_progress(self, batch: Batch) -> Mask | None:
@@ -102,7 +102,7 @@ class RowReader:
         if "weight" in self._roles:
             cells = self._roles["weight"](cells, column)
         if progress is not None:
-            cells = Cells.of(
+            cells = ColumnValues.of(
                 [0 if told else cell for told, cell in zip(progress.tolist(), cells.listed(), strict=True)]
             )
         codes, copies = _weights(cells, column, self._options.contribution)
@@ -147,7 +147,7 @@ def _refuse(odd: Mask, error: InputError) -> None:
         raise error.moved(Place(error.path or "", int(np.argmax(odd)) + 1))
 
 
-def _words(cells: Cells, column: str) -> NDArray[np.int8]:
+def _words(cells: ColumnValues, column: str) -> NDArray[np.int8]:
     if cells.words is not None and cells.present is None:
         used = np.bincount(cells.values, minlength=len(cells.words)) > 0
         codes = [
@@ -164,7 +164,7 @@ def _words(cells: Cells, column: str) -> NDArray[np.int8]:
     return np.array(found, np.int8)
 
 
-def _weights(cells: Cells, place: str, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:
+def _weights(cells: ColumnValues, place: str, contribution: int | None) -> tuple[NDArray[np.int8], I64 | None]:
     there = cells.there()
     if not there.all():
         weigh(None, Place(place, int(np.argmin(there)) + 1), contribution)
@@ -184,7 +184,7 @@ def _weights(cells: Cells, place: str, contribution: int | None) -> tuple[NDArra
     return codes, copies if bool((copies > 1).any()) else None
 
 
-def _check_positions(cells: Cells, codes: NDArray[np.int8], place: str) -> None:
+def _check_positions(cells: ColumnValues, codes: NDArray[np.int8], place: str) -> None:
     """Every row says where it stands in its source; a round may end without that."""
     there, positions = cells.there(), cells.values
     missing = ~there & (codes != CLOSE) & (codes != NOTHING)

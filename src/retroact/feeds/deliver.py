@@ -62,8 +62,9 @@ class Delivery:
         if changes.copies is not None:
             changes = changes.take(np.repeat(np.arange(len(changes)), changes.copies))
         adds = (changes.codes == ADD) | (changes.codes == UPDATE)
-        with self.at(changes.numbers if close is None else np.append(changes.numbers, close)):
+        with self.at(changes.numbers if len(changes) else np.array([close])):
             operations = self._operations(changes, adds)
+        with self.at(changes.numbers if close is None else np.array([close])):
             if close is not None:
                 self.rounds.require_another()
             entry = Entry(operations, self.source, None if self.source is None else position, delivered)

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from retroact.errors import InputError, RetroactError, Unit
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, Cells, Changes
+from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, Changes, ColumnValues
 from retroact.messages import show
 
 Op = Literal["add", "delete", "erase", "close"]
@@ -134,19 +134,19 @@ class Events:
         codes = np.fromiter(map(_CODES.__getitem__, map(attrgetter("op"), events)), np.int8, count)
         rows = [_NO_RECORD if event.record is None else event.record for event in events]
         fields = {
-            name: Cells(np.fromiter(map(attrgetter(records.attributes[name]), rows), object, count))
+            name: ColumnValues(np.fromiter(map(attrgetter(records.attributes[name]), rows), object, count))
             for name in records.columns_read
         }
         given = {role: list(map(attrgetter(role), events)) for role in ROLES}
         given |= {"time": self.times, "position": self.positions}
-        roles: dict[str, Cells] = {}
+        roles: dict[str, ColumnValues] = {}
         for role, column in given.items():
             if column.count(None) == len(column):
                 continue
             if role == "stamp" and any(isinstance(stamp, Moment) for stamp in column):
-                roles["born"] = Cells.of([stamp if isinstance(stamp, Moment) else None for stamp in column])
+                roles["born"] = ColumnValues.of([stamp if isinstance(stamp, Moment) else None for stamp in column])
                 column = [None if isinstance(stamp, Moment) else stamp for stamp in column]
-            roles[role] = _integers(column) if role in ("stamp", "round", "position") else Cells.of(column)
+            roles[role] = _integers(column) if role in ("stamp", "round", "position") else ColumnValues.of(column)
         readers = dict.fromkeys(fields, _as_they_are)
         return Changes(np.array(self.lines, np.int64), codes, fields, roles, None, readers)
 
@@ -168,16 +168,16 @@ def _as_they_are(column: list[Any]) -> list[Any]:
     return column
 
 
-def _integers(column: list[Any]) -> Cells:
+def _integers(column: list[Any]) -> ColumnValues:
     """Numbers of rounds, or positions; those that 64 bits do not hold are as far away as can be."""
     present = None
     if None in column:
         present = np.fromiter((value is not None for value in column), np.bool_, len(column))
         column = [value or 0 for value in column]
     try:
-        return Cells(np.array(column, np.int64), present)
+        return ColumnValues(np.array(column, np.int64), present)
     except OverflowError:
-        return Cells(np.array([max(-(2**63), min(value, 2**63 - 1)) for value in column], np.int64), present)
+        return ColumnValues(np.array([max(-(2**63), min(value, 2**63 - 1)) for value in column], np.int64), present)
 
 
 def _refusal(event: Event) -> InputError | None:

@@ -14,7 +14,7 @@ from retroact.feeds.batch import Changes
 from retroact.feeds.deliver import Delivery
 from retroact.feeds.grid import Complete, Followed
 from retroact.feeds.options import Options, options_for
-from retroact.feeds.readers.arrow import Table, is_table, open_table
+from retroact.feeds.readers.arrow import ColumnarSource, is_table, open_table
 from retroact.feeds.readers.csv import CsvFile
 from retroact.feeds.readers.json_lines import JsonLines
 from retroact.feeds.readers.table import TableReader
@@ -82,11 +82,11 @@ def play(
 class Feed:
     """An open source of changes and what is known of it."""
 
-    def __init__(self, source: Source | Table, schema: Schema, options: Options) -> None:
+    def __init__(self, source: Source | ColumnarSource, schema: Schema, options: Options) -> None:
         self.source = source
         self.options = options
         self.reader: CsvFile | JsonLines | TableReader
-        if isinstance(source, Table):
+        if isinstance(source, ColumnarSource):
             self.reader = TableReader(source, schema, options)
         else:
             self.reader = (CsvFile if source.format == "CSV" else JsonLines)(source, schema, options)
@@ -135,7 +135,7 @@ class Feed:
                 after()
             if isinstance(player, Followed) and player.ended:
                 break
-        if isinstance(self.source, Table) and not seen and recognised is not None:
+        if isinstance(self.source, ColumnarSource) and not seen and recognised is not None:
             recognised(Changes.nothing())
         totals.waiting = self._waiting()
         if not (seen or self.source.follow or self._may_be_empty) and delivery.reached() is None:
@@ -154,7 +154,7 @@ class Feed:
     def _player(self, delivery: Delivery) -> Player:
         """What cuts the input into rounds."""
         options, stream = self.options, delivery.stream
-        again = isinstance(self.source, Table) or self._again
+        again = isinstance(self.source, ColumnarSource) or self._again
         # a grid that is over has no rounds for what comes: it deletes at once
         if options.grid is not None and stream.over and len(delivery.reached() or ()) < 2:
             return AfterTheEnd(delivery, options, by_line=again)
@@ -174,7 +174,7 @@ class Feed:
             return
         sequence = player if isinstance(player, Sequence) else player.sequence
         begin, source = sequence.begin_after(), self.source
-        if isinstance(source, Table):
+        if isinstance(source, ColumnarSource):
             yield from self._after(begin, source, sequence) if begin else self._kept()
             return
         for changes in self._kept():
@@ -192,7 +192,7 @@ class Feed:
             return iter(self.reader)
         return chain([] if self._first is None else [self._first], self._rest)
 
-    def _after(self, begin: int, table: Table, sequence: Sequence) -> Iterator[Changes]:
+    def _after(self, begin: int, table: ColumnarSource, sequence: Sequence) -> Iterator[Changes]:
         """The rows of a table that come after those that were read before."""
         if table.rows is not None:
             sequence.require(begin, table.rows)
@@ -217,7 +217,7 @@ class Feed:
                 raise self.source.refused(InputError(wrong), self.source.lines)
             self.source.again()
         yield from self.reader
-        if isinstance(self.source, Table):
+        if isinstance(self.source, ColumnarSource):
             player.require_all(self.source.done)
 
     def _kept_under(self) -> str | None:
@@ -245,7 +245,9 @@ class Feed:
     def _may_be_empty(self) -> bool:
         """Whether it was said how many rounds there are: those are published without any record, too. A table without
         rows is a whole one."""
-        return self.options.grid is not None or self.options.rounds is not None or isinstance(self.source, Table)
+        return (
+            self.options.grid is not None or self.options.rounds is not None or isinstance(self.source, ColumnarSource)
+        )
 
     @property
     def _again(self) -> bool:

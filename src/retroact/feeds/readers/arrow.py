@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from retroact.errors import InputError
-from retroact.feeds.batch import Batch, Cells, names_distinct
+from retroact.feeds.batch import Batch, ColumnValues, names_distinct
 from retroact.feeds.readers.arrow_cells import Words, arrow_cells
 from retroact.schema.arrow import ArrowBatches
 
@@ -42,7 +42,7 @@ def is_table(source: Any) -> bool:
     return Path(source).suffix.lower() in SUFFIXES
 
 
-class Table:
+class ColumnarSource:
     """A columnar source, which is read from any row on."""
 
     name: str
@@ -72,7 +72,7 @@ class Table:
         raise NotImplementedError
 
 
-def open_table(source: Any) -> Table:
+def open_table(source: Any) -> ColumnarSource:
     if not isinstance(source, str | os.PathLike):
         return _Frame(source)
     path, suffix = str(source), Path(source).suffix.lower()
@@ -121,7 +121,7 @@ def arrow_errors(name: str, expected: str, where: Callable[[], str | None] | Non
         ) from None
 
 
-class _Parquet(Table):
+class _Parquet(ColumnarSource):
     format = "Parquet"
 
     def __init__(self, path: str) -> None:
@@ -185,7 +185,7 @@ class _Parquet(Table):
         return f"row group {group + 1} of {len(self._groups)}"
 
 
-class _ArrowFile(Table):
+class _ArrowFile(ColumnarSource):
     format = "Arrow"
 
     def __init__(self, path: str) -> None:
@@ -236,7 +236,7 @@ class _ArrowStream(_ArrowFile):
         return iter(reader)
 
 
-class _Frame(Table):
+class _Frame(ColumnarSource):
     """By pyarrow where it is installed, which is quicker, and by nanoarrow otherwise."""
 
     format = "Arrow table"
@@ -280,7 +280,7 @@ class _Frame(Table):
             count = len(next(iter(columns.values()), ()))
             for start in range(max(0, skip - row), count, ROWS):
                 end = min(start + ROWS, count)
-                parts = {name: Cells.of(columns[name][start:end]) for name in wanted}
+                parts = {name: ColumnValues.of(columns[name][start:end]) for name in wanted}
                 yield Batch(np.arange(row + start + 1, row + end + 1), parts)
             row += count
 
@@ -296,7 +296,9 @@ def _batches(
     found: Iterator[Any], names: list[str], row: int, skip: int, words: Collection[str], source: str
 ) -> Iterator[Batch]:
     """Record batches of pyarrow as ours, from row ``row`` on, and of no more than ROWS rows."""
-    readers: dict[str, Callable[[Any], Cells]] = {name: Words() if name in words else arrow_cells for name in names}
+    readers: dict[str, Callable[[Any], ColumnValues]] = {
+        name: Words() if name in words else arrow_cells for name in names
+    }
     for chunk in found:
         count = chunk.num_rows
         for start in range(max(0, skip - row), count, ROWS):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from retroact.feeds.batch import Cells
+from retroact.feeds.batch import ColumnValues
 from retroact.schema.arrow import columns_of
 
 # more distinct words than this share of the rows, and a dictionary is no gain
@@ -19,7 +19,7 @@ class Words:
     def __init__(self) -> None:
         self._pays = True
 
-    def __call__(self, array: Any) -> Cells:
+    def __call__(self, array: Any) -> ColumnValues:
         import pyarrow as pa  # type: ignore[import-untyped]
 
         if pa.types.is_dictionary(array.type) or not self._pays:
@@ -31,7 +31,7 @@ class Words:
         return arrow_cells(coded)
 
 
-def arrow_cells(array: Any) -> Cells:
+def arrow_cells(array: Any) -> ColumnValues:
     """A pyarrow array; types without a quick way are read as those of any other frame.
 
     >>> import pyarrow as pa
@@ -49,17 +49,17 @@ def arrow_cells(array: Any) -> Cells:
         words = arrow_cells(array.dictionary)
         if present is None and words.present is not None:
             # a null may also be a word
-            return Cells.of([words.listed()[code] for code in codes.tolist()])
-        return Cells(codes, present, words.listed())
+            return ColumnValues.of([words.listed()[code] for code in codes.tolist()])
+        return ColumnValues(codes, present, words.listed())
     if pa.types.is_string_view(kind):
         return arrow_cells(array.cast(pa.large_string()))
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         try:
-            return Cells(array.to_numpy(zero_copy_only=False), present)
+            return ColumnValues(array.to_numpy(zero_copy_only=False), present)
         except pa.ArrowException:
             pass  # the other way says which bytes are no text
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
         whole = array if present is None else array.fill_null(0)
         # a copy: what a file maps into memory goes away with it
-        return Cells(np.array(whole.to_numpy(zero_copy_only=False)), present)
-    return Cells.of(columns_of(pa.table({"": array}))[""])
+        return ColumnValues(np.array(whole.to_numpy(zero_copy_only=False)), present)
+    return ColumnValues.of(columns_of(pa.table({"": array}))[""])

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from retroact.errors import InputError, Place, Unit
-from retroact.feeds.batch import Batch, Cells, Changes, ColumnReader, names_distinct
+from retroact.feeds.batch import Batch, Changes, ColumnReader, ColumnValues, names_distinct
 from retroact.feeds.changes import RowReader
 from retroact.feeds.envelopes import PROGRESS
 from retroact.feeds.events import EVERY_RECORD, Roles
@@ -96,12 +96,12 @@ class CsvFile:
     def _batch(self, lines: list[int], cells: list[str]) -> Batch:
         assert self._reader is not None
         needed = self._reader.heading.needed | ({PROGRESS} & {*self._names})
-        columns: dict[str, Cells] = {}
+        columns: dict[str, ColumnValues] = {}
         for place, name in enumerate(self._names):
             if name in needed:
                 values = np.empty(len(lines), object)
                 values[:] = cells[place :: len(self._names)]
-                columns[name] = Cells(values)
+                columns[name] = ColumnValues(values)
         return Batch(np.array(lines, np.int64), columns)
 
     def unfinished(self) -> tuple[int, bool] | None:
@@ -256,37 +256,37 @@ def _number(cell: str) -> int | str:
     return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 30 else cell
 
 
-def _blank(cells: Cells, column: str) -> Cells:
+def _blank(cells: ColumnValues, column: str) -> ColumnValues:
     """An empty cell is nothing."""
-    return Cells.of([cell or None for cell in cells.values.tolist()])
+    return ColumnValues.of([cell or None for cell in cells.values.tolist()])
 
 
-def _wholes(cells: Cells, column: str) -> Cells:
+def _wholes(cells: ColumnValues, column: str) -> ColumnValues:
     """Whole numbers from 0 on, and empty cells."""
     texts = cells.values.tolist()
     digits = "".join(texts)
     if not digits:
-        return Cells.none(len(texts))
+        return ColumnValues.none(len(texts))
     if not (digits.isascii() and digits.isdigit()) or max(map(len, texts)) > 18:
         for row, cell in enumerate(texts):
             if cell and not (cell.isascii() and cell.isdigit() and len(cell) < 20):
                 raise mismatch("a whole number", cell, Place(column, row + 1))
         texts = [cell and str(min(int(cell), 2**63 - 1)) for cell in texts]
     present = np.array([bool(cell) for cell in texts], np.bool_) if "" in texts else None
-    return Cells(np.array([int(cell or 0) for cell in texts], np.int64), present)
+    return ColumnValues(np.array([int(cell or 0) for cell in texts], np.int64), present)
 
 
-def _moments(cells: Cells, column: str) -> Cells:
+def _moments(cells: ColumnValues, column: str) -> ColumnValues:
     """Times as a grid takes them: seconds, a text, or none."""
-    return Cells.of([_number(cell) if cell else None for cell in cells.values.tolist()])
+    return ColumnValues.of([_number(cell) if cell else None for cell in cells.values.tolist()])
 
 
-def _weights(cells: Cells, column: str) -> Cells:
-    return Cells.of([_number(cell) for cell in cells.values.tolist()])
+def _weights(cells: ColumnValues, column: str) -> ColumnValues:
+    return ColumnValues.of([_number(cell) for cell in cells.values.tolist()])
 
 
-def _positions(cells: Cells, column: str) -> Cells:
-    return Cells.of(
+def _positions(cells: ColumnValues, column: str) -> ColumnValues:
+    return ColumnValues.of(
         [position_of(cell, Place(column, row + 1)) if cell else None for row, cell in enumerate(cells.values.tolist())]
     )
 

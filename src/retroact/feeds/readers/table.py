@@ -11,7 +11,7 @@ from retroact.feeds.batch import Changes
 from retroact.feeds.changes import RowReader
 from retroact.feeds.events import Roles
 from retroact.feeds.options import Options
-from retroact.feeds.readers.arrow import Table
+from retroact.feeds.readers.arrow import ColumnarSource
 from retroact.feeds.roles import heading
 from retroact.messages import show
 from retroact.schema import Schema
@@ -23,7 +23,7 @@ class TableReader:
     has_column_names = True
     unit: Unit = "row"
 
-    def __init__(self, table: Table, schema: Schema, options: Options) -> None:
+    def __init__(self, table: ColumnarSource, schema: Schema, options: Options) -> None:
         if options.follow:
             raise InputError("expected JSON lines or CSV to follow: a table is complete", place="follow")
         if options.close_by == "progress":
