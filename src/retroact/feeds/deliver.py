@@ -16,7 +16,7 @@ from retroact.feeds.events import EVERY_RECORD, located
 from retroact.feeds.rounds import RoundCloser
 from retroact.ledger import Entry, Operations, Stamped
 from retroact.stream import Stream
-from retroact.stream.arguments import required
+from retroact.stream.arguments import names_of
 from retroact.stream.outcome import Outcome
 
 Position = tuple[int, ...]
@@ -116,7 +116,8 @@ class Delivery:
         if not len(changes):
             return []
         try:
-            return required(changes.roles[role].names(), role)
+            names: Any = names_of(changes.roles[role].names(), len(changes), role)
+            return list(names)
         except InputError as error:
             raise error.at(changes.numbers, self.name, self.unit) from None
 
