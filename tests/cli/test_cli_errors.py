@@ -199,7 +199,7 @@ SPECS: dict[str, tuple[bytes, str]] = {
     ),
     "statistic": (
         b'epsilon = 1\n[schema]\na = { type = "integer", lower = 0, upper = 1 }\n[statistics]\nn = { type = "sun" }\n',
-        "got 'sun' - at statistics.n.type",
+        "got 'sun' (did you mean 'sum'?) - at statistics.n.type",
     ),
     "budget": (
         b'epsilon = -1\n[schema]\na = { type = "integer", lower = 0, upper = 1 }\n' + COUNT,

@@ -10,7 +10,7 @@ from typing import Any
 from ..checks import flag, positive_int
 from ..coins import Coins
 from ..errors import InputError
-from ..messages import check_keys
+from ..messages import check_keys, mismatch
 from ..noise import Mechanism, Oblivious
 from ..noise.default_process import LAWS, Law
 from ..noise.process import check_horizon
@@ -158,33 +158,20 @@ class Specification:
     def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Specification:
         """As a file has it: the tables [schema] and [statistics], and the budget beside them."""
         try:
-            for place, table in (
-                ("", data),
-                ("statistics", data.get("statistics") if isinstance(data, Mapping) else {}),
-            ):
-                if not isinstance(table, Mapping):
-                    raise InputError(f"expected a table, got {table!r}", place=place or None)
+            if not isinstance(data, Mapping):
+                raise mismatch("a table", data, None)
             check_keys(data, KEYS, "", ("schema", "statistics", "epsilon"))
-            schema = Schema.from_spec(data["schema"])
-            statistics = {
-                name: Statistic.from_spec(spec, f"statistics.{name}") for name, spec in data["statistics"].items()
+            if not isinstance(data["statistics"], Mapping):
+                raise mismatch("a table", data["statistics"], "statistics")
+            read: dict[str, Any] = {
+                "schema": Schema.from_spec(data["schema"]),
+                "statistics": {
+                    name: Statistic.from_spec(spec, f"statistics.{name}") for name, spec in data["statistics"].items()
+                },
             }
-            return cls(
-                schema,
-                statistics,
-                epsilon=data["epsilon"],
-                delta=data.get("delta", 0.0),
-                horizon=data.get("horizon"),
-                window=data.get("window"),
-                records=data.get("records", RECORDS),
-                law=data.get("law"),
-                choice=Choice.from_dict(data["choice"]) if "choice" in data else None,
-                late=data.get("late", True),
-                after_erasure=data.get("after_erasure", "accept"),
-                columns=data.get("columns"),
-                rounds=data.get("rounds"),
-                sources=data.get("sources"),
-            )
+            if "choice" in data:
+                read["choice"] = Choice.from_dict(data["choice"])
+            return cls(**{**data, **read})
         except InputError as error:
             raise error.found_in(source) if source else error from None
 
