@@ -68,6 +68,8 @@ class LinearQuery(Linear):
             raise InputError(f"expected {size} labels, got {len(labels)}", place="labels")
         self.function, self.size, self.name, self.labels = function, size, name, labels
         self.fields = None if fields is None else field_names(fields)
+        if norm1 is not None and norm2 is not None and norm1 == isqrt(size * norm2**2):
+            norm1 = None  # it follows from the other, as below
         if max(norm1 or 0, norm2 or 0) > LARGEST_NORM:
             raise InputError(f"expected norms of at most 2^31, got {max(norm1 or 0, norm2 or 0)}", place="norm2")
         # ||v||_2 <= ||v||_1 <= sqrt(size) ||v||_2
