@@ -45,8 +45,9 @@ def moved(statistic, schema, record):
 
 
 def bound_of(statistic, schema):
-    """With a budget that any noise fits."""
-    share, failure = Share("pure", Fraction(10**30)), Fraction(1, 10)
+    """With a budget that any noise fits; samples, which have none, take no such epsilon."""
+    amount = 100 if isinstance(statistic, ra.WindowSample) else 10**30
+    share, failure = Share("pure", Fraction(amount)), Fraction(1, 10)
     setting = Setting(schema, share, failure, 1, 1, None, True, "x", (Fraction(1), Fraction(0)))
     return statistic.bind(replace(setting, noise=next(iter(statistic.candidates(setting))))).drawn(COINS)
 
