@@ -19,7 +19,6 @@ from functools import cache
 from typing import Any, ClassVar, Self
 
 import msgspec
-import numpy as np
 
 from .entry_points import load
 from .errors import InputError
@@ -185,18 +184,18 @@ def plain(value: Any) -> Any:
     >>> plain((Fraction(1, 8), b"ab", date(2024, 2, 29), {"b": 1}))
     ['0.125', {'base64': 'YWI='}, '2024-02-29', {'b': 1}]
     """
+    if hasattr(value, "tolist"):
+        value = value.tolist()  # an array or a number of numpy's
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Parameters):
         return value.spec()
     if isinstance(value, Fraction):
         return exact_text(value)
-    if isinstance(value, bytes):
+    if isinstance(value, bytes | bytearray | memoryview):
         return {"base64": b64encode(value).decode()}
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
     if isinstance(value, Set):
         return sorted(map(plain, value))
     if isinstance(value, list | tuple):

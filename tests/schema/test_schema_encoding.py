@@ -28,7 +28,6 @@ def test_one_record() -> None:
         rows, single = ORDERS.encode(record)
         assert single
         assert rows.count == 1
-        assert rows.kept is None
         assert as_lists(rows) == {"country": ["DE"], "amount": [1250], "age": [31]}
         assert list(rows.columns) == ["country", "amount", "age"]
         assert ORDERS.encode_record(record) == ("DE", 1250, 31)
@@ -49,7 +48,7 @@ def test_one_record() -> None:
 def test_columns_and_lists_of_records(data: object) -> None:
     rows, single = ORDERS.encode(data)
     assert not single
-    assert (rows.count, rows.kept, rows.missing) == (2, None, {})
+    assert (rows.count, rows.missing) == (2, {})
     assert as_lists(rows) == {"country": ["DE", "FR"], "amount": [1250, 100], "age": [31, 4]}
 
 

@@ -494,8 +494,8 @@ LAW = Oblivious(ra.noise.Mechanism, "own", epsilon=0.1)
     ("options", "message"),
     [
         ({"form": "guess"}, r"expected one of releases, blocks, flips, got 'guess' - at form"),
-        ({"by": []}, r"expected one or more different fields, got \[\] - at by"),
-        ({"by": ["user", "user"]}, "different fields"),
+        ({"field": []}, r"expected the names of one or more different fields, got \[\] - at field"),
+        ({"field": ["user", "user"]}, "different fields"),
         ({"form": "blocks"}, "expected a bound on the records that are added in a round, got none - at additions"),
         ({"block": 4}, "at additions"),
         ({"additions": 0}, "expected a whole number from 1 on, got 0 - at additions"),
@@ -514,7 +514,7 @@ LAW = Oblivious(ra.noise.Mechanism, "own", epsilon=0.1)
 )
 def test_statistics_that_cannot_be(options, message):
     with pytest.raises(ra.InputError, match=message):
-        ra.Distinct(**({"by": "user"} | options))
+        ra.Distinct(**({"field": "user"} | options))
 
 
 @pytest.mark.parametrize(
@@ -526,7 +526,7 @@ def test_statistics_that_cannot_be(options, message):
         (distinct("flips"), {"window": 4}, "expected no window with form 'flips'.* - at statistics.n.form"),
         (distinct("flips", window=4), {}, "expected no window with form 'flips'"),
         (distinct("flips"), {"horizon": None}, "expected a horizon with form 'flips'"),
-        (distinct("releases", "name"), {}, "expected one of the fields user, .*, got 'name' - at statistics.n.by"),
+        (distinct("releases", "name"), {}, "expected one of the fields user, .*, got 'name' - at statistics.n.field"),
     ],
 )
 def test_streams_that_do_not_allow_a_form(statistic, stream, message):
@@ -557,7 +557,7 @@ def test_a_refused_form_is_not_taken_by_itself():
     assert forms(statistic, setting) == ["releases", "releases", "blocks", "flips"]
     for change in ({"horizon": None}, {"window": 100}):
         assert set(forms(statistic, replace(setting, **change))) == {"releases"}
-        with pytest.raises(ra.InputError, match="expected one of patterns"):
+        with pytest.raises(ra.InputError, match="expected one of any rounds"):
             statistic.design(replace(setting, **change))
     plain = ra.Distinct("user", additions=1)
     assert "flips" not in forms(plain, setting)

@@ -659,12 +659,12 @@ def test_too_many_bins_are_refused_before_anything_is_written(options, name):
     for each in (stream, twin):
         each.add(pages("a", "a", "b"))
         each.close_round()
-    before = stream._ledger.state(), totals(stream), stream.round
+    before = stream._core.ledger.state(), totals(stream), stream.round
     stream.add(pages("c", "c", "d"))
     for _ in range(2):
         with pytest.raises(ra.InputError, match=rf"at most 3 bins with records \({name}\), got 4.*statistics\.h"):
             stream.close_round()
-        assert (stream._ledger.state(), totals(stream), stream.round) == before
+        assert (stream._core.ledger.state(), totals(stream), stream.round) == before
     stream.delete({"page": "d", "amount": 1}, stamp=2)
     twin.add(pages("c", "c"))
     assert stream.close_round().encode() == twin.close_round().encode()
@@ -690,7 +690,8 @@ def test_a_law_of_your_own_needs_declared_bins():
 @pytest.mark.parametrize(
     ("arguments", "place"),
     [
-        ({"by": []}, "by"), ({"by": ["page", "page"]}, "by"), ({"by": 5}, "by"), ({"by": [["page"]]}, "by"),
+        ({"field": []}, "field"), ({"field": ["page", "page"]}, "field"), ({"field": 5}, "field"),
+        ({"field": [["page"]]}, "field"),
         ({"bins": []}, "bins"), ({"bins": "abc"}, "bins"), ({"bins": 7}, "bins"), ({"bins": np.arange(3)}, "bins"),
         ({"most_bins": 0}, "most_bins"), ({"most_bins": 1.5}, "most_bins"),
         ({"limit": 0}, "limit"), ({"noise": "white"}, "noise"), ({"every": 0}, "every"), ({"window": -1}, "window"),
@@ -699,7 +700,7 @@ def test_a_law_of_your_own_needs_declared_bins():
 )  # fmt: skip
 def test_arguments_that_make_no_histogram(arguments, place):
     with pytest.raises(ra.InputError, match=rf"- at {place}$"):
-        ra.Histogram(**({"by": "page"} | arguments))
+        ra.Histogram(**({"field": "page"} | arguments))
 
 
 def test_an_adaptive_guarantee_needs_a_bound_where_there_is_a_threshold():
@@ -714,16 +715,17 @@ def test_an_adaptive_guarantee_needs_a_bound_where_there_is_a_threshold():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"by": "colour"}, "got 'colour'"), ({"by": ["page", "colour"]}, "got 'colour'"),
-        ({"by": "page", "sum": "colour"}, "got 'colour'"), ({"by": "page", "sum": "day"}, "Number or Integer"),
-        ({"by": "page", "where": {"colour": 1}}, "colour"), ({"by": "place"}, "a vector"),
-        ({"by": "page", "bins": ["a", "b", "a"]}, "every bin once"),
-        ({"by": "day", "bins": ["2020-01-01", date(2020, 1, 1)]}, "every bin once"),
-        ({"by": "country", "bins": ["DE", "XX"]}, "got 'XX'"), ({"by": "page", "bins": [7]}, "expected text, got 7"),
-        ({"by": ["page", "age"], "bins": ["a"]}, r"expected 2 values \(page, age\), got 'a'"),
-        ({"by": ["page", "age"], "bins": [("a", 1, 2)]}, "expected 2 values"),
-        ({"by": ["country", "member"], "limit": 3}, "at most 3 bins .*got 4 combinations"),
-        ({"by": "page", "noise": "tree", "window": 3}, "does not go with a window"),
+        ({"field": "colour"}, "got 'colour'"), ({"field": ["page", "colour"]}, "got 'colour'"),
+        ({"field": "page", "sum": "colour"}, "got 'colour'"), ({"field": "page", "sum": "day"}, "Number or Integer"),
+        ({"field": "page", "where": {"colour": 1}}, "colour"), ({"field": "place"}, "a vector"),
+        ({"field": "page", "bins": ["a", "b", "a"]}, "every bin once"),
+        ({"field": "day", "bins": ["2020-01-01", date(2020, 1, 1)]}, "every bin once"),
+        ({"field": "country", "bins": ["DE", "XX"]}, "got 'XX'"),
+        ({"field": "page", "bins": [7]}, "expected text, got 7"),
+        ({"field": ["page", "age"], "bins": ["a"]}, r"expected 2 values \(page, age\), got 'a'"),
+        ({"field": ["page", "age"], "bins": [("a", 1, 2)]}, "expected 2 values"),
+        ({"field": ["country", "member"], "limit": 3}, "at most 3 bins .*got 4 combinations"),
+        ({"field": "page", "noise": "tree", "window": 3}, "does not go with a window"),
     ],
     ids=str,
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from random import Random
 
 import numpy as np
@@ -33,7 +34,9 @@ def check_gathering(spec: Specification, random: Random, *, changes: int = 40) -
         drawn = bound.drawn(Coins(bytes(32)))
         _check_rounds(name, drawn, rows, weights, rounds)
         try:
-            sent = pickle.dumps(drawn)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of modules that pickle looks through for a function
+                sent = pickle.dumps(drawn)
         except (pickle.PicklingError, AttributeError, TypeError):
             continue  # a function of the user's own that cannot travel
         if _shown(pickle.loads(sent), rows, weights) != _shown(drawn, rows, weights):
