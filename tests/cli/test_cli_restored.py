@@ -13,6 +13,7 @@ import pytest
 from cli_program import CLOSE, Program, add, lines
 
 from retroact.noise.process import Process
+from retroact.params import Parameters
 
 NEW = ("--spec", "shop.toml", "--store", "orders")
 RUN = ("run", "events.jsonl", *NEW, "-q")
@@ -129,12 +130,12 @@ def test_a_fence_that_was_edited(program: Program, orders: Path, change, code, w
 def test_other_noise_is_refused_by_every_command(
     program: Program, orders: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As if the class of a process had been renamed."""
+    """As if the kind of a process had been renamed."""
     events = orders.parent / "events.jsonl"
     events.write_text(events.read_text() + lines(CLOSE))
     before = {path: path.read_bytes() for path in (*orders.iterdir(), orders.parent / "orders.fence")}
     with monkeypatch.context() as patch:
-        patch.setattr(Process, "__repr__", lambda self: f"New{type(self).__name__}(horizon={self.horizon})")
+        patch.setattr(Process, "spec", lambda self, **how: {**Parameters.spec(self, **how), "type": f"new {self.kind}"})
         close = ("erase", "orders", "--subject", "ben", "--close")
         by_path = ("run", "events.jsonl", "--store", "orders", "-q")
         for command in (RUN, by_path, close, ("verify", "orders"), ("export", "orders")):

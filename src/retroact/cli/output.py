@@ -11,7 +11,6 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from retroact.checks import is_number
 from retroact.cli.places import Told, opened
 from retroact.errors import InputError
 from retroact.files import os_errors
@@ -117,6 +116,8 @@ def format_of(path: Path | None, format: OutputFormat | None) -> OutputFormat:
 
 
 def _number(value: Any) -> float | None:
+    from retroact.checks import is_number
+
     return float(value) if is_number(value) else None
 
 
