@@ -294,7 +294,7 @@ def test_exact_distinct_counts_are_a_violation_whatever_the_pace(name):
 @pytest.mark.parametrize("name", ["every seventh round", "blocks"])
 def test_private_counts_pass_at_any_pace_and_their_control_is_caught(name):
     statistic, options = BARE[name]
-    honest = ra.Distinct(**{**statistic.arguments(), "every": statistic.every})
+    honest = ra.Distinct(**{name: statistic.argument(name) for name in statistic.parameters()})
     spec = ra.Specification(TEXT, {"users": honest}, epsilon=1.0, delta=1e-6, **options)
     result = reconstruction(Target.stream(spec), Seeds(3), repeats=2, ratios=FEW)
     assert (result.verdict, result.control.caught) == ("passed", True), result.found

@@ -79,7 +79,7 @@ def test_the_search_finds_the_maximum_over_all_intervals():
 PLANTED = [
     ("the norm of a tree without the two ends", Tree, "l1", property(lambda self: Fraction(self.height)), {}),
     ("two levels forgotten", Schauder, "l2_squared", property(lambda self: Fraction(2 * self.levels)), {"delta": 1e-6}),
-    ("no border", Windowed, "l2_squared", property(lambda self: self.inner.l2_squared - 1), {"delta": 1e-6}),
+    ("no border", Windowed, "l2_squared", property(lambda self: self.tree.l2_squared - 1), {"delta": 1e-6}),
 ]
 
 
@@ -103,7 +103,12 @@ def test_a_wrong_layout_is_found(monkeypatch):
 
 def test_a_change_that_the_noise_is_not_made_for_is_found(monkeypatch):
     # a distinct count with the noise of a linear statistic: values come and go in any pattern
-    monkeypatch.setattr(ra.Distinct, "process", lambda self, setting: Schauder(setting.releases))
+    right = ra.Distinct.design
+    monkeypatch.setattr(
+        ra.Distinct,
+        "design",
+        lambda self, setting: replace(right(self, setting), process=Schauder(setting.releases)),
+    )
     (result,) = searched(ra.Distinct("country"), pairs=60, horizon=8, delta=1e-6)
     assert (result.verdict, result.void) == ("violation", False)
     assert any("expected one interval" in line for line in result.counterexample)

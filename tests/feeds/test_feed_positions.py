@@ -16,6 +16,7 @@ import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import Grid, play
 from retroact.feeds.deliver import Delivery
+from retroact.stream.core import Core
 
 GRID = Grid(0, 60, 600)
 
@@ -185,7 +186,7 @@ def test_a_stream_that_lasts_goes_on_after_a_crash(tmp_path: Path, kind: str, mo
     path = written(tmp_path / "e.jsonl", rows if kind == "grid" else feed)
     whole = Played(path, **options)
     monkeypatch.setattr("retroact.feeds.source.BLOCK", 500)
-    for owner, part in ((Delivery, "deliver"), (Delivery, "_stamped"), (ra.Stream, "_append")):
+    for owner, part in ((Delivery, "deliver"), (Delivery, "_stamped"), (Core, "append")):
         monkeypatch.setattr(owner, part, _failing(rng, getattr(owner, part)))
     columns = {"ignore": True, **{role: options[role] for role in ("id", "time", "position") if role in options}}
     more = {"columns": columns, "rounds": GRID if kind == "grid" else None}
