@@ -7,6 +7,7 @@ import opendp.prelude as dp
 import pytest
 
 import retroact as ra
+from retroact.audit.run import audit_stream
 from retroact.coins import Key
 from retroact.compilers import WindowSample
 from retroact.errors import InputError
@@ -92,6 +93,11 @@ def test_uniting_histories_have_the_same_law_and_other_bytes():
     spec = spec_of(OpenDP(noisy_count(), "age"))
     runs = {StreamAlgorithm(spec, Key.for_testing(1)).close((Add((3,)),)) for _ in range(30)}
     assert len(runs) > 3
+
+
+def test_a_measurement_that_another_process_cannot_be_given_is_audited_here():
+    spec = spec_of(OpenDP(noisy_count(), "age"))
+    assert audit_stream(spec, effort="quick", only="sensitivity", workers=2).verdict == "passed"
 
 
 def test_a_law_that_remembers_is_caught():

@@ -67,9 +67,9 @@ def carry_out(
 
 
 def _portable(piece: Piece) -> bool:
-    """Whether another process can be given it: not with functions that were made on the way."""
+    """Whether another process can be given it: not with functions made on the way, nor with those of a C library."""
     try:
         pickle.dumps(piece)
-    except (pickle.PicklingError, TypeError, AttributeError):
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError):
         return False
     return True

@@ -37,8 +37,8 @@ def check_gathering(spec: Specification, random: Random, *, changes: int = 40) -
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of modules that pickle looks through for a function
                 sent = pickle.dumps(drawn)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            continue  # a function of the user's own that cannot travel
+        except (pickle.PicklingError, AttributeError, TypeError, ValueError):
+            continue  # a function of the user's own or of a C library that cannot travel
         if _shown(pickle.loads(sent), rows, weights) != _shown(drawn, rows, weights):
             raise VerificationError(f"gathering of {name}: a bound that was pickled gathers something else")
 
