@@ -187,7 +187,7 @@ def test_an_interrupted_call_leaves_nothing_behind(failure, monkeypatch):
         raise failure
 
     with monkeypatch.context() as patch:
-        patch.setattr("retroact.statistics.clusters.kmeans.KMeans.release", interrupted)
+        patch.setattr("retroact.statistics.clusters.kmeans.KMeansBound.release", interrupted)
         for call in (lambda: model.partial_fit(points), lambda: model.forget(range(100))):
             with pytest.raises(failure):
                 call()

@@ -182,11 +182,14 @@ def test_a_larger_share_than_claimed_would_be_caught(monkeypatch):
     from retroact.statistics import restated
     from retroact.testing import check_sensitivity
 
-    spec = ra.Specification(SCHEMA, {"r": ra.Restated(ra.Count(), [0, 1], across="lags")}, epsilon=1.0, horizon=8)
-    check_sensitivity(spec, Random(1), pairs=10)
+    def spec():
+        return ra.Specification(SCHEMA, {"r": ra.Restated(ra.Count(), [0, 1], across="lags")}, epsilon=1.0, horizon=8)
+
+    check_sensitivity(spec(), Random(1), pairs=10)
     monkeypatch.setattr(restated, "Share", lambda kind, amount: Share(kind, amount * 2))
+    broken = spec()
     with pytest.raises(ra.VerificationError, match="costs"):
-        check_sensitivity(spec, Random(1), pairs=10)
+        check_sensitivity(broken, Random(1), pairs=10)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from in_bound import Planted
 from planted import (
     ArrivalOrder,
     DictOrder,
@@ -258,9 +259,10 @@ def test_every_statistic_passes_every_check_with_missing_values(name):
 
 
 def test_a_statistic_that_counts_what_is_missing_is_caught():
-    class Blind(ra.Mean):
-        def contributions(self, rows, schema):
-            return self.contribute(rows, schema)
+    class Blind(Planted, ra.Mean):
+        class InBound:
+            def gather(self, rows, weights):
+                return self._gather(rows, weights)
 
     with pytest.raises(ra.VerificationError, match="counts a record that lacks what it reads"):
         check_missing(spec(n=Blind("age")), Random(11))
@@ -278,9 +280,10 @@ def test_a_statistic_that_reads_more_than_it_says_is_caught():
 def test_a_statistic_that_leaves_out_too_many_is_caught():
     """The whole record, in place of the one value that is missing."""
 
-    class Strict(ra.Count):
-        def counted(self, rows, schema):
-            return np.flatnonzero(~np.logical_or.reduce(list(rows.missing.values()))) if rows.missing else None
+    class Strict(Planted, ra.Count):
+        class InBound:
+            def counted(self, rows):
+                return np.flatnonzero(~np.logical_or.reduce(list(rows.missing.values()))) if rows.missing else None
 
     with pytest.raises(ra.VerificationError, match="leaves out a record it reads"):
         check_missing(spec(n=Strict()), Random(13))

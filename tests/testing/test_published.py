@@ -1,6 +1,5 @@
 """What is published is judged: bugs inside `release` are caught on every kind of statistic, in quick audits too."""
 
-from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
@@ -14,6 +13,8 @@ import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit.published_law import published_law
 from retroact.audit.run import TESTS
+from retroact.compilers import sample_bound
+from retroact.compilers.drawing import drawn
 from retroact.noise import Fresh, Mechanism
 from retroact.oneshot import Median
 from retroact.privacy import Share
@@ -220,35 +221,34 @@ def test_samples_are_as_claimed(form):
     assert check_sample(sampled(**SAMPLES[form]), "m", Random(1)).chance > 1e-4
 
 
-def first_ones(self, live, coins, round):
+def first_ones(form, live, coins, round, **options):
     return live.rows(np.arange(6))
 
 
-def the_same_again(honest):
-    return lambda self, live, coins, round: honest(self, live, coins, 1)
+def all_of_them(form, live, coins, round, **options):
+    return live.all()
 
 
-def twice_the_rate(honest):
-    def sample(self, live, coins, round):
-        made = copy(self)
-        made.rate = 2 * self.rate
-        return honest(made, live, coins, round)
+def the_same_again(form, live, coins, round, **options):
+    return drawn(form, live, coins, 1, **options)
 
-    return sample
+
+def twice_the_rate(form, live, coins, round, *, size, rate):
+    return drawn(form, live, coins, round, size=size, rate=2 * rate)
 
 
 @pytest.mark.parametrize(
     ("form", "bug", "words"),
     [
-        ("fresh", lambda honest: first_ones, "how often a record is drawn|the same one again"),
+        ("fresh", first_ones, "how often a record is drawn|the same one again"),
         ("fresh", the_same_again, "memory between samples"),
         ("by rate", the_same_again, "memory between samples"),
         ("by rate", twice_the_rate, "how often a record is drawn"),
-        ("lasting coins", lambda honest: lambda self, live, coins, round: live.all(), "how often a record is drawn"),
-        ("all", lambda honest: first_ones, "the size of a sample"),
+        ("lasting coins", all_of_them, "how often a record is drawn"),
+        ("all", first_ones, "the size of a sample"),
     ],
 )
 def test_samples_that_are_not_drawn_as_claimed_are_refuted(monkeypatch, form, bug, words):
-    monkeypatch.setattr(ra.WindowSample, "sample", bug(ra.WindowSample.sample))
+    monkeypatch.setattr(sample_bound, "drawn", bug)
     with pytest.raises(ra.VerificationError, match=words):
         check_sample(sampled(**SAMPLES[form]), "m", Random(1))
