@@ -49,6 +49,16 @@ def test_what_is_left_to_its_default_and_what_is_said_are_one_digest():
     assert digest(ra.Count(), late=False) != digest(ra.Count()) != digest(ra.Count(), records=10)
 
 
+def test_only_a_class_itself_leaves_an_argument_out_of_its_digest():
+    class Limited(ra.Sum):
+        def __init__(self, field, *, limit=10, **options):
+            super().__init__(field, **options)
+            self.limit = limit
+
+    assert digest(Limited("age", limit=3)) != digest(Limited("age"))
+    assert digest(ra.Histogram("name", limit=3)) == digest(ra.Histogram("name"))
+
+
 def test_what_is_chosen_is_in_the_digest_even_where_it_is_the_default():
     chosen = Specification(SCHEMA, {"s": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=16).choice
     other = {"laplace": "gaussian", "gaussian": "laplace"}[chosen.law]

@@ -55,6 +55,8 @@ class Parameters:
     """On the base class of a family: the entry points by which other packages have kinds in it."""
     unwritten: ClassVar[tuple[str, ...]] = ()
     """Arguments that no file can hold, such as functions."""
+    undigested: ClassVar[tuple[str, ...]] = ()
+    """Arguments that decide over no noise but by a share of the budget, or over what is shown alone."""
     tables: ClassVar[Mapping[str, type[Parameters]]] = {}
     """Arguments that are written as tables of their own, and what they are."""
 
@@ -75,15 +77,15 @@ class Parameters:
         """What the constructor was given, or an equal."""
         return getattr(self, name)
 
-    def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
-        """The arguments in plain types, without those that equal their defaults: what files hold and coins are named
-        by."""
+    def spec(self, *, digest: bool = False) -> dict[str, Any]:
+        """The arguments in plain types, without those that equal their defaults: what files hold and, but for those
+        that decide over no noise, what coins are named by (``digest``)."""
         found: dict[str, Any] = {"type": self.kind} if hasattr(self, "kind") else {}
         for name, one in self.parameters().items():
-            if name in without or name in self.unwritten:
+            if name in self.unwritten or (digest and name in self.undigested):
                 continue
             value = self.argument(name)
-            written = value.spec(without=without) if isinstance(value, Parameters) else plain(value)
+            written = value.spec(digest=digest) if isinstance(value, Parameters) else plain(value)
             if not _is_default(value, one.default):
                 found[name] = written
         return found

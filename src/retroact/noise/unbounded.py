@@ -16,7 +16,6 @@ So **l1 = l2_squared = 1** in these spreads, attained by the ends in different e
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -48,9 +47,9 @@ class Unbounded(Normed):
         self.inner = inner
         self._trees: dict[int, Schauder | Bridge] = {}
 
-    def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
+    def spec(self, *, digest: bool = False) -> dict[str, Any]:
         """With the first tree, whose shape follows from the guess."""
-        return {**super().spec(without=without), "tree": self.tree(0).spec()}
+        return {**super().spec(digest=digest), "tree": self.tree(0).spec()}
 
     def tree(self, epoch: int) -> Schauder | Bridge:
         if epoch not in self._trees:

@@ -14,7 +14,6 @@ l2_squared = 2m + 2; bridge l1 = l2_squared = 2h + 1. Blocks of length 1 have no
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -42,9 +41,9 @@ class Windowed(Process):
         self.inner = inner
         self.tree = inner(self.window - 1) if window > 1 else None
 
-    def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
+    def spec(self, *, digest: bool = False) -> dict[str, Any]:
         """With the tree of one window, whose shape follows from it."""
-        own = super().spec(without=without)
+        own = super().spec(digest=digest)
         return own if self.tree is None else {**own, "tree": self.tree.spec()}
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -62,7 +61,7 @@ class OpenDP(Unkeyed):
     def argument(self, name: str) -> Any:
         return (self.contract.delta or None) if name == "delta" else super().argument(name)
 
-    def spec(self, *, without: Collection[str] = ()) -> dict[str, Any]:
+    def spec(self, *, digest: bool = False) -> dict[str, Any]:
         """With what the measurement says of itself, and what it spends."""
         m = self.measurement
         described = {
@@ -71,7 +70,7 @@ class OpenDP(Unkeyed):
             "measure": str(m.output_measure.type),
             "epsilon": plain(self.contract.epsilon),
         }
-        return {**super().spec(without=without), **described}
+        return {**super().spec(digest=digest), **described}
 
     def check(self, schema: Schema, place: str) -> None:
         field = known_field(schema, self.field, f"{place}.field")

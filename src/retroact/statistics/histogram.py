@@ -51,6 +51,7 @@ class Histogram(Statistic):
     """
 
     kind: ClassVar[str] = "histogram"
+    undigested: ClassVar[tuple[str, ...]] = ("weight", "limit")
     theorem: ClassVar[str] = 'Theorem "histogram"; docs/proofs.md, 7'
 
     def __init__(

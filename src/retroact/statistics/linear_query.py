@@ -44,6 +44,7 @@ class LinearQuery(Linear):
     refuses = True
     theorem: ClassVar[str] = 'Theorem "linear"'
     unwritten: ClassVar[tuple[str, ...]] = ("function",)
+    undigested: ClassVar[tuple[str, ...]] = ("weight", "labels")
 
     def __init__(
         self,

@@ -44,6 +44,7 @@ class Statistic(Parameters, ABC):
 
     kinds: ClassVar[dict[str, type[Any]]] = {}
     group: ClassVar[str] = "retroact.statistics"
+    undigested: ClassVar[tuple[str, ...]] = ("weight",)
     beside: ClassVar[tuple[str, ...]] = ()
     """Of what is put around another statistic: its arguments, which may stand in the table of that one."""
     theorem: ClassVar[str] = ""

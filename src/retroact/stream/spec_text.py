@@ -60,7 +60,7 @@ def described(spec: Specification) -> dict[str, Any]:
     parts |= {f"rounds.{name}": value for name, value in spec.rounds.spec().items()}
     parts |= {f"schema.{name}": field for name, field in spec.schema.spec().items()}
     parts |= {"schema": list(spec.schema.fields), "statistics": list(spec.given)}
-    parts |= {f"statistics.{name}": statistic.spec(without=("weight",)) for name, statistic in spec.given.items()}
+    parts |= {f"statistics.{name}": statistic.spec(digest=True) for name, statistic in spec.given.items()}
     parts |= {f"weight of {name}": float(weight) for name, weight in spec.weights.items()}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts, order="deterministic", enc_hook=str))
     return plain

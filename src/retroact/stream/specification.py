@@ -32,8 +32,6 @@ LARGEST_TOTAL = 1 << 62
 RECORDS = 10_000
 # The version of what the names of coins begin with.
 DIGEST = 2
-# What decides over no noise but by its share of the budget, or over what is shown alone.
-NOT_IN_DIGEST = ("weight", "limit", "labels")
 
 KEYS = (
     "epsilon",
@@ -210,7 +208,7 @@ class Specification:
             "retroact": DIGEST,
             "schema": self.schema.spec(),
             "name": name,
-            "statistic": self.given[name].spec(without=NOT_IN_DIGEST),
+            "statistic": self.given[name].spec(digest=True),
             "budget": [float(self.epsilon), float(self.delta), share.kind, str(share.amount), str(self.failures[name])],
             "horizon": self.horizon,
             # What follows from all that is written too, and what is chosen even where it is what one would choose.
