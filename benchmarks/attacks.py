@@ -11,6 +11,7 @@ from pathlib import Path
 
 import retroact as ra
 from attack_pictures import deletions_picture, differencing_picture, transition_picture
+from reconstruction import Retroactive, Tracker
 from retroact.audit import Seeds
 from retroact.audit.counting_attack import Attack, FreshLaplace, exact, reconstruct, transition
 from retroact.audit.decoding import ceiling
@@ -24,7 +25,6 @@ from retroact.audit.retraining import (
     read_by_median,
 )
 from retroact.audit.target import MakeStream
-from retroact.paper.reconstruction import Retroactive, Tracker
 
 EPSILON, DELTA = 1.0, 1e-6
 SEEDS = Seeds(2026)

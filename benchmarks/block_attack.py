@@ -26,15 +26,16 @@ import numpy.typing as npt
 
 from retroact.arrays import I64
 from retroact.audit.approximate import Grudge, united
+from retroact.audit.lives import FlipColumns
 from retroact.coins import Coins, Key, integer_cells
 from retroact.compilers.maps import Calibration, GaussianMap
 from retroact.compilers.smooth import smooth
 from retroact.paper import PaperRetroactivity
 from retroact.privacy import epsilon_of
 from retroact.stateful.tracker import coins_of
-from retroact.stateful.tracker_columns import FlipColumns, track
 from retroact.stateful.tracker_design import TrackerDesign
 from retroact.testing.bounds import binomial_lower
+from tracker_columns import track
 
 F64 = npt.NDArray[np.float64]
 

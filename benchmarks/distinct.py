@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from distinct_chart import picture
-from retroact.paper.price import price_of_retroactivity
+from price import price_of_retroactivity
 
 HORIZONS = (256, 1024, 4096, 16384, 65536)
 TRACKER, FRESH, BLOCKS = "tracker", "retroactive, fresh", "retroactive, blocks"

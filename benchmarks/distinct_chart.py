@@ -25,7 +25,7 @@ LOOKS = [("#c2410c", ""), ("#f59e0b", "6 4"), ("#7dabd8", "6 4"), ("#1d4e89", ""
 
 
 def picture(experiment):
-    """RMS error against the number of rounds, for insertion-only and for churning histories (`paper.price`)."""
+    """RMS error against the number of rounds, for insertion-only and for churning histories (`price`)."""
     streams = [s for s in ("insertion-only", "churning") if any(row.stream == s for row in experiment.rows)]
     curves = {
         stream: {

@@ -10,6 +10,7 @@ import pytest
 from in_bound import Planted
 
 import retroact as ra
+from reconstruction import Retroactive, Tracker
 from retroact.audit import Seeds, Target
 from retroact.audit.counting_attack import (
     Attack,
@@ -26,7 +27,6 @@ from retroact.audit.reconstruction import FromNoise, FromStream, Plan, plan_for,
 from retroact.audit.target import MakeStream
 from retroact.errors import InputError
 from retroact.ledger.definition import Delete, neighbouring, trajectory
-from retroact.paper.reconstruction import Retroactive, Tracker
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing.altered import altered
 

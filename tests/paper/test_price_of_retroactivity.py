@@ -1,5 +1,6 @@
 """Lemma "amnesia" and Theorem "countdistinct" as experiments."""
 
+import doctest
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 from random import Random
@@ -7,19 +8,22 @@ from random import Random
 import numpy as np
 import pytest
 
+import amnesia as amnesia_program
+import price
+import tracker_columns
+from amnesia import EXAMPLE, RetroactiveDistinct, Tracked, amnesia, insertion_only_twin
 from distinct_chart import picture
+from distinct_counts import FORMS, block_mechanism, fresh_mechanism
+from price import KNOWN, STREAMS, TRACKER, price_of_retroactivity
 from retroact.audit.lives import Lives
 from retroact.coins import Key
 from retroact.errors import InputError
 from retroact.ledger.definition import Add, Delete, surviving, trajectory, unite_at
-from retroact.paper.amnesia import EXAMPLE, RetroactiveDistinct, Tracked, amnesia, insertion_only_twin
-from retroact.paper.distinct_counts import FORMS, block_mechanism, fresh_mechanism
-from retroact.paper.price import KNOWN, STREAMS, TRACKER, price_of_retroactivity
 from retroact.stateful import FlippancyTracker
 from retroact.stateful.tracker import coins_of
-from retroact.stateful.tracker_columns import track
 from retroact.stateful.tracker_design import TrackerDesign
 from retroact.testing import CheckFailedError, Pair, Shape, check_twin, history, uniting_pairs
+from tracker_columns import flippancy, track
 
 EPSILON, DELTA = 1.0, 1e-6
 MECHANISMS = {"retroactive, fresh": fresh_mechanism, "retroactive, blocks": block_mechanism}
@@ -30,6 +34,13 @@ def random_lives(seed, horizon=40, records=60):
     births = rng.integers(1, horizon + 1, records)
     deaths = np.minimum(births + rng.integers(1, horizon, records), horizon + 1)
     return Lives(horizon, rng.integers(0, 8, records), births, deaths)
+
+
+@pytest.mark.parametrize("module", [amnesia_program, price, tracker_columns], ids=lambda module: module.__name__)
+def test_examples_of_the_experiments(module):
+    found = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert found.attempted
+    assert not found.failed
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -46,7 +57,7 @@ def test_columns_follow_the_definition(seed):
         for value in changed:
             made[value] = made.get(value, 0) + 1
         present = now
-    assert flips.most() == max(made.values())
+    assert flippancy(flips) == max(made.values())
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -56,7 +67,7 @@ def test_streams_have_one_update_a_round(name):
     sequence = lives.sequence()
     assert len(sequence) == horizon
     assert all(len(updates) == 1 for updates in sequence)
-    most = lives.flips().most()
+    most = flippancy(lives.flips())
     assert {"insertion-only": most == 1, "churning": 8 < most < 30, "toggling": most == 20}[name]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import retroact as ra
+from retroact.audit.lives import FlipColumns
 from retroact.coins import Key
 from retroact.errors import ExhaustedError, InputError, KeyReusedError
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
@@ -21,10 +22,10 @@ from retroact.stateful.above_threshold import AboveThreshold
 from retroact.stateful.presence import Presence
 from retroact.stateful.present_count import Continual
 from retroact.stateful.sensitivity import STATES, longest_shift
-from retroact.stateful.tracker_columns import FlipColumns, track
 from retroact.stateful.tracker_design import TrackerDesign
 from retroact.statistics import Linear
 from retroact.testing import CheckFailedError, Pair, Shape, check_replay, check_twin, history
+from tracker_columns import flippancy, track
 
 SIGMAS = 5
 NOISE_RUNS = 4000
@@ -382,7 +383,7 @@ def test_columns_of_a_history_without_flips():
     none = np.zeros(0, dtype=np.int64)
     found = track(made.design, FlipColumns(none, none, none))
     assert [Fraction(int(n), found.denominator) for n in found.numerators] == [made.close(()).value for _ in range(5)]
-    assert FlipColumns(none, none, none).most() == 0
+    assert flippancy(FlipColumns(none, none, none)) == 0
 
 
 # What it is and what it is not -------------------------------------------------------------------------------------

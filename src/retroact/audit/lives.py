@@ -7,13 +7,21 @@ horizon for a record that stays).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
 from ..ledger.definition import Add, Delete, Sequence, Update
-from ..stateful.tracker_columns import FlipColumns
+
+
+class FlipColumns(NamedTuple):
+    """When values appear (+1) and disappear (-1), sorted by round."""
+
+    rounds: I64
+    values: I64
+    signs: I64
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The paper's own forms and experiments, statement by statement: for comparison, and for readers of the paper.
+"""The paper's own forms, statement by statement: for comparison, and for readers of the paper.
 
 No other package imports this one: `paper_forms` loads it when a form is asked for by its name.
 
@@ -12,9 +12,9 @@ No other package imports this one: `paper_forms` loads it when a form is asked f
 | Lemma "gate" | `gate` | `Gate(n, noise="paper")` |
 | Corollary: a window interior point (log* family) | `treelog`, its `trie` | `type = "treelog"` |
 | Theorem "compiler", corollary "marginal" | `retroactivity` | `calibration="paper"` |
-| Lemma "amnesia", executed | `amnesia` | |
-| Theorem "countdistinct": the price of retroactivity, measured | `price`, `distinct_counts` | |
-| Appendix D: reconstruction from distinct counts | `reconstruction` | |
+
+Lemma "amnesia", the price of retroactivity (Theorem "countdistinct") and the reconstruction of Appendix D are
+experiments: `benchmarks/amnesia.py`, `price.py` and `reconstruction.py`.
 """
 
 from .doubling import Doubling

@@ -3,7 +3,7 @@
 **Privacy.** Each algorithm has a guarantee of its own, whose unit says that it is not retroactive.
 **Retroactivity.** None, and Lemma "amnesia" says why it cannot be had for free: a retroactive answer is a function of
 the round and the surviving data alone, and these algorithms are better than that allows because they remember. A
-`Stream` refuses them. They are here to be compared with (`retroact.paper`) and to be compiled.
+`Stream` refuses them. They are here to be compared with (docs/price.md) and to be compiled.
 """
 
 from __future__ import annotations

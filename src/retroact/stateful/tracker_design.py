@@ -25,8 +25,8 @@ from .above_threshold import AboveThreshold
 from .lazy_releases import Lazy
 from .present_count import Continual
 
-# Of rho, for deciding when to leave a level. Tried were 1/10 to 1/2 on the histories of `paper.price`: less
-# makes level 0 better and level changes later; none of them is best everywhere (docs/price.md).
+# Of rho, for deciding when to leave a level. Tried were 1/10 to 1/2 on the histories of `benchmarks/price.py`:
+# less makes level 0 better and level changes later; none of them is best everywhere (docs/price.md).
 GATES = Fraction(1, 5)
 # The probability that a level is left although no value has flipped too often.
 FALSE_ALARM = Fraction(1, 20)

@@ -15,11 +15,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.lives import Lives, seen
-from ..coins import Key
-from ..noise import AnyRounds, Mechanism, Process, StampedBlocks, best_block
-from ..params import words
-from ..privacy import Share, check_budget, largest_mu
+from retroact.audit.lives import Lives, seen
+from retroact.coins import Key
+from retroact.noise import AnyRounds, Mechanism, Process, StampedBlocks, best_block
+from retroact.params import words
+from retroact.privacy import Share, check_budget, largest_mu
 
 Answers = npt.NDArray[np.float64]
 # A retroactive form: the answers of all rounds of a history, for epsilon, delta and a key.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..audit.counting_attack import Attack, Published, draws
-from ..audit.decoding import Bits
-from ..audit.seeds import Seeds
-from ..errors import InputError
-from ..stateful.tracker import coins_of
-from ..stateful.tracker_columns import track
-from ..stateful.tracker_design import TrackerDesign
-from .distinct_counts import block_mechanism, fresh_mechanism
+from distinct_counts import block_mechanism, fresh_mechanism
+from retroact.audit.counting_attack import Attack, Published, draws
+from retroact.audit.decoding import Bits
+from retroact.audit.seeds import Seeds
+from retroact.errors import InputError
+from retroact.stateful.tracker import coins_of
+from retroact.stateful.tracker_design import TrackerDesign
+from tracker_columns import track
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 For a history and a round there is an insertion-only history with the same surviving data: exactly the additions of the
 survivors, each in the round of its stamp. From that round on a retroactive algorithm must answer both alike, and under
 one key it does, byte for byte. The flippancy tracker does not: it has counted flips that the second history never saw.
+
+python benchmarks/amnesia.py
 """
 
 from __future__ import annotations
@@ -11,15 +13,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..audit.lives import seen
-from ..coins import Key
-from ..errors import InputError
-from ..ledger.definition import Add, Delete, Update, surviving
-from ..ledger.definition import Sequence as History
-from ..noise import Mechanism
-from ..stateful import FlippancyTracker
-from ..testing import CheckFailedError, Pair, check_twin
-from .distinct_counts import block_mechanism, fresh_mechanism
+from distinct_counts import block_mechanism, fresh_mechanism
+from retroact.audit.lives import seen
+from retroact.coins import Key
+from retroact.errors import InputError
+from retroact.ledger.definition import Add, Delete, Update, surviving
+from retroact.ledger.definition import Sequence as History
+from retroact.noise import Mechanism
+from retroact.stateful import FlippancyTracker
+from retroact.testing import CheckFailedError, Pair, check_twin
 
 # A value that comes and goes, beside one that stays: the smallest history with something to forget.
 EXAMPLE: History = (
@@ -124,3 +126,7 @@ class RetroactiveDistinct:
         numerators, denominator = self._mechanism.draw(round)
         answer = len(values) + Fraction(round - known, 2) + Fraction(int(numerators[0]), denominator)
         return str(answer).encode()
+
+
+if __name__ == "__main__":
+    print(amnesia())

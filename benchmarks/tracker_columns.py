@@ -13,37 +13,31 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import I64
-from .lazy_releases import Lazy
-from .tracker_design import TrackerDesign
+from retroact.arrays import I64
+from retroact.audit.lives import FlipColumns
+from retroact.stateful.lazy_releases import Lazy
+from retroact.stateful.tracker_design import TrackerDesign
 
 
-@dataclass(frozen=True)
-class FlipColumns:
-    """Sorted by round."""
+def flip_ranks(values: I64) -> I64:
+    """Of the values of flips in the order of rounds: 1 for the first flip of a value, 2 for its second, and so on.
 
-    rounds: I64
-    values: I64
-    signs: I64
+    >>> flip_ranks(np.array([7, 8, 7, 7])).tolist()
+    [1, 1, 2, 3]
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(order) else np.zeros(0, dtype=bool)
+    starts = np.flatnonzero(begins)
+    lengths = np.diff(np.append(starts, len(order)))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
+    return ranks
 
-    def ranks(self) -> I64:
-        """1 for the first flip of a value, 2 for its second, and so on.
 
-        >>> FlipColumns(np.arange(1, 5), np.array([7, 8, 7, 7]), np.array([1, 1, -1, 1])).ranks().tolist()
-        [1, 1, 2, 3]
-        """
-        order = np.argsort(self.values, kind="stable")
-        ordered = self.values[order]
-        begins = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(order) else np.zeros(0, dtype=bool)
-        starts = np.flatnonzero(begins)
-        lengths = np.diff(np.append(starts, len(order)))
-        ranks = np.empty(len(order), dtype=np.int64)
-        ranks[order] = np.arange(len(order)) - np.repeat(starts, lengths) + 1
-        return ranks
-
-    def most(self) -> int:
-        """w(S), the largest flippancy of any value."""
-        return int(self.ranks().max(initial=0))
+def flippancy(flips: FlipColumns) -> int:
+    """w(S), the largest number of flips of any value."""
+    return int(flip_ranks(flips.values).max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,7 @@ class Track:
 def track(design: TrackerDesign, flips: FlipColumns) -> Track:
     """What a tracker of this design answers, in every round of the horizon."""
     horizon, denominator = design.horizon, design.denominator
-    ranks = flips.ranks()
+    ranks = flip_ranks(flips.values)
     numerators = np.zeros(horizon, dtype=np.int64)
     levels = np.full(horizon, len(design.limits), dtype=np.int64)
     start = 1

@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import I64
-from ..audit.lives import Lives
-from ..coins import Key
-from ..stateful.tracker import coins_of
-from ..stateful.tracker_columns import FlipColumns, track
-from ..stateful.tracker_design import TrackerDesign
-from .distinct_counts import FORMS, Answers, Form
+from distinct_counts import FORMS, Answers, Form
+from retroact.arrays import I64
+from retroact.audit.lives import FlipColumns, Lives
+from retroact.coins import Key
+from retroact.stateful.tracker import coins_of
+from retroact.stateful.tracker_design import TrackerDesign
+from tracker_columns import flip_ranks, flippancy, track
 
 TRACKER, KNOWN = "tracker", "tracker, w known"
 
@@ -56,7 +56,7 @@ def _toggled(values: I64) -> Lives:
     """Round by round, the value is added if it is absent and deleted if it is present."""
     horizon = len(values)
     rounds = np.arange(1, horizon + 1)
-    adds = FlipColumns(rounds, values, np.ones_like(rounds)).ranks() % 2 == 1
+    adds = flip_ranks(values) % 2 == 1
     order = np.argsort(values, kind="stable")
     following = np.full(horizon, horizon + 1)
     again = values[order[1:]] == values[order[:-1]]
@@ -129,7 +129,7 @@ def price_of_retroactivity(
             for seed in range(seeds):
                 lives = make(horizon, seed)
                 flips, truth = lives.flips(), lives.distinct()
-                most = max(most, flips.most())
+                most = max(most, flippancy(flips))
                 # Every history has noise of its own, so that equal errors are not the same draw.
                 key = Key.for_testing(seed * len(streams) + number)
                 for algorithm, answers in _answers(lives, flips, epsilon, delta, key, retroactive):
@@ -145,7 +145,7 @@ def price_of_retroactivity(
 def _answers(
     lives: Lives, flips: FlipColumns, epsilon: float, delta: float, key: Key, retroactive: Mapping[str, Form]
 ) -> Iterator[tuple[str, Answers]]:
-    for name, bound in ((TRACKER, None), (KNOWN, flips.most())):
+    for name, bound in ((TRACKER, None), (KNOWN, flippancy(flips))):
         coins = coins_of(key, lives.horizon, epsilon, delta, bound)
         found = track(TrackerDesign(lives.horizon, epsilon, delta, bound, coins), flips)
         yield name, found.numerators / found.denominator
