@@ -203,6 +203,15 @@ def test_the_architecture_page_names_files_and_rooms_that_exist():
     assert order == sorted(order), "architecture.md has the rooms in another order than the layers"
 
 
+def test_the_versioning_page_names_files_that_exist():
+    for path in re.findall(r"`((?:\w+/)*\w+\.py)\b", (ROOT / "docs" / "versioning.md").read_text()):
+        assert (SOURCE / path).exists(), f"versioning.md names {path}, which is nowhere"
+
+
+def test_the_citation_has_this_version():
+    assert f"version: {retroact.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
 def test_locks_hold_hashes_and_no_addresses():
     for lock in (ROOT / "requirements").glob("*.txt"):
         text = lock.read_text()
