@@ -96,11 +96,11 @@ class Parameters:
         return type(self)(**{**own, **changes})
 
     @classmethod
-    def from_spec(cls, table: Any, place: str, beside: Collection[str] = ()) -> Any:
-        """What a table describes: `spec()` is one such table, a file has others. Keys that may stand ``beside`` the
-        arguments are left to the caller."""
+    def from_spec(cls, table: Any, place: str, extra: Collection[str] = ()) -> Any:
+        """What a table describes: `spec()` is one such table, a file has others. The ``extra`` keys that may
+        stand among the arguments are left to the caller."""
         if not hasattr(cls, "kinds"):
-            return cls.from_table(table, place, beside)
+            return cls.from_table(table, place, extra)
         if not isinstance(table, Mapping):
             raise InputError(f"expected a table with a type, got {show(table)}", place=place)
         kind = table.get("type")
@@ -109,17 +109,17 @@ class Parameters:
             raise InputError(
                 f"expected one of {', '.join(named)}, got {show(kind)}{meant(kind, named)}", place=f"{place}.type"
             )
-        return found.from_table(table, place, beside)
+        return found.from_table(table, place, extra)
 
     @classmethod
-    def from_table(cls, table: Any, place: str, beside: Collection[str] = ()) -> Self:
+    def from_table(cls, table: Any, place: str, extra: Collection[str] = ()) -> Self:
         """An object of this very class."""
         if not isinstance(table, Mapping):
             raise InputError(f"expected a table, got {show(table)}", place=place)
         known = cls.parameters()
         written = [name for name in known if name not in cls.unwritten]
         needed = [name for name in written if known[name].default is REQUIRED]
-        check_keys(table, ["type"] * hasattr(cls, "kinds") + written + [*beside], place, needed)
+        check_keys(table, ["type"] * hasattr(cls, "kinds") + written + [*extra], place, needed)
         given = {
             name: cls.tables[name].from_spec(value, f"{place}.{name}") if _is_table(cls, name, value) else value
             for name, value in table.items()

@@ -107,7 +107,7 @@ def test_a_change_that_the_noise_is_not_made_for_is_found(monkeypatch):
     monkeypatch.setattr(
         ra.Distinct,
         "design",
-        lambda self, setting: replace(right(self, setting), process=Schauder(setting.releases)),
+        lambda self, grant: replace(right(self, grant), process=Schauder(grant.releases)),
     )
     (result,) = searched(ra.Distinct("country"), pairs=60, horizon=8, delta=1e-6)
     assert (result.verdict, result.void) == ("violation", False)

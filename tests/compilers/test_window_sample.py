@@ -136,9 +136,9 @@ class Counts(Planted, WindowSample):
 
 
 class LivesLonger(WindowSample):
-    def bind(self, setting):
-        bound = super().bind(setting)
-        bound.views = (View(window=setting.window + 2),)
+    def bind(self, grant):
+        bound = super().bind(grant)
+        bound.views = (View(window=grant.window + 2),)
         return bound
 
 
@@ -363,14 +363,14 @@ def test_the_settled_algorithm_spends_the_share_and_no_more(form, delta):
         horizon=1000,
         late=False,
     )
-    sample, setting = spec.statistics["it"], spec.settings["it"]
+    sample, grant = spec.bounds["it"].statistic, spec.grants["it"]
     gate = 0.0 if sample.gate is None else (sample.gate.epsilon or 0.2)
-    cost = sample.settled_cost(setting)
+    cost = sample.settled_cost(grant)
     assert cost.epsilon <= 1 - gate
     assert cost.epsilon > 0.99 * (1 - gate)
     assert spec.guarantee.epsilon == 1.0
     more = window_cost(
-        sample.form, epsilon0=1.01 * float(sample.of.epsilon), **sample._terms(24, sample._failures(setting.failure)[1])
+        sample.form, epsilon0=1.01 * float(sample.of.epsilon), **sample._terms(24, sample._failures(grant.failure)[1])
     )
     assert more.epsilon > 1 - gate
 
@@ -381,7 +381,7 @@ def test_the_papers_accounting_charges_what_its_theorems_say(persistent, options
     def settled_with(accounting):
         sample = WindowSample(Median("age"), window=24, size=5, persistent=persistent, accounting=accounting, **options)
         spec = Specification(AGES, {"it": sample}, epsilon=1.0, delta=1e-6, horizon=500, late=False)
-        return spec.statistics["it"], spec.guarantee
+        return spec.bounds["it"].statistic, spec.guarantee
 
     paper, guarantee = settled_with("paper")
     exact, _ = settled_with("exact")
@@ -529,7 +529,7 @@ def test_samples_in_a_file():
         },
     }
     spec = Specification.from_dict(data)
-    sample = spec.given["age"]
+    sample = spec.statistics["age"]
     assert (sample.size, sample.gate, sample.of.kind) == (50, Gate(3000, epsilon=0.1), "quantile")
     data["statistics"]["age"]["of"]["field"] = "agee"
     with pytest.raises(InputError, match=r"agee.*statistics\.age\.of"):
@@ -577,7 +577,7 @@ def test_no_run_spends_without_measure():
     spec = Specification(
         AGES, {"it": WindowSample(Median("age"), window=2, rate=1e-8)}, epsilon=1.0, delta=1e-6, horizon=9
     )
-    assert spec.statistics["it"].of.epsilon == 10
+    assert spec.bounds["it"].statistic.of.epsilon == 10
 
 
 def test_a_declared_price_is_never_rounded_down():
@@ -711,7 +711,7 @@ def test_what_all_parts_spend_together_is_within_the_budget(mix):
     spec = Specification(AGES, MIXES[mix], epsilon=2.0, delta=1e-6, horizon=500, late=False)
     pure, delta, square = 0.0, 0.0, 0.0
     for name, statistic in spec.statistics.items():
-        share, setting = spec.shares[name], spec.settings[name]
+        share, grant = spec.shares[name], spec.grants[name]
         if not isinstance(statistic, WindowSample):
             pure += float(share.amount) if share.kind == "pure" else 0.0
             square += float(share.amount) if share.kind == "gaussian" else 0.0
@@ -728,7 +728,7 @@ def test_what_all_parts_spend_together_is_within_the_budget(mix):
             "bounded_range": contract.bounded_range,
             "occupancy": 500 if statistic.gate else None,
         }
-        own = float(setting.failure)
+        own = float(grant.failure)
         if statistic.calibrated is not None:
             calibrated = statistic.calibrated
             lost = GaussianDP(math.sqrt(noise.share.amount)).delta(float(calibrated.epsilon))
@@ -750,7 +750,7 @@ def test_a_gate_before_lasting_ranks_amplifies_nothing():
     def epsilon0(**options):
         sample = WindowSample(Median("age"), window=24, size=20, persistent=True, **options)
         spec = Specification(AGES, {"it": sample}, epsilon=1.0, delta=1e-6, horizon=500, late=False)
-        return float(spec.statistics["it"].of.epsilon), spec.guarantee
+        return float(spec.bounds["it"].statistic.of.epsilon), spec.guarantee
 
     plain, _ = epsilon0()
     gated, guarantee = epsilon0(gate=5000)

@@ -138,8 +138,8 @@ def test_instances_and_levels():
     assert family(500, 128, levels=None, expected=10**9).levels == 62 // 9
     for horizon, instances in ((8, 3), (100, 6), (None, 16)):
         stream = stream_of(ra.KMeans(["x", "y"], 2, 1.5, mode="theorem"), horizon=horizon)
-        assert stream.specification.statistics["c"].instances == instances
-        assert len(stream.specification.statistics["c"].layout(stream.schema).units) == 3 * instances
+        assert stream.specification.bounds["c"].family.instances == instances
+        assert len(stream.specification.bounds["c"].layout.units) == 3 * instances
 
 
 def test_the_budget_is_divided_evenly():

@@ -10,7 +10,7 @@ import retroact as ra
 from retroact.coins import Coins
 from retroact.privacy import Share
 from retroact.schema import Rows, Schema
-from retroact.statistics import Setting
+from retroact.statistics import Grant
 
 COINS = Coins(bytes(32))
 ONE = np.ones(1, dtype=np.int64)
@@ -48,8 +48,8 @@ def bound_of(statistic, schema):
     """With a budget that any noise fits; samples, which have none, take no such epsilon."""
     amount = 100 if isinstance(statistic, ra.WindowSample) else 10**30
     share, failure = Share("pure", Fraction(amount)), Fraction(1, 10)
-    setting = Setting(schema, share, failure, 1, 1, None, True, "x", (Fraction(1), Fraction(0)))
-    return statistic.bind(replace(setting, noise=next(iter(statistic.candidates(setting))))).drawn(COINS)
+    grant = Grant(1, 1, None, True, "x", schema, share, failure, (Fraction(1), Fraction(0)))
+    return statistic.bind(replace(grant, noise=next(iter(statistic.candidates(grant))))).drawn(COINS)
 
 
 def within(column, units, norm1, norm2_squared):

@@ -191,7 +191,7 @@ def test_every_kind_has_the_noise_that_its_share_asks_for(
     statistic: ra.KMeans, schema: dict[str, ra.schema.Field], delta: float
 ) -> None:
     spec = ra.Specification(schema, {"c": statistic}, epsilon=1.0, delta=delta, horizon=15)
-    noise, layout = spec.mechanism("c", COINS), spec.statistics["c"].layout(spec.schema)
+    noise, layout = spec.mechanism("c", COINS), spec.bounds["c"].layout
     process, share = spec.processes["c"], float(spec.shares["c"].amount)
     for kind, unit in enumerate(layout.units):
         drawn, denominator = noise.sample(7, integer_cells(4000), [kind])
@@ -211,7 +211,7 @@ def test_every_kind_has_the_noise_that_its_share_asks_for(
 def test_no_two_counters_share_their_noise(statistic: ra.KMeans, schema: dict[str, ra.schema.Field]) -> None:
     """Kinds, regions and coordinates: all have noise of their own, and the same again when read again."""
     spec = ra.Specification(schema, {"c": statistic}, epsilon=0.1, delta=1e-6, horizon=15)
-    layout = spec.statistics["c"].layout(spec.schema)
+    layout = spec.bounds["c"].layout
     reader = Reader(spec.mechanism("c", COINS), 7)
     regions, nothing = np.arange(64, dtype=np.uint64), np.zeros((64, 3), dtype=np.int64)
     tables = [reader.read(kind, regions, nothing) / reader.deviation(kind) for kind in range(layout.size)]
@@ -599,14 +599,14 @@ def test_a_plan_says_what_to_expect() -> None:
     vector = {"p": ra.Vector(20, radius=1, step=2**-16)}
     few = ra.Specification(vector, {"c": ra.KMeans("p", 5, expected=1000)}, epsilon=1.0, delta=1e-6, horizon=63)
     many = ra.Specification(vector, {"c": ra.KMeans("p", 5, expected=10**6)}, epsilon=1.0, delta=1e-6, horizon=63)
-    assert few.statistics["c"].bits < many.statistics["c"].bits  # type: ignore[attr-defined]
+    assert few.bounds["c"].family.bits < many.bounds["c"].family.bits  # type: ignore[attr-defined]
     text = str(ra.plan(many.replace(records=10**6)))
     assert "hyperplanes" in text
     assert "smaller clusters are not found" in text
     more, fewer = (ra.plan(many.replace(records=records))["c"] for records in (10**6, 10**5))
     assert more.standard_deviation < fewer.standard_deviation
     # Planned anew under another budget, the regions are chosen anew.
-    assert many.replace(epsilon=0.01).statistics["c"].bits < many.statistics["c"].bits  # type: ignore[attr-defined]
+    assert many.replace(epsilon=0.01).bounds["c"].family.bits < many.bounds["c"].family.bits  # type: ignore[attr-defined]
 
 
 SPACE = {"x": ra.Number(-1, 1), "y": ra.Number(-1, 1), "t": ra.Text(), "p": ra.Vector(2, radius=1, step=0.01)}

@@ -545,23 +545,23 @@ def test_the_door_keeps_what_the_forms_count_on():
 
 
 def test_a_refused_form_is_not_taken_by_itself():
-    """A setting made by hand: what `form=None` leaves out is what an explicit form refuses."""
+    """A grant made by hand: what `form=None` leaves out is what an explicit form refuses."""
     statistic = ra.Distinct("user", additions=1, flips=2)
     spec = specification(statistic, horizon=65_536, late=False)
-    setting = spec.settings["n"]
+    grant = spec.grants["n"]
 
-    def forms(statistic, setting):
-        return [design.form for design in statistic.designs(setting).values()]
+    def forms(statistic, grant):
+        return [design.form for design in statistic.designs(grant).values()]
 
-    assert statistic.design(setting).form == "flips"
-    assert forms(statistic, setting) == ["releases", "releases", "blocks", "flips"]
+    assert statistic.design(grant).form == "flips"
+    assert forms(statistic, grant) == ["releases", "releases", "blocks", "flips"]
     for change in ({"horizon": None}, {"window": 100}):
-        assert set(forms(statistic, replace(setting, **change))) == {"releases"}
+        assert set(forms(statistic, replace(grant, **change))) == {"releases"}
         with pytest.raises(ra.InputError, match="expected one of any rounds"):
-            statistic.design(replace(setting, **change))
+            statistic.design(replace(grant, **change))
     plain = ra.Distinct("user", additions=1)
-    assert "flips" not in forms(plain, setting)
-    assert set(forms(plain, replace(setting, late=True))) == {"releases"}
+    assert "flips" not in forms(plain, grant)
+    assert set(forms(plain, replace(grant, late=True))) == {"releases"}
 
 
 def test_specification_and_repr():

@@ -100,7 +100,7 @@ def test_what_a_point_moves_is_within_the_declared_norms_exactly(case, clip):
     assert sum(parts) <= layout.norm1
     assert sum(part * part for part in parts) <= layout.norm2_squared
     assert max(abs(amount) for amount in found.values()) <= layout.largest
-    kinds = [kind.name for kind in statistic.regions(Schema(schema))[1].kinds]
+    kinds = [kind.name for kind in statistic.regions(space.dimension).kinds]
     if "squares" in kinds:
         squares = {amount for (_, kind), amount in found.items() if kinds[kind] == "squares"}
         assert squares <= {sum(k * k for k in inside)}

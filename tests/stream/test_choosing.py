@@ -27,8 +27,8 @@ def spec_of(statistic=None, *, epsilon=1.0, delta=1e-6, horizon=ROUNDS, **option
 def possible(spec):
     """The specification under every law and with every process that can be chosen."""
     for law in spec.laws:
-        settings = spec.replace(law=law).settings
-        for name in spec.given["s"].candidates(settings["s"]):
+        grants = spec.replace(law=law).grants
+        for name in spec.statistics["s"].candidates(grants["s"]):
             yield spec.replace(choice=Choice(law, {"s": name}))
 
 

@@ -274,7 +274,7 @@ def test_what_is_left_out_is_counted_from_what_survives():
     s.erase(subject="gone")
     published = s.close_round()
     assert s.left_out() == {"flights": 0, "mean": 3, "recent": 3}
-    twin = stream(s.specification.given)
+    twin = stream(s.specification.statistics)
     twin.add([*records, FULL])
     twin.close_round()
     assert published.encode() == twin.close_round().encode()

@@ -4,8 +4,8 @@
 class Planted:
     """A mix-in for statistics: the methods of their class ``InBound`` come before those of their bound."""
 
-    def bind(self, setting):
-        return became(super().bind(setting), type(self).InBound)
+    def bind(self, grant):
+        return became(super().bind(grant), type(self).InBound)
 
 
 def became(thing, mixin, **own):

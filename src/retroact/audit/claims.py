@@ -138,13 +138,13 @@ def _obligation(spec: Specification, name: str) -> Obligation:
         theorem=statistic.statement(),
         noise=f"independent noise on the nodes of {process!r}, added with fixed weights",
         sensitivity=_sensitivity(spec, name, mechanism),
-        law=_law(mechanism, statistic, statistic.layout(spec.schema).units, spec.releases(name)),
+        law=_law(mechanism, statistic, spec.bounds[name].layout.units, spec.releases(name)),
         share=str(spec.measure_of(name)),
     )
 
 
 def _sensitivity(spec: Specification, name: str, mechanism: Mechanism) -> str:
-    layout = spec.statistics[name].layout(spec.schema)
+    layout = spec.bounds[name].layout
     pure = mechanism.share.kind == "pure"
     moved = layout.norm1 if pure else layout.norm2_squared
     nodes = mechanism.process.l1 if pure else mechanism.process.l2_squared

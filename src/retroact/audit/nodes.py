@@ -131,7 +131,7 @@ def claim_of(spec: Specification, name: str, process: Process) -> Claim:
     share, mechanism = spec.shares[name], spec.bounds[name].noise
     if isinstance(mechanism, Lagged) and not mechanism.shared:
         share = Share(share.kind, share.amount / len(mechanism.parts))
-    return Claim(spec.statistics[name].layout(spec.schema), share, process)
+    return Claim(spec.bounds[name].layout, share, process)
 
 
 def readable(spec: Specification, name: str, candidate: Candidate) -> bool | None:
@@ -188,17 +188,17 @@ def _long(
     spec: Specification, name: str, mechanism: Mechanism, values: Iterable[object], random: Random
 ) -> Iterator[Candidate]:
     """One record that is counted over an interval of releases, against none."""
-    setting = spec.settings[name]
+    grant = spec.grants[name]
     last = spec.releases(name) or LAST
-    if setting.live is not None:
-        last = min(last, WINDOWS * setting.live + 1)
+    if grant.live is not None:
+        last = min(last, WINDOWS * grant.live + 1)
     if isinstance(_core(mechanism.process), BY_PATTERN) and last > MOST_NODES:
         return
     by_value = [(value, amounts) for value in values if (amounts := _amounts(spec, name, mechanism, value))]
     if not by_value:
         return
     record, amounts = max(by_value, key=lambda pair: _size(mechanism, pair[1]))
-    for start, end in _intervals(last, setting.live, random):
+    for start, end in _intervals(last, grant.live, random):
         if (parts := _hiding(spec, name, mechanism, start, end)) is not None:
             moved = [
                 Moved(coordinate, noise, {node: amount * value for node, value in shift.items()})

@@ -116,7 +116,7 @@ def _searched(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Resul
 
 def _sampled(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Result:
     """Of samples: in how many answers one operation can be seen, against what is paid for."""
-    noise, paid = spec.mechanism(name, Coins(bytes(32))), spec.settings[name].reach or 0
+    noise, paid = spec.mechanism(name, Coins(bytes(32))), spec.grants[name].reach or 0
     shape = Target.stream(spec).shape
     worst, told, broken, tried = 0, list[str](), list[str](), 0
     # One record that is never deleted, for as long as it can live and a little longer.
@@ -162,7 +162,7 @@ def _doubled(lives: list[tuple[Sequence, Sequence]]) -> list[Sequence]:
 
 def _unpaid(spec: Specification, name: str, noise: Mechanism, one: Sequence, other: Sequence) -> bool:
     try:
-        return sum(map(abs, moved_samples(spec, name, noise, one, other))) > (spec.settings[name].reach or 0)
+        return sum(map(abs, moved_samples(spec, name, noise, one, other))) > (spec.grants[name].reach or 0)
     except VerificationError:
         return True
 
@@ -191,14 +191,14 @@ def threshold_tail(target: Target) -> list[Result]:
 def _threshold(spec: Specification, name: str, parts: int) -> Result:
     histogram = layers(spec.statistics[name])[-1]
     assert isinstance(histogram, Histogram)
-    setting, allowed = spec.settings[name], float(spec.failures[name])
+    grant, allowed = spec.grants[name], float(spec.failures[name])
     bins = histogram.most_bins or 1 if histogram.adaptively else 1
-    live = None if histogram.adaptively else setting.live
+    live = None if histogram.adaptively else grant.live
     # The lags of a restated histogram have thresholds of their own, alike in noise and failure.
     total, looked = _failure(spec, name, live)
     forgotten, _ = _failure(spec, name, live, planted=True)
     total, forgotten = (value * bins * parts for value in (total, forgotten))
-    releases = "every release" if looked == setting.releases else f"{looked:,} releases, the worst for all like it"
+    releases = "every release" if looked == grant.releases else f"{looked:,} releases, the worst for all like it"
     return Result(
         part="privacy",
         test=f"threshold: {name}",

@@ -35,7 +35,7 @@ def plan_command(asked: Asked, *, errors: Sequence[str], as_json: bool) -> None:
             "window": spec.window,
             "late": spec.late,
         }
-        result = solve(spec.schema, spec.given, errors=wanted, **shape)  # type: ignore[arg-type]
+        result = solve(spec.schema, spec.statistics, errors=wanted, **shape)  # type: ignore[arg-type]
     else:
         result = plan(spec)
     if as_json:

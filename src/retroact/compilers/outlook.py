@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..schema import Schema
-from ..statistics.grant import Setting
+from ..statistics.grant import Grant
 
 if TYPE_CHECKING:
     from .sample_bound import SampleBound
@@ -53,15 +53,15 @@ def _seen(sample: WindowSample, records: int) -> float:
 
 def outlook(bound: SampleBound) -> Iterator[str]:
     """The lines of a plan: what one run spends and by which bound, how many records it takes, what would take fewer."""
-    sample, setting, cost = bound.statistic, bound.grant, bound.cost
+    sample, grant, cost = bound.statistic, bound.grant, bound.cost
     spent = f"ε = {float(sample.of.contract.epsilon):.4g}"
-    reach = f"{setting.reach:,} release{'s' * (setting.reach != 1)}"
-    known = "" if math.isnan(rank_error(sample, setting.schema, 1, BETA)) else "errors are in ranks (records); "
+    reach = f"{grant.reach:,} release{'s' * (grant.reach != 1)}"
+    known = "" if math.isnan(rank_error(sample, grant.schema, 1, BETA)) else "errors are in ranks (records); "
     yield f"{known}each run spends {spent}; one record is in at most {reach} ({sample.form}, {cost.bound})"
     if bound.limit is not None:
         first, sure = float(bound.limit.at(1)), _sure(bound)
         yield f"⊥ until the noisy count of live records reaches {first:,.0f}; sure to answer from about {sure:,.0f} on"
-    seen = sample.of.needed(setting.schema, BETA)
+    seen = sample.of.needed(grant.schema, BETA)
     if seen is None:
         return
     if sample.size is not None and seen > sample.size:
@@ -70,9 +70,9 @@ def outlook(bound: SampleBound) -> Iterator[str]:
         own = _needed(bound, seen)
         yield f"{own:,} live records are enough for an answer within the data (probability {1 - BETA:.2f})"
     found = {
-        "the whole window": _whole(sample, setting),
-        "a Poisson sample": _poisson(sample, setting),
-        "a fixed size behind a gate": _fixed(sample, setting),
+        "the whole window": _whole(sample, grant),
+        "a Poisson sample": _poisson(sample, grant),
+        "a fixed size behind a gate": _fixed(sample, grant),
     }
     others = ", ".join(f"{name} {live:,}" for name, live in found.items() if live is not None)
     yield f"at best, with the same budget: {others}; sample where the algorithm is expensive to run"
@@ -88,39 +88,39 @@ def _sure(bound: SampleBound) -> int:
 
 
 def _needed(bound: SampleBound, seen: int) -> int:
-    sample, setting, opened = bound.statistic, bound.grant, _sure(bound)
+    sample, grant, opened = bound.statistic, bound.grant, _sure(bound)
     if sample.rate is not None:
-        return max(opened, drawn_from(sample.of.needed(setting.schema, BETA / 2) or seen, sample.rate))
+        return max(opened, drawn_from(sample.of.needed(grant.schema, BETA / 2) or seen, sample.rate))
     return max(seen, sample.occupancy or 0, opened)
 
 
-def _whole(sample: WindowSample, setting: Setting) -> int | None:
-    return _at(sample.replaced(), setting, BETA)
+def _whole(sample: WindowSample, grant: Grant) -> int | None:
+    return _at(sample.replaced(), grant, BETA)
 
 
-def _poisson(sample: WindowSample, setting: Setting) -> int | None:
-    found = [(_at(sample.replaced(rate=rate), setting, BETA / 2), rate) for rate in RATES]
+def _poisson(sample: WindowSample, grant: Grant) -> int | None:
+    found = [(_at(sample.replaced(rate=rate), grant, BETA / 2), rate) for rate in RATES]
     return min((drawn_from(seen, rate) for seen, rate in found if seen is not None), default=None)
 
 
-def _fixed(sample: WindowSample, setting: Setting) -> int | None:
+def _fixed(sample: WindowSample, grant: Grant) -> int | None:
     """What one run may spend depends on the part of the window that is drawn, hardly on its size: first the part, then
     the size, then the gate for it."""
     found = []
-    for rate in RATES if setting.failure else ():
-        seen = _at(sample.replaced(size=TRIAL, gate=math.ceil(TRIAL / rate)), setting, BETA)
+    for rate in RATES if grant.failure else ():
+        seen = _at(sample.replaced(size=TRIAL, gate=math.ceil(TRIAL / rate)), grant, BETA)
         found += [] if seen is None else [(math.ceil(seen / rate), seen)]
     if not found:
         return None
     gate, size = min(found)
     chosen = sample.replaced(size=size, gate=gate)
-    return _sure(chosen.bind(replace(setting, noise=chosen.preferred(setting))))
+    return _sure(chosen.bind(replace(grant, noise=chosen.preferred(grant))))
 
 
-def _at(sample: WindowSample, setting: Setting, beta: float) -> int | None:
+def _at(sample: WindowSample, grant: Grant, beta: float) -> int | None:
     """How many records the algorithm must see with what such a sample leaves it to spend."""
     try:
-        return sample.settled(setting).of.needed(setting.schema, beta)
+        return sample.resolved(grant).of.needed(grant.schema, beta)
     except InputError:
         return None
 

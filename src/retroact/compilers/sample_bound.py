@@ -17,11 +17,12 @@ from ..coins import Coins
 from ..noise import Mechanism
 from ..noise.process import Outlook
 from ..oneshot import BOTTOM, SUBSTITUTION
+from ..params import plain
 from ..privacy import Cost, Share
 from ..schema import Rows
 from ..statistics.answer import Answer, Published
 from ..statistics.bound import At, Bound, Totals
-from ..statistics.grant import Setting
+from ..statistics.grant import Grant
 from ..statistics.tally import Labelled
 from ..statistics.wrapper import core
 from .drawing import drawn
@@ -43,14 +44,17 @@ class SampleBound(Bound):
     statistic: WindowSample
     limit: Limit | None = None
 
-    def __init__(self, statistic: WindowSample, grant: Setting) -> None:
-        super().__init__(statistic, grant)
-        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
+    def __init__(self, statistic: WindowSample, grant: Grant) -> None:
         gate = statistic.calibrated
-        share = Share("pure", ONE) if gate is None else gate.share
-        self.noise = Mechanism(self.process, share, units=(1,), norm1=ONE, norm2_squared=ONE)
+        super().__init__(statistic, grant, share=Share("pure", ONE) if gate is None else gate.share)
         if gate is not None:
             self.limit = gate.limit(self.noise, grant.releases, grant.place)
+        given = None if gate is None else [gate.epsilon, gate.spent, gate.failure]
+        self.digest_extras = {
+            "accounting": statistic.accounting,
+            "epsilon": plain(statistic.of.epsilon),
+            "gate": plain(given),
+        }
         self.keyed = statistic.of.keyed
 
     def _gather(self, rows: Rows, weights: I64) -> Labelled:

@@ -24,18 +24,19 @@ from collections.abc import Mapping
 from copy import copy
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from ..checks import flag, positive_int
 from ..errors import InputError
 from ..noise import Fresh
-from ..noise.default_process import Candidates, Law, quietest
+from ..noise.default_process import Candidates, quietest
 from ..oneshot import SUBSTITUTION, Contract, OneShot
 from ..paper_forms import paper_form
-from ..params import Parameters, plain
-from ..privacy import Cost, Form, Kind, largest_epsilon0, window_cost
+from ..params import Parameters
+from ..privacy import Cost, Form, largest_epsilon0, window_cost
 from ..schema import Schema
-from ..statistics.grant import Layout, Setting
+from ..statistics.grant import Demand, Grant, Layout, StreamTerms
 from ..statistics.statistic import Statistic
 from .drawing import exact_rate
 from .gate import PARTS, Calibrated, Gate, gate_of
@@ -139,27 +140,20 @@ class WindowSample(Statistic):
         """Whether the guarantee is about windows of at least so many records."""
         return self.size is not None and (self.occupancy is not None or (self.gate is not None and not self.persistent))
 
-    def digest_extras(self, schema: Schema) -> dict[str, Any]:
-        """What a run spends, and what the gate was given."""
-        gate = self.calibrated
-        own = None if gate is None else [gate.epsilon, gate.spent, gate.failure]
-        return {"accounting": self.accounting, "epsilon": plain(self.of.epsilon), "gate": plain(own)}
-
     # What it costs ---------------------------------------------------------------------------------------------------
 
-    def kind_of_share(self, law: Law) -> Kind:
-        return "pure"
+    def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
+        largest = super().demand(schema, stream).largest
+        self.of.check(schema, f"{stream.place}.of")
+        cost = None if self.of.epsilon is None else partial(self._fixed_cost, stream)
+        return Demand(largest, "pure", delta=True, fixed_cost=cost)
 
-    def spends_delta(self, schema: Schema) -> bool:
-        return True
-
-    def fixed_cost(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
+    def _fixed_cost(self, stream: StreamTerms, failure: Fraction) -> tuple[Fraction, Fraction]:
         """What it spends of epsilon, where its algorithm has a price of its own."""
-        if self.of.epsilon is None:
-            return None
+        reach, place = _reach(stream.reach, stream.place), stream.place
         self._check_gate(failure, place)
         _, own = self._failures(failure)
-        cost = self._cost(self.of, _reach(reach, place), own)
+        cost = self._cost(self.of, reach, own)
         if cost.epsilon == float("inf"):
             raise InputError(
                 f"{self.of.kind} fails with probability {float(self.of.contract.delta):.3g} in each of {reach:,} "
@@ -168,30 +162,30 @@ class WindowSample(Statistic):
             )
         # Nine digits, rounded up: the same on every machine.
         whole = Fraction(Context(prec=9, rounding=ROUND_CEILING).plus(Decimal(cost.epsilon)))
-        if self.gate is None:
-            return whole
-        return whole + (Fraction(self.gate.epsilon) if self.gate.epsilon else whole / (PARTS - 1))
+        if self.gate is not None:
+            whole += Fraction(self.gate.epsilon) if self.gate.epsilon else whole / (PARTS - 1)
+        return whole, Fraction(0)
 
-    def settled(self, setting: Setting) -> WindowSample:
+    def resolved(self, grant: Grant) -> WindowSample:
         """With the epsilon of one run, and the gate calibrated."""
-        reach = _reach(setting.reach, setting.place)
-        if self.persistent and setting.late:
+        reach = _reach(grant.reach, grant.place)
+        if self.persistent and grant.late:
             raise InputError(
                 "persistent ranks and coins belong to a stamp and a value, which must not come back once they are "
                 "deleted: give late=False to the stream",
-                place=f"{setting.place}.persistent",
+                place=f"{grant.place}.persistent",
             )
         mine = copy(self)
-        mine.span = max(1, (setting.window or setting.horizon or 1) // BLOCKS)
-        lost, own = self._failures(setting.failure)
-        self._check_gate(setting.failure, setting.place)
-        epsilon = setting.share.amount
+        mine.span = max(1, (grant.window or grant.horizon or 1) // BLOCKS)
+        lost, own = self._failures(grant.failure)
+        self._check_gate(grant.failure, grant.place)
+        epsilon = grant.share.amount
         if self.gate is not None:
             given = Fraction(self.gate.epsilon) if self.gate.epsilon else epsilon / PARTS
             if given >= epsilon:
                 raise InputError(
                     f"expected less than all that the statistic has, {float(epsilon):.4g}, got {float(given):.4g}",
-                    place=f"{setting.place}.gate.epsilon",
+                    place=f"{grant.place}.gate.epsilon",
                 )
             epsilon -= given
             mine.calibrated = Calibrated(self.gate, given, lost, lost if self._rests_on and lost else None)
@@ -201,7 +195,7 @@ class WindowSample(Statistic):
             try:
                 mine.of = self.of.at(spent)
             except InputError as error:
-                raise error.under(f"{setting.place}.of") from None
+                raise error.under(f"{grant.place}.of") from None
         return mine
 
     def _check_gate(self, failure: Fraction, place: str) -> None:
@@ -270,34 +264,30 @@ class WindowSample(Statistic):
 
     # What it is ------------------------------------------------------------------------------------------------------
 
-    def check(self, schema: Schema, place: str) -> None:
-        super().check(schema, place)
-        self.of.check(schema, f"{place}.of")
-
     def layout(self, schema: Schema) -> Layout:
         """Of the count behind the gate."""
         return Layout((1,), Fraction(1), Fraction(1), 1)
 
-    def candidates(self, setting: Setting) -> Candidates:
+    def candidates(self, grant: Grant) -> Candidates:
         """For the count behind the gate; without one there is nothing to choose."""
         if self.gate is None:
-            return {"fresh": Fresh(_reach(setting.reach, setting.place))}
-        return self.gate.candidates(setting.releases, setting.live, setting.place)
+            return {"fresh": Fresh(_reach(grant.reach, grant.place))}
+        return self.gate.candidates(grant.releases, grant.live, grant.place)
 
-    def preferred(self, setting: Setting) -> str:
+    def preferred(self, grant: Grant) -> str:
         """The process for its gate, which has no interval."""
-        kind = "pure" if self.gate is None else self.gate.kind_of_share(self._failures(setting.failure)[0])
-        return quietest(self.candidates(setting), kind, setting.judged)
+        kind = "pure" if self.gate is None else self.gate.kind_of_share(self._failures(grant.failure)[0])
+        return quietest(self.candidates(grant), kind, grant.judged)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.of.reads(schema)
 
-    def bind(self, setting: Setting) -> SampleBound:
-        return SampleBound(self.settled(setting), setting)
+    def bind(self, grant: Grant) -> SampleBound:
+        return SampleBound(self.resolved(grant), grant)
 
-    def settled_cost(self, setting: Setting) -> Cost:
+    def settled_cost(self, grant: Grant) -> Cost:
         """Of a settled sample, without its gate."""
-        return self._cost(self.of, _reach(setting.reach, setting.place), self._failures(setting.failure)[1])
+        return self._cost(self.of, _reach(grant.reach, grant.place), self._failures(grant.failure)[1])
 
 
 def _reach(reach: int | None, place: str) -> int:

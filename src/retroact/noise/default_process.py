@@ -104,11 +104,6 @@ def named(choice: Choice, place: str) -> Name | Oblivious | None:
     raise InputError(f"expected one of {', '.join(NAMES)}, got {choice!r}", place=place)
 
 
-def kind_of(choice: Name | Oblivious | None, law: Law) -> Kind:
-    """The paper's own form is for Laplace noise, whatever the law of the stream."""
-    return "pure" if law == "laplace" or choice == "paper" else "gaussian"
-
-
 def candidates(choice: Name | Oblivious | None, releases: int | None, live: int | None, place: str) -> Candidates:
     """By name: all that serve, or the one that ``noise=`` asks for.
 

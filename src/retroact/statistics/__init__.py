@@ -4,7 +4,7 @@ from .answer import Answer, Noisy, Published
 from .clusters import Centres, Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
-from .grant import Layout, Setting, View
+from .grant import Demand, Grant, Layout, View
 from .group import GroupBy
 from .histogram import Histogram
 from .histogram_answer import Bins
@@ -25,8 +25,10 @@ __all__ = [
     "Centres",
     "Contributions",
     "Count",
+    "Demand",
     "Distances",
     "Distinct",
+    "Grant",
     "GroupBy",
     "Histogram",
     "KMeans",
@@ -41,7 +43,6 @@ __all__ = [
     "Quantiles",
     "Ranks",
     "Restated",
-    "Setting",
     "Statistic",
     "Sum",
     "Variance",

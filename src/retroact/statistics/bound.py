@@ -24,10 +24,11 @@ from ..coins import Coins
 from ..errors import InputError, Place
 from ..noise import Mechanism, Oblivious, Process, Threshold
 from ..noise.process import Outlook
+from ..privacy import Share
 from ..schema import Rows
 from . import where as conditions
 from .answer import Published
-from .grant import Layout, Setting, View
+from .grant import Grant, Layout, View
 
 if TYPE_CHECKING:
     from .statistic import Statistic
@@ -47,9 +48,6 @@ class At:
 class Bound(ABC):
     """``noise`` is calibrated and under no coins; ``process`` is what was chosen for it."""
 
-    layout: Layout
-    noise: Mechanism
-    process: Process
     views: tuple[View, ...]
     keyed: bool = True
     """Whether answers are a function of the key; otherwise they are retroactive in law and not in bytes."""
@@ -58,11 +56,28 @@ class Bound(ABC):
     refuses: bool = False
     """Whether it looks at records at the door."""
 
-    def __init__(self, statistic: Statistic, grant: Setting) -> None:
+    def __init__(
+        self,
+        statistic: Statistic,
+        grant: Grant,
+        *,
+        layout: Layout | None = None,
+        process: Process | None = None,
+        share: Share | None = None,
+    ) -> None:
+        """Layout, process and share are those of the statistic and the grant, unless they are given."""
         self.statistic, self.grant, self.schema = statistic, grant, grant.schema
         self.views = (View(window=grant.window),)
         self.reads = statistic.reads(grant.schema)
         """The fields without which a record does not count, besides those that it has conditions on."""
+        self.layout = statistic.layout(grant.schema) if layout is None else layout
+        self.process = statistic.process(grant) if process is None else process
+        law = statistic.noise if isinstance(statistic.noise, Oblivious) else None
+        self.noise = self.layout.mechanism(self.process, grant.share if share is None else share, law)
+        self.resolved: dict[str, Any] = {}
+        """Choices that the statistic left open and that its noise decided."""
+        self.digest_extras: dict[str, Any] = {}
+        """What else the noise must not be shared across: choices of the code, not of the user."""
 
     # Where the records are -------------------------------------------------------------------------------------------
 

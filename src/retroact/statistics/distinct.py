@@ -18,9 +18,9 @@ from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published
 from .bound import At, Bound, Totals
 from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length, designed, possible, refusal
-from .grant import Layout, Setting, View
+from .grant import Grant, Layout, View
 from .keys import Keys
-from .statistic import Statistic
+from .statistic import Statistic, chosen
 from .tally import Labelled, Tally
 
 
@@ -104,38 +104,34 @@ class Distinct(Statistic):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.by
 
-    def designs(self, setting: Setting) -> dict[str, Design]:
+    def designs(self, grant: Grant) -> dict[str, Design]:
         """The form that was asked for, or all that the stream allows, by the name of their noise."""
-        case = self.case(setting)
+        case = self.case(grant)
         reason = None if self.form is None else refusal(self.form, case)
         if reason is not None:
-            raise InputError(reason, place=f"{setting.place}.form")
+            raise InputError(reason, place=f"{grant.place}.form")
         forms = [form for form in FORMS if refusal(form, case) is None and self.form in (None, form)]
         found = [design for form in forms for design in designed(form, case)]
         return {design.name: design for design in found}
 
-    def design(self, setting: Setting) -> Design:
+    def design(self, grant: Grant) -> Design:
         """The one that was chosen."""
-        found = self.designs(setting)
-        if setting.noise not in found:
-            expected = ", ".join(found)
-            raise InputError(f"expected one of {expected}, got {setting.noise!r}", place=f"{setting.place}.noise")
-        return found[setting.noise]
+        return chosen(self.designs(grant), grant)
 
-    def candidates(self, setting: Setting) -> Candidates:
-        return {name: design.process for name, design in self.designs(setting).items()}
+    def candidates(self, grant: Grant) -> Candidates:
+        return {name: design.process for name, design in self.designs(grant).items()}
 
-    def bind(self, setting: Setting) -> DistinctBound:
-        return DistinctBound(self, setting)
+    def bind(self, grant: Grant) -> DistinctBound:
+        return DistinctBound(self, grant)
 
-    def case(self, setting: Setting) -> Case:
+    def case(self, grant: Grant) -> Case:
         return Case(
-            setting.share,
-            setting.horizon,
-            setting.every,
-            setting.window,
-            setting.late,
-            self.block if self.block is not None else block_length(setting.noise),
+            grant.share,
+            grant.horizon,
+            grant.every,
+            grant.window,
+            grant.late,
+            self.block if self.block is not None else block_length(grant.noise),
             self.additions,
             self.flips,
         )
@@ -147,11 +143,9 @@ class DistinctBound(Bound):
     statistic: Distinct
     refuses = True
 
-    def __init__(self, statistic: Distinct, grant: Setting) -> None:
-        super().__init__(statistic, grant)
+    def __init__(self, statistic: Distinct, grant: Grant) -> None:
         self.design = statistic.design(grant)
-        self.layout, self.process = statistic.layout(grant.schema), self.design.process
-        self.noise = statistic.mechanism(grant, self.process)
+        super().__init__(statistic, grant, process=self.design.process)
         self.keys = Keys(statistic.by, grant.schema)
         block = View(block=self.design.rounds)
         self.views = (block if self.design.form == "blocks" else View(window=grant.window),)
@@ -204,17 +198,17 @@ class DistinctBound(Bound):
 
     def notes(self, records: int) -> tuple[str, ...]:
         """The form with its reason, what others would give, and what they would need."""
-        case, chosen = self.statistic.case(self.grant), self.design
-        if not math.isfinite(chosen.reach):
+        case, taken = self.statistic.case(self.grant), self.design
+        if not math.isfinite(taken.reach):
             looked = ", ".join(
                 f"±{self.noise.half_width(r, 0, LEVEL):,.4g} in release {r:,}" for r in (1, 1024, 1 << 20)
             )
-            return (f"form {chosen.form!r}: {looked} at 95 %, since there is no horizon",)
-        others = [best(form, case) for form in FORMS if form != chosen.form and refusal(form, case) is None]
+            return (f"form {taken.form!r}: {looked} at 95 %, since there is no horizon",)
+        others = [best(form, case) for form in FORMS if form != taken.form and refusal(form, case) is None]
         why = "as asked for" if self.statistic.form else "the smallest that this stream allows"
-        notes = [f"form {chosen} at 95 % in the worst round, {why}", *(f"instead: form {other}" for other in others)]
-        notes += [f"with {need}: form {better}" for need, better in possible(case) if better.reach < chosen.reach]
-        if chosen.form == "blocks":
+        notes = [f"form {taken} at 95 % in the worst round, {why}", *(f"instead: form {other}" for other in others)]
+        notes += [f"with {need}: form {better}" for need, better in possible(case) if better.reach < taken.reach]
+        if taken.form == "blocks":
             notes.append(
                 f"the bound on additions ({self.statistic.additions:,} a round) is for accuracy alone: more of them "
                 "cost no privacy, but answers can be off by more than their intervals say"

@@ -1,12 +1,15 @@
-"""What a stream grants a statistic, which stamps count in a round, and how far one record can move its totals."""
+"""What a statistic demands of a stream, what it is granted, which stamps count in a round, and how far one record can
+move its totals."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
-from ..noise import Process
-from ..privacy import Share
+from ..noise import Mechanism, Oblivious, Process
+from ..privacy import Kind, Share
 from ..schema import Schema
 
 # Releases that noise without a horizon is judged by.
@@ -29,6 +32,11 @@ class Layout:
     def size(self) -> int:
         return len(self.units)
 
+    def mechanism(self, process: Process, share: Share, law: Oblivious | None = None) -> Mechanism:
+        """Noise that hides one record, under no coins yet."""
+        norms = {"norm1": self.norm1, "norm2_squared": self.norm2_squared}
+        return Mechanism(process, share, units=self.units, oblivious=law, **norms)
+
 
 @dataclass(frozen=True)
 class View:
@@ -42,7 +50,7 @@ class View:
     lag: int = 0
     """As it was that many rounds ago, knowing what is known now."""
     block: int | None = None
-    """Only what had come before the block of so many rounds that the round lies in."""
+    """Only what had come before the block of this many rounds that the round lies in."""
 
     def span(self, round: int) -> tuple[int, int]:
         """The first and the last stamp that count; both never fall as rounds go on."""
@@ -52,27 +60,15 @@ class View:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a stream grants a statistic."""
+class StreamTerms:
+    """What a statistic knows of its stream before any budget is divided."""
 
-    schema: Schema
-    share: Share
-    failure: Fraction
-    """What of delta goes to a threshold."""
     horizon: int | None
     every: int
     window: int | None
     late: bool
     """Whether records may come with a past stamp."""
     place: str
-    budget: tuple[Fraction, Fraction]
-    """Its part of epsilon and delta by weight: what the paper's own forms would be given."""
-    lag: int | None = None
-    """Which series of a restated statistic is being released; None outside of one."""
-    noise: str = ""
-    """The name of the process that was chosen among its candidates; empty until one is."""
-    process: Process | None = None
-    """In place of the one that was chosen: a part of the noise of a restated statistic."""
 
     @property
     def releases(self) -> int | None:
@@ -90,11 +86,42 @@ class Setting:
 
     @property
     def reach(self) -> int | None:
-        """In how many releases one record can be counted at most."""
-        return reach_of(self.window, self.horizon, self.every)
+        """In how many releases one record can be counted at most: those of its window, or all there are."""
+        return min((n for n in (self.live, self.releases) if n is not None), default=None)
 
 
-def reach_of(window: int | None, horizon: int | None, every: int) -> int | None:
-    """In how many of the releases one record can be counted: those of its window, or all there are."""
-    rounds = min((n for n in (window, horizon) if n is not None), default=None)
-    return None if rounds is None else -(-rounds // every)
+@dataclass(frozen=True)
+class Demand:
+    """What a statistic asks for when a budget is divided."""
+
+    largest: int
+    """The most that one record adds to a total."""
+    kind: Kind | None = None
+    """The kind of budget it must have; None where the law of the stream decides."""
+    threshold: bool = False
+    """Whether it has a threshold, which cannot do without a part of delta."""
+    delta: bool = False
+    """Whether it can use a part of delta besides that of its noise."""
+    fixed_cost: Callable[[Fraction], tuple[Fraction, Fraction]] | None = None
+    """Where it costs the same whatever it is granted: its epsilon and its delta, as a function of the part of delta
+    that it is granted."""
+
+
+@dataclass(frozen=True)
+class Grant(StreamTerms):
+    """What a stream grants a statistic."""
+
+    schema: Schema
+    share: Share
+    failure: Fraction
+    """What of delta goes to a threshold."""
+    budget: tuple[Fraction, Fraction]
+    """Its part of epsilon and delta by weight: what the paper's own forms would be given."""
+    lag: int | None = None
+    """Which series of a restated statistic is being released; None outside of one."""
+    noise: str = ""
+    """The name of the process that was chosen among its candidates; empty until one is."""
+    process: Process | None = None
+    """In place of the one that was chosen: a part of the noise of a restated statistic."""
+    resolved: Mapping[str, Any] = field(default_factory=dict)
+    """What another bound of the same statistic resolved (`Bound.resolved`): it is not chosen again."""

@@ -29,7 +29,7 @@ class GroupBy(Linear):
     """
 
     kind: ClassVar[str] = "group"
-    beside: ClassVar[tuple[str, ...]] = ("by",)
+    outer: ClassVar[tuple[str, ...]] = ("by",)
     tables: ClassVar[Mapping[str, type[Parameters]]] = {"of": Statistic}
 
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:

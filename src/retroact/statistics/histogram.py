@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -23,7 +24,7 @@ from ..schema import Boolean, Integer, Number, Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, NoisyTotals, Published, with_noise
 from .bound import At, Bound, Totals
-from .grant import Layout, Setting
+from .grant import Demand, Grant, Layout, StreamTerms
 from .histogram_answer import Bins
 from .keys import Keys
 from .statistic import Statistic, field_of
@@ -78,11 +79,6 @@ class Histogram(Statistic):
         own = {"field": one_or_list(self.by), "adaptive": self.adaptively}
         return own[name] if name in own else super().argument(name)
 
-    def digest_extras(self, schema: Schema) -> dict[str, Any]:
-        if not self.thresholded(schema):
-            return {"bins": "declared"}
-        return {"bins": "bounded" if self.adaptively else "unknown"}
-
     def layout(self, schema: Schema) -> Layout:
         keys = Keys(self.by, schema)
         if self.bins is not None:
@@ -97,7 +93,7 @@ class Histogram(Statistic):
             )
         elif isinstance(self.noise, Oblivious) and not keys.declared:
             raise InputError("a law of your own has no proven threshold: declare the bins", place="noise")
-        if self.adaptively and self.most_bins is None and self.thresholded(schema):
+        if self.adaptively and self.most_bins is None and self.open(schema):
             raise InputError(
                 "an adaptive guarantee needs most_bins, a public bound on how many bins ever hold a record",
                 place="most_bins",
@@ -108,14 +104,19 @@ class Histogram(Statistic):
         largest = max(1, abs(field.lower), abs(field.upper))
         return Layout((1, largest), Fraction(2), Fraction(2), largest)
 
-    def thresholded(self, schema: Schema) -> bool:
+    def open(self, schema: Schema) -> bool:
+        """Whether its bins are not declared."""
         return self.bins is None and not Keys(self.by, schema).declared
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.by if self.sum is None else (*self.by, self.sum)
 
-    def bind(self, setting: Setting) -> HistogramBound:
-        return HistogramBound(self, setting)
+    def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
+        whole = super().demand(schema, stream)
+        return replace(whole, threshold=self.open(schema), delta=self.open(schema))
+
+    def bind(self, grant: Grant) -> HistogramBound:
+        return HistogramBound(self, grant)
 
 
 class HistogramBound(Bound):
@@ -125,11 +126,11 @@ class HistogramBound(Bound):
     refuses = True
     cells: Tally | None = None
 
-    def __init__(self, statistic: Histogram, grant: Setting) -> None:
+    def __init__(self, statistic: Histogram, grant: Grant) -> None:
         super().__init__(statistic, grant)
-        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
-        self.noise = statistic.mechanism(grant, self.process)
-        self.keys, self.open = Keys(statistic.by, grant.schema), statistic.thresholded(grant.schema)
+        self.keys, self.open = Keys(statistic.by, grant.schema), statistic.open(grant.schema)
+        unlisted = "bounded" if statistic.adaptively else "unknown"
+        self.digest_extras = {"bins": unlisted if self.open else "declared"}
         self._bins = statistic.most_bins or 1
         self._step = 1.0 if statistic.sum is None else float(grant.schema.fields[statistic.sum].step)
         if self.open:

@@ -21,7 +21,7 @@ from ..schema import Rows, Schema
 from ..schema.field import field_name
 from .answer import Answer, Noisy, Published
 from .bound import At, Bound, Totals
-from .grant import Layout, Setting
+from .grant import Grant, Layout
 from .statistic import Statistic, field_of
 
 __all__ = ["Contributions", "Layout", "Linear", "OfField", "field_of", "one_each"]
@@ -57,8 +57,8 @@ class Linear(Statistic):
     def refuse(self, rows: Rows, schema: Schema) -> None:
         """Raise for a record that must not come in, though the schema let it; all of them count."""
 
-    def bind(self, setting: Setting) -> LinearBound:
-        return LinearBound(self, setting)
+    def bind(self, grant: Grant) -> LinearBound:
+        return LinearBound(self, grant)
 
 
 class LinearBound(Bound):
@@ -66,10 +66,8 @@ class LinearBound(Bound):
 
     statistic: Linear
 
-    def __init__(self, statistic: Linear, grant: Setting) -> None:
+    def __init__(self, statistic: Linear, grant: Grant) -> None:
         super().__init__(statistic, grant)
-        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
-        self.noise = statistic.mechanism(grant, self.process)
         self.refuses = statistic.refuses
 
     def _gather(self, rows: Rows, weights: I64) -> I64:

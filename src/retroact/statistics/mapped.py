@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any, ClassVar
 
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism
-from ..noise.process import Outlook
 from .answer import Answer, Published
 from .bound import At, Totals
-from .grant import Setting
+from .grant import Grant
 from .statistic import Statistic
 from .wrapper import Wrapper, WrapperBound, layers
 
@@ -46,11 +44,8 @@ class Mapped(Wrapper):
     def argument(self, name: str) -> Any:
         return self.with_coins if name == "coins" else super().argument(name)
 
-    def bind(self, setting: Setting) -> MappedBound:
-        inner = self.of.bind(setting)
-        mine = copy(self)
-        mine.of = inner.statistic
-        return MappedBound(mine, inner, setting)
+    def bind(self, grant: Grant) -> MappedBound:
+        return MappedBound(self, self.of.bind(grant), grant)
 
 
 class MappedBound(WrapperBound):
@@ -73,14 +68,3 @@ class MappedBound(WrapperBound):
         nested: tuple[int, ...] = (depth,) if depth > 1 else ()
         lagged: tuple[str | int, ...] = () if self.grant.lag is None else ("lag", self.grant.lag)
         return ("map", *nested, *lagged)
-
-    def expected_error(self, index: int, records: int, level: float | None = None) -> float:
-        return self.of.expected_error(index, records, level)
-
-    @property
-    def outlook(self) -> Outlook:
-        return self.of.outlook
-
-    @property
-    def method(self) -> str:
-        return self.of.method

@@ -18,7 +18,7 @@ from ..schema.field import field_name
 from ..schema.lattice import offsets
 from .answer import Answer, Published
 from .bound import At, Bound, Totals
-from .grant import Layout, Setting
+from .grant import Grant, Layout
 from .quantile_answer import QuantileTable, Ranks
 from .statistic import Statistic, field_of
 from .tally import Tally
@@ -99,8 +99,8 @@ class Quantiles(Statistic):
         touched = Fraction(_bits(field) + 1)
         return Layout((1,), touched, touched, 1)
 
-    def bind(self, setting: Setting) -> QuantilesBound:
-        return QuantilesBound(self, setting)
+    def bind(self, grant: Grant) -> QuantilesBound:
+        return QuantilesBound(self, grant)
 
 
 class QuantilesBound(Bound):
@@ -108,10 +108,8 @@ class QuantilesBound(Bound):
 
     statistic: Quantiles
 
-    def __init__(self, statistic: Quantiles, grant: Setting) -> None:
+    def __init__(self, statistic: Quantiles, grant: Grant) -> None:
         super().__init__(statistic, grant)
-        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
-        self.noise = statistic.mechanism(grant, self.process)
         self.field = statistic.scale(grant.schema)
         self.bits = _bits(self.field)
 

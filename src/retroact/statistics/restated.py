@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
@@ -20,7 +19,7 @@ from ..privacy import Share
 from .answer import Answer, NoisyTotals, Published, noisy_totals
 from .bound import At, Bound, Totals
 from .distinct import Distinct
-from .grant import Layout, Setting, View
+from .grant import Grant, Layout, View
 from .statistic import Statistic
 from .wrapper import Wrapper, WrapperBound, layers
 
@@ -45,7 +44,7 @@ class Restated(Wrapper):
     """
 
     kind: ClassVar[str] = "restated"
-    beside: ClassVar[tuple[str, ...]] = ("lags", "across")
+    outer: ClassVar[tuple[str, ...]] = ("lags", "across")
     tables: ClassVar[Mapping[str, type[Parameters]]] = {"of": Statistic}
 
     def __init__(self, of: Statistic, lags: Sequence[int], *, across: Across | None = None) -> None:
@@ -79,49 +78,60 @@ class Restated(Wrapper):
     def statement(self) -> str:
         return f"{super().statement()}; Appendix A for the restated past"
 
-    def each(self, setting: Setting) -> Setting:
+    def each(self, grant: Grant) -> Grant:
         """What a lag is given: all of the share where one noise serves them all, an equal part otherwise."""
-        if setting.noise.startswith(CROSSED):
-            share = setting.share
+        if grant.noise.startswith(CROSSED):
+            share = grant.share
         else:
-            share = Share(setting.share.kind, setting.share.amount / len(self.lags))
+            share = Share(grant.share.kind, grant.share.amount / len(self.lags))
         # A threshold may fail in any lag.
-        failure = setting.failure / len(self.lags)
-        return replace(setting, share=share, failure=failure, noise=setting.noise.removeprefix(CROSSED))
+        failure = grant.failure / len(self.lags)
+        return replace(grant, share=share, failure=failure, noise=grant.noise.removeprefix(CROSSED))
 
-    def candidates(self, setting: Setting) -> Candidates:
+    def candidates(self, grant: Grant) -> Candidates:
         """Those of the inner statistic for every lag, and each of them crossed with the past for all."""
-        found, crossed = self.of.candidates(setting), {}
-        if setting.horizon is not None and setting.horizon < INDICES and setting.window is None:
+        found, crossed = self.of.candidates(grant), {}
+        if grant.horizon is not None and grant.horizon < INDICES and grant.window is None:
             crossed = {
-                f"{CROSSED}{name}": Rectangle(process, setting.horizon, lag=self.lags[0], every=setting.every)
+                f"{CROSSED}{name}": Rectangle(process, grant.horizon, lag=self.lags[0], every=grant.every)
                 for name, process in found.items()
                 if process.horizon is not None
             }
         if self.across == "rectangle" and not crossed:
             raise InputError(
                 f"a rectangle needs a horizon below {INDICES:,} and no window: use across='lags'",
-                place=f"{setting.place}.across",
+                place=f"{grant.place}.across",
             )
         if self.across is not None:
             return found if self.across == "lags" else crossed
         return {**found, **crossed}
 
-    def apart(self, setting: Setting) -> float:
-        return float(len(self.lags)) ** (2 if setting.share.kind == "pure" else 1)
+    def apart(self, grant: Grant) -> float:
+        return float(len(self.lags)) ** (2 if grant.share.kind == "pure" else 1)
 
-    def rectangle(self, setting: Setting) -> float:
-        if setting.horizon is None:
+    def rectangle(self, grant: Grant) -> float:
+        if grant.horizon is None:
             return math.inf
-        past = OneSided(setting.horizon)
-        norm = float(past.l1) ** 2 if setting.share.kind == "pure" else float(past.l2_squared)
+        past = OneSided(grant.horizon)
+        norm = float(past.l1) ** 2 if grant.share.kind == "pure" else float(past.l2_squared)
         return norm * past.extremes()[0]
 
-    def bind(self, setting: Setting) -> RestatedBound:
-        inner = self.of.bind(self.each(setting))
-        mine = copy(self)
-        mine.of = inner.statistic
-        return RestatedBound(mine, inner, setting)
+    def bind(self, grant: Grant) -> RestatedBound:
+        each = self.each(grant)
+        # What is resolved follows from the inner process, also where the lags share one noise.
+        resolved = self.of.bind(each).resolved
+        process = self.process(grant)
+        parts = [
+            self.of.bind(replace(each, process=part, lag=lag, resolved=resolved))
+            for lag, part in zip(self.lags, self._processes(process), strict=True)
+        ]
+        return RestatedBound(self, parts, process, grant)
+
+    def _processes(self, process: Process) -> list[Process]:
+        if isinstance(process, Rectangle):
+            past, every = process.past.horizon, process.every
+            return [Rectangle(process.process, past, lag=lag, every=every) for lag in self.lags]
+        return [IndependentCopy(process, number) for number in range(len(self.lags))]
 
 
 class RestatedBound(WrapperBound):
@@ -129,25 +139,11 @@ class RestatedBound(WrapperBound):
 
     statistic: Restated
 
-    def __init__(self, statistic: Restated, of: Bound, grant: Setting) -> None:
-        super().__init__(statistic, of, grant)
-        self.process = statistic.process(grant)
-        # What is resolved follows from the inner process, also where the lags share one noise.
-        self.parts = [
-            of.statistic.bind(replace(of.grant, process=part, lag=lag))
-            for lag, part in zip(statistic.lags, self._processes(), strict=True)
-        ]
-        self.noise = Lagged(
-            self.layout, [part.noise for part in self.parts], shared=isinstance(self.process, Rectangle)
-        )
+    def __init__(self, statistic: Restated, parts: list[Bound], process: Process, grant: Grant) -> None:
+        super().__init__(statistic, parts[0], grant)
+        self.parts, self.process = parts, process
+        self.noise = Lagged(self.layout, [part.noise for part in parts], shared=isinstance(process, Rectangle))
         self.views = tuple(View(window=grant.window, lag=lag) for lag in statistic.lags)
-
-    def _processes(self) -> list[Process]:
-        process = self.process
-        if isinstance(process, Rectangle):
-            past, every = process.past.horizon, process.every
-            return [Rectangle(process.process, past, lag=lag, every=every) for lag in self.statistic.lags]
-        return [IndependentCopy(process, number) for number in range(len(self.statistic.lags))]
 
     def drawn(self, coins: Coins) -> Self:
         mine = super().drawn(coins)
@@ -194,7 +190,7 @@ class RestatedBound(WrapperBound):
             f"{len(statistic.lags)} lags by {chosen}: errors grow by a factor of {apart:.3g} with noise for every lag, "
             f"{other} with one noise for all"
         )
-        return (*self.parts[0].notes(records), how)
+        return (*super().notes(records), how)
 
 
 class Lagged(Mechanism):

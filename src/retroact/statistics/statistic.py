@@ -15,21 +15,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..checks import positive_int
 from ..errors import InputError
-from ..noise import Mechanism, Oblivious, Process
-from ..noise.default_process import Candidates, Choice, Law, candidates, kind_of, named
+from ..noise import Oblivious, Process
+from ..noise.default_process import Candidates, Choice, candidates, named
 from ..params import Parameters
-from ..privacy import Kind
 from ..schema import Field, Schema
 from . import where as conditions
-from .grant import Layout, Setting
+from .grant import Demand, Grant, Layout, StreamTerms
 
 if TYPE_CHECKING:
     from .bound import Bound
     from .mapped import Mapped
+
+Chosen = TypeVar("Chosen")
 
 
 class Statistic(Parameters, ABC):
@@ -45,8 +47,8 @@ class Statistic(Parameters, ABC):
     kinds: ClassVar[dict[str, type[Any]]] = {}
     group: ClassVar[str] = "retroact.statistics"
     undigested: ClassVar[tuple[str, ...]] = ("weight",)
-    beside: ClassVar[tuple[str, ...]] = ()
-    """Of what is put around another statistic: its arguments, which may stand in the table of that one."""
+    outer: ClassVar[tuple[str, ...]] = ()
+    """Of a statistic made of another one: its arguments that files may write into the table of that one."""
     theorem: ClassVar[str] = ""
     """What its promises rest on, as signed reports name it: every class declares its own, and inherits none."""
     version: ClassVar[str] = ""
@@ -88,78 +90,43 @@ class Statistic(Parameters, ABC):
     def layout(self, schema: Schema) -> Layout:
         """Coordinates, units and norms; raises where the schema does not fit."""
 
-    @abstractmethod
-    def bind(self, setting: Setting) -> Bound:
-        """With its schema and what the stream grants it: every choice is made that it left open."""
-
-    # What it asks of the stream --------------------------------------------------------------------------------------
-
-    def candidates(self, setting: Setting) -> Candidates:
-        """The processes that hide every change one operation can make to it, by name; none rests on a promise that was
-        not made. Where two are as good, the first is taken."""
-        return candidates(self.noise, setting.releases, setting.live, place=f"{setting.place}.noise")
-
-    def preferred(self, setting: Setting) -> str | None:
-        """The name of the process to take, where nothing is to be judged."""
-        return None
-
-    def process(self, setting: Setting) -> Process:
-        """The one that was chosen."""
-        if setting.process is not None:
-            return setting.process
-        found = self.candidates(setting)
-        if setting.noise not in found:
-            raise InputError(
-                f"expected one of {', '.join(found)}, got {setting.noise!r}", place=f"{setting.place}.noise"
-            )
-        return found[setting.noise]
-
-    def mechanism(self, setting: Setting, process: Process) -> Mechanism:
-        """The calibrated noise, under no coins yet."""
-        return Mechanism(process, setting.share, **self.calibration(setting.schema))
-
-    def calibration(self, schema: Schema) -> dict[str, Any]:
-        """What a mechanism must know of it: units, norms, a law of the user's own."""
-        layout = self.layout(schema)
-        return {
-            "units": layout.units,
-            "norm1": layout.norm1,
-            "norm2_squared": layout.norm2_squared,
-            "oblivious": self.noise if isinstance(self.noise, Oblivious) else None,
-        }
-
-    def thresholded(self, schema: Schema) -> bool:
-        """Whether a part of delta must go to a threshold."""
-        return False
-
-    def spends_delta(self, schema: Schema) -> bool:
-        """Whether it can use a part of delta beside that of its noise."""
-        return self.thresholded(schema)
-
-    def kind_of_share(self, law: Law) -> Kind:
-        """Which kind of budget it is given under the law of the stream."""
-        return kind_of(self.noise, law)
-
-    def fixed_cost(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
-        """What it spends of epsilon whatever it is granted, where a part of it has a price of its own."""
-        return None
-
-    def digest_extras(self, schema: Schema) -> dict[str, Any]:
-        """What else the noise must not be shared across: choices of the code, not of the user."""
-        return {}
-
     def reads(self, schema: Schema) -> tuple[str, ...]:
         """The fields that it looks at, besides those it has conditions on; all of them, unless it knows better. Two
         records that agree in these contribute the same."""
         return tuple(schema.fields)
 
-    def check(self, schema: Schema, place: str) -> None:
-        """Everything that can be wrong with it in this schema, before a stream is made."""
-        conditions.check(self.where, schema, f"{place}.where")
+    # With a stream ---------------------------------------------------------------------------------------------------
+
+    def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
+        """What it asks of the stream; raises where the schema does not fit."""
+        conditions.check(self.where, schema, f"{stream.place}.where")
         try:
-            self.layout(schema)
+            largest = self.layout(schema).largest
         except InputError as error:
-            raise error.under(place) from None
+            raise error.under(stream.place) from None
+        if isinstance(self.noise, Oblivious):
+            return Demand(largest, "pure", fixed_cost=partial(_declared_cost, self.noise, stream))
+        # The paper's own form is for Laplace noise, whatever the law of the stream.
+        return Demand(largest, "pure" if self.noise == "paper" else None)
+
+    def candidates(self, grant: Grant) -> Candidates:
+        """The processes that hide every change one operation can make to it, by name; none rests on a promise that was
+        not made. Where two are as good, the first is taken."""
+        return candidates(self.noise, grant.releases, grant.live, place=f"{grant.place}.noise")
+
+    def preferred(self, grant: Grant) -> str | None:
+        """The name of the process to take, where nothing is to be judged."""
+        return None
+
+    def process(self, grant: Grant) -> Process:
+        """The one that was chosen."""
+        if grant.process is not None:
+            return grant.process
+        return chosen(self.candidates(grant), grant)
+
+    @abstractmethod
+    def bind(self, grant: Grant) -> Bound:
+        """With its schema and what the stream grants it: every choice is made that it left open."""
 
     def map(self, function: Callable[..., Any], *, name: str | None = None, coins: bool = False) -> Mapped:
         """The statistic with ``function`` applied to every answer: f(value), or f(value, shared, fresh) with coins.
@@ -173,21 +140,21 @@ class Statistic(Parameters, ABC):
         return Mapped(self, function, name=name, coins=coins)
 
     @classmethod
-    def from_spec(cls, table: Any, place: str, beside: Collection[str] = ()) -> Any:
-        """What a table describes. Beside the arguments of a statistic may stand those of what is put around it: groups
-        of it (``by``), and its restated past (``lags``, ``across``).
+    def from_spec(cls, table: Any, place: str, extra: Collection[str] = ()) -> Any:
+        """What a table describes. Among the arguments of a statistic may stand those that make another one of it:
+        groups (``by``), and its restated past (``lags``, ``across``).
 
         >>> Statistic.from_spec({"type": "sum", "field": "amount", "by": "country"}, "revenue")
         GroupBy('country', Sum('amount'))
         >>> Statistic.from_spec({"type": "histogram", "field": ["country", "age"], "lags": [7]}, "past")
         Restated(Histogram(['country', 'age']), [7])
         """
-        around = sorted((one for one in cls.kinds.values() if one.beside), key=lambda one: str(one.kind))
-        if isinstance(table, Mapping) and table.get("type") in [one.kind for one in around]:
+        wrappers = sorted((one for one in cls.kinds.values() if one.outer), key=lambda one: str(one.kind))
+        if isinstance(table, Mapping) and table.get("type") in [one.kind for one in wrappers]:
             return super().from_spec(table, place)
-        found = super().from_spec(table, place, [name for one in around for name in one.beside])
-        for one in around:
-            own = {name: table[name] for name in one.beside if name in table}
+        found = super().from_spec(table, place, [name for one in wrappers for name in one.outer])
+        for one in wrappers:
+            own = {name: table[name] for name in one.outer if name in table}
             if own:
                 try:
                     found = one.from_table({**own, "of": found}, place)
@@ -202,6 +169,20 @@ class Statistic(Parameters, ABC):
     def options(self) -> dict[str, Any]:
         """What every statistic takes."""
         return {name: self.argument(name) for name in Statistic.parameters()}
+
+
+def chosen(found: Mapping[str, Chosen], grant: Grant) -> Chosen:
+    """Among candidates, the one that the grant names."""
+    if grant.noise not in found:
+        raise InputError(f"expected one of {', '.join(found)}, got {grant.noise!r}", place=f"{grant.place}.noise")
+    return found[grant.noise]
+
+
+def _declared_cost(law: Oblivious, stream: StreamTerms, granted: Fraction) -> tuple[Fraction, Fraction]:
+    """Of a law of the user's own, over the horizon."""
+    if stream.releases is None:
+        raise InputError('a law of your own needs a horizon (Theorem "linear")', place=f"{stream.place}.noise")
+    return law.cost(stream.releases)
 
 
 def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:

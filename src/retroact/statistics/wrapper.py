@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from copy import copy
-from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 from ..arrays import F64, I64
 from ..coins import Coins
 from ..noise import Mechanism, Threshold
-from ..noise.default_process import Candidates, Law
-from ..privacy import Kind
+from ..noise.default_process import Candidates
+from ..noise.process import Outlook
 from ..schema import Rows, Schema
 from .answer import Published
 from .bound import At, Bound, Totals
-from .grant import Layout, Setting
+from .grant import Demand, Grant, Layout, StreamTerms
 from .statistic import Statistic
 
 
@@ -39,36 +38,24 @@ class Wrapper(Statistic):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.of.reads(schema)
 
-    def digest_extras(self, schema: Schema) -> dict[str, Any]:
-        return self.of.digest_extras(schema)
+    def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
+        return self.of.demand(schema, stream)
 
-    def thresholded(self, schema: Schema) -> bool:
-        return self.of.thresholded(schema)
+    def candidates(self, grant: Grant) -> Candidates:
+        return self.of.candidates(grant)
 
-    def spends_delta(self, schema: Schema) -> bool:
-        return self.of.spends_delta(schema)
-
-    def kind_of_share(self, law: Law) -> Kind:
-        return self.of.kind_of_share(law)
-
-    def candidates(self, setting: Setting) -> Candidates:
-        return self.of.candidates(setting)
-
-    def preferred(self, setting: Setting) -> str | None:
-        return self.of.preferred(setting)
-
-    def fixed_cost(self, reach: int | None, failure: Fraction, place: str) -> Fraction | None:
-        return self.of.fixed_cost(reach, failure, place)
+    def preferred(self, grant: Grant) -> str | None:
+        return self.of.preferred(grant)
 
 
 class WrapperBound(Bound):
     """Everything is the inner bound's unless it is said otherwise."""
 
-    def __init__(self, statistic: Statistic, of: Bound, grant: Setting) -> None:
-        super().__init__(statistic, grant)
-        self.of = of
+    def __init__(self, statistic: Statistic, of: Bound, grant: Grant) -> None:
+        self.statistic, self.of, self.grant, self.schema = statistic, of, grant, of.schema
         self.layout, self.noise, self.process, self.views = of.layout, of.noise, of.process, of.views
-        self.keyed, self.refuses, self.parts = of.keyed, of.refuses, of.parts
+        self.reads, self.keyed, self.refuses, self.parts = of.reads, of.keyed, of.refuses, of.parts
+        self.resolved, self.digest_extras = of.resolved, of.digest_extras
 
     def gather(self, rows: Rows, weights: I64) -> Totals:
         return self.of.gather(rows, weights)
@@ -98,8 +85,19 @@ class WrapperBound(Bound):
     def error(self, deviations: F64, records: int) -> float:
         return self.of.error(deviations, records)
 
+    def expected_error(self, index: int, records: int, level: float | None = None) -> float:
+        return self.of.expected_error(index, records, level)
+
     def floor(self, records: int) -> float:
         return self.of.floor(records)
+
+    @property
+    def outlook(self) -> Outlook:
+        return self.of.outlook
+
+    @property
+    def method(self) -> str:
+        return self.of.method
 
     def notes(self, records: int) -> tuple[str, ...]:
         return self.of.notes(records)

@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..noise import Oblivious
 from ..noise.default_process import LAWS, Law
 from ..noise.tails import rounded_up
-from ..statistics import Setting, Statistic
+from ..statistics import Grant, Statistic
 
 LEVEL = 0.95
 # Noise that is 0 with that probability has no logarithm.
@@ -29,7 +29,7 @@ LEAST = 1e-300
 # Decimals have the same digits on every machine.
 EXACT = Context(prec=50)
 
-Settings = Mapping[str, Setting]
+Grants = Mapping[str, Grant]
 
 
 @dataclass(frozen=True)
@@ -56,20 +56,20 @@ def check_law(law: Any, place: str = "law") -> Law:
 def choose(
     statistics: Mapping[str, Statistic],
     weights: Mapping[str, Fraction],
-    granted: Callable[[Law], Settings],
+    granted: Callable[[Law], Grants],
     laws: Sequence[Law],
     records: int,
 ) -> Choice:
     """``granted`` says what every statistic is given under a law. A law under which some statistic cannot be had is
     left out; if that is all of them, the reason is raised."""
-    found: dict[Law, tuple[Decimal, Settings, dict[str, str]]] = {}
+    found: dict[Law, tuple[Decimal, Grants, dict[str, str]]] = {}
     reason: InputError | None = None
     for law in laws:
         try:
-            settings = granted(law)
+            grants = granted(law)
             judged = {
                 # Sorted, so that the sum is the same whatever the order of the statistics.
-                name: best(statistics[name], settings[name], records)
+                name: best(statistics[name], grants[name], records)
                 for name in sorted(statistics)
                 if len(laws) > 1 and _votes(statistics[name])
             }
@@ -77,31 +77,31 @@ def choose(
             reason = reason or error
             continue
         score = _mean({name: width for name, (_, width) in judged.items()}, weights)
-        found[law] = score, settings, {name: process for name, (process, _) in judged.items()}
+        found[law] = score, grants, {name: process for name, (process, _) in judged.items()}
     if not found:
         assert reason is not None
         raise reason
     law = min(found, key=lambda law: (found[law][0], LAWS.index(law)))
-    _, settings, noise = found[law]
+    _, grants, noise = found[law]
     return Choice(
         law,
         {
-            name: noise[name] if name in noise else best(statistic, settings[name], records)[0]
+            name: noise[name] if name in noise else best(statistic, grants[name], records)[0]
             for name, statistic in statistics.items()
         },
     )
 
 
-def best(statistic: Statistic, setting: Setting, records: int) -> tuple[str, float]:
+def best(statistic: Statistic, grant: Grant, records: int) -> tuple[str, float]:
     """The process with the smallest half-width in its worst release, by name, and that half-width to 6 digits."""
-    preferred = statistic.preferred(setting)
+    preferred = statistic.preferred(grant)
     if preferred is not None:
         return preferred, 0.0
     found: dict[str, float] = {}
     reason: InputError | None = None
-    for name in statistic.candidates(setting):
+    for name in statistic.candidates(grant):
         try:
-            bound = statistic.bind(replace(setting, noise=name))
+            bound = statistic.bind(replace(grant, noise=name))
         except InputError as error:
             reason = reason or error  # noise that is too wide for its integers
             continue

@@ -8,12 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
-from ..noise import Oblivious
 from ..noise.default_process import Law
 from ..privacy import Kind, Share, check_budget, split
 from ..privacy.budget import check_weight
-from ..statistics import Setting
-from ..statistics.grant import reach_of
+from ..statistics import Grant
 
 if TYPE_CHECKING:
     from .specification import Specification
@@ -22,64 +20,52 @@ if TYPE_CHECKING:
 THRESHOLD_SHARE = Fraction(7, 20)
 
 
-def granted(spec: Specification, law: Law, noise: Mapping[str, str] | None = None) -> dict[str, Setting]:
+def granted(spec: Specification, law: Law, noise: Mapping[str, str] | None = None) -> dict[str, Grant]:
     """What every statistic is given under a law, with its process where that is chosen."""
     weights = {name: check_weight(weight, f"statistics.{name}.weight") for name, weight in spec.weights.items()}
     parts = {name: weight / sum(weights.values()) for name, weight in weights.items()}
-    failures, shares = _split(spec, law)
+    failures, shares = _split(spec, law, weights)
     return {
-        name: Setting(
-            spec.schema,
-            shares[name],
-            failures[name],
-            spec.horizon,
-            statistic.every,
-            spec.window_of(name),
-            spec.late,
-            f"statistics.{name}",
-            (Fraction(spec.epsilon) * parts[name], Fraction(spec.delta) * parts[name]),
+        name: Grant(
+            **vars(spec.terms(name)),
+            schema=spec.schema,
+            share=shares[name],
+            failure=failures[name],
+            budget=(Fraction(spec.epsilon) * parts[name], Fraction(spec.delta) * parts[name]),
             noise=noise[name] if noise else "",
         )
-        for name, statistic in spec.given.items()
+        for name in spec.statistics
     }
 
 
-def _split(spec: Specification, law: Law) -> tuple[dict[str, Fraction], dict[str, Share]]:
+def _split(
+    spec: Specification, law: Law, weights: Mapping[str, Fraction]
+) -> tuple[dict[str, Fraction], dict[str, Share]]:
+    """The part of delta that each statistic has apart from its noise, and what its noise may spend."""
     whole, failure = check_budget(spec.epsilon, spec.delta)
-    laws = {
-        name: s.noise.cost(known_horizon(spec, name))
-        for name, s in spec.statistics.items()
-        if isinstance(s.noise, Oblivious)
-    }
-    kinds: dict[str, Kind] = {name: s.kind_of_share(law) for name, s in spec.statistics.items() if name not in laws}
-    slack = failure - sum((d for _, d in laws.values()), Fraction(0))
-    failures = _thresholds(spec, max(slack, Fraction(0)), "gaussian" in kinds.values())
-    fixed = {name: epsilon for name, (epsilon, _) in laws.items()}
-    for name, statistic in spec.statistics.items():
-        reach = reach_of(spec.window_of(name), spec.horizon, statistic.every)
-        cost = statistic.fixed_cost(reach, failures[name], f"statistics.{name}")
-        if cost is not None:
-            fixed[name] = cost
-            del kinds[name]
-    left = whole - sum(fixed.values(), Fraction(0))
+    usual: Kind = "pure" if law == "laplace" else "gaussian"
+    kinds = {name: one.kind or usual for name, one in spec.demands.items() if one.fixed_cost is None}
+    priced = [(name, one.fixed_cost, one.delta) for name, one in spec.demands.items() if one.fixed_cost is not None]
+    # Fixed costs come off delta before it is divided; some are known only when their statistic has its part of delta.
+    fixed = {name: cost(Fraction(0)) for name, cost, delta in priced if not delta}
+    slack = failure - sum((delta for _, delta in fixed.values()), Fraction(0))
+    failures = _failures(spec, max(slack, Fraction(0)), "gaussian" in kinds.values(), weights)
+    fixed |= {name: cost(failures[name]) for name, cost, delta in priced if delta}
+    left = whole - sum((epsilon for epsilon, _ in fixed.values()), Fraction(0))
     if left < 0 or slack < 0 or (kinds and left == 0):
-        costs = ", ".join(f"{name} {float(epsilon):.4g}" for name, epsilon in fixed.items())
+        costs = ", ".join(f"{name} {float(epsilon):.4g}" for name, (epsilon, _) in fixed.items())
         raise InputError(f"expected a budget above what is declared to cost over the horizon: {costs}", place="epsilon")
     if "gaussian" in kinds.values() and slack == 0:
         raise InputError("expected a delta above what the declared laws cost", place="delta")
-    slack -= sum(failures.values())
-    shares = split(left, slack, kinds, spec.weights) if kinds else {}
-    return failures, {name: shares.get(name) or Share("pure", fixed[name]) for name in spec.statistics}
+    shares = split(left, slack - sum(failures.values()), kinds, spec.weights) if kinds else {}
+    return failures, {**shares, **{name: Share("pure", epsilon) for name, (epsilon, _) in fixed.items()}}
 
 
-def _thresholds(spec: Specification, slack: Fraction, gaussian: bool) -> dict[str, Fraction]:
-    """The part of delta that each threshold may fail with."""
-    weights = {
-        name: check_weight(spec.weights[name], f"statistics.{name}.weight")
-        for name, s in spec.statistics.items()
-        if s.spends_delta(spec.schema)
-    }
-    needing = [name for name in weights if spec.statistics[name].thresholded(spec.schema)]
+def _failures(
+    spec: Specification, slack: Fraction, gaussian: bool, weights: Mapping[str, Fraction]
+) -> dict[str, Fraction]:
+    """The part of delta that goes to each statistic apart from its noise: what a threshold may fail with."""
+    needing = [name for name, demand in spec.demands.items() if demand.threshold]
     if needing and slack == 0:
         raise InputError(
             "bins that are not declared can only be released with delta > 0: give a delta, or declare the bins "
@@ -87,14 +73,7 @@ def _thresholds(spec: Specification, slack: Fraction, gaussian: bool) -> dict[st
             place=f"statistics.{needing[0]}",
         )
     whole = slack * THRESHOLD_SHARE if gaussian else slack
+    among = sum(weights[name] for name, demand in spec.demands.items() if demand.delta)
     return {
-        name: whole * weights[name] / sum(weights.values()) if name in weights else Fraction(0)
-        for name in spec.statistics
+        name: whole * weights[name] / among if demand.delta else Fraction(0) for name, demand in spec.demands.items()
     }
-
-
-def known_horizon(spec: Specification, name: str) -> int:
-    releases = spec.releases(name)
-    if releases is None:
-        raise InputError('a law of your own needs a horizon (Theorem "linear")', place=f"statistics.{name}.noise")
-    return releases

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..compilers import WindowSample
 from ..errors import InputError
 from ..noise.default_process import Law
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
-from ..statistics.wrapper import layers
 from .choosing import LEVEL
 from .specification import Specification
 
@@ -180,9 +178,8 @@ def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
     reached: list[Specification] = []
     for step in range(24):
         now = {name: _expect(spec, name).half_width for name in spec.statistics}
-        for name, statistic in spec.given.items():
-            inner = layers(statistic)[-1]
-            if math.isnan(now[name]) or (isinstance(inner, WindowSample) and inner.of.epsilon is not None):
+        for name, demand in spec.demands.items():
+            if math.isnan(now[name]) or demand.fixed_cost is not None:
                 raise InputError(
                     "expected a statistic whose error is known and grows less with its budget", place=f"errors.{name}"
                 )

@@ -14,9 +14,9 @@ from .specification import KEYS, TABLES, Specification
 def written(spec: Specification) -> dict[str, Any] | None:
     """What `Specification.from_dict` makes the same of, but for the columns, which are kept apart; None where a
     statistic is not one that files know."""
-    statistics = {name: statistic.spec() for name, statistic in spec.given.items()}
+    statistics = {name: statistic.spec() for name, statistic in spec.statistics.items()}
     for name, weight in spec.weights.items():
-        if weight != spec.given[name].weight:
+        if weight != spec.statistics[name].weight:
             statistics[name]["weight"] = weight
     data = {**_limits(spec), "schema": spec.schema.spec(), "statistics": statistics}
     data |= {"rounds": spec.rounds.spec()} if spec.rounds.spec() else {}
@@ -59,8 +59,8 @@ def described(spec: Specification) -> dict[str, Any]:
     parts = _limits(spec)
     parts |= {f"rounds.{name}": value for name, value in spec.rounds.spec().items()}
     parts |= {f"schema.{name}": field for name, field in spec.schema.spec().items()}
-    parts |= {"schema": list(spec.schema.fields), "statistics": list(spec.given)}
-    parts |= {f"statistics.{name}": statistic.spec(digest=True) for name, statistic in spec.given.items()}
+    parts |= {"schema": list(spec.schema.fields), "statistics": list(spec.statistics)}
+    parts |= {f"statistics.{name}": statistic.spec(digest=True) for name, statistic in spec.statistics.items()}
     parts |= {f"weight of {name}": float(weight) for name, weight in spec.weights.items()}
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts, order="deterministic", enc_hook=str))
     return plain

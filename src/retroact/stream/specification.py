@@ -19,9 +19,10 @@ from ..privacy import ApproximateDP, Guarantee, Measure, PureDP, check_budget, c
 from ..privacy.budget import check_weight
 from ..schema import Field, Schema
 from ..statistics import Statistic
+from ..statistics.grant import StreamTerms
 from .choosing import Choice, check_law, choose
 from .columns import Columns, sources_from_spec
-from .granting import granted, known_horizon
+from .granting import granted
 from .grid import Grid
 from .rounds import Rounds, declared_rounds
 
@@ -100,7 +101,8 @@ class Specification:
         if after_erasure not in ("accept", "reject"):
             raise InputError(f"expected accept or reject, got {after_erasure!r}", place="after_erasure")
         self.after_erasure = after_erasure
-        self.given = self.statistics = _checked(statistics, self.schema)
+        self.statistics = _checked(statistics)
+        self.demands = {name: s.demand(self.schema, self.terms(name)) for name, s in self.statistics.items()}
         for name, weight in (weights or {}).items():
             if name not in self.statistics:
                 raise InputError(f"expected one of {', '.join(self.statistics)}, got {name!r}", place="weights")
@@ -110,18 +112,17 @@ class Specification:
         self._check_schedules()
         self.choice = self._choose() if choice is None else self._checked_choice(choice)
         """The law of the stream, and the process of each statistic by name."""
-        self.settings = granted(self, self.choice.law, self.choice.noise)
-        self.shares = {name: setting.share for name, setting in self.settings.items()}
-        self.failures = {name: setting.failure for name, setting in self.settings.items()}
-        self.bounds = {name: s.bind(self.settings[name]) for name, s in self.given.items()}
-        self.statistics = {name: bound.statistic for name, bound in self.bounds.items()}
+        self.grants = granted(self, self.choice.law, self.choice.noise)
+        self.shares = {name: grant.share for name, grant in self.grants.items()}
+        self.failures = {name: grant.failure for name, grant in self.grants.items()}
+        self.bounds = {name: s.bind(self.grants[name]) for name, s in self.statistics.items()}
         self.processes = {name: bound.process for name, bound in self.bounds.items()}
 
     def replace(self, **changes: Any) -> Specification:
         """The same with other arguments; law and processes are chosen anew where they could change."""
         own = {
             "schema": self.schema,
-            "statistics": self.given,
+            "statistics": self.statistics,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "horizon": self.horizon,
@@ -197,18 +198,23 @@ class Specification:
         """How many releases of a statistic the horizon allows."""
         return None if self.horizon is None else -(-self.horizon // self.statistics[name].every)
 
+    def terms(self, name: str) -> StreamTerms:
+        """What a statistic knows of the stream before the budget is divided."""
+        every, place = self.statistics[name].every, f"statistics.{name}"
+        return StreamTerms(self.horizon, every, self.window_of(name), self.late, place)
+
     def window_of(self, name: str) -> int | None:
         own = self.statistics[name].window
         return own if own is not None else self.window
 
     def digest(self, name: str) -> bytes:
         """Of everything that the noise of a statistic must not be shared across."""
-        share, law = self.shares[name], self.given[name].noise
+        share, law = self.shares[name], self.statistics[name].noise
         content = {
             "retroact": DIGEST,
             "schema": self.schema.spec(),
             "name": name,
-            "statistic": self.given[name].spec(digest=True),
+            "statistic": self.statistics[name].spec(digest=True),
             "budget": [float(self.epsilon), float(self.delta), share.kind, str(share.amount), str(self.failures[name])],
             "horizon": self.horizon,
             # What follows from all that is written too, and what is chosen even where it is what one would choose.
@@ -216,13 +222,13 @@ class Specification:
             "noise": self.choice.noise[name],
             "process": self.processes[name].spec(),
             "calibration": "declared" if isinstance(law, Oblivious) else "paper" if law == "paper" else "exact",
-            "method": self.statistics[name].digest_extras(self.schema),
+            "method": self.bounds[name].digest_extras,
         }
         own = {
             "window": (self.window_of(name), None),
             "records": (self.records, RECORDS),
             "late": (self.late, True),
-            "declared by": (self.given[name].declared_by(), ""),
+            "declared by": (self.statistics[name].declared_by(), ""),
         }
         content |= {key: value for key, (value, default) in own.items() if value != default}
         return hashlib.blake2b(words(content).encode(), digest_size=32).digest()
@@ -243,11 +249,9 @@ class Specification:
         return compose(self.measure_of(name) for name in self.statistics)
 
     def measure_of(self, name: str) -> Measure:
-        noise = self.statistics[name].noise
-        if isinstance(noise, Oblivious):
-            epsilon, delta = (float(part) for part in noise.cost(known_horizon(self, name)))
-            return ApproximateDP(epsilon, delta) if delta else PureDP(epsilon)
-        own, failure = self.shares[name].measure, self.failures[name]
+        own, failure, fixed = self.shares[name].measure, self.failures[name], self.demands[name].fixed_cost
+        if fixed is not None:
+            failure += fixed(failure)[1]
         return compose([own, ApproximateDP(0.0, float(failure))]) if failure else own
 
     @property
@@ -272,15 +276,15 @@ class Specification:
     @property
     def laws(self) -> tuple[Law, ...]:
         """Those that can be chosen: Gaussian noise takes a delta, and a statistic that would have it."""
-        kinds = {s.kind_of_share("gaussian") for s in self.given.values() if not isinstance(s.noise, Oblivious)}
-        return LAWS if self.delta and "gaussian" in kinds else ("laplace",)
+        free = any(demand.kind is None for demand in self.demands.values())
+        return LAWS if self.delta and free else ("laplace",)
 
     def _choose(self) -> Choice:
         if self.law == "gaussian" and not self.delta:
             raise InputError("expected a delta above 0 with Gaussian noise", place="law")
         laws = (self.law,) if self.law else self.laws
         weights = {name: check_weight(weight, f"statistics.{name}.weight") for name, weight in self.weights.items()}
-        return choose(self.given, weights, partial(granted, self), laws, self.records)
+        return choose(self.statistics, weights, partial(granted, self), laws, self.records)
 
     def _checked_choice(self, choice: Choice) -> Choice:
         """As it was stored."""
@@ -299,8 +303,8 @@ class Specification:
 
     def _capacity(self) -> int:
         capacity = LARGEST_TOTAL
-        for name, statistic in self.statistics.items():
-            largest = statistic.layout(self.schema).largest
+        for name, demand in self.demands.items():
+            largest = demand.largest
             capacity = min(capacity, LARGEST_TOTAL // largest)
             if capacity < FEWEST:
                 raise InputError(
@@ -314,7 +318,7 @@ class Specification:
 PROMISES = ("no deleted record is added again with the same past stamp, or its life counts as two operations",)
 
 
-def _checked(statistics: Mapping[str, Statistic], schema: Schema) -> dict[str, Statistic]:
+def _checked(statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
     if not isinstance(statistics, Mapping) or not statistics:
         raise InputError("expected at least one statistic, by name", place="statistics")
     for name, statistic in statistics.items():
@@ -325,5 +329,4 @@ def _checked(statistics: Mapping[str, Statistic], schema: Schema) -> dict[str, S
                 f"expected a statistic such as Count(), got {statistic!r}: only retroactive statistics go in a stream",
                 place=f"statistics.{name}",
             )
-        statistic.check(schema, f"statistics.{name}")
     return dict(statistics)

@@ -12,7 +12,7 @@ import numpy as np
 from ..noise import Mechanism
 from ..statistics.answer import Published
 from ..statistics.bound import At, Bound
-from ..statistics.grant import Setting
+from ..statistics.grant import Grant
 from ..statistics.restated import Lagged
 from ..statistics.statistic import Statistic
 from ..statistics.wrapper import WrapperBound
@@ -57,7 +57,7 @@ def publishing(bound: Bound, change: Change) -> Bound:
 
 
 class _Altered(WrapperBound):
-    def __init__(self, statistic: Statistic, of: Bound, grant: Setting, change: Change) -> None:
+    def __init__(self, statistic: Statistic, of: Bound, grant: Grant, change: Change) -> None:
         super().__init__(statistic, of, grant)
         self._change = change
 

@@ -138,7 +138,7 @@ def _dense(spec: Specification, name: str) -> bool:
 
 def claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterator[tuple[str, int, Claim, Mechanism]]:
     statistic, share = spec.statistics[name], spec.shares[name]
-    layout = statistic.layout(spec.schema)
+    layout = spec.bounds[name].layout
     noise = spec.mechanism(name, coins or Coins(bytes(32)))
     sample = sample_in(spec.bounds[name])
     if sample is not None:

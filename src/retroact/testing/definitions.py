@@ -84,7 +84,7 @@ class Definition:
 
     def __init__(self, spec: Specification, name: str) -> None:
         self.schema, self.bound = spec.schema, spec.bounds[name]
-        self.setting, self.statistic = self.bound.grant, self.bound.statistic
+        self.grant, self.statistic = self.bound.grant, self.bound.statistic
         self._core = core(self.bound)
         self.inner = self._core.statistic
         restated = next((one for one in layers(self.statistic) if isinstance(one, Restated)), None)
@@ -114,7 +114,7 @@ class Definition:
         """The first and the last stamp that count."""
         if self.block:
             return 1, (round - 1) // self.block * self.block
-        window = self.setting.window
+        window = self.grant.window
         return (1 if window is None else max(1, round - lag - window + 1)), round - lag
 
     def totals(self, records: Sequence[Record], round: int, coins: Coins) -> Totals:

@@ -135,5 +135,5 @@ def _check_gate(
     drawn = drawn_again(definition, Look(told, noise, {where: 0}), index)[where]
     if release.value is not BOTTOM and live * told.denominator + drawn < sample.limit.at(index) * told.denominator:
         raise VerificationError(
-            f"{definition.setting.place}: round {release.round} passes a gate that is closed\n  {sequence}"
+            f"{definition.grant.place}: round {release.round} passes a gate that is closed\n  {sequence}"
         )

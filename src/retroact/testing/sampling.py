@@ -68,7 +68,7 @@ def _draw(
     told.statistic = copy(sample)
     told.statistic.of = copy(sample.of)
     told.statistic.of.run = _tell  # type: ignore[method-assign]
-    setting, every, limits = bound.grant, sample.every, bound.limit
+    grant, every, limits = bound.grant, sample.every, bound.limit
     last = spec.releases(name) or 1 << 20
     index = max(1, min(3, last - 1))
     noise = bound.noise
@@ -84,7 +84,7 @@ def _draw(
     each = -(-wanted // len(by_value))
     records = [record._replace(copies=each + number) for number, record in enumerate(by_value.values())]
     rows, weights = rows_of(spec.schema, records)
-    both = index < last and (setting.window is None or setting.window > every)
+    both = index < last and (grant.window is None or grant.window > every)
     out = []
     for number in range(keys):
         noise = spec.mechanism(name, Key.for_testing(number + 1).coins("stream"))

@@ -46,7 +46,7 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
 
 
 def _check_sampled(spec: Specification, name: str, noise: Mechanism, pairs: Pairs) -> None:
-    reach = spec.settings[name].reach
+    reach = spec.grants[name].reach
     for one, other in pairs:
         differing = sum(map(abs, moved_samples(spec, name, noise, one, other)))
         if reach is None or differing > reach:

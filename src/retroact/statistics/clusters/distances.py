@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from ...messages import exact_text
 from ...schema import Field, Number, Rows, Schema
-from ..quantiles import Quantiles
+from ..grant import Grant
+from ..quantiles import Quantiles, QuantilesBound
 from .ball import RADIUS, Ball
 
 
@@ -50,9 +51,6 @@ class Distances(Quantiles):
     def argument(self, name: str) -> Any:
         return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)
 
-    def digest_extras(self, schema: Schema) -> dict[str, Any]:
-        return {"steps": RADIUS}
-
     def scale(self, schema: Schema) -> Field:
         radius = self.ball.space(schema).radius
         return Number(0, exact_text(radius), step=exact_text(radius / RADIUS))
@@ -65,3 +63,8 @@ class Distances(Quantiles):
         squares = np.einsum("ij,ij->i", points, points)
         # Rounded correctly, the root of a number below 2^52 never reaches a whole number that it is below.
         return np.asarray(np.sqrt(squares.astype(np.float64)), dtype=np.uint64)
+
+    def bind(self, grant: Grant) -> QuantilesBound:
+        bound = super().bind(grant)
+        bound.digest_extras = {"steps": RADIUS}
+        return bound

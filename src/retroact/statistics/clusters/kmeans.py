@@ -21,9 +21,9 @@ from ...paper_forms import paper_form
 from ...schema import Rows, Schema
 from ..answer import Answer, Published
 from ..bound import At, Bound, Totals
-from ..grant import Layout, Setting
+from ..grant import Grant, Layout
 from ..statistic import Statistic
-from .ball import RADIUS, Ball, Space
+from .ball import RADIUS, Ball
 from .centres import Centres
 from .grid import GridRegions
 from .hashed import MOST_BITS, Hashed
@@ -90,43 +90,14 @@ class KMeans(Statistic):
         self.mode = mode
         self.levels = None if levels is None else positive_int(levels, "levels")
         self.bits = None if bits is None else positive_int(bits, "bits")
-        self.instances = 1
-        self._latest: tuple[int, RegionScheme] | None = None
 
     def argument(self, name: str) -> Any:
         return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)
 
-    def digest_extras(self, schema: Schema) -> dict[str, Any]:
-        family = self.regions(schema)[1]
-        layout = family.layout
-        return {
-            **family.shape,
-            "units": list(map(str, layout.units)),
-            "norms": [str(layout.norm1), str(layout.norm2_squared)],
-        }
-
     # Its regions ---------------------------------------------------------------------------------------------------
 
-    def settled(self, setting: Setting) -> KMeans:
-        """With as many regions as the noise of this stream and the expected records bear."""
-        space, family = self.regions(setting.schema)
-        mine = copy.copy(self)
-        vars(mine)["_latest"] = None
-        mine.instances = family.most_instances(setting.releases, self.objective)
-        if isinstance(family, Hashed) and self.bits is None:
-            noise = self.mechanism(setting, self.process(setting))
-            deviation = math.sqrt(float(noise.variances_of(noise.size - 1, _sampled(setting)).mean()))
-            mine.bits = Hashed.best_bits(space.dimension, self.k, self.expected, deviation)
-        return mine
-
-    def regions(self, schema: Schema) -> tuple[Space, RegionScheme]:
-        space = self.ball.space(schema)
-        known = self._latest
-        if known is None or known[0] != space.dimension:
-            known = self._latest = space.dimension, self._family(space.dimension)
-        return space, known[1]
-
-    def _family(self, dimension: int) -> RegionScheme:
+    def regions(self, dimension: int, *, bits: int | None = None, instances: int = 1) -> RegionScheme:
+        """Until the stream is known, there are only provisionally as many bits, and one instance."""
         mode = self.mode or ("grid" if dimension <= GRID_DIMENSIONS else "hash")
         for name, value, modes in (("levels", self.levels, ("grid", "theorem")), ("bits", self.bits, ("hash",))):
             if value is not None and mode not in modes:
@@ -137,9 +108,9 @@ class KMeans(Statistic):
                 raise InputError(
                     f"expected at most {most} bits in {dimension} dimensions, got {self.bits}", place="bits"
                 )
-            return Hashed(dimension, self.bits or min(PROVISIONAL_BITS, most))
+            return Hashed(dimension, self.bits or bits or min(PROVISIONAL_BITS, most))
         if mode == "theorem":
-            arguments = dimension, self.k, self.instances, self.levels, self.expected, self.objective
+            arguments = dimension, self.k, instances, self.levels, self.expected, self.objective
             theirs: RegionScheme = paper_form("Theorem")(*arguments)
             return theirs
         if dimension > GRID_DIMENSIONS:
@@ -159,13 +130,13 @@ class KMeans(Statistic):
     def layout(self, schema: Schema) -> Layout:
         if isinstance(self.noise, Oblivious):
             raise InputError("a law of your own is for statistics with a list of coordinates", place="noise")
-        return self.regions(schema)[1].layout
+        return self.regions(self.ball.space(schema).dimension).layout
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.ball.fields
 
-    def bind(self, setting: Setting) -> KMeansBound:
-        return KMeansBound(self.settled(setting), setting)
+    def bind(self, grant: Grant) -> KMeansBound:
+        return KMeansBound(self, grant)
 
 
 class KMeansBound(Bound):
@@ -173,12 +144,23 @@ class KMeansBound(Bound):
 
     statistic: KMeans
 
-    def __init__(self, statistic: KMeans, grant: Setting) -> None:
-        super().__init__(statistic, grant)
-        self.layout, self.process = statistic.layout(grant.schema), statistic.process(grant)
-        self.noise = statistic.mechanism(grant, self.process)
-        self.space, self.family = statistic.regions(grant.schema)
-        self.refuses = not statistic.clip
+    def __init__(self, statistic: KMeans, grant: Grant) -> None:
+        self.space = statistic.ball.space(grant.schema)
+        dimension, process = self.space.dimension, statistic.process(grant)
+        family, resolved = statistic.regions(dimension), dict(grant.resolved)
+        if isinstance(family, Hashed) and statistic.bits is None and not resolved:
+            noise = family.layout.mechanism(process, grant.share)
+            deviation = math.sqrt(float(noise.variances_of(noise.size - 1, _sampled(grant)).mean()))
+            resolved = {"bits": Hashed.best_bits(dimension, statistic.k, statistic.expected, deviation)}
+        instances = family.most_instances(grant.releases, statistic.objective)
+        self.family = statistic.regions(dimension, instances=instances, **resolved)
+        super().__init__(statistic, grant, layout=self.family.layout, process=process)
+        self.refuses, self.resolved = not statistic.clip, resolved
+        self.digest_extras = {
+            **self.family.shape,
+            "units": list(map(str, self.layout.units)),
+            "norms": [str(self.layout.norm1), str(self.layout.norm2_squared)],
+        }
 
     def drawn(self, coins: Coins) -> Self:
         mine = copy.copy(self)
@@ -261,9 +243,9 @@ class KMeansBound(Bound):
         )
 
 
-def _sampled(setting: Setting) -> I64:
+def _sampled(grant: Grant) -> I64:
     """Releases to judge the noise by."""
-    return some_rounds(setting.releases or SAMPLED, SAMPLED)
+    return some_rounds(grant.releases or SAMPLED, SAMPLED)
 
 
 def rounded(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
