@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from retroact.audit.retraining import Averaged, Tables
+from retraining import Averaged, Tables
 from retroact.escape import markup
 from retroact.report.svg import XY, Panel, rectangle, segment, text
 

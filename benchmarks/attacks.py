@@ -12,11 +12,7 @@ from pathlib import Path
 import retroact as ra
 from attack_pictures import deletions_picture, differencing_picture, transition_picture
 from reconstruction import Retroactive, Tracker
-from retroact.audit import Seeds
-from retroact.audit.counting_attack import Attack, FreshLaplace, exact, reconstruct, transition
-from retroact.audit.decoding import ceiling
-from retroact.audit.reconstruction import plan_for
-from retroact.audit.retraining import (
+from retraining import (
     average_releases,
     choose_queries,
     count_tables,
@@ -24,6 +20,10 @@ from retroact.audit.retraining import (
     invert_ridge,
     read_by_median,
 )
+from retroact.audit import Seeds
+from retroact.audit.counting_attack import Attack, FreshLaplace, exact, reconstruct, transition
+from retroact.audit.decoding import ceiling
+from retroact.audit.reconstruction import plan_for
 from retroact.audit.target import MakeStream
 
 EPSILON, DELTA = 1.0, 1e-6

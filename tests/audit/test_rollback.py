@@ -71,6 +71,12 @@ def test_a_stream_is_never_published_twice():
     assert "published a second time" in result.control.how
 
 
+def test_a_stream_whose_sources_must_name_subjects_is_set_back_too():
+    """Histories are made here: what its sources must look like does not matter."""
+    result = rollback(Target.stream(spec(columns={"subject": "who"})), Seeds(1), runs=60, confidence=0.9)
+    assert (result.verdict, result.control.caught) == ("passed", True), result
+
+
 def test_the_files_alone_show_what_is_published_twice():
     key = ra.Key.for_testing(3)
     assert published_twice(spec(), SHAPE, key, fence_too=False) == []

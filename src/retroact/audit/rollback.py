@@ -19,6 +19,7 @@ from ..ledger.definition import Add, Update
 from ..stream import Specification, Stream
 from ..stream.durable import Durable
 from ..testing import Algorithm, Persistent, Shape, StreamAlgorithm
+from ..testing.algorithm import without_sources
 from .adversaries import crowd, telling
 from .games import Finding, Weaker, base, judged, verdict_of
 from .result import Control, Result, Verdict, decimal, idle
@@ -48,7 +49,7 @@ def rollback(target: Target, seeds: Seeds, *, runs: int = 300, confidence: float
     target = replace(target, shape=shape)
     if target.specification is None:
         return _of_an_algorithm(target, Forked(shape), seeds, runs, confidence)
-    spec, key = target.specification, seeds.key()
+    spec, key = without_sources(target.specification), seeds.key()
     every = max(statistic.every for statistic in spec.statistics.values())
     play = Forked(shape, max(BRANCH, every))
     if not any(answers(target.make, key, ((),) * (2 * shape.rounds // 3))[shape.rounds // 3 :]):

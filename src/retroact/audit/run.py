@@ -29,7 +29,6 @@ from .reconstruction import reconstruction
 from .releases import releases
 from .report import Report, report_on
 from .result import Part, Result
-from .retraining import retraining
 from .rollback import rollback
 from .samples import same_law
 from .search import sensitivity
@@ -70,7 +69,6 @@ TESTS = {
     },
     "releases": Planned(releases, {"histories": 8}, {"histories": 30}, {"histories": 300}, bound=False),
     "published noise": Planned(published_law, {"draws": 600}, {"draws": 2400}, {"draws": 20_000}, bound=False),
-    "retraining": Planned(retraining, {}, {}, {}),
     "noise": Planned(conformance, {"draws": 4000}, {"draws": 8000}, {"draws": 40_000}, bound=False),
 }
 RARE = {f"adaptive, {player.name}" for player in PLAYERS if player.rare}

@@ -35,13 +35,18 @@ class Persistent(Protocol):
 Make = Callable[[Key], Algorithm]
 
 
-def in_memory(specification: Specification) -> Specification:
-    """As a stream in memory can have it: it keeps no list of erased subjects to reject. What its sources look like, and
-    how long its rounds last, is left out: histories are made here, and noise knows nothing of either."""
-    usual = not specification.columns.given and not specification.sources and specification.rounds == Rounds()
-    if usual and specification.after_erasure == "accept":
+def without_sources(specification: Specification) -> Specification:
+    """The same stream without what its sources look like, which roles they must have, and how long its rounds last:
+    histories are made here, and noise knows nothing of either."""
+    if not specification.columns.given and not specification.sources and specification.rounds == Rounds():
         return specification
-    return specification.replace(after_erasure="accept", columns=None, sources=None, rounds=None)
+    return specification.replace(columns=None, sources=None, rounds=None)
+
+
+def in_memory(specification: Specification) -> Specification:
+    """As a stream in memory can have it: it keeps no list of erased subjects to reject."""
+    bare = without_sources(specification)
+    return bare if bare.after_erasure == "accept" else bare.replace(after_erasure="accept")
 
 
 class StreamAlgorithm:

@@ -15,16 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..privacy import check_budget, largest_mu
-from ..schema import Integer
-from ..statistics import LinearQuery
-from ..stream import HorizonWarning, Stream
-from .counting_attack import random_bits
-from .decoding import F64, Bits, decode_squares, fraction_right
-from .reconstruction import LARGEST_EPSILON
-from .result import Control, Result, Verdict, curve, decimal, idle
-from .seeds import Seeds
-from .target import Target
+from retroact.audit import Seeds
+from retroact.audit.counting_attack import random_bits
+from retroact.audit.decoding import F64, Bits, decode_squares, fraction_right
+from retroact.privacy import check_budget, largest_mu
+from retroact.schema import Integer
+from retroact.statistics import LinearQuery
+from retroact.stream import HorizonWarning, Stream
 
 Columns = Mapping[str, npt.NDArray[Any]]
 Integers = npt.NDArray[np.int64]
@@ -34,12 +31,6 @@ BITS = 20
 SCALE = 100
 FEATURES = 8
 RIDGE = 1.0
-# Streams of models need a delta.
-LEAST_DELTA = 1e-6
-QUESTION = (
-    "If everything is computed again, exactly, after every deletion, what does that give away; and does a stream give "
-    "away the same?"
-)
 
 
 @dataclass(frozen=True)
@@ -234,81 +225,6 @@ def choose_queries(
         (count, fraction_right(decode_squares(queries[: count + 1], answers[: count + 1]), secret))
         for count in deletions
     ]
-
-
-def retraining(target: Target, seeds: Seeds, *, deletions: int = 40, confidence: float = 0.999) -> Result:
-    """All of it in one panel, against streams with the budget of the target. A stream fails if it gives a whole record
-    away: the promise makes that unlikely."""
-    epsilon, delta = target.claim.epsilon, target.claim.delta or LEAST_DELTA
-    if not 0 < epsilon <= LARGEST_EPSILON:
-        return idle("reconstruction", "retraining", QUESTION, f"A claim of ε = {epsilon:g} is none.")
-    table = difference_counts(seeds.branch("table"), deletions=deletions, epsilon=epsilon, delta=delta)
-    model = invert_ridge(seeds.branch("model"), deletions=(deletions + 1) // 2, epsilon=epsilon, delta=delta)
-    medians = read_by_median(seeds.branch("median"))
-    averages = average_releases(seeds.branch("average"), epsilon=epsilon, delta=delta, repeats=4)
-    chosen = choose_queries(seeds.branch("selector"))
-    # Another record in its place: for linear statistics a whole life is one interval, so two intervals change.
-    power = math.exp(min(epsilon, 300.0))
-    expected = deletions * min(1.0, power**2 / 2**BITS + (1 + power) * delta)
-    refuting = fewest(expected, confidence)
-    last = averages[-1]
-    return Result(
-        part="reconstruction",
-        test="retraining",
-        question=QUESTION,
-        tried=f"(1) {deletions} records of {BITS} yes/no answers were deleted one by one, and a table of counts was "
-        "compared before and after. (2) Records were deleted from a linear model, and the model was compared before "
-        "and after. (3) An attacker deleted 30 extreme records of their own and read the exact median. (4) An attacker "
-        "deleted records of their own, each deletion triggering a release with fresh noise, and averaged. (5) The same "
-        "where the number of records left chooses what is released. (1), (2) and (4) were also led against streams "
-        f"with ε = {epsilon:g}, δ = {delta:g}.",
-        runs=deletions,
-        verdict=verdict_of(table.stream_records, refuting, deletions),
-        found="Shown on other streams with the budget of this one, beside exact retraining. From the stream "
-        f"{table.stream_records} of {deletions} deleted records were worked out whole, "
-        f"{table.stream:.1%} of their answers (coin tossing: 50 %); exact retraining gave away "
-        f"{table.retrained_records}. Deleted from a linear model: agreement (cosine) {model.cosine:.3f} after exact "
-        f"retraining, {model.stream_cosine:.2f} from the stream. Exact medians showed {medians} values of others. "
-        f"After {last.deletions} deletions, {last.fresh:.1%} of the others' bits with fresh noise, "
-        f"{last.stream:.1%} from the stream. By chosen queries: {chosen[-1][1]:.1%} after {chosen[-1][0]} deletions.",
-        detectable=f"{refuting:,} of {deletions} records worked out whole: under the promise at most {expected:.2g} "
-        "of them are to be expected."
-        + (" That cannot happen: the claim is too weak to be refuted here." if refuting > deletions else ""),
-        control=Control(
-            bug="exact retraining after every deletion",
-            caught=table.retrained_records == deletions and model.cosine > 0.9,
-            how=f"{table.retrained_records} of {deletions} deleted records worked out whole from counts",
-        ),
-        measured={
-            "answers right, exact retraining": decimal(table.retrained),
-            "answers right, stream": decimal(table.stream),
-            "cosine, exact retraining": decimal(model.cosine),
-            "cosine, stream": decimal(model.stream_cosine),
-            "prediction error, exact model": decimal(model.model_error),
-            "prediction error, model from the stream": decimal(model.stream_model_error),
-            "values read from exact medians": decimal(medians),
-        },
-        curves={
-            "fresh noise": curve((row.deletions, row.fresh) for row in averages),
-            "noise kept": curve((row.deletions, row.kept) for row in averages),
-            "stream": curve((row.deletions, row.stream) for row in averages),
-            "chosen queries": curve(chosen),
-        },
-    )
-
-
-def fewest(expected: float, confidence: float) -> int:
-    """So many whole records refute a promise by which at most ``expected`` are to be expected (Markov's inequality).
-
-    >>> fewest(4e-4, 0.999), fewest(4e-4, 0.9999)
-    (1, 4)
-    """
-    return max(1, math.ceil(expected / (1 - confidence) * (1 - 1e-9)))
-
-
-def verdict_of(recovered: int, refuting: int, deletions: int) -> Verdict:
-    """The streams are not the audited one: what they keep says nothing of it, what they give away does."""
-    return "violation" if refuting <= recovered <= deletions else "not applicable"
 
 
 def _signs(columns: Columns) -> Integers:
