@@ -15,8 +15,11 @@ import numpy.typing as npt
 
 from retroact.arrays import I64
 from retroact.audit.lives import FlipColumns
-from retroact.stateful.lazy_releases import Lazy
 from retroact.stateful.tracker_design import TrackerDesign
+from retroact.stateful.tracker_noise import Continual, Lazy
+
+# Rounds whose noise is computed at once.
+COLUMN = 1 << 15
 
 
 def flip_ranks(values: I64) -> I64:
@@ -64,7 +67,7 @@ def track(design: TrackerDesign, flips: FlipColumns) -> Track:
         last = horizon if leave is None else leave - 1
         if start <= last:
             counts = _running(flips.rounds, np.where(ranks <= limit, flips.signs, 0), horizon)[start - 1 : last]
-            numerators[start - 1 : last] = counts * denominator + base.numerators(start, last)
+            numerators[start - 1 : last] = counts * denominator + _numerators(base, start, last)
             levels[start - 1 : last] = level
         if leave is None:
             return Track(numerators, denominator, levels)
@@ -73,6 +76,11 @@ def track(design: TrackerDesign, flips: FlipColumns) -> Track:
     held = _held(design.lazy, _running(flips.rounds, flips.signs, horizon), start)
     numerators[start - 1 :] = held * denominator
     return Track(numerators, denominator, levels)
+
+
+def _numerators(noise: Continual, first: int, last: int) -> I64:
+    parts = [noise.numerators(f, min(f + COLUMN - 1, last)) for f in range(first, last + 1, COLUMN)]
+    return np.concatenate(parts)
 
 
 def _running(rounds: I64, changes: npt.NDArray[np.generic], horizon: int) -> I64:

@@ -18,11 +18,10 @@ from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
 from retroact.noise import Schauder
 from retroact.privacy import ZeroConcentratedDP
 from retroact.stateful import Estimate, FlippancyTracker, Stateful
-from retroact.stateful.above_threshold import AboveThreshold
 from retroact.stateful.presence import Presence
-from retroact.stateful.present_count import Continual
 from retroact.stateful.sensitivity import STATES, longest_shift
 from retroact.stateful.tracker_design import TrackerDesign
+from retroact.stateful.tracker_noise import AboveThreshold, Continual
 from retroact.statistics import Linear
 from retroact.testing import CheckFailedError, Pair, Shape, check_replay, check_twin, history
 from tracker_columns import flippancy, track
@@ -423,6 +422,14 @@ def test_a_stream_refuses_it():
 def test_events_that_move_two_values_are_refused(update):
     made, other = tracker(2), tracker(2)
     with pytest.raises(InputError, match="expected additions without an id and deletions by value"):
+        made.close([Add("y"), update])
+    assert close_all(made, [(), ()]) == close_all(other, [(), ()])
+
+
+@pytest.mark.parametrize("update", [Add(["x"]), Delete(["x"], 1)])
+def test_values_that_cannot_be_compared_are_refused(update):
+    made, other = tracker(2), tracker(2)
+    with pytest.raises(InputError, match="expected values and subjects that can be compared"):
         made.close([Add("y"), update])
     assert close_all(made, [(), ()]) == close_all(other, [(), ()])
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from ..checks import from_text
 from ..coins import Coins
 from ..errors import InputError
 from ..params import Parameters
-from ..privacy.budget import check_epsilon
 from ..schema import Rows, Schema
 
 Relation = Literal["one record more or less", "one record in the place of another"]
@@ -89,17 +87,23 @@ class OneShot(Parameters, ABC):
         return self.kind.replace("_", " ")
 
     @property
+    def spent(self) -> Fraction:
+        """What one run spends; raises where that is not settled yet."""
+        if self.epsilon is None:
+            raise InputError("expected an epsilon for one run, got none", place="epsilon")
+        return self.epsilon
+
+    @property
     def contract(self) -> Contract:
-        """Raises where epsilon is not settled yet."""
-        return self.promised(settled(self.epsilon))
+        return self.promised(self.spent)
 
     @abstractmethod
     def promised(self, epsilon: Fraction) -> Contract:
         """The contract of one run that spends so much."""
 
-    @abstractmethod
-    def at(self, epsilon: Fraction) -> OneShot:
+    def at(self, epsilon: Fraction) -> Self:
         """The same algorithm, with so much to spend in one run."""
+        return self.replace(epsilon=epsilon)
 
     @abstractmethod
     def check(self, schema: Schema, place: str) -> None:
@@ -122,14 +126,3 @@ class OneShot(Parameters, ABC):
     def rank_error(self, schema: Schema, beta: float) -> float | None:
         """How many ranks the answer is off at most, with probability 1 - beta; None where nobody knows."""
         return None
-
-
-def settled(epsilon: Fraction | None) -> Fraction:
-    if epsilon is None:
-        raise InputError("expected an epsilon for one run, got none", place="epsilon")
-    return epsilon
-
-
-def exact_epsilon(epsilon: float | str | Fraction | None) -> Fraction | None:
-    """As it was written, exactly; None stays None."""
-    return None if epsilon is None else check_epsilon(from_text(epsilon))

@@ -15,10 +15,10 @@ from ..arrays import U64
 from ..checks import from_text, integer, number, positive_int
 from ..coins import Coins
 from ..errors import InputError
-from ..schema import Field, Schema
-from .base import Bottom, Contract, settled
+from ..schema import Schema
+from .base import Bottom, Contract
 from .exponential import HALF, Values, interior_point, ordered
-from .ordered_domain import LEAST_BETA, Ordered, check_beta, laplace, log_up
+from .ordered_domain import LEAST_BETA, Decode, Ordered, check_beta, laplace, log_up
 from .quantiles import interior_records, rank_bound
 
 Point = Callable[[Values, int, int, Fraction, Coins], int | Bottom]
@@ -195,11 +195,10 @@ class BlockCDF(Ordered):
     def promised(self, epsilon: Fraction) -> Contract:
         return Contract(epsilon, self.delta)
 
-    def answer(self, values: U64, field: Field, coins: Coins) -> list[tuple[Any, int]]:
-        last, spent = field.upper - field.lower, settled(self.epsilon)
-        pairs = block_cdf(values, 0, last, self.block, spent, coins, delta=self.delta)
-        return [(field.decode(field.lower + value), rank) for value, rank in pairs]
+    def answer(self, values: U64, last: int, decode: Decode, coins: Coins) -> list[tuple[Any, int]]:
+        pairs = block_cdf(values, 0, last, self.block, self.spent, coins, delta=self.delta)
+        return [(decode(value), rank) for value, rank in pairs]
 
     def error(self, schema: Schema, records: int, beta: float) -> float:
         """The largest error in ranks, over all values, with probability 1 - beta: `block_error`."""
-        return block_error(self.size(schema), records, self.block, settled(self.epsilon), self.delta, beta)
+        return block_error(self.size(schema), records, self.block, self.spent, self.delta, beta)

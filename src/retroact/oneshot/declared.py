@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from ..checks import from_text, number
 from ..coins import Coins
 from ..errors import InputError
+from ..privacy.budget import check_epsilon
 from ..schema import Rows, Schema, field_names
-from .base import ADD_REMOVE, Contract, OneShot, Relation, exact_epsilon, settled
+from .base import ADD_REMOVE, Contract, OneShot, Relation
 from .columns import Column, columns_of, known_field
 
 Function = Callable[[dict[str, Column], Coins], Any]
@@ -35,7 +34,7 @@ class Declared(OneShot):
     def promised(self, epsilon: Fraction) -> Contract:
         return self._contract
 
-    def at(self, epsilon: Fraction) -> OneShot:
+    def at(self, epsilon: Fraction) -> Self:
         if epsilon != self.epsilon:
             told = f"expected the epsilon that {self.name} spends, {float(self._contract.epsilon):g}"
             raise InputError(f"{told}, got {float(epsilon):g}", place="epsilon")
@@ -81,8 +80,7 @@ class Own(Declared):
             raise InputError("expected a name for a function that has none of its own, got none", place="name")
         self.function, self.fields = function, None if fields is None else field_names(fields)
         exact = Fraction(str(number(from_text(delta), "delta", "a number from 0 to below 1")))
-        spent = settled(exact_epsilon(epsilon))
-        super().__init__(Contract(spent, exact, relation, bounded_range), found)
+        super().__init__(Contract(check_epsilon(from_text(epsilon)), exact, relation, bounded_range), found)
 
     def argument(self, name: str) -> Any:
         promised = name in ("delta", "relation", "bounded_range")
@@ -126,24 +124,14 @@ class Unkeyed(Declared):
 
     keyed: ClassVar[bool] = False
 
-    def ready(self, rows: Rows) -> None:
-        """Raises where there are not as many records as it takes."""
-
     @abstractmethod
     def answer(self, rows: Rows, schema: Schema) -> Any:
         """With randomness of its own."""
 
     def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
         """The coins are left alone."""
-        self.ready(rows)
+        if self.takes is not None and rows.count != self.takes:
+            raise InputError(
+                f"expected {self.takes} records, the size of the domain, got {rows.count}", place=self.name
+            )
         return guarded(self.name, lambda: self.answer(rows, schema))
-
-
-def optional(module: str, extra: str) -> ModuleType:
-    """A library that is no dependency of the project."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise InputError(
-            f"expected the library {module.partition('.')[0]}, got {error}; install retroact[{extra}]", place=extra
-        ) from error

@@ -91,7 +91,7 @@ def quantile_law(values: Values, lower: int, upper: int, probability: Fraction, 
     middle = a * n // c
     if middle < n:
         centre = int(found[middle])
-        best = max(c * _first(found, centre) - a * n, a * n - c * _last(found, centre))
+        best = max(c * bisect_left(found, centre) - a * n, a * n - c * bisect_right(found, centre))
     else:
         centre, best = upper + 1, 0
     # Ranks whose pieces are not cut off.
@@ -178,17 +178,3 @@ def choose(pieces: Sequence[tuple[int, int, int]], unit: Fraction, coins: Coins,
 def _plain(values: Values, start: int, stop: int) -> list[int]:
     part = values[start:stop]
     return part.tolist() if isinstance(part, np.ndarray) else list(part)
-
-
-def _first(values: Values, value: int) -> int:
-    """How many are below it."""
-    if isinstance(values, np.ndarray):
-        return int(np.searchsorted(values, values.dtype.type(value)))
-    return bisect_left(values, value)
-
-
-def _last(values: Values, value: int) -> int:
-    """How many are at or below it."""
-    if isinstance(values, np.ndarray):
-        return int(np.searchsorted(values, values.dtype.type(value), side="right"))
-    return bisect_right(values, value)

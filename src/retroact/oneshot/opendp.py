@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from ..params import plain
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Text
 from .base import ADD_REMOVE, SUBSTITUTION, Contract, Relation
 from .columns import columns_of, known_field
-from .declared import Unkeyed, optional
+from .declared import Unkeyed
 
 UNBOUNDED = ("SymmetricDistance", "InsertDeleteDistance")
 BOUNDED = ("ChangeOneDistance",)
@@ -46,7 +47,12 @@ class OpenDP(Unkeyed):
     unwritten: ClassVar[tuple[str, ...]] = ("measurement",)
 
     def __init__(self, measurement: Any, field: str, *, delta: float | None = None, name: str = "opendp") -> None:
-        library = optional("opendp.prelude", "opendp")
+        try:
+            library = importlib.import_module("opendp.prelude")
+        except ImportError as error:
+            raise InputError(
+                f"expected the library opendp, got {error}; install retroact[opendp]", place="opendp"
+            ) from error
         if not isinstance(measurement, library.Measurement):
             raise InputError(f"expected an OpenDP measurement, got {type(measurement).__name__}", place="measurement")
         if not isinstance(field, str):
@@ -94,12 +100,6 @@ class OpenDP(Unkeyed):
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return (self.field,)
-
-    def ready(self, rows: Rows) -> None:
-        if self.takes is not None and rows.count != self.takes:
-            raise InputError(
-                f"expected {self.takes} records, the size of the domain, got {rows.count}", place=self.name
-            )
 
     def answer(self, rows: Rows, schema: Schema) -> Any:
         values = columns_of(rows, schema, [self.field])[self.field]

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from ..arrays import I64, U64
-from ..checks import as_fraction
+from ..checks import as_fraction, from_text
 from ..coins import Coins, DiscreteLaplace
 from ..coins.coins import integer_cells
 from ..errors import InputError
+from ..privacy.budget import check_epsilon
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
 from ..schema.lattice import offsets
-from .base import Contract, OneShot, exact_epsilon
+from .base import OneShot
+from .columns import known_field
+
+Decode = Callable[[int], Any]
 
 # What is cut off by `Weights` is far below this.
 LEAST_BETA = 2.0**-40
@@ -30,13 +35,7 @@ class Ordered(OneShot):
         if not isinstance(field, str):
             raise InputError(f"expected the name of a field, got {field!r}", place="field")
         self.field = field
-        self.epsilon = exact_epsilon(epsilon)
-
-    def promised(self, epsilon: Fraction) -> Contract:
-        return Contract(epsilon)
-
-    def at(self, epsilon: Fraction) -> Self:
-        return self.replace(epsilon=epsilon)
+        self.epsilon = None if epsilon is None else check_epsilon(from_text(epsilon))
 
     def check(self, schema: Schema, place: str) -> None:
         ordered_field(schema, self.field, f"{place}.field")
@@ -46,11 +45,12 @@ class Ordered(OneShot):
 
     def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
         field = schema.fields[self.field]
-        return self.answer(np.sort(offsets(rows.columns[self.field], field.lower)), field, coins)
+        values = np.sort(offsets(rows.columns[self.field], field.lower))
+        return self.answer(values, field.upper - field.lower, lambda offset: field.decode(field.lower + offset), coins)
 
     @abstractmethod
-    def answer(self, values: U64, field: Field, coins: Coins) -> Any:
-        """From sorted offsets."""
+    def answer(self, values: U64, last: int, decode: Decode, coins: Coins) -> Any:
+        """From sorted offsets of 0 .. last; ``decode`` makes a value of the field of an offset."""
 
     def size(self, schema: Schema) -> int:
         """How many values the field has."""
@@ -59,9 +59,7 @@ class Ordered(OneShot):
 
 
 def ordered_field(schema: Schema, name: str, place: str) -> Field:
-    if name not in schema.fields:
-        raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
-    field = schema.fields[name]
+    field = known_field(schema, name, place)
     if not isinstance(field, Number | Integer | Date | Timestamp):
         raise InputError(f"expected a field with an order (number, integer, date, timestamp), got {field}", place=place)
     return field

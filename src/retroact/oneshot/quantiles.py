@@ -14,10 +14,10 @@ from ..arrays import U64
 from ..coins import Coins
 from ..coins.coins import integer_cells
 from ..errors import InputError
-from ..schema import Field, Schema
-from .base import Contract, settled
+from ..schema import Schema
+from .base import Contract
 from .exponential import HALF, Values, ordered, quantile_point, unit_of
-from .ordered_domain import Ordered, check_beta, exact_probability, plain_probability, upward
+from .ordered_domain import Decode, Ordered, check_beta, exact_probability, plain_probability, upward
 
 # Records of one value are told apart by so many random bits where several quantiles are asked for.
 TIE_BITS = 24
@@ -46,18 +46,15 @@ class Quantile(Ordered):
     def promised(self, epsilon: Fraction) -> Contract:
         return Contract(epsilon, bounded_range=True)
 
-    def answer(self, values: U64, field: Field, coins: Coins) -> Any:
-        last = field.upper - field.lower
-        return field.decode(
-            field.lower + quantile_point(values, 0, last, self.probability, settled(self.epsilon), coins)
-        )
+    def answer(self, values: U64, last: int, decode: Decode, coins: Coins) -> Any:
+        return decode(quantile_point(values, 0, last, self.probability, self.spent, coins))
 
     def needed(self, schema: Schema, beta: float) -> int | None:
         """None for the smallest and the largest value, next to which lie outcomes outside the data."""
-        return quantile_records(self.size(schema), self.probability, settled(self.epsilon), beta)
+        return quantile_records(self.size(schema), self.probability, self.spent, beta)
 
     def rank_error(self, schema: Schema, beta: float) -> float:
-        return rank_bound(self.size(schema), self.probability, settled(self.epsilon), beta)
+        return rank_bound(self.size(schema), self.probability, self.spent, beta)
 
 
 class Median(Quantile):
@@ -132,28 +129,25 @@ class QuantilePoints(Ordered):
     def _bits(self) -> int:
         return TIE_BITS if self.depth > 1 else 0
 
-    def answer(self, values: U64, field: Field, coins: Coins) -> dict[float | str, Any]:
-        last = field.upper - field.lower
+    def answer(self, values: U64, last: int, decode: Decode, coins: Coins) -> dict[float | str, Any]:
         apart = told_apart(values, last, self._bits, coins.branch("ties"))
         top = ((last + 1) << self._bits) - 1
-        found = quantile_points(apart, 0, top, self.probabilities, settled(self.epsilon), coins.branch("points"))
-        return {
-            plain_probability(p): field.decode(field.lower + (point >> self._bits))
-            for p, point in zip(self.probabilities, found, strict=True)
-        }
+        found = quantile_points(apart, 0, top, self.probabilities, self.spent, coins.branch("points"))
+        places = zip(self.probabilities, found, strict=True)
+        return {plain_probability(p): decode(point >> self._bits) for p, point in places}
 
     def needed(self, schema: Schema, beta: float) -> int | None:
         """None for several: no bound on their ranks says that all lie within the data."""
         if self.depth > 1:
             return None
-        return quantile_records(self.size(schema), self.probabilities[0], settled(self.epsilon), beta)
+        return quantile_records(self.size(schema), self.probabilities[0], self.spent, beta)
 
     def rank_error(self, schema: Schema, beta: float) -> float:
         """The errors of a quantile's own level and of all levels above it add up at most: an answer that is e ranks off
         moves the rank that is asked for next by a fraction of e. To them come, at each level above, the records that
         share a value and its random bits with the answer; one is counted here."""
         size = self.size(schema) << self._bits
-        each, share = settled(self.epsilon) / self.depth, check_beta(beta) / len(self.probabilities)
+        each, share = self.spent / self.depth, check_beta(beta) / len(self.probabilities)
 
         def errors(asked: tuple[Fraction, ...], above: float) -> Iterator[float]:
             if asked:
@@ -195,24 +189,12 @@ def quantile_points(
             return
         p, below, beyond = _split(asked)
         point = quantile_point(part, low, high, p, each, coins.branch(name))
-        first, after = _cut(part, point)
-        descend(part[:first], low, point - 1, below, 2 * name)
+        descend(part[: bisect_left(part, point)], low, point - 1, below, 2 * name)
         found.append(point)
-        descend(part[after:], point + 1, high, beyond, 2 * name + 1)
+        descend(part[bisect_right(part, point) :], point + 1, high, beyond, 2 * name + 1)
 
     descend(ordered(values, lower, upper), lower, upper, tuple(probabilities), 1)
     return found
-
-
-def _cut(values: Values, point: int) -> tuple[int, int]:
-    """How many values are below the point, and how many at or below."""
-    if isinstance(values, np.ndarray):
-        limits = np.iinfo(values.dtype)
-        if not limits.min <= point <= limits.max:
-            return (0, 0) if point < limits.min else (len(values), len(values))
-        at = values.dtype.type(point)
-        return int(np.searchsorted(values, at)), int(np.searchsorted(values, at, side="right"))
-    return bisect_left(values, point), bisect_right(values, point)
 
 
 def told_apart(values: U64, last: int, bits: int, coins: Coins) -> Values:

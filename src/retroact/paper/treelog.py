@@ -16,12 +16,12 @@ from ..checks import from_text, number, positive_int
 from ..coins import Coins
 from ..coins.exact_cdf import exp_minus
 from ..errors import InputError
-from ..oneshot.base import BOTTOM, Bottom, Contract, settled
+from ..oneshot.base import BOTTOM, Bottom, Contract
 from ..oneshot.exponential import Values, choose, interior_point, ordered
 from ..oneshot.exponential_weights import Weights
-from ..oneshot.ordered_domain import Ordered, check_beta, laplace, log_up
+from ..oneshot.ordered_domain import Decode, Ordered, check_beta, laplace, log_up
 from ..oneshot.quantiles import interior_records
-from ..schema import Field, Schema
+from ..schema import Schema
 from .trie import branchings, deepest, heavy_path
 
 # Weights of epsilon (gate, test, last choice, the choice of a level) and of beta (test, last choice, level) for one
@@ -260,13 +260,12 @@ class TreeLog(Ordered):
     def promised(self, epsilon: Fraction) -> Contract:
         return Contract(epsilon, self.delta)
 
-    def answer(self, values: U64, field: Field, coins: Coins) -> Any:
-        last, spent = field.upper - field.lower, settled(self.epsilon)
-        found = tree_log(values.tolist(), last.bit_length(), spent, self.delta, self.beta, coins, self.depth)
-        return found if isinstance(found, Bottom) else field.decode(field.lower + min(found, last))
+    def answer(self, values: U64, last: int, decode: Decode, coins: Coins) -> Any:
+        found = tree_log(values.tolist(), last.bit_length(), self.spent, self.delta, self.beta, coins, self.depth)
+        return found if isinstance(found, Bottom) else decode(min(found, last))
 
     def needed(self, schema: Schema, beta: float) -> int | None:
         """For the failure probability that the algorithm was made for, or a larger one."""
         bits = (self.size(schema) - 1).bit_length()
-        plan = LevelPlan.of(bits, settled(self.epsilon), self.delta, self.beta, self.depth)
+        plan = LevelPlan.of(bits, self.spent, self.delta, self.beta, self.depth)
         return plan.records if beta >= self.beta else None

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -35,11 +35,13 @@ import numpy as np
 from ..checks import integer, is_int, number, positive_int
 from ..coins import Coins, Key
 from ..errors import ExhaustedError, InputError
-from ..ledger.definition import Add, Delete, Update
+from ..ledger.definition import Add, Update
+from ..messages import mismatch
 from ..noise.process import check_horizon
 from ..oneshot.block_cdf import block_cdf, block_error, estimate, gap_length
 from ..privacy import ApproximateDP, Guarantee, check_budget
 from .base import NOT_RETROACTIVE, Stateful
+from .presence import Survivors
 
 WORD = range(-(1 << 63), 1 << 63)
 # Designs that are tried: block lengths as powers of 5/4 of the smallest, and numbers of blocks in a node.
@@ -230,6 +232,7 @@ class MedianTracker(Stateful):
     ``records`` promises at most so many additions, and ``failure`` is the chance of a larger error that blocks are made
     for; `error` rests on both and privacy on neither. Additions have no id, and deletions name value and stamp.
 
+    >>> from retroact.ledger.definition import Add, Delete
     >>> tracker = MedianTracker(0, 999, 7, epsilon=40, delta=1e-6, records=4000, key=Key.for_testing(1))
     >>> first = tracker.close([Add(value) for value in range(1000)])
     >>> second = tracker.close([Delete(value, 1) for value in range(500)])
@@ -266,7 +269,7 @@ class MedianTracker(Stateful):
         coins = key.coins("median", *(str(part) for part in named))
         self._additions, self._deletions = _Tree(coins.branch("additions")), _Tree(coins.branch("deletions"))
         self._budget = float(epsilon), float(delta)
-        self._present: Counter[tuple[int, Hashable, Hashable]] = Counter()
+        self._survivors = Survivors()
         self._round = 0
         key.claim()  # last, so that a tracker that could not be made leaves its key free
 
@@ -283,50 +286,22 @@ class MedianTracker(Stateful):
         """The answer of the next round."""
         if self._round == self.design.horizon:
             raise ExhaustedError(f"all {self._round:,} promised rounds are released; the budget is split among them")
-        added, removed = self._apply([self._checked(update) for update in updates])
+        self._check_values(updates)
+        came, went = self._survivors.apply(updates, self._round + 1)
         self._round += 1
         jumps: Counter[int] = Counter()
-        for tree, points, sign in ((self._additions, added, 1), (self._deletions, removed, -1)):
-            self._grow(tree, points)
+        for tree, points, sign in ((self._additions, came, 1), (self._deletions, went, -1)):
+            # What is equal to a whole number that was added, as 1.0 is to 1, is that number.
+            self._grow(tree, [int(point.value.real) for point in points])  # type: ignore[attr-defined]
             for node in tree.stack:
                 for value, jump in node.jumps.items():
                     jumps[value] += sign * jump
         return RankEstimate(self._round, Cumulative.rising(jumps))
 
-    def _checked(self, update: Update) -> Add | Delete:
-        if not isinstance(update, Add | Delete) or (isinstance(update, Add) and update.id is not None):
-            # An event on an id, or an erasure, is more than one operation here.
-            raise InputError(
-                f"expected additions without an id and deletions by value, got {update!r}", place="updates"
-            )
-        try:
-            hash(update)
-        except TypeError as wrong:
-            raise InputError(
-                f"expected values and subjects that can be compared, got {update!r}", place="updates"
-            ) from wrong
-        value = update.value
-        whole = is_int(value) and self.lower <= value <= self.upper
-        if isinstance(update, Add) and not whole:
-            raise InputError(f"expected whole numbers in {self.lower} .. {self.upper}, got {value!r}", place="updates")
-        return update
-
-    def _apply(self, updates: Sequence[Add | Delete]) -> tuple[list[int], list[int]]:
-        """The values that came, and those that went: additions count first."""
-        added: list[int] = []
-        removed: list[int] = []
+    def _check_values(self, updates: Sequence[Update]) -> None:
         for update in updates:
-            if isinstance(update, Add) and (point := update.point(self._round + 1)) is not None:
-                self._present[point.stamp, update.value, point.subject] += 1
-                added.append(update.value)  # type: ignore[arg-type]
-        for update in updates:
-            if isinstance(update, Delete) and (where := (update.stamp, update.value, update.subject)) in self._present:
-                # What is equal to a whole number that was added, as 1.0 is to 1, is that number.
-                removed.append(int(update.value.real))  # type: ignore[attr-defined]
-                self._present[where] -= 1
-                if not self._present[where]:
-                    del self._present[where]
-        return added, removed
+            if isinstance(update, Add) and not (is_int(update.value) and self.lower <= update.value <= self.upper):
+                raise mismatch(f"whole numbers in {self.lower} .. {self.upper}", update.value, "updates")
 
     def _grow(self, tree: _Tree, points: list[int]) -> None:
         """The node that this round completes takes the place of those below it."""

@@ -1,4 +1,4 @@
-"""Which values are present, and when that changes: the flips of one round.
+"""Which records survive, which values are present, and when that changes: the flips of one round.
 
 A value is present while at least one record with it survives. Rounds may hold many updates: additions count first, then
 deletions (`ledger.definition`), and a value flips when it is present at the end of the round and was not before, or the
@@ -14,41 +14,63 @@ from ..errors import InputError
 from ..ledger.definition import Add, Delete, Point, Update
 
 
-class Presence:
+class Survivors:
+    """The surviving records of a history of additions without ids and deletions by value.
+
+    >>> survivors = Survivors()
+    >>> survivors.apply([Add("x")], round=1), survivors.apply([Delete("x", 1), Delete("x", 1)], round=2)[1]
+    (([Point(stamp=1, value='x', id=None, subject=None)], []), [Point(stamp=1, value='x', id=None, subject=None)])
+    """
+
+    def __init__(self) -> None:
+        self._points: Counter[Point] = Counter()
+
+    def apply(self, updates: Sequence[Update], round: int) -> tuple[list[Point], list[Point]]:
+        """The records that came in a round, and those that went; nothing changes where an update is refused."""
+        events = [_checked(update) for update in updates]
+        came = [p for event in events if isinstance(event, Add) and (p := event.point(round)) is not None]
+        named = [Point(event.stamp, event.value, None, event.subject) for event in events if isinstance(event, Delete)]
+        went = []
+        self._points.update(came)
+        for point in named:
+            if point in self._points:
+                went.append(point)
+                self._points[point] -= 1
+                if not self._points[point]:
+                    del self._points[point]
+        return came, went
+
+
+class Presence(Survivors):
     """
     >>> presence = Presence()
     >>> presence.flips([Add("x"), Add("x")], round=1), presence.flips([Delete("x", 1)], round=2)
     ([('x', 1)], [])
     >>> presence.flips([Delete("x", 1), Add("y")], round=3)
-    [('x', -1), ('y', 1)]
+    [('y', 1), ('x', -1)]
     """
 
     def __init__(self) -> None:
-        self._points: Counter[Point] = Counter()
+        super().__init__()
         self._copies: Counter[Hashable] = Counter()
 
     def flips(self, updates: Sequence[Update], round: int) -> list[tuple[Hashable, int]]:
         """Applies one round; +1 for a value that came, -1 for one that went."""
-        events = [_checked(update) for update in updates]
-        before = {event.value: self._copies[event.value] > 0 for event in events}
-        for event in events:
-            if isinstance(event, Add) and (point := event.point(round)) is not None:
-                self._points[point] += 1
-                self._copies[event.value] += 1
-        for event in events:
-            if isinstance(event, Delete):
-                self._remove(Point(event.stamp, event.value, subject=event.subject))
-        after = {value: self._copies[value] > 0 for value in before}
-        return [(value, int(after[value]) - int(was)) for value, was in before.items() if after[value] != was]
-
-    def _remove(self, point: Point) -> None:
-        if self._points[point] > 0:
-            self._points[point] -= 1
-            self._copies[point.value] -= 1
+        came, went = self.apply(updates, round)
+        before = {point.value: self._copies[point.value] > 0 for point in (*came, *went)}
+        self._copies.update(point.value for point in came)
+        self._copies.subtract(point.value for point in went)
+        return [(value, -1 if was else 1) for value, was in before.items() if (self._copies[value] > 0) != was]
 
 
 def _checked(update: Update) -> Add | Delete:
-    # An event on an id, or an erasure, can move two values at once; item privacy is for one.
-    if isinstance(update, Delete) or (isinstance(update, Add) and update.id is None):
-        return update
-    raise InputError(f"expected additions without an id and deletions by value, got {update!r}", place="updates")
+    # An event on an id, or an erasure, is more than one operation, and can move two values at once.
+    if not isinstance(update, Add | Delete) or (isinstance(update, Add) and update.id is not None):
+        raise InputError(f"expected additions without an id and deletions by value, got {update!r}", place="updates")
+    try:
+        hash(update)
+    except TypeError as wrong:
+        raise InputError(
+            f"expected values and subjects that can be compared, got {update!r}", place="updates"
+        ) from wrong
+    return update

@@ -36,8 +36,8 @@ from ..ledger.definition import Update
 from ..privacy import Guarantee, ZeroConcentratedDP, check_budget
 from .base import NOT_RETROACTIVE, Stateful
 from .presence import Presence
-from .present_count import Buffer
 from .tracker_design import TrackerDesign
+from .tracker_noise import Buffer
 
 
 @dataclass(frozen=True)

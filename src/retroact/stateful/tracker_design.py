@@ -11,7 +11,6 @@ too), so their rhos add up: (J + 2) parts of (1 - 1/5) rho / (J + 2), and (J + 1
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
@@ -19,11 +18,9 @@ from ..checks import positive_int
 from ..coins import Coins
 from ..errors import InputError
 from ..noise.process import check_horizon
+from ..oneshot.ordered_domain import log_up
 from ..privacy import ZeroConcentratedDP, check_budget
-from . import lazy_releases, present_count
-from .above_threshold import AboveThreshold
-from .lazy_releases import Lazy
-from .present_count import Continual
+from .tracker_noise import AboveThreshold, Continual, Lazy, mean_square
 
 # Of rho, for deciding when to leave a level. Tried were 1/10 to 1/2 on the histories of `benchmarks/price.py`:
 # less makes level 0 better and level changes later; none of them is best everywhere (docs/price.md).
@@ -47,7 +44,7 @@ class TrackerDesign:
         self.rho = largest_rho(epsilon, delta)
         if flips is not None:
             positive_int(flips, "flips", expected="a whole number of flips from 1 on, or None")
-        self.limits: tuple[int, ...] = (flips,) if flips is not None else tuple(1 << j for j in range(self._levels()))
+        self.limits: tuple[int, ...] = (flips,) if flips is not None else self._levels(coins)
         count = len(self.limits)
         rho = self.rho if flips is not None else self.rho * (1 - GATES) / (count + 1)
         self.bases = [
@@ -58,9 +55,7 @@ class TrackerDesign:
         if flips is None:
             epsilon_gate = root_below(2 * self.rho * GATES / count)
             for limit in self.limits:
-                bar = quiet(horizon, count, epsilon_gate) + math.isqrt(
-                    math.ceil(present_count.mean_square(horizon, limit, rho))
-                )
+                bar = quiet(horizon, count, epsilon_gate) + math.isqrt(math.ceil(mean_square(horizon, limit, rho)))
                 branch = coins.branch("gate", limit)
                 self.gates.append(AboveThreshold(bar, epsilon_gate, horizon=horizon, coins=branch))
 
@@ -68,15 +63,16 @@ class TrackerDesign:
     def denominator(self) -> int:
         return self.bases[0].denominator
 
-    def _levels(self) -> int:
-        """J + 1: up to w = T^(2/3) as in the theorem, but no level on which lazy releases would do better."""
+    def _levels(self, coins: Coins) -> tuple[int, ...]:
+        """w = 2^0 .. 2^J: up to T^(2/3) as in the theorem, but no level on which lazy releases would do better."""
         count = 1
         while 8 ** (count - 1) < self.horizon**2:
             rho = self.rho * (1 - GATES) / (count + 2)
-            if present_count.mean_square(self.horizon, 1 << count, rho) >= lazy_releases.mean_square(self.horizon, rho):
+            lazy = Lazy(self.horizon, rho=rho, coins=coins)
+            if mean_square(self.horizon, 1 << count, rho) >= lazy.mean_square:
                 break
             count += 1
-        return count
+        return tuple(1 << level for level in range(count))
 
 
 @lru_cache
@@ -108,7 +104,4 @@ def quiet(horizon: int, levels: int, epsilon: Fraction) -> int:
     A Laplace of scale b is above b ln(1/(2p)) with probability p: half of the failures go to the threshold of each of
     the levels, half to each of at most horizon + levels counts.
     """
-    context = Context(prec=30, rounding=ROUND_CEILING)
-    both = Fraction(levels * (horizon + levels)) / FALSE_ALARM**2
-    logarithm = Fraction(context.ln(context.divide(Decimal(both.numerator), Decimal(both.denominator))))
-    return math.ceil(2 / epsilon * logarithm)
+    return math.ceil(2 / epsilon * log_up(levels * (horizon + levels) / FALSE_ALARM**2))

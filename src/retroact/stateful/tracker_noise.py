@@ -1,0 +1,182 @@
+"""What a flippancy tracker draws: noise for counts of present values, thresholds for them, and lazy releases.
+
+**Privacy.** **Retroactivity.** Each part has its own proof; `TrackerDesign` composes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ..arrays import I64
+from ..coins import Coins, DiscreteGaussian, DiscreteLaplace
+from ..errors import InputError
+from ..noise import Schauder
+from .sensitivity import longest_shift
+
+# A sample is beyond 128 deviations with probability below 2^-180; products must stay in 64 bits.
+REACH = 128
+HEADROOM = 1 << 62
+# Rounds that are computed at once.
+BLOCK = 1 << 8
+
+
+class Buffer:
+    """One round at a time out of something that is computed for many at once; nothing depends on where blocks begin."""
+
+    def __init__(self, compute: Callable[[int, int], I64], horizon: int) -> None:
+        self._compute, self._horizon = compute, horizon
+        self._first, self._block = 1, np.zeros(0, dtype=np.int64)
+
+    def at(self, round: int) -> int:
+        if not self._first <= round < self._first + len(self._block):
+            self._first = round
+            self._block = self._compute(round, min(round + BLOCK - 1, self._horizon))
+        return int(self._block[round - self._first])
+
+
+class Continual:
+    """Noise for a count of present values, each of which may change it up to w times.
+
+    **Privacy.** Two histories that differ in the updates of one value shift the nodes of a Schauder tree by a vector of
+    whole numbers with squared length at most D = `longest_shift`. With a discrete Gaussian of parameter D / (2 rho) on
+    every node all answers together are rho-zCDP (Canonne, Kamath and Steinke 2020: a shift of the discrete Gaussian by
+    whole numbers costs what it costs in the continuous one). **Retroactivity.** The noise is; what it is added to need
+    not be.
+
+    >>> from retroact.coins import Key
+    >>> noise = Continual(1023, flips=1, rho=Fraction(1, 2), coins=Key.for_testing(1).coins("example"))
+    >>> noise.law.variance, noise.denominator
+    (22.0, 1024)
+    """
+
+    def __init__(self, horizon: int, *, flips: int, rho: Fraction, coins: Coins) -> None:
+        self.process = Schauder(horizon)
+        self.law = DiscreteGaussian(node_variance(self.process, flips, rho))
+        self._coins = coins
+        weights = self.process.levels << (self.process.levels - 1)
+        if REACH * math.sqrt(self.law.variance) * weights >= HEADROOM:
+            raise InputError(
+                f"noise of deviation {math.sqrt(self.law.variance):.3g} over {horizon:,} rounds leaves 64-bit "
+                "integers: take a larger budget or a shorter horizon",
+                place="epsilon",
+            )
+
+    @property
+    def denominator(self) -> int:
+        return self.process.length
+
+    def numerators(self, first: int, last: int) -> I64:
+        """The noise of rounds first .. last, times the denominator."""
+        terms = self.process.weights_of(np.arange(first, last + 1))
+        total = np.zeros(last - first + 1, dtype=np.int64)
+        for level in range(self.process.levels):
+            indices = terms.indices[:, level]
+            nodes = np.arange(indices[0], indices[-1] + 1)
+            samples = self.law.sample(self._coins.words(np.full(len(nodes), level), nodes))[:, 0]
+            total += terms.weights[:, level] * samples[indices - indices[0]]
+        return total
+
+
+def node_variance(process: Schauder, flips: int, rho: Fraction) -> Fraction:
+    """Of every node, rounded up."""
+    return Fraction(math.ceil(longest_shift(process.levels, flips) / (2 * rho) * 2**20), 2**20)
+
+
+def mean_square(horizon: int, flips: int, rho: Fraction) -> Fraction:
+    """Of the noise of `Continual`, over the rounds of a full tree: a triangle has a mean square of 1/3, and the weight
+    is its half."""
+    process = Schauder(horizon)
+    return node_variance(process, flips, rho) * process.levels / 12
+
+
+class AboveThreshold:
+    """The sparse vector technique: says in which round a count first passes a threshold, and nothing else.
+
+    **Privacy.** Counts c_1 .. c_T of values that did something; a neighbouring history has c'_t in {c_t, c_t + 1} for
+    all t, or {c_t - 1, c_t} for all t, because it moves the round from which *one* value counts. Noise X on the
+    threshold and Y_t on each count, discrete Laplace of scale 2 / epsilon. "First in round k" reads: c_t + Y_t <= h + X
+    for t < k, and c_k + Y_k > h + X. Given Y_1 .. Y_(k-1), moving from c to a c' that is larger: X + 1 keeps every
+    earlier round below, and Y_k + 1 keeps round k above. To a c' that is smaller: Y_k + 1 is enough. Each shift by 1
+    changes a probability by a factor of at most e^(epsilon/2), so this is epsilon-private, hence epsilon^2/2-zCDP.
+    (One-sided differences: without them Y needs twice the scale; Lyu, Su and Li 2017.) **Retroactivity.** None: that a
+    threshold was passed is never forgotten.
+
+    >>> from retroact.coins import Key
+    >>> gate = AboveThreshold(100, Fraction(1), horizon=8, coins=Key.for_testing(1).coins("example"))
+    >>> gate.exceeded(50, 1), gate.exceeded(200, 2)
+    (False, True)
+    """
+
+    def __init__(self, threshold: int, epsilon: Fraction, *, horizon: int, coins: Coins) -> None:
+        self.threshold = threshold
+        self.law = DiscreteLaplace(2 / epsilon)
+        self._coins = coins
+        self._bar = threshold + int(self.law.sample(coins.words([0], [0]))[0, 0])
+        self._buffer = Buffer(self._noise, horizon)
+
+    def exceeded(self, count: int, round: int) -> bool:
+        """Whether the noisy count is above the noisy threshold: to be asked in round after round until it is."""
+        return count + self._buffer.at(round) > self._bar
+
+    def first(self, counts: I64, start: int) -> int | None:
+        """The first round from ``start`` on that exceeds; ``counts`` holds rounds 1, 2, ... to the last."""
+        above = np.flatnonzero(counts[start - 1 :] + self._noise(start, len(counts)) > self._bar)
+        return start + int(above[0]) if above.size else None
+
+    def _noise(self, first: int, last: int) -> I64:
+        rounds = np.arange(first, last + 1)
+        return self.law.sample(self._coins.words(np.ones(len(rounds)), rounds))[:, 0]
+
+
+class Lazy:
+    """Fresh noise every few rounds, and the old answer in between: what is left when values flip all the time.
+
+    **Privacy.** R releases of the number of present values; one value changes each of them by at most 1, so the squared
+    sensitivity is R, and discrete Gaussian noise of parameter R / (2 rho) makes all of them rho-zCDP.
+    **Retroactivity.** None: an answer that is repeated still counts what was deleted since.
+
+    >>> from retroact.coins import Key
+    >>> lazy = Lazy(1000, rho=Fraction(1, 8), coins=Key.for_testing(1).coins("example"))
+    >>> lazy.every, lazy.releases, lazy.law.variance
+    (10, 100, 400.0)
+    """
+
+    def __init__(self, horizon: int, *, rho: Fraction, coins: Coins) -> None:
+        self.every = _period(horizon, rho)
+        self.releases = -(-horizon // self.every)
+        self._variance = Fraction(math.ceil(self.releases / (2 * rho) * 2**20), 2**20)
+        self._coins = coins
+
+    @cached_property
+    def law(self) -> DiscreteGaussian:
+        return DiscreteGaussian(self._variance)
+
+    @property
+    def mean_square(self) -> Fraction:
+        """Of noise and staleness, if every round since the release brought a change in one direction."""
+        return self._variance + Fraction(self.every**2, 3)
+
+    def due(self, round: int) -> bool:
+        return (round - 1) % self.every == 0
+
+    def noise(self, round: int) -> int:
+        """Of the release that is due in this round."""
+        return int(self.noises((round - 1) // self.every, 1)[0])
+
+    def noises(self, first: int, count: int) -> I64:
+        """Of releases first, first + 1, ... (from 0)."""
+        return self.law.sample(self._coins.words(np.zeros(count), np.arange(first, first + count)))[:, 0]
+
+
+def _period(horizon: int, rho: Fraction) -> int:
+    """(T / (8 rho))^(1/3), where noise and staleness are of one size; rounded down."""
+    wanted = horizon / (8 * rho)
+    root = round(math.pow(wanted, 1 / 3)) + 1
+    while root**3 > wanted:
+        root -= 1
+    return min(max(1, root), horizon)
