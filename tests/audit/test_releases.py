@@ -11,7 +11,7 @@ from retroact.audit import Seeds, Target
 from retroact.audit.releases import releases
 from retroact.audit.run import TESTS
 from retroact.statistics import answer
-from retroact.stream import totals
+from retroact.stream import engine
 from retroact.testing import check_statistic
 
 SCHEMA = {"age": ra.Integer(0, 63), "city": ra.Text()}
@@ -47,8 +47,8 @@ def test_noise_that_depends_on_the_data_is_a_violation(monkeypatch):
 
 
 def test_records_that_count_twice_are_a_violation(monkeypatch):
-    honest = totals.Running._gather
-    monkeypatch.setattr(totals.Running, "_gather", lambda self, rows, weights: honest(self, rows, 2 * weights))
+    honest = engine.Running._gather
+    monkeypatch.setattr(engine.Running, "_gather", lambda self, rows, weights: honest(self, rows, 2 * weights))
     assert published(target()).verdict == "violation"
 
 

@@ -15,8 +15,7 @@ from retroact.audit.target import MakeCount, NoisyCount
 from retroact.privacy import Guarantee, PureDP
 from retroact.store.fence import Mark
 from retroact.stream import open as opening
-from retroact.stream.guard import FenceGuard
-from retroact.stream.latest import Standing
+from retroact.stream.latest import FenceGuard, Standing
 from retroact.testing import Shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::retroact.HorizonWarning")

@@ -4,7 +4,7 @@ import pytest
 
 import retroact as ra
 from retroact.errors import InputError
-from retroact.stream.totals import Running
+from retroact.stream.engine import Running
 
 SCHEMA = {"amount": ra.Integer(0, 1000)}
 

@@ -6,7 +6,7 @@ import pytest
 import retroact as ra
 from retroact.errors import InputError
 from retroact.ledger import Entry, Operations
-from retroact.stream.totals import Running
+from retroact.stream.engine import Running
 
 SCHEMA = {"name": ra.Text(), "amount": ra.Integer(0, 100)}
 STATISTICS = {"people": ra.Count(), "names": ra.Histogram("name"), "total": ra.Sum("amount")}

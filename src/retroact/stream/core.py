@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from ..coins import Key
 from ..errors import ExhaustedError, InputError
-from ..ledger import Ledger, Operations, Removal, Single
+from ..ledger import Change, Ledger, Operations, Removal, Single
 from ..ledger.operations import Position
 from ..privacy import Guarantee
 from ..schema import Schema
-from .door import Door
+from .door import Barred, Door
 from .engine import Engine, composed
-from .keep import Closing, Keep
 from .open_round import OpenRound, RoundMark, Sources, checked_source
 from .outcome import Outcome
-from .release import Applied, Round
+from .release import Applied, Release, Round
 from .specification import Specification
 
 WARN_AT = 0.8
@@ -27,6 +26,56 @@ WARN_AT = 0.8
 
 class HorizonWarning(UserWarning):
     """Four fifths of the promised rounds are used."""
+
+
+class Keep:
+    """What must last of a stream before anybody hears of it: nothing, for one in memory. A stream in a store has
+    another (`stream.vault`)."""
+
+    lasts = False
+    identity: str | None = None
+    """Where it is kept, for the key to know."""
+
+    @property
+    def silent(self) -> int:
+        """Rounds up to here are replayed and not released."""
+        return 0
+
+    def require_ready(self) -> None:
+        """That something can come in."""
+
+    def barred(self, core: Core) -> Barred | None:
+        """Which subjects' records are not taken any more; None where all are."""
+        return None
+
+    def receive(
+        self, core: Core, mark: RoundMark, source: str | None, position: Position, delivered: Sequence[int]
+    ) -> None:
+        """What came in since a mark, of a source read so far, is acknowledged when this returns."""
+
+    def undo_failed(self) -> None:
+        """What came in could not be taken back."""
+
+    def closing(self, core: Core) -> AbstractContextManager[None]:
+        """Around all of a close, which it refuses where nothing may be released."""
+        return nullcontext()
+
+    def keep(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
+        """The open round, with what it does to the surviving data (planned) and what it publishes, lasts when this
+        returns; an error before the first byte is written stops it."""
+
+    def publish(self, core: Core) -> None:
+        """The last round is about to be seen."""
+
+    def remove(self, core: Core, removal: Removal) -> None:
+        """Apply deletions that wait for no round: the stream is over."""
+        if removal:
+            left = removal.left_of(core.open.updates)
+            core.ledger.apply(core.round, removal.deletions(core.schema))
+            core.open.updates = left
+
+    def forget(self, core: Core) -> None:
+        """The open round holds nothing but its erasures."""
 
 
 class Core:
@@ -189,9 +238,9 @@ class Core:
             # Everything that can fail runs before the ledger writes the first byte.
             change = self.ledger.plan(round, closed.updates)
             try:
-                totals = self.engine.advance(change, round)
+                totals = self.engine.advance(change.rows, change.weights, round)
                 releases = {} if round <= self.keep.silent else self.engine.releases(round, totals)
-                self.keep.keep(self, Closing(round, change, releases))
+                self.keep.keep(self, change, releases)
             except BaseException:
                 self.ledger.drop(change)
                 raise
@@ -200,7 +249,7 @@ class Core:
             self.open = OpenRound(self.schema)
             self.sources.settle(closed)
             self.round += 1
-            self.keep.publish(self, round)
+            self.keep.publish(self)
             ignored = change.ignored_deletions, change.ignored_additions
             return Round(round, releases, Applied(change.added, change.removed, *ignored, closed.rejected))
 

@@ -4,44 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from ..arrays import I64
 from ..coins import Coins
-from ..ledger import Change, Ledger
+from ..ledger import Ledger
 from ..privacy import Guarantee, compose
-from ..statistics.bound import Totals
+from ..schema import Rows
+from ..statistics.bound import At, Totals
+from ..statistics.grant import View
 from .release import Release
 from .specification import Specification
-from .totals import Running
+
+
+class Running:
+    """One statistic: its noise, and its totals. These are sums over the surviving data that each view counts, kept from
+    round to round and never stored."""
+
+    def __init__(self, specification: Specification, name: str, coins: Coins, ledger: Ledger, last: int) -> None:
+        self.every = specification.statistics[name].every
+        self._ledger, self._coins = ledger, coins.branch(specification.digest(name))
+        self.bound = specification.bounds[name].drawn(self._coins)
+        self.noise = self.bound.noise.under(self._coins)
+        self.totals = [self._gather(*ledger.rows_between(*view.span(last))) for view in self.bound.views]
+
+    def advanced(self, rows: Rows, weights: I64, round: int) -> list[Totals]:
+        """The totals after a change of the round. The ledger still holds the data of the round before."""
+        views = zip(self.bound.views, self.totals, strict=True)
+        return [self._advance(view, totals, rows, weights, round) for view, totals in views]
+
+    def _advance(self, view: View, totals: Totals, rows: Rows, weights: I64, round: int) -> Totals:
+        """What comes into the view or leaves it by its stamp is taken from the last round's data; what the round does
+        to stamps that count comes with the change."""
+        first, last = view.span(round)
+        old_first, old_last = view.span(round - 1)
+        assert rows.stamps is not None
+        counted = (rows.stamps >= first) & (rows.stamps <= last)
+        if counted.all():
+            totals = totals + self._gather(rows, weights)
+        elif counted.any():
+            where = np.flatnonzero(counted)
+            totals = totals + self._gather(rows.take(where), weights[where])
+        if old_last < last < round:
+            totals = totals + self._gather(*self._ledger.rows_between(max(old_last + 1, first), last))
+        if first > old_first:
+            totals = totals - self._gather(*self._ledger.rows_between(old_first, min(first - 1, old_last)))
+        return totals
+
+    def _gather(self, rows: Rows, weights: I64) -> Totals:
+        return self.bound.named(self.bound.gather(rows, weights), self._coins)
 
 
 class Engine:
-    """The statistics of a stream: their noise, and their totals over the data of a ledger."""
+    """The statistics of a stream over the data of a ledger."""
 
     def __init__(
-        self,
-        specification: Specification,
-        coins: Coins,
-        ledger: Ledger,
-        origin: int,
-        last: int,
-        guarantee: Guarantee,
+        self, specification: Specification, coins: Coins, ledger: Ledger, origin: int, last: int, guarantee: Guarantee
     ) -> None:
         """`last`: the round that the data are of."""
-        self._specification, self._coins = specification, coins
-        self.ledger, self.origin, self.guarantee = ledger, origin, guarantee
-        names = specification.statistics
-        self.running = {name: Running(specification, name, coins, ledger, last) for name in names}
+        self._specification, self._coins, self._ledger = specification, coins, ledger
+        self.origin, self.guarantee = origin, guarantee
+        self.running = {name: Running(specification, name, coins, ledger, last) for name in specification.statistics}
 
-    def over(self, ledger: Ledger, last: int) -> Engine:
-        """The same statistics under the same coins, over the data that there were after another round."""
-        return Engine(self._specification, self._coins, ledger, self.origin, last, self.guarantee)
+    def at(self, last: int) -> Engine:
+        """The same, with the totals of another round: those of the records that are stamped up to it."""
+        return Engine(self._specification, self._coins, self._ledger, self.origin, last, self.guarantee)
 
     @property
     def totals(self) -> dict[str, list[Totals]]:
         return {name: running.totals for name, running in self.running.items()}
 
-    def advance(self, change: Change, round: int) -> dict[str, list[Totals]]:
+    def advance(self, rows: Rows, weights: I64, round: int) -> dict[str, list[Totals]]:
         """The totals of the round that makes this change, which is planned and not yet written."""
-        return {name: running.advanced(self.ledger, change, round) for name, running in self.running.items()}
+        return {name: running.advanced(rows, weights, round) for name, running in self.running.items()}
 
     def adopt(self, totals: Mapping[str, list[Totals]]) -> None:
         """The change is written: these are the totals from now on."""
@@ -50,18 +85,16 @@ class Engine:
 
     def releases(self, round: int, totals: Mapping[str, list[Totals]]) -> dict[str, Release]:
         """What is published in a round with these totals."""
-        index = round - self.origin
-        return {
-            name: self._release(name, running, totals[name], index // running.every, round)
-            for name, running in self.running.items()
-            if index % running.every == 0
-        }
-
-    def _release(self, name: str, running: Running, totals: list[Totals], index: int, round: int) -> Release:
-        published = running.release(totals, index, round)
-        answer = published.answer
-        exact = published.numerators, published.denominator
-        return Release(name, round, answer.value, answer.standard_error, self.guarantee, *exact, answer.interval)
+        index, found = round - self.origin, {}
+        for name, running in self.running.items():
+            if index % running.every == 0:
+                at = At(index // running.every, round)
+                published = running.bound.release(totals[name], running.noise, at)
+                answer, exact = published.answer, (published.numerators, published.denominator)
+                found[name] = Release(
+                    name, round, answer.value, answer.standard_error, self.guarantee, *exact, answer.interval
+                )
+        return found
 
 
 def composed(own: Guarantee, before: Sequence[Guarantee]) -> Guarantee:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from retroact.arrays import I64
 from retroact.errors import Place
 from retroact.messages import At, exact_text, mismatch
+from retroact.params import Parameters
 from retroact.schema.numbers import exact_number
 from retroact.stream.moments import MILLION, microseconds_of, moment_of
 
@@ -34,8 +35,9 @@ _ISO_LENGTH = re.compile(
 )
 
 
-class Grid:
-    """Rounds of one length, one after the other from a start on; round 1 is the first.
+class Grid(Parameters):
+    """Rounds of one length, one after the other from a start on; round 1 is the first. Equal grids have equal
+    specifications.
 
     Times are aware datetimes, RFC 3339 texts, dates (midnight in the time zone), numpy datetime64 (UTC by definition)
     or whole seconds since 1970; lengths are timedeltas, texts such as "15m", "1d" or "PT1H", or seconds. The time zone
@@ -50,6 +52,8 @@ class Grid:
     '2026-01-01T01:00:00+00:00'
     >>> Grid("2026-01-01", "1d", time_zone="+05:30").cells(["2026-01-01", "2026-01-01T18:29:59Z"])
     array([1, 1])
+    >>> Grid("2026-01-01", "24h", "2026-01-08", time_zone="+01:00").spec()
+    {'start': '2025-12-31T23:00:00Z', 'length': '1d', 'end': '2026-01-07T23:00:00Z', 'time_zone': '+01:00'}
     >>> Grid("2026-01-01", "2h", end="2026-01-01T05:00:00Z")
     Traceback (most recent call last):
     ...
@@ -61,12 +65,10 @@ class Grid:
         self.time_zone, self._offset = _zone_of(time_zone)
         self._start = moment_of(start, "grid start", self._offset)
         self._length = length_of(length)
-        self._rounds = None if end is None else self._count(end)
-
-    @property
-    def rounds(self) -> int | None:
+        self.rounds = None if end is None else self._count(end)
         """How many there are; None when the grid has no end."""
-        return self._rounds
+        self.start, self.length = _text(self._start), length_text(self._length)
+        self.end = None if self.rounds is None else _text(self._start + self.rounds * self._length)
 
     def cells(self, times: Sequence[Any] | NDArray[Any], *, at: At | None = None) -> I64:
         """The round of each time: 0 before the start, ``rounds + 1`` from the end on.
@@ -75,7 +77,7 @@ class Grid:
         """
         since = microseconds_of(times, at or _row, self._offset) - self._start
         cells = since // self._length + 1
-        return np.clip(cells, 0, None if self._rounds is None else self._rounds + 1).astype(np.int64, copy=False)
+        return np.clip(cells, 0, None if self.rounds is None else self.rounds + 1).astype(np.int64, copy=False)
 
     def closes(self, round: int) -> datetime:
         """When a round ends by the clock.
@@ -83,8 +85,8 @@ class Grid:
         >>> Grid("2026-01-01", "1d").closes(31).isoformat()
         '2026-02-01T00:00:00+00:00'
         """
-        if isinstance(round, bool) or round < 1 or (self._rounds is not None and round > self._rounds):
-            raise mismatch(f"a round from 1 to {self._rounds or 'any'}", round, "round")
+        if isinstance(round, bool) or round < 1 or (self.rounds is not None and round > self.rounds):
+            raise mismatch(f"a round from 1 to {self.rounds or 'any'}", round, "round")
         try:
             return _EPOCH + timedelta(microseconds=self._start + round * self._length)
         except OverflowError:
@@ -102,30 +104,6 @@ class Grid:
             end,
             "grid end",
         )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Grid) and self._parts() == other._parts()
-
-    def __hash__(self) -> int:
-        return hash(self._parts())
-
-    def _parts(self) -> tuple[int, int, int | None, int]:
-        return self._start, self._length, self._rounds, self._offset
-
-    def spec(self) -> dict[str, str]:
-        """As a file has it, the same for equal grids.
-
-        >>> Grid("2026-01-01", "24h", "2026-01-08", time_zone="+01:00").spec()
-        {'start': '2025-12-31T23:00:00Z', 'length': '1d', 'end': '2026-01-07T23:00:00Z', 'time_zone': '+01:00'}
-        """
-        parts = {"start": _text(self._start), "length": length_text(self._length)}
-        if self._rounds is not None:
-            parts["end"] = _text(self._start + self._rounds * self._length)
-        return parts | ({"time_zone": self.time_zone} if self._offset else {})
-
-    def __repr__(self) -> str:
-        start, length, *others = self.spec().items()
-        return f"Grid({start[1]!r}, {length[1]!r}{''.join(f', {name}={value!r}' for name, value in others)})"
 
 
 def last_rows(cells: I64, first: int, rounds: int) -> I64:

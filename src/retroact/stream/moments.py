@@ -23,7 +23,6 @@ _DAY = 86400
 # The years 1 to 9999. Seconds beyond them are milliseconds or finer, taken for seconds.
 _FIRST = (date.min.toordinal() - _FIRST_DAY) * _DAY
 _LAST = (date.max.toordinal() + 1 - _FIRST_DAY) * _DAY
-_ZERO = np.zeros(1, np.int64)
 _PART = 1 << 16
 _ADVICE = "times as texts with an offset from UTC, as timestamps with a time zone, or as whole seconds since 1970"
 
@@ -59,14 +58,14 @@ def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At, offset: int = 0
     >>> microseconds_of(["1970-01-02", "1970-01-02T00:00:00Z"], str, 3600 * MILLION)
     array([82800000000, 86400000000])
     """
-    array = times if isinstance(times, np.ndarray) else None
-    if array is not None and array.dtype.kind == "M":
-        return _of_moments(array, at)
-    if array is not None and array.dtype.kind in "iu":
-        return _of_epochs(array, at)
-    if array is not None and array.dtype.kind in "fb" and len(array):
-        raise mismatch(_ADVICE, array[0], at(0))
-    values = list(times) if array is None else array.tolist()
+    kind = times.dtype.kind if isinstance(times, np.ndarray) else ""
+    if kind == "M":
+        return _of_moments(np.asarray(times), at)
+    if kind in ("i", "u"):
+        return _of_epochs(np.asarray(times), at)
+    if kind in ("f", "b") and len(times):
+        raise mismatch(_ADVICE, times[0], at(0))
+    values = times.tolist() if isinstance(times, np.ndarray) else list(times)
     kinds = set(map(type, values))
     if kinds == {int}:
         with suppress(OverflowError):
@@ -88,14 +87,9 @@ def _of_moments(moments: NDArray[Any], at: At) -> I64:
     if absent.any():
         first = int(np.argmax(absent))
         raise mismatch("a time", None, at(first))
-    unit, odd = np.datetime_data(moments.dtype), np.zeros(len(moments), np.bool_)
-    if unit == ("us", 1):
-        since = moments.astype(np.int64)
-        odd = (since < _FIRST * MILLION) | (since >= _LAST * MILLION)
-    elif unit[0] in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us"):
-        # coarse units reach beyond what 64 bits of microseconds hold, and what does not fit would wrap around
-        seconds = near_calendar(moments).astype("M8[s]").astype(np.int64)
-        odd = (seconds < _FIRST) | (seconds >= _LAST)
+    # coarse units reach beyond what 64 bits of microseconds hold, and what does not fit would wrap around
+    seconds = near_calendar(moments).astype("M8[s]").astype(np.int64)
+    odd = (seconds < _FIRST) | (seconds >= _LAST)
     if odd.any():
         first = int(np.argmax(odd))
         raise mismatch("a time in the years 1 to 9999", moments[first], at(first))
@@ -127,39 +121,26 @@ def _of_form(texts: list[str], size: int) -> I64 | None:
     None where that does not hold, also for texts that are no times: then each of them is looked at.
     """
     whole = "".join(texts)
-    if not whole.isascii() or not (size == 10 or 20 <= size <= 35):
+    zone = "" if size == 10 else "Z" if whole[size - 1] == "Z" else "+dd:dd"
+    end = size - len(zone)
+    if not whole.isascii() or not (end in (10, 19) or 21 <= end <= 34):
         return None
-    letters = np.ascontiguousarray(np.frombuffer(whole.encode(), np.uint8).reshape(-1, size).T)
-    zulu = whole[size - 1] == "Z"
-    end = 10 if size == 10 else size - (1 if zulu else 6)
-    form = "dddd-dd-dd" if size == 10 else "dddd-dd-ddTdd:dd:dd" + "." * (end > 19) + "d" * (end - 20)
-    form += "" if size == 10 else "Z" if zulu else "+dd:dd"
-    if len(form) != size or end == 20 or not all(map(_fits, form, letters)):
+    form = f"dddd-dd-ddTdd:dd:dd.{'d' * 14}"[:end] + zone
+    letters = np.frombuffer(whole.encode(), np.uint8).reshape(-1, size)
+    if not all(map(_fits, form, np.ascontiguousarray(letters.T))):
         return None
-    digits = letters - np.uint8(48)
-
-    def number(start: int, count: int) -> I64:
-        return sum((digits[start + k].astype(np.int64) * 10 ** (count - 1 - k) for k in range(count)), _ZERO)
-
-    months = (number(0, 4) - 1970) * 12 + number(5, 2) - 1
-    days = months.astype("M8[M]").astype("M8[D]").astype(np.int64) + number(8, 2) - 1
-    in_month = days.astype("M8[D]").astype("M8[M]").astype(np.int64) == months
-    seconds = days * _DAY
-    usual = in_month & (number(5, 2) <= 12) & (seconds > _FIRST + _DAY) & (seconds < _LAST - _DAY)
-    if size == 10:
-        return seconds * MILLION if usual.all() else None
-    hour, minute, second = number(11, 2), number(14, 2), number(17, 2)
-    usual &= (hour < 24) & (minute < 60) & (second < 60)
-    seconds += (hour * 60 + minute) * 60 + second
-    if not zulu:
-        hour, minute = number(end + 1, 2), number(end + 4, 2)
+    cut = min(end, 26)
+    try:
+        found = np.ascontiguousarray(letters[:, :cut]).view(f"S{cut}")[:, 0].astype("M8[us]").astype(np.int64)
+    except ValueError:
+        return None
+    usual = (found >= (_FIRST + 2 * _DAY) * MILLION) & (found < (_LAST - _DAY) * MILLION)
+    if zone == "+dd:dd":
+        tens, ones = letters[:, [end + 1, end + 4]] - np.int64(48), letters[:, [end + 2, end + 5]] - np.int64(48)
+        hour, minute = (10 * tens + ones).T
         usual &= (hour < 24) & (minute < 60)
-        seconds -= np.where(letters[end] == ord("-"), -60, 60) * (hour * 60 + minute)
-    if not usual.all():
-        return None
-    count = max(0, min(end, 26) - 20)
-    fraction: I64 = number(20, count) * 10 ** (6 - count)
-    return seconds * MILLION + fraction
+        found -= np.where(letters[:, end] == ord("-"), -60, 60) * (hour * 60 + minute) * MILLION
+    return found if usual.all() else None
 
 
 def _fits(sign: str, letters: NDArray[np.uint8]) -> bool:

@@ -25,8 +25,7 @@ from .core import Core
 from .durable import Durable
 from .earlier import Earlier
 from .erasure import Hashes
-from .guard import FenceGuard
-from .latest import Standing, promises, standing
+from .latest import FenceGuard, Standing, promises, standing
 from .position_set import PositionSet
 from .specification import Specification
 from .stored import end_of, stored_specification, written_notes

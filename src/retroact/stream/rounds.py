@@ -25,7 +25,7 @@ LATE: tuple[Late, ...] = ("stamp", "refuse")
 LARGEST_CONTRIBUTION = 10_000
 _GRID = ("start", "length", "end", "time_zone")
 _PLAIN = ("close_by", "late_events", "contribution")
-_KEYS = (*_GRID, *_PLAIN, "grace", "publish_after")
+_WAITS = ("grace", "publish_after")
 _COUNTS = re.compile(r"(updates?|counts?|rows?|records?|events?|number|n|batch|size|\d+)\b.*", re.IGNORECASE)
 _TIMES = re.compile(
     r"(event[-_ ]?)?(times?|timestamps?|clock|date|day|hour|minute|second|watermark)\b.*", re.IGNORECASE
@@ -67,10 +67,11 @@ class Rounds:
         if self.contribution is not None:
             expected = f"a whole number from 1 to {LARGEST_CONTRIBUTION:,}"
             positive_int(self.contribution, "contribution", most=LARGEST_CONTRIBUTION, expected=expected)
-        if self.grid is None:
-            for name in ("grace", "publish_after"):
-                if getattr(self, name):
-                    raise InputError("expected a grid (start, length): the clock closes no other rounds", place=name)
+        for name in _WAITS:
+            if (wait := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _wait(wait, name))
+            if self.grid is None and getattr(self, name):
+                raise InputError("expected a grid (start, length): the clock closes no other rounds", place=name)
         if self.publish_after is not None and self.publish_after < self.grace:
             raise InputError(f"expected no less than the grace of {_shown(self.grace)}", place="publish_after")
 
@@ -83,13 +84,9 @@ class Rounds:
             return cls(table)
         if not isinstance(table, Mapping):
             raise mismatch("a table such as { start = 2026-01-01, length = '1d' }", table, place)
-        check_keys(table, _KEYS, place)
+        check_keys(table, (*_GRID, *_PLAIN, *_WAITS), place)
         try:
-            others: dict[str, Any] = {
-                key: table[key] for key in ("close_by", "late_events", "contribution") if key in table
-            }
-            others |= {key: _wait(table[key], key) for key in ("grace", "publish_after") if key in table}
-            return cls(_grid(table), **others)
+            return cls(_grid(table), **{key: value for key, value in table.items() if key not in _GRID})
         except InputError as error:
             raise error.moved((error.path or "").removeprefix("grid ")).under(place) from None
 
@@ -100,14 +97,12 @@ class Rounds:
 
     def spec(self) -> dict[str, Any]:
         """As a file has it, the same for equal rounds."""
-        table: dict[str, Any] = {} if self.grid is None else dict(self.grid.spec())
+        table: dict[str, Any] = {} if self.grid is None else self.grid.spec()
         usual = Rounds(self.grid)
-        for name in _PLAIN:
-            if getattr(self, name) != getattr(usual, name):
-                table[name] = getattr(self, name)
-        for name in ("grace", "publish_after"):
-            if getattr(self, name) is not None and (getattr(self, name) or name == "publish_after"):
-                table[name] = _shown(getattr(self, name))
+        for name in (*_PLAIN, *_WAITS):
+            value = getattr(self, name)
+            if value != getattr(usual, name):
+                table[name] = _shown(value) if name in _WAITS else value
         return table
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..errors import InputError
-from .specification import KEYS, TABLES, Specification
+from .specification import LIMITS, Specification
 
 
 def written(spec: Specification) -> dict[str, Any] | None:
@@ -44,8 +44,7 @@ def _same(spec: Specification, data: Mapping[str, Any]) -> bool:
 
 
 def _limits(spec: Specification) -> dict[str, Any]:
-    limits = {key: getattr(spec, key) for key in KEYS if key not in TABLES}
-    return {key: value for key, value in limits.items() if value is not None}
+    return {key: value for key in LIMITS if (value := getattr(spec, key)) is not None}
 
 
 def columns_written(spec: Specification) -> dict[str, Any]:

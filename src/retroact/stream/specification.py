@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -33,24 +34,6 @@ LARGEST_TOTAL = 1 << 62
 RECORDS = 10_000
 # The version of what the names of coins begin with.
 DIGEST = 2
-
-KEYS = (
-    "epsilon",
-    "delta",
-    "horizon",
-    "window",
-    "records",
-    "law",
-    "choice",
-    "late",
-    "after_erasure",
-    "columns",
-    "rounds",
-    "sources",
-    "schema",
-    "statistics",
-)
-TABLES = ("schema", "statistics", "columns", "rounds", "sources")
 
 
 class Specification:
@@ -120,23 +103,8 @@ class Specification:
 
     def replace(self, **changes: Any) -> Specification:
         """The same with other arguments; law and processes are chosen anew where they could change."""
-        own = {
-            "schema": self.schema,
-            "statistics": self.statistics,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "horizon": self.horizon,
-            "window": self.window,
-            "records": self.records,
-            "weights": self.weights,
-            "law": self.law,
-            "late": self.late,
-            "after_erasure": self.after_erasure,
-            "columns": self.columns,
-            "rounds": self.rounds,
-            "sources": self.sources,
-            "choice": self.choice if changes.keys() <= {"columns", "sources"} else None,
-        }
+        own = {name: getattr(self, name) for name in ARGUMENTS}
+        own["choice"] = self.choice if changes.keys() <= {"columns", "sources"} else None
         return Specification(**{**own, **changes})
 
     def following(self, before: int, *, epsilon: float, delta: float, horizon: int | None) -> Specification:
@@ -256,7 +224,8 @@ class Specification:
 
     @property
     def guarantee(self) -> Guarantee:
-        promises = [*(PROMISES if self.late else ()), *self._rejections()]
+        promises = [STAMPED_ONCE] if self.late else []
+        promises += [REJECTED] if self.after_erasure == "reject" else []
         for bound in self.bounds.values():
             promises += [promise for promise in bound.promises if promise not in promises]
         adaptive = all(bound.adaptive for bound in self.bounds.values())
@@ -264,14 +233,6 @@ class Specification:
         # Delta need not be spent because it is there.
         delta = 0.0 if isinstance(measure, PureDP) else float(self.delta)
         return Guarantee(measure, float(self.epsilon), delta, adaptive=adaptive, promises=tuple(promises))
-
-    def _rejections(self) -> tuple[str, ...]:
-        if self.after_erasure == "accept":
-            return ()
-        return (
-            "the erasure of a subject also decides over its later records, which are rejected: it counts as one "
-            "operation for each of them",
-        )
 
     @property
     def laws(self) -> tuple[Law, ...]:
@@ -315,7 +276,18 @@ class Specification:
         return capacity
 
 
-PROMISES = ("no deleted record is added again with the same past stamp, or its life counts as two operations",)
+ARGUMENTS = tuple(inspect.signature(Specification).parameters)
+TABLES = ("schema", "statistics", "columns", "rounds", "sources")
+LIMITS = tuple(name for name in ARGUMENTS if name not in (*TABLES, "weights"))
+# The keys of a file: weights are written with the statistics.
+KEYS = (*LIMITS, "columns", "rounds", "sources", "schema", "statistics")
+
+# What the operator promises where late data are taken, and where later records of erased subjects are rejected.
+STAMPED_ONCE = "no deleted record is added again with the same past stamp, or its life counts as two operations"
+REJECTED = (
+    "the erasure of a subject also decides over its later records, which are rejected: it counts as one operation for "
+    "each of them"
+)
 
 
 def _checked(statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:

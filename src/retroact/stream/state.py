@@ -12,8 +12,7 @@ from ..ledger import Ledger
 from ..noise.default_process import LAWS
 from ..privacy import Guarantee
 from .choosing import Choice, check_law
-from .core import Core
-from .keep import Keep
+from .core import Core, Keep
 from .specification import Specification
 
 FORMAT = 3

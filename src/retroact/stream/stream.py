@@ -23,9 +23,8 @@ from ..schema import Field, Schema
 from ..statistics import Statistic
 from .arguments import Names, Stamps
 from .columns import Columns
-from .core import Core
+from .core import Core, Keep
 from .grid import Grid
-from .keep import Keep
 from .outcome import Accepted, Erasure
 from .plan import Plan, plan
 from .release import Round

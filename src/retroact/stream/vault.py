@@ -32,11 +32,10 @@ from ..store import canonical_blocks, inbox
 from ..store.canonical_blocks import Place
 from ..store.receipt import moment
 from ..store.store import Request, Store, Stored
-from .core import Core
+from .core import Core, Keep
 from .door import Barred
 from .erasure import Asked, Hashes
-from .guard import FenceGuard
-from .keep import Closing, Keep
+from .latest import FenceGuard
 from .open_round import OpenRound, RoundMark
 from .outcome import Outcome
 from .position_set import PositionSet
@@ -125,7 +124,7 @@ class Vault(Keep):
             self.store.receive(number, entry)
             opened.entries = number
             if requests:
-                self.guard.advance(core, core.round - 1)
+                self.guard.advance(core)
 
     def undo_failed(self) -> None:
         self._broken = True
@@ -157,8 +156,8 @@ class Vault(Keep):
         finally:
             self._sealing = False
 
-    def keep(self, core: Core, closing: Closing) -> None:
-        store, round, change = self.store, closing.round, closing.change
+    def keep(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
+        store, round = self.store, core.round
         edit = self._edit(core, change)
         revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
         # unless everything that came in is there, and nothing that was there is gone
@@ -169,11 +168,11 @@ class Vault(Keep):
         store.seal(round, edit)
         self._unscrubbed = scrub and not store.scrub()
         done = {"unscrubbed": ""} if scrub and not self._unscrubbed else {}
-        self._commit(core, round, closing.releases, done | ({"revised": str(round)} if revises else {}))
+        self._commit(core, round, releases, done | ({"revised": str(round)} if revises else {}))
         self._put(edit)
 
-    def publish(self, core: Core, round: int) -> None:
-        self.guard.advance(core, round)
+    def publish(self, core: Core) -> None:
+        self.guard.advance(core)
         self._sealing = False
         self.guard.settle_debt(core)
         self._purge(core)
@@ -255,7 +254,7 @@ class Vault(Keep):
                 store.write_notes({"unscrubbed": ""})
             self._erased = store.erased()
             self.load(core)
-            self.guard.advance(core, round - 1)
+            self.guard.advance(core)
         self._purge(core)
 
     def forget(self, core: Core) -> None:
@@ -292,7 +291,7 @@ class Vault(Keep):
                 self._commit(core, round, releases, revised)
         self.load(core)
         self._require_amended(core)
-        self.guard.advance(core, round)
+        self.guard.advance(core)
         self.guard.settle_debt(core)
         self._recover_amended(core)
         if self._unscrubbed and store.scrub():

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
-
-import numpy as np
 
 from ..errors import VerificationError
-from ..ledger import Ledger, Surviving, Updates
 from ..ledger.codec import Records
 from ..store import canonical_blocks
 from ..store.store import Stored
@@ -123,31 +119,8 @@ def _again(core: Core, first: int, last: int) -> Iterator[tuple[int, list[Stored
     """The releases of these rounds, from the surviving data alone: what is stamped later was not there then."""
     if first > last:
         return
-    data = core.ledger.data()
-    ledger = Ledger.of(core.schema, _part(data, 0, first))
-    engine = core.engine.over(ledger, first)
-    yield first, stored_form(first, engine.releases(first, engine.totals))
-    for round in range(first + 1, last + 1):
-        arrived, updates = _part(data, round - 1, round), Updates(core.schema)
-        named = np.array([id is not None for id in arrived.ids], dtype=np.bool_)
-        for chosen in (np.flatnonzero(~named), np.flatnonzero(named)):
-            where = np.repeat(chosen, arrived.counts[chosen])
-            ids = [arrived.ids[k] for k in where.tolist()]
-            updates.add(
-                arrived.rows.take(where),
-                round,
-                [arrived.subjects[k] for k in where.tolist()],
-                [id for id in ids if id is not None] if len(chosen) and named[chosen[0]] else None,
-            )
-        change = ledger.plan(round, updates)
-        totals = engine.advance(change, round)
-        ledger.commit(change)
-        engine.adopt(totals)
-        yield round, stored_form(round, engine.releases(round, totals))
-
-
-def _part(data: Surviving, after: int, until: int) -> Surviving:
-    """The records stamped after one round and until another."""
-    where = (data.stamps > after) & (data.stamps <= until)
-    ids, subjects = (list(compress(names, where.tolist())) for names in (data.ids, data.subjects))
-    return Surviving(data.rows.take(where), data.stamps[where], ids, subjects, data.counts[where])
+    engine = core.engine.at(first)
+    for round in range(first, last + 1):
+        if round > first:
+            engine.adopt(engine.advance(*core.ledger.rows_between(round, round), round))
+        yield round, stored_form(round, engine.releases(round, engine.totals))
