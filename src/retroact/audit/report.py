@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..escape import printable
 from ..store.signed_statement import Signed, canonical
 from ..stream import Specification
-from ..stream.spec_text import written
+from ..stream.stored import written
 from .claims import Claim, Obligation, claim_of, exact, model_of, obligations_of
 from .result import Curve, Result, Verdict, decimal
 from .target import Target

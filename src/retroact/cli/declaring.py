@@ -10,7 +10,7 @@ from retroact.errors import InputError
 from retroact.messages import show
 from retroact.stream.columns import Columns
 from retroact.stream.rounds import Rounds
-from retroact.stream.spec_text import differences
+from retroact.stream.stored import differences
 
 # What a key of [rounds] is called as an option.
 _OPTIONS = {"late_events": "late"}

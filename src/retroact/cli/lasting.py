@@ -26,8 +26,7 @@ from retroact.store.targets import check_targets
 if TYPE_CHECKING:
     from retroact.store.receipt import Receipt
     from retroact.stream import Durable
-    from retroact.stream.erasure import Requested
-    from retroact.stream.outcome import Outcome
+    from retroact.stream.erasure import Outcome, Requested
 
 StoreArgument = Annotated[
     str, typer.Argument(metavar="STREAM", help="The folder of a stream, or postgresql://...#name.")

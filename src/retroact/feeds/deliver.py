@@ -16,8 +16,8 @@ from retroact.feeds.events import EVERY_RECORD, located
 from retroact.feeds.rounds import RoundCloser
 from retroact.ledger import Entry, Operations, Stamped
 from retroact.stream import Stream
-from retroact.stream.arguments import names_of
-from retroact.stream.outcome import Outcome
+from retroact.stream.door import names_of
+from retroact.stream.erasure import Outcome
 
 Position = tuple[int, ...]
 

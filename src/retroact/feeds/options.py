@@ -12,7 +12,7 @@ from retroact.messages import show
 from retroact.stream.columns import Columns
 from retroact.stream.rounds import CloseBy, Late
 from retroact.stream.rounds import Rounds as Cut
-from retroact.stream.spec_text import differences
+from retroact.stream.stored import differences
 
 if TYPE_CHECKING:
     from retroact.stream import Stream

@@ -23,7 +23,7 @@ from ..coins import Key
 from ..errors import InputError
 from ..statistics.clusters import Centres, KMeans, KMedian
 from ..stream import Release
-from ..stream.arguments import required
+from ..stream.door import required
 from .source import Source, batch_names
 
 NONE = object()

@@ -21,7 +21,7 @@ from ..schema.numbers import exact_number
 from ..statistics.clusters import KMeans
 from ..statistics.clusters.ball import BITS
 from ..stream import Release, Specification, Stream
-from ..stream.arguments import required
+from ..stream.door import required
 
 CLUSTERS = "clusters"
 # What the statistic and the stream call the parameters of an estimator.

@@ -16,8 +16,8 @@ from ..privacy import Guarantee
 from ..schema import Schema
 from .door import Barred, Door
 from .engine import Engine, composed
+from .erasure import Outcome
 from .open_round import OpenRound, RoundMark, Sources, checked_source
-from .outcome import Outcome
 from .release import Applied, Release, Round
 from .specification import Specification
 

@@ -13,21 +13,13 @@ from ..errors import InputError, Place
 from ..ledger import Operations, Single, Stamped
 from ..messages import show
 from ..schema import Rows
-from .apart import Apart
-from .arguments import (
-    Names,
-    Stamps,
-    digests_of,
-    is_single,
-    name_of,
-    names_of,
-    require_timely,
-    required,
-    stamp_of,
-    stamps_of,
-)
+from .columns import Apart
 from .specification import Specification
 
+Name = str | int
+Names = Name | Sequence[Name | None] | None
+Stamps = int | Sequence[int] | I64 | None
+FARTHEST = 1 << 40
 Barred = Callable[[Sequence[str | None]], set[str]]
 """Which of these subjects' records are not taken any more."""
 
@@ -129,8 +121,8 @@ class Door:
                 # An event on an id replaces what it held, also when there is nothing to put in its place.
                 event = batch.id is not None and batch.stamp <= now
                 return Operations(ids=[batch.id], emptied=[0]) if event else Operations(), 1  # type: ignore[list-item]
-            record = batch.record
-            self._refuse(lambda: Rows.from_tuples(self._schema, [record]))
+            if self._refusing:
+                self._refuse(Rows.from_tuples(self._schema, [batch.record]))
             return batch, 0
         if batch.erased or batch.digests:
             self._require_subjects()
@@ -148,15 +140,14 @@ class Door:
             batch = batch.without_records(added, placed, now) if rejected else batch
         for left in (batch.added, batch.placed):
             if left is not None and left.rows.count:
-                rows = left.rows
                 with _numbered(left.numbers):
                     require_timely(left.stamps, now, self._spec.late)
-                    self._refuse(lambda rows=rows: rows)  # type: ignore[misc]
+                    self._refuse(left.rows)
         return batch, rejected
 
-    def _refuse(self, rows: Callable[[], Rows]) -> None:
+    def _refuse(self, rows: Rows) -> None:
         for bound in self._refusing:
-            bound.refuse(rows())
+            bound.refuse(rows)
 
     def _require_subjects(self) -> None:
         if not self._spec.has_subjects:
@@ -220,3 +211,115 @@ def _numbered(numbers: I64 | None) -> Iterator[None]:
         if numbers is None or (error.row is None and len(numbers) != 1):
             raise
         raise error.moved(Place(error.path or "", int(numbers[(error.row or 1) - 1]))) from None
+
+
+# Ids, subjects and stamps: one for a record, or one for each record of a batch ----------------------------------------
+
+
+def is_single(name: Any) -> bool:
+    return name is None or isinstance(name, str | int | np.integer)
+
+
+def name_of(value: Any, place: str) -> str | None:
+    """Ids and subjects are texts; whole numbers are taken as their decimal text."""
+    if value is None or (type(value) is str and value.isascii()):
+        if value == "":
+            raise InputError("expected a non-empty text, got ''", place=place)
+        return value
+    # numpy counts lengths of time among the integers
+    if isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_ | np.timedelta64):
+        return str(int(value))
+    if not isinstance(value, str):
+        raise InputError(f"expected a text or a whole number, got {type(value).__name__}", place=place)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InputError("expected valid Unicode text, got a lone surrogate", place=place) from None
+    return str(value)
+
+
+def _are_plain(values: list[Any]) -> bool:
+    """Names that need no second look."""
+    return {*map(type, values)} <= {str} and "" not in values and "".join(values).isascii()
+
+
+def as_list(given: Any, place: str) -> list[Any]:
+    """Any usual column of names or stamps, as a list of Python values."""
+    for method in ("to_pylist", "tolist", "to_list"):
+        if hasattr(given, method):
+            listed = getattr(given, method)()
+            if isinstance(listed, list):
+                return listed
+            # one value of numpy, NaT among them, or an array without rows
+            raise InputError(f"expected one value or a list of them, got {type(given).__name__}", place=place)
+    if isinstance(given, Mapping | bytes) or not hasattr(given, "__iter__"):
+        raise InputError(f"expected one value or a list of them, got {type(given).__name__}", place=place)
+    return list(given)
+
+
+def names_of(given: Any, count: int, place: str) -> list[str | None] | str | None:
+    """One name for each record, or one for all."""
+    if is_single(given):
+        return name_of(given, place)
+    listed = as_list(given, place)
+    if len(listed) != count:
+        raise InputError(f"expected {count}, one for each record, got {len(listed)}", place=place)
+    if _are_plain(listed):
+        return listed
+    try:
+        return [name_of(value, place) for value in listed]
+    except InputError:
+        for position, value in enumerate(listed):
+            name_of(value, Place(place, position + 1))
+        raise
+
+
+def digests_of(given: Any) -> list[bytes]:
+    """One SHA-256 digest or several, as bytes."""
+    listed = list(given) if isinstance(given, list | tuple) else [given]
+    for digest in listed:
+        if not isinstance(digest, bytes) or len(digest) != 32:
+            raise InputError(f"expected 32 bytes, got {digest!r}", place="sha256")
+    return listed
+
+
+def required(given: Any, place: str) -> list[str]:
+    """One name or several, none of them missing."""
+    names, alone = [], is_single(given)
+    for row, value in enumerate([given] if alone else as_list(given, place), 1):
+        at = place if alone else Place(place, row)
+        name = name_of(value, at)
+        if name is None:
+            raise InputError("expected a text or a whole number, got None", place=at)
+        names.append(name)
+    return names
+
+
+def stamp_of(stamp: Any, now: int, row: int | None = None) -> int:
+    if stamp is None:
+        return now
+    if isinstance(stamp, bool | np.bool_ | np.timedelta64) or not isinstance(stamp, int | np.integer) or stamp < 1:
+        raise InputError(f"expected a round from 1 on, got {stamp!r}", place="stamp", row=row)
+    return min(int(stamp), FARTHEST)
+
+
+def stamps_of(stamp: Any, count: int, now: int) -> I64 | int:
+    if stamp is None or isinstance(stamp, int | np.integer | bool):
+        return stamp_of(stamp, now)
+    listed = as_list(stamp, "stamp")
+    if len(listed) != count:
+        raise InputError(f"expected {count} stamps, one for each record, got {len(listed)}", place="stamp")
+    return np.array([stamp_of(each, now, row) for row, each in enumerate(listed, 1)], dtype=np.int64)
+
+
+def require_timely(stamps: I64, now: int, late: bool) -> None:
+    """That none are past, where the stream takes no late data."""
+    past = stamps < now
+    if not late and past.any():
+        first = int(np.argmax(past))
+        raise InputError(
+            f"this stream takes no late data (late=False): expected round {now}, got {stamps[first]}. What it "
+            "publishes rests on stamps that are never used again",
+            place="stamp",
+            row=None if (stamps == stamps[0]).all() else first + 1,
+        )

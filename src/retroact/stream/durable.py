@@ -14,15 +14,12 @@ from ..ledger import Ledger, Operations, Removal
 from ..store import inbox
 from ..store.receipt import public_key
 from ..store.store import Request, Store
-from .arguments import Names
 from .columns import Columns
 from .core import Core
-from .earlier import Earlier, earlier_streams
-from .erasure import Hashes, Requested
-from .outcome import Erasure
-from .position_set import PositionSet
-from .spec_text import written
-from .stored import columns_note, untouched
+from .door import Names
+from .erasure import Earlier, Erasure, Hashes, Requested, earlier_streams
+from .open_round import PositionSet
+from .stored import columns_note, untouched, written
 from .stream import Stream
 from .vault import Vault
 

@@ -1,4 +1,8 @@
-"""Erasure requests: what was asked, how far it is, and the signed receipt. Only keyed hashes of it are kept."""
+"""Erasures: what was asked and found, how far it is, and the signed receipt. Only keyed hashes of it are kept.
+
+An erasure is entered and applied in the same way whether it found anything. The streams that a successor goes on from
+hold records of their own, until their own receipts say otherwise.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,69 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from msgspec import UNSET
 
 from ..coins import Key, name_bytes
 from ..errors import InputError, VerificationError
-from ..store.receipt import Receipt, sign
-from ..store.store import Request
-from .arguments import name_of
-from .earlier import Earlier, unerased
-from .outcome import Erasure, Outcome
+from ..store.receipt import Receipt, sign, verify
+from ..store.store import Request, Store
+from .door import name_of
+from .release import Round
 
 if TYPE_CHECKING:
     from .durable import Durable
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found of one identifier. Exact, so for whoever runs the stream only."""
+
+    identifier: str
+    found: bool
+    surviving: int | None = None
+    """Records at the last close. What a request found is kept without counts, so it is None when one is repeated."""
+    waiting: int | None = None
+    """Records that the open round holds, whatever else it does to them."""
+
+
+class Erasure:
+    """An erasure that was taken, and what it found of each identifier.
+
+    >>> Erasure([Outcome("u17", True, 7, 0), Outcome("u71", False, 0, 0)]).found
+    False
+    """
+
+    def __init__(self, outcomes: Sequence[Outcome] = ()) -> None:
+        self._outcomes = list(outcomes)
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """One for each identifier, in the order in which they were named."""
+        return self._outcomes
+
+    @property
+    def found(self) -> bool:
+        """Whether all of them had a record."""
+        return all(outcome.found for outcome in self.outcomes)
+
+    def __repr__(self) -> str:
+        missing = sum(not outcome.found for outcome in self.outcomes)
+        return f"{type(self).__name__}({len(self.outcomes)} subjects, no record found of {missing})"
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What became of an entry."""
+
+    erasure: Erasure
+    """What its erasures found, itself included."""
+    round: Round | None
+    """What was published, where it closed the round."""
 
 
 # Up to so many subjects, the size of a sealed outcome does not tell their number.
@@ -181,10 +232,58 @@ class Requested(Erasure):
             round=request.round,
             applied=request.applied,
             purged=request.purged,
-            found=stream.hashes.unseal(request.content, request.outcome) if applied else UNSET,
-            afterwards="nothing is published" if applied and request.round is None else UNSET,
+            found=stream.hashes.unseal(request.content, request.outcome) if applied else msgspec.UNSET,
+            afterwards="nothing is published" if applied and request.round is None else msgspec.UNSET,
             what=list(stream.store.reached) if purged else [],
             remains=[*stream.store.beyond, *(each.text for each in self.unerased(earlier))],
             later=later,
         )
         return sign(receipt, stream.hashes.signing)
+
+
+PLACE = "earlier receipt"
+
+
+class Earlier(msgspec.Struct, frozen=True):
+    """A stream that another one goes on from: its keyed name, the public key of its receipts, and where it was."""
+
+    stream: str
+    key: str
+    where: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.where}, the stream that this one goes on from, which holds records of its own"
+
+
+def earlier_streams(store: Store) -> list[Earlier]:
+    """The first one first."""
+    return msgspec.json.decode(store.note("earlier") or "[]", type=list[Earlier])
+
+
+def unerased(store: Store, request: bytes, receipts: Sequence[bytes] = ()) -> list[Earlier]:
+    """The earlier streams that may still hold what a request is about: all but those that signed that it is purged,
+    and that nothing of it came later."""
+    streams = earlier_streams(store)
+    done = set()
+    for content in receipts:
+        named = verify(content, place=PLACE).stream
+        own = next((each for each in streams if each.stream == named), None)
+        if own is None:
+            raise VerificationError(f"{PLACE}: expected one of a stream that this one goes on from, got another")
+        receipt = verify(content, place=PLACE, public_key=own.key)
+        if receipt.request != request.hex():
+            raise VerificationError(f"{PLACE}: expected one of this request, got one of another")
+        if receipt.state != "purged":
+            raise InputError(
+                f"expected a receipt that says purged, got {receipt.state!r}: ask {own.where} again later", place=PLACE
+            )
+        if receipt.later != "reject" and receipt.afterwards is msgspec.UNSET:
+            raise InputError(
+                f"expected a receipt that holds for good, got one of round {receipt.round}: records of the same "
+                f"subjects may have come after it. Ask {own.where} again under a new request name, and this stream "
+                "under the same",
+                place=PLACE,
+            )
+        done.add(own.stream)
+    return [each for each in streams if each.stream not in done]

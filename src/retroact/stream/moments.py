@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64
+from retroact.arrays import I64, Mask
 from retroact.checks import is_integral
 from retroact.errors import InputError
 from retroact.messages import At, mismatch
-from retroact.schema.times import exact_seconds, near_calendar
+from retroact.schema.times import Date, exact_seconds, near_calendar
 
 MILLION = 10**6
 
-_FIRST_DAY = date(1970, 1, 1).toordinal()
 _DAY = 86400
+_DAYS = Date(date.min, date.max)
 # The years 1 to 9999. Seconds beyond them are milliseconds or finer, taken for seconds.
-_FIRST = (date.min.toordinal() - _FIRST_DAY) * _DAY
-_LAST = (date.max.toordinal() + 1 - _FIRST_DAY) * _DAY
+_FIRST, _LAST = _DAYS.encode(date.min, "") * _DAY, (_DAYS.encode(date.max, "") + 1) * _DAY
 _PART = 1 << 16
+_EPOCHS = "whole seconds since 1970 (milliseconds are divided by 1000 first)"
 _ADVICE = "times as texts with an offset from UTC, as timestamps with a time zone, or as whole seconds since 1970"
 
 
@@ -75,26 +75,24 @@ def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At, offset: int = 0
 
 
 def _of_epochs(seconds: NDArray[Any], at: At) -> I64:
-    odd = (seconds < _FIRST) | (seconds >= _LAST)
-    if odd.any():
-        first = int(np.argmax(odd))
-        raise _not_seconds(int(seconds[first]), at(first))
+    _require((seconds >= _FIRST) & (seconds < _LAST), _EPOCHS, seconds, at)
     return seconds.astype(np.int64) * MILLION
 
 
 def _of_moments(moments: NDArray[Any], at: At) -> I64:
-    absent = np.isnat(moments)
-    if absent.any():
-        first = int(np.argmax(absent))
-        raise mismatch("a time", None, at(first))
+    _require(~np.isnat(moments), "a time", moments, at)
     # coarse units reach beyond what 64 bits of microseconds hold, and what does not fit would wrap around
     seconds = near_calendar(moments).astype("M8[s]").astype(np.int64)
-    odd = (seconds < _FIRST) | (seconds >= _LAST)
-    if odd.any():
-        first = int(np.argmax(odd))
-        raise mismatch("a time in the years 1 to 9999", moments[first], at(first))
+    _require((seconds >= _FIRST) & (seconds < _LAST), "a time in the years 1 to 9999", moments, at)
     # numpy goes down to the unit below, also before 1970
     return moments.astype("M8[us]").astype(np.int64)
+
+
+def _require(fine: Mask, expected: str, values: NDArray[Any], at: At) -> None:
+    if not fine.all():
+        first = int(np.argmin(fine))
+        value = values[first]
+        raise mismatch(expected, value if value == value else None, at(first))  # NaT is not even itself
 
 
 def _of_texts(texts: list[str], at: At) -> I64:
@@ -174,19 +172,10 @@ def _exact(value: Any, place: str) -> tuple[int, int]:
         raise mismatch("a time", value, place)
     if is_integral(value):
         if not _FIRST <= value < _LAST:
-            raise _not_seconds(int(value), place)
+            raise mismatch(_EPOCHS, int(value), place)
         return int(value), 1
-    if isinstance(value, str) and len(value) == 10:
-        try:
-            return (date.fromisoformat(value).toordinal() - _FIRST_DAY) * _DAY, 1
-        except ValueError:
-            raise mismatch("a date such as 2020-12-31", value, place) from None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return (value.toordinal() - _FIRST_DAY) * _DAY, 1
+    if is_day(value):
+        return _DAYS.encode(value, place) * _DAY, 1
     if isinstance(value, str | datetime | np.datetime64):
         return exact_seconds(value, place)
     raise mismatch(_ADVICE, value, place)
-
-
-def _not_seconds(value: int, place: str) -> InputError:
-    return mismatch("whole seconds since 1970 (milliseconds are divided by 1000 first)", value, place)

@@ -23,10 +23,9 @@ from ..store.store import Store
 from ..store.targets import POSTGRES, base_of, beside, check_targets
 from .core import Core
 from .durable import Durable
-from .earlier import Earlier
-from .erasure import Hashes
+from .erasure import Earlier, Hashes
 from .latest import FenceGuard, Standing, promises, standing
-from .position_set import PositionSet
+from .open_round import PositionSet
 from .specification import Specification
 from .stored import end_of, stored_specification, written_notes
 from .vault import Vault

@@ -21,11 +21,11 @@ from ..noise.default_process import Law
 from ..privacy import Guarantee, Measure
 from ..schema import Field, Schema
 from ..statistics import Statistic
-from .arguments import Names, Stamps
 from .columns import Columns
 from .core import Core, Keep
+from .door import Names, Stamps
+from .erasure import Accepted, Erasure
 from .grid import Grid
-from .outcome import Accepted, Erasure
 from .plan import Plan, plan
 from .release import Round
 from .rounds import Rounds

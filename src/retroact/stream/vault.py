@@ -34,11 +34,9 @@ from ..store.receipt import moment
 from ..store.store import Request, Store, Stored
 from .core import Core, Keep
 from .door import Barred
-from .erasure import Asked, Hashes
+from .erasure import Asked, Hashes, Outcome
 from .latest import FenceGuard
-from .open_round import OpenRound, RoundMark
-from .outcome import Outcome
-from .position_set import PositionSet
+from .open_round import OpenRound, PositionSet, RoundMark
 from .release import Release
 
 
