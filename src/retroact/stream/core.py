@@ -53,8 +53,9 @@ class Keep:
     ) -> None:
         """What came in since a mark, of a source read so far, is acknowledged when this returns."""
 
-    def undo_failed(self) -> None:
-        """What came in could not be taken back."""
+    def writing(self) -> AbstractContextManager[None]:
+        """A failure in here leaves memory and what lasts apart."""
+        return nullcontext()
 
     def closing(self, core: Core) -> AbstractContextManager[None]:
         """Around all of a close, which it refuses where nothing may be released."""
@@ -211,11 +212,8 @@ class Core:
 
     def _undo(self, mark: RoundMark | None) -> None:
         """Back to a mark, or to the beginning of a round that was opened since."""
-        try:
+        with self.keep.writing():
             self.open.go_back(OpenRound(self.schema).mark() if mark is None else mark)
-        except BaseException:
-            self.keep.undo_failed()
-            raise
 
     def _require_room(self, count: int) -> None:
         """So many records at most, each adding at most ``Layout.largest`` to a total: 2^62 in all. Sums on the way may

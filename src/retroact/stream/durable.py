@@ -11,13 +11,13 @@ import msgspec
 from ..coins import Key
 from ..errors import InputError
 from ..ledger import Ledger, Operations, Removal
+from ..ledger.codec import Records
 from ..store import inbox
 from ..store.receipt import public_key
 from ..store.store import Request, Store
-from .columns import Columns
 from .core import Core
 from .door import Names
-from .erasure import Earlier, Erasure, Hashes, Requested, earlier_streams
+from .erasure import Asked, Earlier, Erasure, Hashes, Requested, earlier_streams
 from .open_round import PositionSet
 from .stored import columns_note, untouched, written
 from .stream import Stream
@@ -31,8 +31,7 @@ class Durable(Stream):
     """A stream in a store; made by `Stream.open`."""
 
     def __init__(self, core: Core, vault: Vault, promises: list[str]) -> None:
-        self._begin(core)
-        self._vault = vault
+        self._core, self._vault = core, vault
         self.promises = promises
         """What the operator answers for since a restore, in words; the guarantee names it."""
 
@@ -114,22 +113,23 @@ class Durable(Stream):
                 if known.content != asked.content:
                     raise InputError("this name was given to another request", place="request")
                 return Requested(self, known, asked)
-            outcomes = self._core.outcomes(asked.who)
-            made = self._vault.request(asked, outcomes)
             if dry_run:
-                return Requested(self, made._replace(state="dry run"), asked, outcomes)
+                return self._requested(asked, enter=False)
             with self._core.entering():
                 self._core.append(batch)
-                self._core.open.requests.append((made, asked.subjects))
-            return Requested(self, made, asked, outcomes)
+                return self._requested(asked)
 
     def _erasure(self, batch: Operations) -> Erasure:
         """Asked for in a batch: a request without a name."""
         if not batch.erased and not batch.digests:
             return Erasure()
-        asked = self.hashes.request(None, batch.erased, batch.digests)
+        return self._requested(self.hashes.request(None, batch.erased, batch.digests))
+
+    def _requested(self, asked: Asked, *, enter: bool = True) -> Requested:
         outcomes = self._core.outcomes(asked.who)
         made = self._vault.request(asked, outcomes)
+        if not enter:
+            return Requested(self, made._replace(state="dry run"), asked, outcomes)
         self._core.open.requests.append((made, asked.subjects))
         return Requested(self, made, asked, outcomes)
 
@@ -154,9 +154,7 @@ class Durable(Stream):
             if source is None:
                 new = old.replace(columns=old.columns.updated(columns).stated())
             else:
-                own = {**old.sources.get(source, {"columns": {}})["columns"], **Columns.from_spec(columns).spec()}
-                own |= {key: "" for key, column in columns.items() if column == ""}
-                own |= {} if columns.get("ignore", True) else {"ignore": False}
+                own = old.sources.get(source, {"columns": {}})["columns"] | columns
                 new = old.replace(sources={**old.sources, source: {"columns": own}})
             if new.has_subjects != old.has_subjects and not untouched(self.store):
                 raise InputError(
@@ -204,16 +202,20 @@ class Durable(Stream):
                 name: (position, core.sources.taken.get(name, PositionSet.of()).to_bytes())
                 for name, position in self.store.sources().items()
             }
+            this = Earlier(self.name, public_key(self.hashes.signing), self.store.where)
+            told = {
+                "before": [*msgspec.json.decode(self.store.note("before") or "[]"), own],
+                "earlier": [*earlier_streams(self.store), this],
+                "promises": self.promises,
+            }
             follows = Follows(
                 core.round - 1,
-                [*msgspec.json.decode(self.store.note("before") or "[]"), own],
-                [*earlier_streams(self.store), Earlier(self.name, public_key(self.hashes.signing), self.store.where)],
-                ledger,
+                {name: msgspec.json.encode(part).decode() for name, part in told.items()},
+                Records.of(ledger.data(), core.schema),
                 inbox.without(core.schema, self.store.inbox(), removal),
                 sources,
                 vault.erased(core),
                 self.hashes.handed_on,
-                self.promises,
             )
             stream = open_stream(where, spec, key=key, key_file=key_file, fence=fence, follows=follows)
             # The other store is whole by now: what the open round held is there, and no longer here.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -23,7 +23,7 @@ from ..store.store import Store
 from ..store.targets import POSTGRES, base_of, beside, check_targets
 from .core import Core
 from .durable import Durable
-from .erasure import Earlier, Hashes
+from .erasure import Hashes
 from .latest import FenceGuard, Standing, promises, standing
 from .open_round import PositionSet
 from .specification import Specification
@@ -33,19 +33,20 @@ from .vault import Vault
 
 @dataclass(frozen=True)
 class Follows:
-    """What a successor begins with: the last round, the streams before it as files have them, and what is there."""
+    """What a successor begins with: the last round, and what is there."""
 
     round: int
-    before: list[dict[str, Any]]
-    earlier: list[Earlier]
-    ledger: Ledger
+    notes: Mapping[str, str]
+    """The streams before it, as files have them and by name, and what the operator answers for."""
+    records: Records
     inbox: list[bytes]
     sources: Mapping[str, tuple[Sequence[int], bytes]]
     erased: set[bytes]
     """Keyed hashes, and how to hand their secret on to another key."""
     secret: Callable[[Key], bytes]
-    promises: list[str]
-    """What the operator answers for, in words."""
+
+    def blocks(self, key: Key) -> list[tuple[canonical_blocks.Place, bytes]]:
+        return canonical_blocks.canonical(_marks(key), self.records)
 
 
 def open_stream(
@@ -133,8 +134,7 @@ def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, ha
         ledger = Ledger.of_records(spec.schema, unpack(spec.schema, [records for _, records in stored]))
     except InputError as error:
         raise VerificationError(f"{store.where}: the stored data are not those of a stream: {error}") from None
-    marks = canonical_blocks.Marks(key.derive("order of blocks"))
-    vault = Vault(store, guard, hashes, marks, [place for place, _ in stored])
+    vault = Vault(store, guard, hashes, _marks(key), [place for place, _ in stored])
     del stored
     before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
     round = max(store.sealed, origin) + 1
@@ -153,10 +153,8 @@ def exists(where: str | Path) -> bool:
         store = _store(where, create=False)
     except InputError:
         return False
-    try:
+    with closing(store):
         return store.state("stream") is not None
-    finally:
-        store.close()
 
 
 def _store(where: str | Path, *, create: bool) -> Store:
@@ -183,40 +181,30 @@ def _key(key: Key | None, key_file: str | Path | None, base: Path, *, create: bo
     return from_file(path, create=create)[0], path
 
 
-def _begin(
-    store: Store,
-    mark: Mark,
-    spec: Specification,
-    follows: Follows | None,
-    key: Key,
-) -> None:
+def _begin(store: Store, mark: Mark, spec: Specification, follows: Follows | None, key: Key) -> None:
     """Everything that a new store begins with; a crash in between leaves a store that is still new."""
     store.write_notes({**written_notes(spec), "salt": mark.salt})
     if follows is not None:
-        notes = {"origin": str(follows.round), "hashes": follows.secret(key).hex()}
-        parts = {"before": follows.before, "earlier": follows.earlier, "promises": follows.promises}
-        store.write_notes(notes | {name: msgspec.json.encode(part).decode() for name, part in parts.items()})
-        store.seal(follows.round, canonical_blocks.Edit(store.places(), _blocks(follows, key)))
+        store.write_notes({"origin": str(follows.round), "hashes": follows.secret(key).hex(), **follows.notes})
+        store.seal(follows.round, canonical_blocks.Edit(store.places(), follows.blocks(key)))
         store.prepare(follows.round, follows.sources, erased=follows.erased)
         for number, entry in enumerate(follows.inbox, start=1):
             store.receive(number, entry)
     store.initialise(mark.stream)
 
 
-def _blocks(follows: Follows, key: Key) -> list[tuple[canonical_blocks.Place, bytes]]:
-    marks = canonical_blocks.Marks(key.derive("order of blocks"))
-    return canonical_blocks.canonical(marks, Records.of(follows.ledger.data(), follows.ledger.schema))
+def _marks(key: Key) -> canonical_blocks.Marks:
+    return canonical_blocks.Marks(key.derive("order of blocks"))
 
 
 def _require_same(store: Store, follows: Follows, key: Key) -> None:
     """A successor that is there already, because a crash interrupted its making, must be as it would be made now."""
-    there = store.note("earlier"), store.note("promises"), store.number("origin"), store.sealed, store.inbox()
-    notes = (msgspec.json.encode(part).decode() for part in (follows.earlier, follows.promises))
-    same = there == (*notes, follows.round, follows.round, follows.inbox)
+    same = all(store.note(name) == follows.notes[name] for name in ("earlier", "promises"))
+    there = store.number("origin"), store.sealed, store.inbox(), store.erased(), store.blocks()
+    same = same and there == (follows.round, follows.round, follows.inbox, follows.erased, follows.blocks(key))
     read = {name: (tuple(position), ranges) for name, (position, ranges) in follows.sources.items()}
     ranges = dict(store.delivered())
-    same = same and read == {name: (position, ranges.get(name, b"")) for name, position in store.sources().items()}
-    if not same or store.erased() != follows.erased or store.blocks() != _blocks(follows, key):
+    if not same or read != {name: (position, ranges.get(name, b"")) for name, position in store.sources().items()}:
         raise InputError(f"{store.where}: expected a place for a new stream, got another stream", place="where")
 
 

@@ -90,7 +90,7 @@ class Vault(Keep):
     # What comes in ---------------------------------------------------------------------------------------------------
 
     def barred(self, core: Core) -> Barred | None:
-        if core.specification.after_erasure != "reject" or not self._erased:
+        if not self._erased:
             return None
         erased, hashed = self._erased, self.hashes.subject
         return lambda subjects: {name for name in {*subjects} if name is not None and hashed(name) in erased}
@@ -123,9 +123,6 @@ class Vault(Keep):
             opened.entries = number
             if requests:
                 self.guard.advance(core)
-
-    def undo_failed(self) -> None:
-        self._broken = True
 
     def load(self, core: Core) -> None:
         """The open round as the store has it."""
@@ -176,7 +173,7 @@ class Vault(Keep):
         self._purge(core)
 
     def _prepare(self, core: Core, notes: Mapping[str, str]) -> None:
-        hashes = _asked(core) if core.specification.after_erasure == "reject" else []
+        hashes = _rejected(core)
         reading = core.open.reading.items()
         positions = {source: (position, PositionSet.of(known).to_bytes()) for source, (position, known) in reading}
         if positions or core.open.requests or notes:
@@ -236,9 +233,8 @@ class Vault(Keep):
                 edit = self._edit(core, change)
                 revised = {"revised": str(round)} if change.removed else {}
                 requests = [made._replace(state="amending") for made in self._decided(core)]
-                hashes = _asked(core) if core.specification.after_erasure == "reject" else []
                 noted = {**(notes or {}), **revised, "unscrubbed": "1", "amended": ""}
-                store.prepare(round, {}, requests, hashes, noted)
+                store.prepare(round, {}, requests, _rejected(core), noted)
                 store.amend(edit, entries)
                 self._put(edit)
             except BaseException:
@@ -269,8 +265,8 @@ class Vault(Keep):
             self.load(core)
 
     def erased(self, core: Core) -> set[bytes]:
-        """Hashes of the subjects whose later records are rejected, where they are."""
-        return self.store.erased() | {*_asked(core)} if core.specification.after_erasure == "reject" else set()
+        """Hashes of the subjects whose later records are rejected."""
+        return self.store.erased() | {*_rejected(core)}
 
     def _amended(self, *entries: tuple[int, bytes]) -> str:
         """The surviving data and the open round, as they are or with more entries, by a keyed hash."""
@@ -330,6 +326,8 @@ def stored_form(round: int, releases: Mapping[str, Release]) -> list[Stored]:
     ]
 
 
-def _asked(core: Core) -> list[bytes]:
-    """The keyed hashes of the subjects whose erasure waits."""
+def _rejected(core: Core) -> list[bytes]:
+    """The keyed hashes of the subjects whose erasure waits, where their later records are rejected."""
+    if core.specification.after_erasure == "accept":
+        return []
     return [subject for _, subjects in core.open.requests for subject in subjects]
