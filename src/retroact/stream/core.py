@@ -13,7 +13,6 @@ from ..errors import ExhaustedError, InputError
 from ..ledger import Change, Ledger, Operations, Removal, Single
 from ..ledger.operations import Position
 from ..privacy import Guarantee
-from ..schema import Schema
 from .door import Barred, Door
 from .engine import Engine, composed
 from .erasure import Outcome
@@ -104,7 +103,8 @@ class Core:
                 place="after_erasure",
             )
         specification.check_rounds(before=origin)
-        self.specification, self.keep, self.ledger = specification, keep, ledger
+        self.run_under(specification)
+        self.keep, self.ledger = keep, ledger
         self.origin, self.round, self.before = origin, origin + 1 if round is None else round, tuple(before)
         self.followed = False
         """Whether another stream goes on from this one."""
@@ -119,17 +119,9 @@ class Core:
         self._warned = self._entered = False
         key.claim(keep.identity)  # last, so that a stream that could not be made leaves its key free
 
-    @property
-    def specification(self) -> Specification:
-        return self._specification
-
-    @specification.setter
-    def specification(self, specification: Specification) -> None:
-        self._specification, self.door = specification, Door(specification)
-
-    @property
-    def schema(self) -> Schema:
-        return self._specification.schema
+    def run_under(self, specification: Specification) -> None:
+        """From now on: columns may have other roles."""
+        self.specification, self.schema, self.door = specification, specification.schema, Door(specification)
 
     # What comes in ---------------------------------------------------------------------------------------------------
 
@@ -220,7 +212,7 @@ class Core:
         wrap around, since all that is done to totals is addition modulo 2^64; the totals themselves do not."""
         if self.followed and count:
             raise InputError("this stream has a successor, which takes records from now on; here they can be deleted")
-        if len(self.ledger) + len(self.open.updates) + count > self._specification.capacity:
+        if len(self.ledger) + len(self.open.updates) + count > self.specification.capacity:
             raise InputError(
                 f"expected at most {self.specification.capacity:,} records, the most that 64-bit totals hold for these "
                 "statistics: a coarser step makes room"

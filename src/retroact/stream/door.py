@@ -117,13 +117,11 @@ class Door:
     def admit(self, batch: Operations | Single, now: int, barred: Barred | None) -> tuple[Operations | Single, int]:
         """A batch as it may come in, and how many records of barred subjects it had."""
         if isinstance(batch, Single):
-            if barred is not None and barred([batch.subject]):
-                # An event on an id replaces what it held, also when there is nothing to put in its place.
-                event = batch.id is not None and batch.stamp <= now
-                return Operations(ids=[batch.id], emptied=[0]) if event else Operations(), 1  # type: ignore[list-item]
-            if self._refusing:
-                self._refuse(Rows.from_tuples(self._schema, [batch.record]))
-            return batch, 0
+            if barred is None or not barred([batch.subject]):
+                if self._refusing:
+                    self._refuse(Rows.from_tuples(self._schema, [batch.record]))
+                return batch, 0
+            batch = Operations.of_singles(self._schema, [batch])
         if batch.erased or batch.digests:
             self._require_subjects()
         parts = [part for part in (batch.added, batch.placed) if part is not None]

@@ -164,7 +164,7 @@ class Durable(Stream):
                 )
             with self._vault.writing():
                 self.store.write_notes(columns_note(new))
-            self._core.specification = new
+            self._core.run_under(new)
 
     def successor(
         self,
