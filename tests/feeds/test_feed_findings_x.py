@@ -13,7 +13,7 @@ from feed_shop import CLOSE, LENIENT, Played, row, shop, written
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import Grid
-from retroact.feeds.instants import cells_of, times_of
+from retroact.feeds.instants import cells_of
 
 ID = row("DE", 10, id="a")
 NONE = row("FR", 20)
@@ -116,9 +116,9 @@ def test_the_unit_of_a_time_is_its_own(column: str, day: int) -> None:
     assert cells_of(GRID, whole, column, [1, 2, 3], "e").tolist() == cells
     assert cells_of(GRID, [*whole, text], column, [1, 2, 3, 4], "e").tolist() == [*cells, 32]
     for times in (np.array(whole), np.array(whole, np.uint64), np.array(whole, object), list(np.array(whole))):
-        assert GRID.cells(times_of(times, column)).tolist() == cells
-    assert GRID.cells(times_of(np.array(["1970-02-01"], "M8[s]"), column)).tolist() == [32]
-    assert times_of(whole, "seconds") is whole
+        assert cells_of(GRID, times, column, [1, 2, 3], "e").tolist() == cells
+    assert cells_of(GRID, np.array(["1970-02-01"], "M8[s]"), column, [1], "e").tolist() == [32]
+    assert cells_of(GRID, [86399, 86400], "seconds", [1, 2], "e").tolist() == [1, 2]
     for bad in (10**22, -(10**22), True, 1.5, None, "x"):
         for others in ([], [day], [text], [text, day]):
             lines = [*range(1, len(others) + 2)]
@@ -127,7 +127,7 @@ def test_the_unit_of_a_time_is_its_own(column: str, day: int) -> None:
     for odd in (np.array([2**63 - 1]), np.array([-(2**63)]), np.array([2**64 - 1], np.uint64)):
         if column != "ns_ns" or odd[0] != 2**63 - 1:
             with pytest.raises(InputError):
-                GRID.cells(times_of(odd, column))
+                cells_of(GRID, odd, column, [1], "e")
 
 
 def test_one_text_among_milliseconds(tmp_path: Path) -> None:

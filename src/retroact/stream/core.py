@@ -255,16 +255,20 @@ class Core:
         """The core of a stream that goes on from this one, in memory."""
         if self.followed:
             raise InputError("this stream has a successor already: go on from that")
-        old, removal = self.specification, Removal.of(self.open.updates, self.round)
-        spec = old.following(self.round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
-        ledger = Ledger.from_state(old.schema, self.ledger.state())
-        ledger.apply(self.round, removal.deletions(old.schema))
-        before = [*self.before, old.guarantee]
+        spec = self.specification.following(self.round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
+        removal, ledger = self.removed()
+        before = [*self.before, self.specification.guarantee]
         following = Core(spec, key, ledger, Keep(), origin=self.round - 1, before=before)
         self.keep.remove(self, removal)
         following.open.updates, self.open.updates = self.open.updates, following.open.updates
         self.followed = True
         return following
+
+    def removed(self) -> tuple[Removal, Ledger]:
+        """The deletions that wait for no round, and the surviving data without what they delete."""
+        removal, ledger = Removal.of(self.open.updates, self.round), Ledger.of(self.schema, self.ledger.data())
+        ledger.apply(self.round, removal.deletions(self.schema))
+        return removal, ledger
 
     @property
     def over(self) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from ..coins import Key
 from ..errors import InputError
-from ..ledger import Ledger, Operations, Removal
+from ..ledger import Operations
 from ..ledger.codec import Records
 from ..store import inbox
 from ..store.receipt import public_key
@@ -194,10 +194,7 @@ class Durable(Stream):
                 raise InputError(
                     "a stream with statistics that files cannot describe has no successor in a store", place="where"
                 )
-            removal, ledger = Removal.of(core.open.updates, core.round), core.ledger
-            if removal:
-                ledger = Ledger.of(core.schema, ledger.data())
-                ledger.apply(core.round, removal.deletions(core.schema))
+            removal, ledger = core.removed()
             sources = {
                 name: (position, core.sources.taken.get(name, PositionSet.of()).to_bytes())
                 for name, position in self.store.sources().items()

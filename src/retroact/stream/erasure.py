@@ -168,7 +168,8 @@ class Requested(Erasure):
     ) -> None:
         """`outcomes`: what was counted when it was asked for; None where that was before."""
         super().__init__(outcomes or ())
-        self._repeated = outcomes is None
+        self.repeated = outcomes is None
+        """Whether it had been asked for before."""
         self._stream, self._request, self._asked = stream, request, asked
 
     @property
@@ -180,17 +181,12 @@ class Requested(Erasure):
     def outcomes(self) -> list[Outcome]:
         """As it was when it was asked for. A repeated request has the later of two answers: what was there when it was
         asked for the first time or, once its round is closed, in all of that round."""
-        if not self._repeated:
+        if not self.repeated:
             return super().outcomes
         now, asked = self.now, self._asked
         found = dict(zip(sorted({*asked.subjects}), self._stream.hashes.unseal(now.content, now.outcome), strict=True))
         names = [who if isinstance(who, str) else who.hex() for who in asked.who]
         return [Outcome(name, found[subject]) for name, subject in zip(names, asked.subjects, strict=True)]
-
-    @property
-    def repeated(self) -> bool:
-        """Whether it had been asked for before."""
-        return self._repeated
 
     @property
     def now(self) -> Request:

@@ -21,7 +21,7 @@ from retroact.errors import Place
 from retroact.messages import At, exact_text, mismatch
 from retroact.params import Parameters
 from retroact.schema.numbers import exact_number
-from retroact.stream.moments import MILLION, microseconds_of, moment_of
+from retroact.stream.moments import MILLION, Unit, microseconds_of, moment_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = {"us": 1, "ms": 1000, "s": MILLION, "m": 60 * MILLION, "h": 3600 * MILLION, "d": 86400 * MILLION}
@@ -70,12 +70,12 @@ class Grid(Parameters):
         self.start, self.length = _text(self._start), length_text(self._length)
         self.end = None if self.rounds is None else _text(self._start + self.rounds * self._length)
 
-    def cells(self, times: Sequence[Any] | NDArray[Any], *, at: At | None = None) -> I64:
+    def cells(self, times: Sequence[Any] | NDArray[Any], *, at: At | None = None, unit: Unit = "s") -> I64:
         """The round of each time: 0 before the start, ``rounds + 1`` from the end on.
 
-        ``at`` says where a time stands, for the message when it is none.
+        ``at`` says where a time stands, for the message when it is none; ``unit`` is what whole numbers count.
         """
-        since = microseconds_of(times, at or _row, self._offset) - self._start
+        since = microseconds_of(times, at or _row, self._offset, unit) - self._start
         cells = since // self._length + 1
         return np.clip(cells, 0, None if self.rounds is None else self.rounds + 1).astype(np.int64, copy=False)
 

@@ -37,9 +37,6 @@ class Owed(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     lost: str = ""
     """Which loss of the fence this answers, as the fence made after it has it."""
 
-    def missing(self, held: int) -> int | None:
-        return None if self.needed is None else max(0, self.needed - held)
-
     def note(self) -> str:
         return msgspec.json.encode(self).decode()
 
@@ -227,11 +224,11 @@ class FenceGuard:
 
     def missing_erasures(self, core: Core) -> int | None:
         """How many acknowledged erasures a restored store still lacks; None where nobody knows."""
-        if self._owed is None:
-            return 0
+        if self._owed is None or self._owed.needed is None:
+            return None if self._owed else 0
         waiting = {made.name for made, _ in core.open.requests}
         held = waiting | self._store.applied_after(core.round - 1, over=core.over)
-        return self._owed.missing(0 if self.replaying(core) else len(held))
+        return max(0, self._owed.needed - (0 if self.replaying(core) else len(held)))
 
     def debt(self, core: Core) -> str:
         """The same in words; empty where nothing is missing."""

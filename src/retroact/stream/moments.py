@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from retroact.errors import InputError
 from retroact.messages import At, mismatch
 from retroact.schema.times import Date, exact_seconds, near_calendar
 
+Unit = Literal["s", "ms", "us", "ns"]
 MILLION = 10**6
 
 _DAY = 86400
@@ -23,6 +24,7 @@ _DAYS = Date(date.min, date.max)
 # The years 1 to 9999. Seconds beyond them are milliseconds or finer, taken for seconds.
 _FIRST, _LAST = _DAYS.encode(date.min, "") * _DAY, (_DAYS.encode(date.max, "") + 1) * _DAY
 _PART = 1 << 16
+_PARTS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EPOCHS = "whole seconds since 1970 (milliseconds are divided by 1000 first)"
 _ADVICE = "times as texts with an offset from UTC, as timestamps with a time zone, or as whole seconds since 1970"
 
@@ -46,10 +48,11 @@ def is_day(value: Any) -> bool:
     return isinstance(value, date) and not isinstance(value, datetime)
 
 
-def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At, offset: int = 0) -> I64:
+def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At, offset: int = 0, unit: Unit = "s") -> I64:
     """All of a column: texts of one form, datetime64 and integers at once, others one by one.
 
-    Days begin ``offset`` microseconds before midnight in UTC; datetime64 is UTC by definition.
+    Days begin ``offset`` microseconds before midnight in UTC; datetime64 is UTC by definition. Whole numbers count
+    ``unit``s since 1970.
 
     >>> microseconds_of(["1970-01-01T00:00:01Z", "1970-01-01T01:00:00.5+01:00"], str)
     array([1000000,  500000])
@@ -57,26 +60,34 @@ def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At, offset: int = 0
     array([86400000000])
     >>> microseconds_of(["1970-01-02", "1970-01-02T00:00:00Z"], str, 3600 * MILLION)
     array([82800000000, 86400000000])
+    >>> microseconds_of([1000, "1970-01-01T00:00:02Z"], str, unit="ms")
+    array([1000000, 2000000])
     """
     kind = times.dtype.kind if isinstance(times, np.ndarray) else ""
     if kind == "M":
         return _of_moments(np.asarray(times), at)
     if kind in ("i", "u"):
-        return _of_epochs(np.asarray(times), at)
+        return _of_epochs(np.asarray(times), at, unit)
     if kind in ("f", "b") and len(times):
         raise mismatch(_ADVICE, times[0], at(0))
     values = times.tolist() if isinstance(times, np.ndarray) else list(times)
     kinds = set(map(type, values))
     if kinds == {int}:
         with suppress(OverflowError):
-            return _of_epochs(np.array(values, np.int64), at)
-    found = _of_texts(values, at) if kinds == {str} else _one_by_one(values, range(len(values)), at)
+            return _of_epochs(np.array(values, np.int64), at, unit)
+    found = _of_texts(values, at) if kinds == {str} else _one_by_one(values, range(len(values)), at, unit)
     return found if not offset else found - offset * np.fromiter(map(is_day, values), np.int64, len(values))
 
 
-def _of_epochs(seconds: NDArray[Any], at: At) -> I64:
-    _require((seconds >= _FIRST) & (seconds < _LAST), _EPOCHS, seconds, at)
-    return seconds.astype(np.int64) * MILLION
+def _of_epochs(counts: NDArray[Any], at: At, unit: Unit) -> I64:
+    first, last = _years(unit)
+    _require((counts >= first) & (counts < last), _EPOCHS, counts, at)
+    return counts.astype(np.int64).view(f"M8[{unit}]").astype("M8[us]").astype(np.int64)
+
+
+def _years(unit: Unit) -> tuple[int, int]:
+    """The years 1 to 9999 in counts of a unit, as far as datetime64 reaches."""
+    return max(_FIRST * _PARTS[unit], -(2**63) + 1), min(_LAST * _PARTS[unit], 2**63)
 
 
 def _of_moments(moments: NDArray[Any], at: At) -> I64:
@@ -148,7 +159,7 @@ def _fits(sign: str, letters: NDArray[np.uint8]) -> bool:
     return bool(np.isin(letters, list(usual.encode())).all())
 
 
-def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At) -> I64:
+def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At, unit: Unit = "s") -> I64:
     result = np.empty(len(values), np.int64)
     known: dict[Any, int] = {}
     for index, value in enumerate(values):
@@ -156,7 +167,7 @@ def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At) -> I64:
         found = known.get(value) if type(value) is str else None
         if found is None:
             try:
-                seconds, parts = _exact(value, "")
+                seconds, parts = _exact(value, "", unit)
             except InputError as error:
                 raise error.moved(at(rows[index])) from None
             found = seconds * MILLION // parts
@@ -166,14 +177,15 @@ def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At) -> I64:
     return result
 
 
-def _exact(value: Any, place: str) -> tuple[int, int]:
+def _exact(value: Any, place: str, unit: Unit = "s") -> tuple[int, int]:
     """Seconds since 1970 as a fraction."""
     if value is None:
         raise mismatch("a time", value, place)
     if is_integral(value):
-        if not _FIRST <= value < _LAST:
+        first, last = _years(unit)
+        if not first <= value < last:
             raise mismatch(_EPOCHS, int(value), place)
-        return int(value), 1
+        return int(value), _PARTS[unit]
     if is_day(value):
         return _DAYS.encode(value, place) * _DAY, 1
     if isinstance(value, str | datetime | np.datetime64):

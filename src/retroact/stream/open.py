@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,8 +69,8 @@ def open_stream(
     if key is None and key_file is not None and Path(key_file).exists():
         from_file(Path(key_file))  # one that cannot be read leaves no store behind
     store = _store(where, create=specification is not None)
-    barrier: Fence | None = None
-    try:
+    with ExitStack() as undo:
+        undo.callback(store.close)
         fresh = store.state("stream") is None
         if fresh and specification is None:
             if store.committed:
@@ -84,6 +84,7 @@ def open_stream(
         own, secret_file = _key(key, key_file, base, create=fresh)
         name = Hashes(own).stream
         barrier = Fence(Path(fence) if fence is not None else beside(secret_file or base), name, own.derive("fence"))
+        undo.callback(barrier.close)
         barrier.lock()
         try:
             mark, refused = barrier.read(), None
@@ -119,12 +120,10 @@ def open_stream(
             store.initialise(name)  # the data are lost, and the journal is not
         sealed = store.note("hashes")
         hashes = Hashes(own, None if not sealed else bytes.fromhex(sealed))
-        return _attached(spec, own, store, FenceGuard(barrier, store, mark, now), hashes, bytes.fromhex(mark.salt))
-    except BaseException:
-        store.close()
-        if barrier is not None:
-            barrier.close()
-        raise
+        guard = FenceGuard(barrier, store, mark, now)
+        stream = _attached(spec, own, store, guard, hashes, bytes.fromhex(mark.salt))
+        undo.pop_all()
+        return stream
 
 
 def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, hashes: Hashes, salt: bytes) -> Durable:

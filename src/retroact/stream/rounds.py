@@ -23,7 +23,7 @@ Late = Literal["stamp", "refuse"]
 CLOSE_BY: tuple[CloseBy, ...] = ("lines", "progress", "grid", "end")
 LATE: tuple[Late, ...] = ("stamp", "refuse")
 LARGEST_CONTRIBUTION = 10_000
-_GRID = ("start", "length", "end", "time_zone")
+_GRID = tuple(Grid.parameters())
 _PLAIN = ("close_by", "late_events", "contribution")
 _WAITS = ("grace", "publish_after")
 _COUNTS = re.compile(r"(updates?|counts?|rows?|records?|events?|number|n|batch|size|\d+)\b.*", re.IGNORECASE)
@@ -120,13 +120,11 @@ def declared_rounds(given: Any) -> tuple[Rounds, int | None]:
 
 
 def _grid(table: Mapping[str, Any]) -> Grid | None:
-    given = [key for key in _GRID if table.get(key) is not None]
-    if not given:
-        return None
+    given = {key: table[key] for key in _GRID if table.get(key) is not None}
     for key in ("start", "length"):
-        if key not in given:
+        if given and key not in given:
             raise InputError("expected start and length for a grid of rounds", place=key)
-    return Grid(table["start"], table["length"], table.get("end"), time_zone=table.get("time_zone", "UTC"))
+    return Grid(**given) if given else None
 
 
 def _wait(given: Any, place: str) -> timedelta:
