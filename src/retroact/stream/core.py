@@ -35,10 +35,8 @@ class Keep:
     identity: str | None = None
     """Where it is kept, for the key to know."""
 
-    @property
-    def silent(self) -> int:
-        """Rounds up to here are replayed and not released."""
-        return 0
+    silent = 0
+    """Rounds up to here are replayed and not released."""
 
     def require_ready(self) -> None:
         """That something can come in."""

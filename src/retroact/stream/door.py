@@ -161,7 +161,11 @@ class Door:
         role = self._spec.columns.subject
         if role is None:
             if subjects is not None and any(name is not None for name in subjects):
-                raise no_subjects()
+                raise InputError(
+                    "this stream has no subjects: its specification names no column of them "
+                    '(subject = "..." in [columns])',
+                    place="subject",
+                )
         elif not role.optional and count and (subjects is None or None in subjects):
             first = 0 if subjects is None else [*subjects].index(None)
             raise InputError(
@@ -182,13 +186,6 @@ class Door:
                     f"columns={{{place!r}: {name!r}}}",
                     place=place,
                 )
-
-
-def no_subjects() -> InputError:
-    return InputError(
-        'this stream has no subjects: its specification names no column of them (subject = "..." in [columns])',
-        place="subject",
-    )
 
 
 def _belong_to(part: Stamped | None, barred: Barred) -> Mask:

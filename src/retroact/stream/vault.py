@@ -49,17 +49,13 @@ class Vault(Keep):
         self, store: Store, guard: FenceGuard, hashes: Hashes, marks: canonical_blocks.Marks, places: list[Place]
     ) -> None:
         self.guard, self.hashes = guard, hashes
-        self.identity = store.identity
+        self.identity, self.silent = store.identity, guard.silent
         self.marks = marks
         self._store: Store | None = store
         self._places = places
         self._erased = store.erased()
         self._unscrubbed = bool(store.note("unscrubbed"))
         self._broken = self._sealing = False
-
-    @property
-    def silent(self) -> int:
-        return self.guard.silent
 
     @property
     def store(self) -> Store:
@@ -163,7 +159,8 @@ class Vault(Keep):
         store.seal(round, edit)
         self._unscrubbed = scrub and not store.scrub()
         done = {"unscrubbed": ""} if scrub and not self._unscrubbed else {}
-        self._commit(core, round, releases, done | ({"revised": str(round)} if revises else {}))
+        done |= {"revised": str(round)} if revises else {}
+        store.commit(round, stored_form(round, releases), moment(), done)
         self._put(edit)
 
     def publish(self, core: Core) -> None:
@@ -179,10 +176,6 @@ class Vault(Keep):
         if positions or core.open.requests or notes:
             self.store.prepare(core.round, positions, self._decided(core), hashes, notes)
         self._erased |= {*hashes}
-
-    def _commit(self, core: Core, round: int, releases: Mapping[str, Release], notes: Mapping[str, str]) -> None:
-        self.store.commit(round, stored_form(round, releases), moment(), notes)
-        core.open.requests = []
 
     def _decided(self, core: Core) -> list[Request]:
         """The requests that wait, each with what there is of its subjects among all that this round holds."""
@@ -282,7 +275,7 @@ class Vault(Keep):
             revised = {"revised": str(round)} if store.number("revising") == round else {}
             releases = {} if round <= self.silent else core.engine.releases(round, core.engine.totals)
             with self.writing():
-                self._commit(core, round, releases, revised)
+                store.commit(round, stored_form(round, releases), moment(), revised)
         self.load(core)
         self._require_amended(core)
         self.guard.advance(core)
