@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from markupsafe import Markup
 
 from retraining import Averaged, Tables
-from retroact.escape import markup
-from retroact.report.svg import XY, Panel, rectangle, segment, text
+from retroact.report.axes import XY, Panel
+from retroact.report.svg import document, rectangle, segment, text
 
 WIDTH = 930
 STYLE = """
@@ -124,7 +125,7 @@ def deletions_picture(rows: Sequence[Averaged], allowed: float) -> str:
     return _document(460, "Recovered bits against deletions", said, body)
 
 
-def _axes(panel: Panel, across: Sequence[float], unit: str, *, logarithmic: bool, shift: int = 0) -> list[str]:
+def _axes(panel: Panel, across: Sequence[float], unit: str, *, logarithmic: bool, shift: int = 0) -> list[Markup]:
     out = []
     for tick in FRACTIONS:
         y = panel.y(tick)
@@ -153,25 +154,21 @@ def _apart(heights: Sequence[float], least: float = 38) -> list[float]:
     return out
 
 
-def _beside(panel: Panel, y: float, name: str, more: str) -> list[str]:
+def _beside(panel: Panel, y: float, name: str, more: str) -> list[Markup]:
     return [text(panel.right + 14, y + 4, name, ""), text(panel.right + 14, y + 20, more, "small")]
 
 
-def _head(title: str, left: float) -> list[str]:
+def _head(title: str, left: float) -> list[Markup]:
     return [text(left, 34, title, "title")]
 
 
-def _key(x: float, y: float, kind: str, label: str) -> list[str]:
+def _key(x: float, y: float, kind: str, label: str) -> list[Markup]:
     return [segment(x, y - 4, x + 26, y - 4, f"line {kind}"), text(x + 33, y, label, "")]
 
 
-def _swatch(x: float, y: float, kind: str, label: str) -> list[str]:
+def _swatch(x: float, y: float, kind: str, label: str) -> list[Markup]:
     return [rectangle(x, y - 10, 12, 12, kind), text(x + 19, y, label, "")]
 
 
-def _document(height: int, title: str, description: str, body: Sequence[str]) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"><title>{markup(title)}'
-        f'</title><desc>{markup(description)}</desc><style>{STYLE}</style><rect width="{WIDTH}" height="{height}" '
-        f'fill="#fff"/>{"".join(body)}</svg>\n'
-    )
+def _document(height: int, title: str, description: str, body: Sequence[Markup]) -> str:
+    return str(document(WIDTH, height, title, description, STYLE, Markup("").join(body))) + "\n"

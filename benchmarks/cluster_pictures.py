@@ -10,14 +10,18 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 
 import numpy as np
+from markupsafe import Markup
 
 import retroact as ra
 from retroact.arrays import F64, I64
-from retroact.report.cluster_picture import PALETTE, STYLE, Viewport, panel, text, unit_of, viewed
+from retroact.report.axes import dots
+from retroact.report.cluster_picture import PALETTE, Viewport, moved, panel, unit_of, viewed
+from retroact.report.page import style
+from retroact.report.svg import document as drawing
+from retroact.report.svg import joined, text
 from retroact.statistics.clusters.centres import Centres
 
 EPSILON, DELTA, HORIZON = 1.0, 1e-6, 63
@@ -118,12 +122,8 @@ def told() -> tuple[list[Moment], list[Moment]]:
     return own, twin
 
 
-def document(size: tuple[int, int], title: str, description: str, body: list[str]) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="centres" viewBox="0 0 {size[0]} {size[1]}" role="img">'
-        f"<title>{escape(title)}</title><desc>{escape(description)}</desc><style>{STYLE}</style>"
-        f'<rect width="{size[0]}" height="{size[1]}" fill="#fff"/>{"".join(body)}</svg>\n'
-    )
+def document(size: tuple[int, int], title: str, description: str, body: list[Markup]) -> str:
+    return str(drawing(*size, title, description, style("centres.css"), joined(*body), "centres")) + "\n"
 
 
 def few(points: F64) -> F64:
@@ -152,7 +152,7 @@ def draw_clusters(own: list[Moment], twin: list[Moment]) -> str:
         (found, colours), left = moment.found, LEFT + number * APART
         body += [
             text(left, 90, heading, "dark"),
-            f'<g transform="translate({left} 118)">{panel(found, few(moment.points), view, unit, colours)}</g>',
+            moved(left, 118, panel(found, few(moment.points), view, unit, colours)),
             text(left, 438, f"about {found.records:,.0f} records, {words}"),
         ]
     body += [
@@ -193,25 +193,25 @@ def draw_drift(own: list[Moment]) -> str:
     for number, now in enumerate(MARKED):
         (found, colours), points = own[now - 1].found, few(own[now - 1].points)
         left, top = LEFT + number % 3 * APART, 118 + number // 3 * 348
-        drawing = panel(found, points, view, unit, colours) + trails(own, now, view, unit)
+        panels = panel(found, points, view, unit, colours) + trails(own, now, view, unit)
         body += [
             text(left, top - 28, f"Round {now}" + (f": {NAME} is erased" if now == ERASED else ""), "dark"),
-            f'<g transform="translate({left} {top})">{drawing}</g>',
+            moved(left, top, panels),
         ]
     body.append(text(LEFT, 784, f"{GIVEN} {DOTS}"))
     description = "; ".join(f"round {now}: {in_words(own[now - 1])}" for now in MARKED)
     return document((930, 802), f"Private centres in six of {HORIZON} rounds", description, body)
 
 
-def trails(own: list[Moment], now: int, view: Viewport, unit: float) -> str:
+def trails(own: list[Moment], now: int, view: Viewport, unit: float) -> Markup:
     """The earlier centres of every source that is still there, but for those under its disc."""
-    latest, out = own[now - 1].found[0], ""
+    latest, out = own[now - 1].found[0], Markup("")
     for source in range(len(own[now - 1].means)):
         earlier = [own[then - 1].found[0].centres[source] for then in range(max(1, now - TRAIL), now)]
         places, (here,) = view.place(np.array(earlier)), view.place(latest.centres[[source]])
         clear = np.linalg.norm(places - here, axis=1) > unit * np.sqrt(latest.weights[source]) + 3
-        dots = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places[clear])
-        out += f'<path stroke="#222" stroke-width="2.6" stroke-linecap="round" stroke-opacity=".7" d="{dots}"/>'
+        look = {"stroke": "#222", "stroke_width": 2.6, "stroke_linecap": "round", "stroke_opacity": ".7"}
+        out += dots(places[clear].tolist(), "", **look)
     return out
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import groupby
 
 import numpy as np
+from markupsafe import Markup
 
 import retroact as ra
 from block_attack import audit_blocks
@@ -23,7 +24,8 @@ from retroact.noise import Mechanism
 from retroact.noise.default_process import quietest
 from retroact.paper import PaperRetroactivity
 from retroact.privacy import largest_epsilon0
-from retroact.report.svg import Panel, digits, rectangle, segment, text
+from retroact.report.axes import Panel
+from retroact.report.svg import element, path, rectangle, segment, text
 from retroact.schema import Schema
 from sampling import BETA, DELTA, EPSILON, HORIZON, needed_for
 
@@ -39,7 +41,7 @@ STYLE = (
 
 
 def drawn(width, height, title, description, body):
-    return document(width, height, title, description, [f"<style>{STYLE}</style>", *body])
+    return document(width, height, title, description, [element("style", Markup(STYLE)), *body])
 
 
 def at_end(panel, ends):
@@ -49,10 +51,8 @@ def at_end(panel, ends):
     for value, kind, name, beside, more in sorted(ends, key=lambda end: -end[0]):
         y = max(panel.y(math.log10(value)), free)
         free = y + 37
-        out.append(
-            f'<text x="{digits(panel.right + 14)}" y="{digits(y + 2)}">'
-            f'<tspan style="font-weight: 600; fill: {COLOURS[kind]}">{name}</tspan> {beside}</text>'
-        )
+        strong = element("tspan", name, font_weight="600", fill=COLOURS[kind])
+        out.append(element("text", strong, f" {beside}", x=panel.right + 14, y=y + 2))
         out.append(text(panel.right + 14, y + 17, more, "small"))
     return out
 
@@ -134,10 +134,10 @@ def draw_window():
             64, 52, f"{BUDGET} for all {ROUNDS} rounds; one reseller is erased in round {ERASED}; "
             "the twin has the same key and never had the reseller", "small",
         ),
-        '<path class="dots own" stroke-width="6.4" d="M70 76h0"/>', text(82, 80, "released median", ""),
-        '<circle class="ring" cx="227" cy="76" r="4.8"/>', text(239, 80, "released by the twin", ""),
-        f'<path class="line true" d="M402 76h26"/>{text(435, 80, "true median", "")}',
-        '<rect class="bottom" x="545" y="70" width="26" height="12"/>', text(578, 80, "⊥: too few records", ""),
+        path("M70 76h0", "dots own", stroke_width=6.4), text(82, 80, "released median"),
+        element("circle", class_="ring", cx=227, cy=76, r=4.8), text(239, 80, "released by the twin"),
+        path("M402 76h26", "line true"), text(435, 80, "true median"),
+        rectangle(545, 70, 26, 12, "bottom"), text(578, 80, "⊥: too few records"),
         text(upper.left - 8, upper.top - 10, "amount", "small", "end"),
         upper.grid(range(50, 301, 50)),
         lower.grid((0, 1000, 2000)),
@@ -155,7 +155,7 @@ def draw_window():
         segment(upper.x(ERASED - 0.5), upper.top, upper.x(ERASED - 0.5), lower.bottom, "mark"),
         upper.line(zip(rounds, exact, strict=True), "true"),
         *(
-            f'<circle class="ring" cx="{digits(upper.x(r))}" cy="{digits(upper.y(one.value))}" r="4.8"/>'
+            element("circle", class_="ring", cx=upper.x(r), cy=upper.y(one.value), r=4.8)
             for r, one in zip(rounds, twin, strict=True)
             if r >= first
         ),

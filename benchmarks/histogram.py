@@ -18,7 +18,8 @@ import opendp.prelude as dp
 import retroact as ra
 from retroact.paper import PaperThreshold
 from retroact.privacy import largest_mu
-from retroact.report.svg import Panel, segment, text
+from retroact.report.axes import Panel
+from retroact.report.svg import document, element, joined, segment, text
 
 EPSILON, DELTA = 1.0, 1e-6
 # What goes to thresholds, as in our streams; the rest is for the noise.
@@ -226,8 +227,7 @@ def history(with_offer):
 def panel_of(left, title, released, truth, threshold, mark):
     panel = Panel(left, 104, 380, 262, (0, ROUNDS + 1), (0, 620))
     body = [
-        f'<rect class="united" x="{panel.x(ERASED):.1f}" y="{panel.top}" '
-        f'width="{panel.right - panel.x(ERASED):.1f}" height="{panel.height}"/>',
+        panel.box((ERASED, 0), (ROUNDS + 1, 620), "united"),
         text(left, 92, title, "panel"),
         panel.grid(range(0, 601, 100)),
         panel.axis(range(0, ROUNDS + 1, 10), unit="round"),
@@ -241,10 +241,10 @@ def panel_of(left, title, released, truth, threshold, mark):
         if counted:
             (first, _), (last, count) = counted[0], counted[-1]
             points = [(first - 1, 0), *counted, *([(last + 1, count), (last + 1, 0)] if last < ROUNDS else [])]
-            body.append(panel.line(points, "").replace("<path", f'<path stroke="{colour}"'))
+            body.append(panel.line(points, "", stroke=colour))
         if released[page]:
-            body.append(panel.dots(released[page], "", 2.1).replace("<path", f'<path stroke="{colour}"'))
-    return "".join(body)
+            body.append(panel.dots(released[page], "", 2.1, stroke=colour))
+    return joined(*body)
 
 
 def picture():
@@ -254,31 +254,21 @@ def picture():
         raise SystemExit("the twins differ after they united: this picture would be false")
     legend, left = [], 60.0
     for page, colour in LOOKS.items():
-        legend.append(f'<circle cx="{left + 4:.1f}" cy="62" r="4" fill="{colour}"/>' + text(left + 14, 66, page, ""))
+        legend += [element("circle", cx=left + 4, cy=62, r=4, fill=colour), text(left + 14, 66, page)]
         left += 76
     legend.append(text(left + 8, 66, "dots: released, lines: true counts, which nobody sees", "note"))
-    body = "".join(
-        [
-            f"<style>{STYLE}</style>",
-            f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
-            text(60, 34, "A bin that is emptied leaves no trace", "title"),
-            *legend,
-            panel_of(60, "what happened", *one[:2], one[3], "/offer is erased"),
-            panel_of(510, "its twin: /offer never was", *other[:2], other[3], ""),
-            text(
-                60,
-                HEIGHT - 12,
-                f"From round {ERASED} on (green) both publish the same bytes under the same key.",
-                "note",
-            ),
-        ]
+    body = joined(
+        text(60, 34, "A bin that is emptied leaves no trace", "title"),
+        *legend,
+        panel_of(60, "what happened", *one[:2], one[3], "/offer is erased"),
+        panel_of(510, "its twin: /offer never was", *other[:2], other[3], ""),
+        text(60, HEIGHT - 12, f"From round {ERASED} on (green) both publish the same bytes under one key.", "note"),
     )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
-        "<title>A histogram over 60 rounds and its twin</title>"
-        f"<desc>The page /offer passes the threshold of {one[3]:.0f} in round {one[0]['/offer'][0][0]} and is erased "
-        f"in round {ERASED}; from then on both histories publish the same.</desc>{body}</svg>"
+    description = (
+        f"The page /offer passes the threshold of {one[3]:.0f} in round {one[0]['/offer'][0][0]} and is erased in "
+        f"round {ERASED}; from then on both histories publish the same."
     )
+    return document(WIDTH, HEIGHT, "A histogram over 60 rounds and its twin", description, STYLE, body)
 
 
 def main():

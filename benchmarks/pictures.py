@@ -9,8 +9,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from markupsafe import Markup
+
 import retroact as ra
-from retroact.report.svg import Panel, box, digits, segment, text
+from retroact.report.axes import Panel, steps
+from retroact.report.svg import document as drawing
+from retroact.report.svg import element, path, segment, text
 
 EPSILON, DELTA = 1.0, 1e-6
 BUDGET = "ε = 1, δ = 10⁻⁶"
@@ -34,19 +38,13 @@ text { font-family: system-ui, "Helvetica Neue", Arial, sans-serif; font-size: 1
 
 def document(width, height, title, description, body):
     """A picture of its own, on white."""
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"><title>{title}</title>'
-        f'<desc>{description}</desc><style>{STYLE}</style><rect width="{width}" height="{height}" fill="#fff"/>'
-        f"{''.join(body)}</svg>\n"
-    )
+    return drawing(width, height, title, description, STYLE, Markup("").join(body)) + "\n"
 
 
 def key_of(x, y, kind, label, *, area=False):
     """A sample of a line or an area, with what it stands for."""
-    sample = f'<rect class="{kind}" x="{x}" y="{y - 9}" width="26" height="11"/>' if area else ""
-    if not area:
-        sample = f'<path class="line {kind}" d="M{x} {y - 4}h26"/>'
-    return sample + text(x + 33, y, label, "")
+    shape = f"M{x} {y - 9}h26v11h-26Z" if area else f"M{x} {y - 4}h26"
+    return path(shape, kind if area else f"line {kind}") + text(x + 33, y, label)
 
 
 def lines(x, y, texts, anchor="start"):
@@ -108,10 +106,10 @@ def draw_windows():
         key_of(180, 80, "band", "95 % interval", area=True),
         key_of(320, 80, "true", "exact count"),
         key_of(450, 80, "twin", "published by the twin, which never had subject u17"),
-        box(upper, (first, 0), (last, 1600), "span"),
-        box(upper, (first + WINDOW, 0), (last + WINDOW, 1600), "span"),
-        box(upper, (HEAVY[0], 0), (ERASED, 1600), "gone"),
-        box(lower, (HEAVY[0], 0), (ERASED, 500), "gone"),
+        upper.box((first, 0), (last, 1600), "span"),
+        upper.box((first + WINDOW, 0), (last + WINDOW, 1600), "span"),
+        upper.box((HEAVY[0], 0), (ERASED, 1600), "gone"),
+        lower.box((HEAVY[0], 0), (ERASED, 500), "gone"),
         upper.grid(range(0, 1501, 250)),
         text(upper.left - 8, upper.top - 8, "orders", "small", "end"),
         upper.area(
@@ -207,13 +205,13 @@ def restated():
 def reports(found, past, panel, event, notes):
     """The reports on one past round, over what is exact from round to round."""
     rounds = range(past, past + 36)
-    steps = panel.steps([(r, found.exact[r, past]) for r in rounds], past + 36)
+    corners = steps([(r, found.exact[r, past]) for r in rounds], past + 36)
     low, high = panel.ys
     body = [
         text(panel.left, panel.top - 16, f"Number of orders stamped up to round {past}", "panel"),
         panel.grid(range(int(low), int(high) + 1, 100 if high - low < 1000 else 200)),
         segment(panel.x(event), panel.top, panel.x(event), panel.bottom, "mark"),
-        panel.line(steps, "true"),
+        panel.line(corners, "true"),
     ]
     for lag in LAGS:
         value, (bottom, top) = found.answers[past + lag, past]
@@ -237,10 +235,9 @@ def draw_past():
     body = [
         text(70, 32, "One past round, reported 0, 1, 7 and 30 rounds later", "title"),
         text(70, 52, f"Restated(Count(), [0, 1, 7, 30]), {BUDGET} for all rounds and lags, {HORIZON} rounds", "small"),
-        '<path class="dots own" stroke-width="8" d="M83 76h0"/>',
+        path("M83 76h0", "dots own", stroke_width=8),
         text(103, 80, "reported", ""),
-        '<rect class="band" x="180" y="71" width="26" height="11"/>',
-        text(213, 80, "95 % interval", ""),
+        key_of(180, 80, "band", "95 % interval", area=True),
         key_of(320, 80, "true", "exact: stamped up to that round, surviving now"),
         *reports(found, 40, left, FORGOTTEN, ["a subject is erased:", f"{gone} orders go"]),
         *reports(found, 80, right, BACK, ["a source is back: orders", "of rounds 76 to 80 come in"]),
@@ -312,11 +309,9 @@ def draw_forms():
         body += [panel.line(points, name), panel.dots(points, name.split()[0], 2.6)]
         y = max(panel.y(points[-1][1]), free)
         free = y + 35
-        body.append(
-            f'<text x="{digits(panel.right + 12)}" y="{digits(y + 1)}">'
-            f'<tspan style="font-weight: 600; fill: {COLOURS[name.split()[0]]}">{label}</tspan>'
-            f" ±{found[horizons[-1]][name]:,.0f}</text>"
-        )
+        strong = element("tspan", label, font_weight="600", fill=COLOURS[name.split()[0]])
+        beside = f" ±{found[horizons[-1]][name]:,.0f}"
+        body.append(element("text", strong, beside, x=panel.right + 12, y=y + 1))
         body.append(text(panel.right + 12, y + 16, needs, "small"))
     slope = [(math.log10(h), math.log10(6 * (h / horizons[0]) ** 0.25)) for h in (horizons[0], horizons[-1])]
     body.append(panel.line(slope, "bound"))

@@ -20,7 +20,8 @@ import opendp.prelude as dp
 
 import retroact as ra
 from retroact.privacy import ZeroConcentratedDP
-from retroact.report.svg import Panel, digits, segment, text, ticks
+from retroact.report.axes import Panel, ticks
+from retroact.report.svg import document, joined, segment, text
 from retroact.statistics.bound import At
 from retroact.statistics.tally import Tally
 from retroact.statistics.value_tree import ValueTree
@@ -246,8 +247,6 @@ def picture():
     panel = Panel(64, 92, 820, 300, (1, LAST), (0, 480))
     gap = Panel(64, 452, 820, 84, (1, LAST), (-20, 200))
     body = [
-        f"<style>{STYLE}</style>",
-        '<rect width="920" height="596" fill="#fff"/>',
         text(64, 34, "Quartiles of the amounts of all surviving orders, with 95 % intervals", "title"),
         text(
             64,
@@ -282,14 +281,13 @@ def picture():
         ("low", "1/4"),
         ("twin", "a stream that never had the reseller"),
     ):
-        body.append(f'<path class="line {kind}" d="M{digits(left)} 74h26"/>{text(left + 33, 78, name, "")}')
+        body += [segment(left, 74, left + 26, 74, f"line {kind}"), text(left + 33, 78, name)]
         left += 48 + 8 * len(name) + 12
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 920 596" role="img">'
-        "<title>Private quartiles before and after an erasure</title>"
-        "<desc>Three curves with bands rise while the reseller's orders come in, fall when they are erased, and from "
-        f"then on are those of a stream that never had them.</desc>{''.join(body)}</svg>"
+    description = (
+        "Three curves with bands rise while the reseller's orders come in, fall when they are erased, and from then on "
+        "are those of a stream that never had them."
     )
+    return document(920, 596, "Private quartiles before and after an erasure", description, STYLE, joined(*body))
 
 
 def main():

@@ -10,9 +10,10 @@ import pytest
 from report_samples import ADAPTIVE, LIKELIHOOD, MISSED, RECONSTRUCTION, RESULTS, TWIN, VIOLATION, report
 
 from retroact.audit.page import page
-from retroact.audit.pictures import LETTER, WIDTH, pictures
+from retroact.audit.pictures import WIDTH, pictures
 from retroact.audit.report import sign, verify
 from retroact.audit.result import curve
+from retroact.report.axes import LETTER
 
 replace = msgspec.structs.replace
 SECTIONS = [
@@ -132,7 +133,7 @@ def test_a_target_without_a_specification_is_not_run_again_by_command():
 
 
 def drawn(result):
-    return [ElementTree.fromstring(svg) for svg in pictures(result, "p")]
+    return [ElementTree.fromstring(svg) for svg in pictures(result, "p").values()]
 
 
 def texts(svg):
@@ -191,6 +192,6 @@ def test_violations_are_drawn_as_such():
 
 
 def test_without_enough_curves_there_is_no_picture():
-    assert pictures(replace(LIKELIHOOD, curves={"measured": LIKELIHOOD.curves["measured"]}), "p") == []
+    assert pictures(replace(LIKELIHOOD, curves={"measured": LIKELIHOOD.curves["measured"]}), "p") == {}
     broken = {**LIKELIHOOD.curves, "measured": curve([(0.5, float("nan"))])}
-    assert pictures(replace(LIKELIHOOD, curves=broken), "p") == []
+    assert pictures(replace(LIKELIHOOD, curves=broken), "p") == {}

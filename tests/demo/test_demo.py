@@ -9,9 +9,10 @@ import pytest
 from rich.console import Console
 
 import retroact as ra
-from retroact.cli.demo import demo, run
-from retroact.cli.demo_shop import Shop, open_shop
-from retroact.cli.page_story import Story
+from retroact.cli.demo.history import run
+from retroact.cli.demo.history import show as demo
+from retroact.cli.demo.shop import Shop, open_shop
+from retroact.cli.demo.story import Story
 
 ROUNDS, SEED = 60, 7
 ERASED_AT, LATER = 36, 25

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from retroact.cli.demo import SHOP
-from retroact.cli.demo_shop import COUNTRIES, LARGEST_ORDER, Shop, open_shop
+from retroact.cli.demo.history import SHOP
+from retroact.cli.demo.shop import COUNTRIES, LARGEST_ORDER, Shop, open_shop
 
 
 @pytest.fixture(scope="module")

@@ -335,7 +335,7 @@ def demo(
     retroact demo --rounds 500 --seed 1
     """
     from retroact.cli.console import console_for
-    from retroact.cli.demo import demo as show
+    from retroact.cli.demo.history import show
 
     show(out=out, rounds=rounds, seed=seed, open_page=open_page, console=console_for("stdout"))
 

@@ -1,1 +1,1 @@
-"""A kit for pages and pictures, for whoever shows results: it knows nothing of streams."""
+"""One kit for pictures and one set of templates for pages: it knows nothing of streams."""

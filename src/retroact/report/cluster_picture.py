@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from markupsafe import Markup
 
 from ..arrays import F64, I64
 from ..errors import InputError
-from ..escape import markup
+from .axes import Panel, dots, number, ticks
+from .page import style
+from .svg import digits, document, element, joined, path, text
 
 Size = tuple[float, float]
 
@@ -28,15 +31,6 @@ ASIDE = ((1, 0), (-1, 0), (0, -1), (0, 1), (0.9, -0.8), (-0.9, -0.8), (0.9, 0.8)
 # Told apart also by most people who do not see all colours.
 PALETTE = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#882255", "#8a8a2e", "#332288", "#777777"
 LIGHT = "#cc79a7", "#e69f00", "#56b4e9"
-STYLE = """
-.centres text { font-family: system-ui, "Helvetica Neue", Arial, sans-serif; font-size: 12px; fill: #666 }
-.centres .title { font-size: 17px; font-weight: 600; fill: #111 } .centres .warning { fill: #b45309 }
-.centres .ball { fill: #f4f7fb; stroke: #a9bad0 } .centres .grid { stroke: #000; stroke-opacity: .07 }
-.centres .frame { fill: none; stroke: #999 } .centres .dots { stroke-width: 2.6; stroke-linecap: round; opacity: .5 }
-.centres .disc { fill-opacity: .9; stroke: #fff } .centres .ring { fill: none; stroke-width: 1.2 }
-.centres .dark { fill: #111; font-weight: 700 } .centres .bright { fill: #fff; font-weight: 700 }
-.centres .halo { fill: #222; stroke: #fff; stroke-width: 3; stroke-linejoin: round; paint-order: stroke }
-""".strip()
 
 
 class Clusters(Protocol):
@@ -83,8 +77,14 @@ class Viewport:
     start: F64
     step: F64
 
+    @property
+    def panel(self) -> Panel:
+        """With the upper left corner at (0, 0)."""
+        sides = [(s, s + d * long) for s, d, long in zip(self.start, self.step, self.size, strict=False)]
+        return Panel(0, 0, *self.size, sides[0], sides[1] if len(sides) == 2 else (-1.0, 1.0))
+
     def place(self, points: F64) -> F64:
-        """Pixels from the upper left corner; on a line, all at half the height."""
+        """In pixels; on a line, all at half the height."""
         along = (points[:, self.axes] - self.start) / self.step
         up = along[:, 1] if len(self.axes) == 2 else np.full(len(along), self.size[1] / 2)
         return np.column_stack([along[:, 0], self.size[1] - up])
@@ -102,31 +102,38 @@ def drawn(found: Clusters, points: F64 | None, axes: Sequence[int]) -> str:
     shown = None if points is None else points[np.arange(count) * len(points) // max(1, count)]
     view = viewed(found, shown, axes)
     title = f"{len(found)} centre{'' if len(found) == 1 else 's'} by k-{found.objective.replace('medians', 'median')}"
-    cost = "" if found.cost is None else f"; cost {_number(found.cost, found.cost_error)}"
-    caption = f"about {_number(max(0, round(found.records)))} records{cost}"
-    body = [text(LEFT, 30, title, "title"), text(LEFT, 50, caption)]
-    body.append(f'<g transform="translate({LEFT} {TOP})">{panel(found, shown, view, unit_of(found, view.size))}</g>')
+    cost = "" if found.cost is None else f"; cost {number(found.cost, found.cost_error)}"
+    caption = f"about {number(max(0, round(found.records)))} records{cost}"
+    body = [
+        text(LEFT, 30, title, "title"),
+        text(LEFT, 50, caption),
+        moved(LEFT, TOP, panel(found, shown, view, unit_of(found, view.size))),
+    ]
     height = TOP + view.size[1] + 64
-    dots = [] if points is None else [f"dots: {count:,} of {len(points):,} points of your own, which are not private"]
-    for look, lines in (("", dots + _remarks(found, view)), ("warning", found.notes)):
+    own = [] if points is None else [f"dots: {count:,} of {len(points):,} points of your own, which are not private"]
+    for look, lines in (("", own + _remarks(found, view)), ("warning", found.notes)):
         for part in (part for line in lines for part in textwrap.wrap(line, 100)):
             body.append(text(LEFT, height, part, look))
             height += 18
-    told = markup("; ".join(_told(found, view, i) for i in range(len(found))))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="centres" viewBox="0 0 {WIDTH} {_px(height)}" role="img">'
-        f"<title>{title}</title><desc>{told}</desc><style>{STYLE}</style>"
-        f'<rect width="{WIDTH}" height="{_px(height)}" fill="#fff"/>{"".join(body)}</svg>'
-    )
+    words = "; ".join(_in_words(found, view, i) for i in range(len(found)))
+    return str(document(WIDTH, height, title, words, style("centres.css"), joined(*body), "centres"))
 
 
-def panel(found: Clusters, points: F64 | None, view: Viewport, unit: float, colours: Sequence[str] = PALETTE) -> str:
+def moved(x: float, y: float, body: Markup) -> Markup:
+    return element("g", body, transform=f"translate({x} {y})")
+
+
+def panel(found: Clusters, points: F64 | None, view: Viewport, unit: float, colours: Sequence[str] = PALETTE) -> Markup:
     """Axes, the ball, points and centres, from (0, 0) on; ``unit`` is the radius of a disc of weight 1, in pixels."""
-    size = f'width="{_px(view.size[0])}" height="{_px(view.size[1])}"'
-    dots = "" if points is None else _dots(found, points, view, colours)
-    # An inner picture ends at its frame, and needs no name that another picture on a page could have as well.
-    inner = f"<svg {size}>{_ball(found, view)}{dots}</svg>"
-    return f'{inner}{_sides(view)}<rect class="frame" {size}/>{_discs(found, view, unit, colours)}'
+    wide, high = view.size
+    own = Markup("") if points is None else _dots(found, points, view, colours)
+    return joined(
+        # an inner picture ends at its frame, and needs no name that another picture on a page could have as well
+        element("svg", _ball(found, view), own, width=wide, height=high),
+        _sides(view),
+        element("rect", class_="frame", width=wide, height=high),
+        _discs(found, view, unit, colours),
+    )
 
 
 def viewed(found: Clusters, points: F64 | None, axes: Sequence[int], size: Size | None = None) -> Viewport:
@@ -165,64 +172,63 @@ def unit_of(found: Clusters, size: Size) -> float:
     return min(BIGGEST * size[0] / math.sqrt(largest), math.sqrt(share))
 
 
-def _ball(found: Clusters, view: Viewport) -> str:
+def _ball(found: Clusters, view: Viewport) -> Markup:
     """Its outline; nothing if no part of it is in view."""
     if found.centre is None or found.radius is None:
-        return ""
+        return Markup("")
     (x, y), size, reach = view.place(found.centre[None])[0], view.size, found.radius * view.scale / view.step
     nearest = np.array([min(max(x, 0), size[0]) - x, min(max(y, 0), size[1]) - y])[: len(reach)] / reach
     farthest = np.array([max(x, size[0] - x), max(y, size[1] - y)])[: len(reach)] / reach
     if not (nearest**2).sum() <= 1 <= (farthest**2).sum():
-        return ""
+        return Markup("")
     if len(reach) == 1:
-        left, right = _px(x - reach[0]), _px(x + reach[0])
-        return f'<path class="ball" d="M{left} -1H{right}V{_px(size[1] + 1)}H{left}Z"/>'
-    return f'<ellipse class="ball" cx="{_px(x)}" cy="{_px(y)}" rx="{_px(reach[0])}" ry="{_px(reach[1])}"/>'
+        left, right = digits(x - reach[0]), digits(x + reach[0])
+        return path(f"M{left} -1H{right}V{digits(size[1] + 1)}H{left}Z", "ball")
+    return element("ellipse", class_="ball", cx=x, cy=y, rx=reach[0], ry=reach[1])
 
 
-def _dots(found: Clusters, points: F64, view: Viewport, colours: Sequence[str]) -> str:
-    """One path of round caps for each centre; on a line they are spread over the height, by their numbers."""
+def _dots(found: Clusters, points: F64, view: Viewport, colours: Sequence[str]) -> Markup:
+    """One path for each centre; on a line they are spread over the height, by their numbers."""
     places = view.place(points)
     if len(view.axes) == 1:
         places[:, 1] += (np.arange(len(points)) * 0.618034 % 1 - 0.5) * 0.8 * view.size[1]
-    labels, out = found.predict(points) if len(found) else np.full(len(points), -1), ""
-    for label in np.unique(labels).tolist():
-        path = "".join(f"M{_px(x)} {_px(y)}h0" for x, y in places[labels == label].tolist())
-        out += f'<path class="dots" stroke="{colours[label % len(colours)]}" d="{path}"/>'
+    labels = found.predict(points) if len(found) else np.full(len(points), -1)
+    return joined(
+        *(
+            dots(places[labels == one].tolist(), "dots", stroke=colours[one % len(colours)])
+            for one in np.unique(labels).tolist()
+        )
+    )
+
+
+def _sides(view: Viewport) -> Markup:
+    """Round values in the columns' units, and the names of the columns."""
+    panel, names = view.panel, [name if len(name) <= 60 else name[:59] + "…" for name in view.names]
+    across = ticks(*panel.xs, max(2, round(panel.width / 75)))
+    out = joined(*(panel.upright(tick, "grid") for tick in across), panel.axis(across, unit=names[0]))
+    if len(names) == 2:
+        out += panel.grid(ticks(*panel.ys, max(2, round(panel.height / 50)))) + text(0, -8, names[1])
     return out
 
 
-def _sides(view: Viewport) -> str:
-    """Round values in the columns' units, and the names of the columns."""
-    (wide, high), out = view.size, []
-    for side, name in enumerate(view.names):
-        low, step, length = float(view.start[side]), float(view.step[side]), view.size[side]
-        for value, shown in _round_values(low, low + step * length, max(2, round(length / (90, 60)[side]))):
-            at = (value - low) / step if side == 0 else high - (value - low) / step
-            line = f"M{_px(at)} 0V{_px(high)}" if side == 0 else f"M0 {_px(at)}H{_px(wide)}"
-            label = text(at, high + 18, shown, "", "middle") if side == 0 else text(-8, at + 4, shown, "", "end")
-            out.append(f'<path class="grid" d="{line}"/>{label}')
-        short = name if len(name) <= 60 else name[:59] + "…"
-        out.append(text(wide / 2, high + 38, short, "", "middle") if side == 0 else text(0, -8, short))
-    return "".join(out)
-
-
-def _discs(found: Clusters, view: Viewport, unit: float, colours: Sequence[str]) -> str:
+def _discs(found: Clusters, view: Viewport, unit: float, colours: Sequence[str]) -> Markup:
     """The heaviest first, so that none is hidden; labels over all of them."""
     places, radii = view.place(found.centres), unit * np.sqrt(np.maximum(found.weights, 0.0))
     taken, discs, labels = np.hstack([places - radii[:, None], places + radii[:, None]]), [], []
     for i in np.argsort(-radii, kind="stable").tolist():
         (x, y), r, colour = places[i].tolist(), float(radii[i]), colours[i % len(colours)]
-        at, words = f'cx="{_px(x)}" cy="{_px(y)}"', f"<title>{markup(_told(found, view, i))}</title>"
-        discs.append(f'<circle class="disc" {at} r="{_px(r)}" fill="{colour}">{words}</circle>')
-        number = text(x, y + 4, str(i + 1), "dark" if colour in LIGHT else "bright", "middle") if r >= INSIDE else ""
-        label = ("" if number else f"{i + 1}: ") + f"{found.weights[i]:,.0f}".replace("-", "−")
+        words = element("title", _in_words(found, view, i))
+        discs.append(element("circle", words, class_="disc", cx=x, cy=y, r=r, fill=colour))
+        inside = r >= INSIDE
+        if inside:
+            labels.append(text(x, y + 4, str(i + 1), "dark" if colour in LIGHT else "bright", "middle"))
+        label = ("" if inside else f"{i + 1}: ") + f"{found.weights[i]:,.0f}".replace("-", "−")
         if len(found.weight_errors):
             r = max(r, unit * math.sqrt(max(0.0, float(found.weights[i] + found.weight_errors[i]))))
-            discs.append(f'<circle class="ring" {at} r="{_px(r)}" stroke="{colour}"/>')
+            discs.append(element("circle", class_="ring", cx=x, cy=y, r=r, stroke=colour))
         taken = np.vstack([taken, _free_place((x, y), r, 6.8 * len(label), view.size, taken)])
-        labels.append(number + text(taken[-1, 0], taken[-1, 3] - 4, label, "halo"))
-    return "".join(discs + labels)
+        labels.append(text(taken[-1, 0], taken[-1, 3] - 4, label, "halo"))
+    return joined(*discs, *labels)
 
 
 def _free_place(middle: Size, r: float, wide: float, size: Size, taken: F64) -> F64:
@@ -238,48 +244,15 @@ def _remarks(found: Clusters, view: Viewport) -> list[str]:
     """What the picture does not tell by itself."""
     out = []
     if found.radius is not None and not _ball(found, view):
-        out.append(f"ball of radius {_number(found.radius)} around the centre, out of view")
+        out.append(f"ball of radius {number(found.radius)} around the centre, out of view")
     units = view.step / view.scale
     if units.max() > 1.01 * units.min():
         out.append(f"not to scale: distances are mostly along {view.names[int(units.argmax())]}")
     return out
 
 
-def _told(found: Clusters, view: Viewport, i: int) -> str:
+def _in_words(found: Clusters, view: Viewport, i: int) -> str:
     """A centre in words."""
-    where = (f"{n} {_number(float(found.centres[i, axis]))}" for n, axis in zip(view.names, view.axes, strict=True))
+    where = (f"{n} {number(float(found.centres[i, axis]))}" for n, axis in zip(view.names, view.axes, strict=True))
     error = float(found.weight_errors[i]) if len(found.weight_errors) else None
-    return f"centre {i + 1}: {', '.join(where)}, weight {_number(float(found.weights[i]), error)}"
-
-
-def _round_values(low: float, high: float, about: int) -> list[tuple[float, str]]:
-    """With their texts."""
-    raw = (high - low) / about
-    tens = 10.0 ** math.floor(math.log10(raw))
-    step = tens * next(m for m in (1, 2, 5, 10) if m * tens >= 0.8 * raw)
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    values = [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    plain = decimals < 7 and max(abs(low), abs(high)) < 1e7
-    return [(v, f"{v:,.{decimals}f}".replace("-", "−") if plain else _number(v)) for v in values]
-
-
-def _number(value: float, error: float | None = None) -> str:
-    """For people; with an error, both to two of its digits."""
-    top = max(abs(value), error or 0.0)
-    if top and not 1e-4 <= top < 1e7:
-        power = math.floor(math.log10(top))
-        inner = _number(value / 10.0**power, error and error / 10.0**power)
-        raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        return (f"({inner})" if error else inner) + f" × 10{raised}"
-    if not error:
-        return (f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}").replace("-", "−")
-    digits = 1 - math.floor(math.log10(error))
-    return " ± ".join(f"{round(x, digits):,.{max(0, digits)}f}" for x in (value, error)).replace("-", "−")
-
-
-def text(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{_px(x)}" y="{_px(y)}" text-anchor="{anchor}">{markup(content)}</text>'
-
-
-def _px(value: float) -> str:
-    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
+    return f"centre {i + 1}: {', '.join(where)}, weight {number(float(found.weights[i]), error)}"

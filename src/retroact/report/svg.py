@@ -1,143 +1,79 @@
-"""Pictures in plain SVG text: scales, ticks, lines, bands. Colours and fonts come from the page's style sheet."""
+"""Elements of pictures in plain SVG text. Every text and every attribute is escaped here, where it is written.
+
+Results are `Markup`: templates take them as they are, and escape everything else. Colours and fonts come from the style
+sheet.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import Any
 
-from retroact.escape import markup
+from markupsafe import Markup
 
-XY = tuple[float, float]
+from ..escape import markup
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A rectangle of the picture in which data are drawn."""
+def element(name: str, *children: str, **attributes: Any) -> Markup:
+    """An element. Children that are no markup are text. Attributes that are None or empty are left out.
 
-    left: float
-    top: float
-    width: float
-    height: float
-    xs: XY
-    ys: XY
-
-    def x(self, value: float) -> float:
-        low, high = self.xs
-        return self.left + (value - low) / (high - low) * self.width
-
-    def y(self, value: float) -> float:
-        low, high = self.ys
-        return self.top + self.height - (value - low) / (high - low) * self.height
-
-    @property
-    def right(self) -> float:
-        return self.left + self.width
-
-    @property
-    def bottom(self) -> float:
-        return self.top + self.height
-
-    def path(self, points: Iterable[XY]) -> str:
-        return "M" + "L".join(f"{digits(self.x(x))} {digits(self.y(y))}" for x, y in points)
-
-    def line(self, points: Iterable[XY], kind: str) -> str:
-        return f'<path class="line {kind}" d="{self.path(points)}"/>'
-
-    def area(self, upper: Sequence[XY], lower: Sequence[XY], kind: str) -> str:
-        return f'<path class="{kind}" d="{self.path([*upper, *reversed(lower)])}Z"/>'
-
-    def dots(self, points: Iterable[XY], kind: str, radius: float) -> str:
-        """One path of round caps: far smaller than a circle for every point."""
-        path = "".join(f"M{digits(self.x(x))} {digits(self.y(y))}h0" for x, y in points)
-        return f'<path class="dots {kind}" stroke-width="{digits(2 * radius)}" d="{path}"/>'
-
-    def steps(self, changes: Sequence[XY], end: float) -> list[XY]:
-        """The corners of a function that holds its value until the next change, and the last one up to ``end``."""
-        corners: list[XY] = []
-        for (x, y), (until, _) in zip(changes, [*changes[1:], (end, 0.0)], strict=True):
-            corners += [(x, y), (until, y)]
-        return corners
-
-    def grid(self, ticks: Sequence[float]) -> str:
-        """Horizontal lines with their values."""
-        out = []
-        for tick in ticks:
-            y = self.y(tick)
-            out.append(segment(self.left, y, self.right, y, "zero" if tick == 0 else "grid"))
-            out.append(text(self.left - 8, y + 4, label(tick), "tick", "end"))
-        return "".join(out)
-
-    def axis(self, ticks: Sequence[float], *, unit: str = "") -> str:
-        """The horizontal axis, with ticks below the panel."""
-        out = [segment(self.left, self.bottom, self.right, self.bottom, "axis")]
-        for tick in ticks:
-            x = self.x(tick)
-            out.append(segment(x, self.bottom, x, self.bottom + 5, "axis"))
-            out.append(text(x, self.bottom + 20, label(tick), "tick", "middle"))
-        if unit:
-            out.append(text((self.left + self.right) / 2, self.bottom + 38, unit, "unit", "middle"))
-        return "".join(out)
-
-
-def ticks(low: float, high: float, about: int) -> list[float]:
-    """Round numbers within [low, high].
-
-    >>> ticks(0, 9440, 4), ticks(570, 630, 4)
-    ([0, 2500, 5000, 7500], [580, 600, 620])
+    >>> element("text", "a < b", class_="note", x=12.04, text_anchor="end")
+    Markup('<text class="note" x="12" text-anchor="end">a &lt; b</text>')
     """
-    raw = (high - low) / about
-    magnitude = 10.0 ** math.floor(math.log10(raw))
-    step = max(1, round(next(m for m in (1, 2, 2.5, 5, 10) if m * magnitude >= raw * 0.99) * magnitude))
-    return list(range(math.ceil(low / step) * step, math.floor(high / step) * step + 1, step))
-
-
-def label(tick: float) -> str:
-    """As an axis shows a number.
-
-    >>> label(-2500), label(0.25)
-    ('−2,500', '0.25')
-    """
-    return (f"{tick:,.0f}" if tick == round(tick) else f"{tick:g}").replace("-", "−")
-
-
-def text(x: float, y: float, content: str, kind: str, anchor: str = "start") -> str:
-    where = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text class="{kind}" x="{digits(x)}" y="{digits(y)}"{where}>{markup(content)}</text>'
-
-
-def segment(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    return f'<path class="{kind}" d="M{digits(x1)} {digits(y1)}L{digits(x2)} {digits(y2)}"/>'
-
-
-def rectangle(x: float, y: float, width: float, height: float, kind: str, title: str = "") -> str:
-    inside = f"<title>{markup(title)}</title>" if title else ""
-    return (
-        f'<rect class="{kind}" x="{digits(x)}" y="{digits(y)}" width="{digits(max(width, 0))}" '
-        f'height="{digits(height)}" rx="2">{inside}</rect>'
+    start = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{markup(value if isinstance(value, str) else digits(value))}"'
+        for key, value in attributes.items()
+        if value is not None and value != ""
     )
+    inside = "".join(child if isinstance(child, Markup) else markup(child) for child in children)
+    return Markup(f"<{name}{start}>{inside}</{name}>" if inside else f"<{name}{start}/>")
 
 
-def box(panel: Panel, lowest: XY, highest: XY, kind: str) -> str:
-    """The rectangle between two points of the data."""
-    left, right = panel.x(lowest[0]), panel.x(highest[0])
-    top, bottom = panel.y(highest[1]), panel.y(lowest[1])
-    return rectangle(left, top, right - left, bottom - top, kind)
+def joined(*parts: Markup) -> Markup:
+    return Markup("").join(parts)
 
 
-def picture(name: str, width: float, height: float, title: str, description: str, body: str) -> str:
-    """A picture that a screen reader announces by its title and description."""
-    return (
-        f'<svg class="{name.rsplit("-", 1)[-1]}" viewBox="0 0 {digits(width)} {digits(height)}" role="img" '
-        f'aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{markup(title)}</title>'
-        f'<desc id="{name}-text">{markup(description)}</desc>{body}</svg>'
-    )
+def text(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> Markup:
+    return element("text", content, class_=kind, x=x, y=y, text_anchor="" if anchor == "start" else anchor)
+
+
+def path(d: str, kind: str = "", **attributes: Any) -> Markup:
+    return element("path", class_=kind, d=d, **attributes)
+
+
+def segment(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    return path(f"M{digits(x1)} {digits(y1)}L{digits(x2)} {digits(y2)}", kind)
+
+
+def rectangle(x: float, y: float, width: float, height: float, kind: str, title: str = "") -> Markup:
+    inside = [element("title", title)] if title else []
+    return element("rect", *inside, class_=kind, x=x, y=y, width=max(width, 0), height=height, rx=2)
+
+
+def picture(name: str, width: float, height: float, title: str, description: str, body: Markup) -> Markup:
+    """A picture on a page, which a screen reader announces by its title and description."""
+    ids = f"{name}-title", f"{name}-text"
+    return element(
+        "svg", element("title", title, id=ids[0]), element("desc", description, id=ids[1]), body,
+        class_=name.rsplit("-", 1)[-1], viewBox=f"0 0 {digits(width)} {digits(height)}", role="img",
+        aria_labelledby=" ".join(ids),
+    )  # fmt: skip
+
+
+def document(
+    width: float, height: float, title: str, description: str, style: str, body: Markup, kind: str = ""
+) -> Markup:
+    """A picture that is a file by itself, on white; its style sheet holds inside ``kind``."""
+    return element(
+        "svg", element("title", title), element("desc", description), element("style", Markup(style)),
+        element("rect", width=width, height=height, fill="#fff"), body,
+        xmlns="http://www.w3.org/2000/svg", class_=kind, viewBox=f"0 0 {digits(width)} {digits(height)}", role="img",
+    )  # fmt: skip
 
 
 def digits(value: float) -> str:
     """One decimal is a tenth of a pixel.
 
-    >>> digits(12.04), digits(-0.04), digits(7.25)
-    ('12', '0', '7.2')
+    >>> digits(12.04), digits(-0.04), digits(7.25), digits(1234567)
+    ('12', '0', '7.2', '1234567')
     """
-    return f"{round(value, 1) + 0.0:g}"
+    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")

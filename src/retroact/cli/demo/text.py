@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .page_story import Story, orders, tiny
+from .story import Story, orders, tiny
 
 BIGGEST = 3
 NEXT = ("retroact run your_events.jsonl --count --sum amount:0..500", "--subject user_id --epsilon 1")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..privacy import Guarantee
-from ..stream import Plan
+from ...privacy import Guarantee
+from ...stream import Plan
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from ..errors import InputError
+from ...errors import InputError
 
 COUNTRIES = ("DE", "FR", "IT", "ES", "NL", "PL", "AT", "SE")
 SHARES = (26, 19, 15, 12, 10, 8, 6, 4)

@@ -15,18 +15,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from .. import __version__
-from ..coins import Key
-from ..errors import VerificationError
-from ..schema import Category, Integer, Number
-from ..statistics import Count, GroupBy, Mean, Sum
-from ..store.targets import check_targets
-from ..stream import HorizonWarning, Release, Round, Stream
-from .demo_shop import COUNTRIES, LARGEST_ORDER, ORDERS_A_ROUND, Order, Shop, open_shop
-from .demo_text import print_check, print_story
+from ... import __version__
+from ...coins import Key
+from ...errors import VerificationError
+from ...schema import Category, Integer, Number
+from ...statistics import Count, GroupBy, Mean, Sum
+from ...store.targets import check_targets
+from ...stream import HorizonWarning, Release, Round, Stream
+from ..places import opened, put
 from .page import page
-from .page_story import Line, Point, Story
-from .places import opened, put
+from .shop import COUNTRIES, LARGEST_ORDER, ORDERS_A_ROUND, Order, Shop, open_shop
+from .story import Line, Point, Story
+from .text import print_check, print_story
 
 SHOP = 1608
 """The seed of the shop that is shown when none is asked for."""
@@ -59,7 +59,7 @@ CLOSE_UP = 16
 """Rounds on either side of the erasure that are looked at closely."""
 
 
-def demo(*, out: Path, rounds: int = 1000, seed: int | None = None, open_page: bool = False, console: Console) -> None:
+def show(*, out: Path, rounds: int = 1000, seed: int | None = None, open_page: bool = False, console: Console) -> None:
     """Run the demo, print what it shows and write its page to ``out``."""
     check_targets([("--out", out)])
     shop = open_shop(rounds, SHOP if seed is None else seed)

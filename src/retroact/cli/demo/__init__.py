@@ -1,0 +1,1 @@
+"""`retroact demo`: see it at work on a made-up shop."""
