@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retroact.ledger import Ledger, Updates
+from retroact.ledger import Ledger, Operations, Stamped, Updates
 from retroact.schema import Category, Integer, Number, Rows, Schema, Text
 
 COUNTRIES = [f"country {k}" for k in range(200)]
@@ -88,15 +88,15 @@ def ledger_of(schema: Schema, past: list[Rows]) -> Ledger:
     ledger = Ledger(schema)
     for stamp, rows in enumerate(past, start=1):
         updates = Updates(schema)
-        updates.add(rows, stamp)
+        updates.append(Operations(added=Stamped.of(rows, stamp)))
         ledger.apply(stamp, updates)
     return ledger
 
 
 def apply_round(ledger: Ledger, schema: Schema, last: Round) -> None:
     updates = Updates(schema)
-    updates.add(last.added, PAST_ROUNDS + 1)
-    updates.delete(last.deleted, last.deleted_stamps)
+    updates.append(Operations(added=Stamped.of(last.added, PAST_ROUNDS + 1)))
+    updates.append(Operations(deleted=Stamped.of(last.deleted, last.deleted_stamps)))
     ledger.apply(PAST_ROUNDS + 1, updates)
 
 
@@ -145,13 +145,13 @@ def ids(name: str, schema: Schema, count: int, repeats: int) -> None:
     for _ in range(repeats):
         ledger = Ledger(schema)
         updates = Updates(schema)
-        updates.add(first, 1, ids=names[:count])
+        updates.append(Operations(placed=Stamped.of(first, 1), ids=names[:count]))
         ledger.apply(1, updates)
 
         def work(ledger: Ledger = ledger) -> None:
             updates = Updates(schema)
-            updates.add(second, 2, ids=placed)
-            updates.delete_ids(emptied)
+            updates.append(Operations(placed=Stamped.of(second, 2), ids=placed))
+            updates.append(Operations(ids=emptied, emptied=range(len(emptied))))
             ledger.apply(2, updates)
 
         best = min(best, timed(work))
@@ -185,9 +185,10 @@ def small_rounds(name: str, schema: Schema, count: int) -> None:
         for round in range(start, start + rounds):
             deletions = int(1000 * share)
             updates = Updates(schema)
-            updates.add(random_rows(schema, 1000 - deletions, random), round)
+            updates.append(Operations(added=Stamped.of(random_rows(schema, 1000 - deletions, random), round)))
             chosen = random.choice(survivors.count, deletions, replace=False)
-            updates.delete(survivors.take(chosen), chosen // (count // PAST_ROUNDS) + 1)
+            stamps = chosen // (count // PAST_ROUNDS) + 1
+            updates.append(Operations(deleted=Stamped.of(survivors.take(chosen), stamps)))
             times.append(timed(lambda round=round, updates=updates: ledger.apply(round, updates)))
         return 1e3 * float(np.median(times))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from updates_by_hand import Updates
 
 import retroact as ra
-from retroact.ledger import Ledger, Stamped, Updates, folding
+from retroact.ledger import Ledger, Stamped, folding
 
 SCHEMA = ra.Schema(
     {
@@ -42,7 +43,8 @@ def applied(*batches, deletions=()):
         updates.add(rows, stamps, subjects)
     for rows, stamps, subjects in deletions:
         updates.delete(rows, stamps, subjects)
-    operations, held = len(updates), sum(each.added.rows.count for each in updates.batches() if each.added)
+    operations, added = len(updates), updates.whole().added
+    held = added.rows.count if added else 0
     change = ledger.apply(2, updates)
     return (operations, ledger.state(), change.added, change.removed, change.ignored_additions,
             change.ignored_deletions), held  # fmt: skip

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from updates_by_hand import Updates
 
-from retroact.ledger import Ledger, Updates
+from retroact.ledger import Ledger
 from retroact.schema import Integer, Rows, Schema
 
 SCHEMA = Schema({"age": Integer(0, 120)})

@@ -27,8 +27,9 @@ from ledger_histories import (
     shuffled,
     values_of,
 )
+from updates_by_hand import Updates
 
-from retroact.ledger import Ledger, Updates
+from retroact.ledger import Ledger
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
 from retroact.schema import Integer, Rows, Schema, Text
 

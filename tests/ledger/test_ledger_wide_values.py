@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_histories import HIGH, LOW, canonical_key, check_internals, contents, points
+from updates_by_hand import Updates
 
 from retroact.errors import InputError
-from retroact.ledger import Ledger, Updates
+from retroact.ledger import Ledger
 from retroact.ledger.key_layout import KeyLayout, Widths
 from retroact.schema import Boolean, Bytes, Field, Integer, Rows, Schema, Text
 
@@ -49,7 +50,7 @@ def check_order(stamp: int, fields: tuple[Field, ...]) -> None:
         pool = np.array(ENDS if field is WIDE else [field.lower, upper], dtype=np.int64)
         values[name] = pool[chance.integers(0, len(pool), count)]
     stamps, subjects = chance.integers(0, 2, count), chance.integers(0, 16, count)
-    words = layout.pack(stamps, values, subjects)
+    words = layout.pack(stamps, values, subjects, {})
     assert layout.stamps(words).tolist() == stamps.tolist()
     assert layout.subjects(words).tolist() == subjects.tolist()
     for name, column in values.items():
@@ -105,7 +106,7 @@ def test_a_constant_first_word_before_a_full_second_one() -> None:
     schema = Schema({"x": WIDE, "t": Text()})
     layout = KeyLayout(schema, Widths(64, {"t": 0}, 0))
     columns = {"x": np.array(ENDS[::-1]), "t": np.zeros(len(ENDS), dtype=np.int64)}
-    words = layout.pack(np.full(len(ENDS), 5), columns, np.zeros(len(ENDS), dtype=np.int64))
+    words = layout.pack(np.full(len(ENDS), 5), columns, np.zeros(len(ENDS), dtype=np.int64), {})
     assert len(words) == 2
     assert layout.field("x", words).tolist() == ENDS[::-1]
     ledger, updates = Ledger(schema), Updates(schema)

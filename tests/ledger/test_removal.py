@@ -8,8 +8,9 @@ from itertools import product
 
 import pytest
 from ledger_histories import contents
+from updates_by_hand import Updates
 
-from retroact.ledger import Ledger, Operations, Removal, Updates
+from retroact.ledger import Ledger, Operations, Removal
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
 from retroact.schema import Integer, Rows, Schema
 
@@ -56,7 +57,7 @@ def at_once(before, events, parts):
     for begin, end in zip(parts, [*parts[1:], len(events)], strict=True):
         part = Updates(SCHEMA)
         arrive(part, events[begin:end])
-        whole = Operations.concatenate([Operations(), *part.batches()])
+        whole = part.whole()
         left.append(removal.left(whole, event))
         event += len(whole.ids)
     ledger.apply(2, removal.deletions(SCHEMA))
@@ -75,9 +76,9 @@ def check(before, events, parts):
     assert all(point.id == "x" for point in lost)
     assert bool(lost) == (empties and any(p.id == "x" and p.subject == "other" for p in contents_of(before)))
     # of the open round nothing is left that names whom or what was erased
-    for batch in left.batches():
-        assert (*batch.erased, *batch.digests, *batch.emptied) == ()
-        assert not any(part and "erased" in part.owners() for part in (batch.added, batch.deleted, batch.placed))
+    rest = left.whole()
+    assert (*rest.erased, *rest.digests, *rest.emptied) == ()
+    assert not any(part and "erased" in part.owners() for part in (rest.added, rest.deleted, rest.placed))
     ledger.apply(2, left)
     assert contents(ledger.data()) == expected
 

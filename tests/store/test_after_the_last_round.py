@@ -55,7 +55,7 @@ def contents(stream):
 
 
 def ids(stream):
-    return [id for batch in stream._core.open.updates.batches() for id in batch.ids]
+    return list(stream._core.open.updates.whole().ids)
 
 
 # In memory ------------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_what_waits_is_erased_too_and_its_source_goes_on_where_it_was(place, tmp
             assert [name for name, *_ in contents(stream)].count("dora") == 3
             assert ids(stream) == ["ben-3", "cleo-3"]
             assert (
-                sum(len(batch.deleted) for batch in stream._core.open.updates.batches() if batch.deleted),
+                len(stream._core.open.updates.whole().deleted or ()),
                 len(stream._core.open.updates),
             ) == (2, 4)
             assert stream.position("feed") == (position,)
@@ -210,7 +210,7 @@ def test_a_compact_copy_is_byte_for_byte_that_of_the_twin(tmp_path):
             if not without:
                 stream.erase(subject="anna", request="one")
             copies.append(tmp_path / f"{name}.copy")
-            stream.store.compacted(copies[-1])
+            stream.store.run("data", "vacuum into ?", [str(copies[-1])])
     assert copies[0].read_bytes() == copies[1].read_bytes()
 
 

@@ -102,12 +102,12 @@ def test_another_key_is_refused():
 
 
 def test_a_signature_is_of_receipts_only():
-    from retroact.store.receipt import signing_key
+    from retroact.store.receipt import RECEIPTS
 
     value = json.loads(sign(RECEIPT, SECRET))
     bare = msgspec.json.encode(RECEIPT, order="sorted")
     with pytest.raises(VerificationError):
-        verify(canonical({**value, "signature": signing_key(SECRET).sign(bare).hex()}), place="r")
+        verify(canonical({**value, "signature": RECEIPTS.signing_key(SECRET).sign(bare).hex()}), place="r")
 
 
 def test_every_truncation_is_refused():

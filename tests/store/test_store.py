@@ -6,8 +6,8 @@ import pytest
 
 from retroact.errors import InputError, VerificationError
 from retroact.store.canonical_blocks import Edit
-from retroact.store.store import FORMAT, Request, Stored
-from retroact.store.tables import INBOX
+from retroact.store.store import FORMAT
+from retroact.store.tables import INBOX, Request, Stored
 
 BIG = (1 << 63) - 1
 BLOCKS = [((0, 0), b"first"), ((3, 7), b""), ((3, BIG), bytes(range(256)) * 80), ((BIG, 1), b"\\x00?%s\x00")]

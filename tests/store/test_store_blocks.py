@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from updates_by_hand import Updates
 
 import retroact as ra
 from retroact.errors import VerificationError
-from retroact.ledger import Ledger, Updates
+from retroact.ledger import Ledger
 from retroact.ledger.codec import Records, pack, pack_stamped, to_bytes, unpack, unpack_stamped
-from retroact.ledger.operations import Stamped
+from retroact.ledger.operations import NO_RECORDS, Stamped
 from retroact.ledger.text_column import Texts
 from retroact.schema import Rows, Schema
 from retroact.store import canonical_blocks
@@ -77,7 +78,7 @@ def test_edits_lead_to_the_blocks_of_the_surviving_data(size, history):
             assert not stored.keys() & dict(edit.new).keys()
             stored.update(edit.new)
             assert sorted(stored.items()) == canonical_blocks.canonical(MARKS, Records.of(ledger.data(), SCHEMA))
-        again = Ledger.of_records(SCHEMA, unpack(SCHEMA, [stored[place] for place in sorted(stored)]))
+        again = Ledger.of(unpack(SCHEMA, [stored[place] for place in sorted(stored)]))
         assert again.state() == ledger.state()
     finally:
         canonical_blocks.SIZE = usual
@@ -91,7 +92,7 @@ def test_texts_come_back(texts, others):
     assert Texts.from_content(packed.lengths, packed.content()).strings() == texts
     assert packed.followed_by(more).strings() == [*texts, *others]
     where = np.arange(len(texts))[::-2]
-    assert packed.take(where).strings() == [texts[k] for k in where]
+    assert packed[where].strings() == [texts[k] for k in where]
 
 
 @settings(max_examples=60, deadline=None)
@@ -175,4 +176,4 @@ def test_records_of_the_open_round_come_back(rows, owners, copies, data):
     for name, column in encoded_rows.columns.items():
         assert again.rows.columns[name].dtype == column.dtype
         assert again.rows.columns[name].tolist() == column.tolist()
-    assert pack_stamped(SCHEMA, None) is None
+    assert pack_stamped(SCHEMA, NO_RECORDS) is None

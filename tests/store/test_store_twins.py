@@ -126,7 +126,7 @@ class Played:
 
     def copy(self, stream):
         path = self._folder / "copy"
-        stream.store.compacted(path)
+        stream.store.run("data", "vacuum into ?", [str(path)])
         content = path.read_bytes()
         path.unlink()
         return content

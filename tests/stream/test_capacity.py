@@ -10,9 +10,8 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Coins
-from retroact.ledger import Ledger
-from retroact.ledger.codec import to_bytes
-from retroact.ledger.surviving import Surviving
+from retroact.ledger import Ledger, Surviving
+from retroact.ledger.codec import Records, to_bytes
 from retroact.noise import Bridge, Fresh, Mechanism
 from retroact.noise.threshold import GaussianThreshold
 from retroact.paper import PaperThreshold
@@ -49,7 +48,8 @@ def test_a_state_with_more_records_than_totals_hold_is_refused():
 def test_copies_whose_number_leaves_64_bits_are_refused_wherever_they_come_from():
     rows = Rows({"n": np.array([1, 2])}, 2)
     held = Surviving(rows, np.array([1, 1]), [None] * 2, [None] * 2, np.array([2**62, 2**62]))
-    for load in (lambda: Ledger.of(Schema(SCHEMA), held), lambda: Ledger.from_state(Schema(SCHEMA), bytes_of(held))):
+    records = Records.of(held, Schema(SCHEMA))
+    for load in (lambda: Ledger.of(records), lambda: Ledger.from_state(Schema(SCHEMA), bytes_of(held))):
         with pytest.raises(ra.InputError, match="expected counts whose sum fits 64 bits"):
             load()
 

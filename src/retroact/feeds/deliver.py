@@ -15,6 +15,7 @@ from retroact.feeds.batch import ADD, DELETE, ERASE, NOTHING, UPDATE, Changes
 from retroact.feeds.events import EVERY_RECORD, located
 from retroact.feeds.rounds import RoundCloser
 from retroact.ledger import Entry, Operations, Stamped
+from retroact.ledger.operations import NO_RECORDS
 from retroact.stream import Stream
 from retroact.stream.door import names_of
 from retroact.stream.erasure import Outcome
@@ -105,9 +106,9 @@ class Delivery:
             erased=self._erased(_chosen(changes, codes == ERASE)),
         )
 
-    def _stamped(self, changes: Changes, chosen: Mask) -> Stamped | None:
+    def _stamped(self, changes: Changes, chosen: Mask) -> Stamped:
         if not chosen.any():
-            return None
+            return NO_RECORDS
         some = _chosen(changes, chosen)
         data, subjects, stamps = self._records(some), some.names("subject"), self._stamps(some)
         return self.stream.stamped(data, subject=subjects, stamp=stamps, numbers=some.numbers)

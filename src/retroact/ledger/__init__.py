@@ -1,20 +1,9 @@
 """What survives: the ledger, and the paper's definitions that it must agree with (`retroact.ledger.definition`)."""
 
-from retroact.ledger.change import Change
-from retroact.ledger.ledger import Ledger
+from retroact.ledger.codec import Surviving
+from retroact.ledger.ledger import Change, Ledger
 from retroact.ledger.operations import Entry, Operations, Single, Stamped
 from retroact.ledger.removal import Removal
-from retroact.ledger.surviving import Surviving
 from retroact.ledger.updates import Updates
 
-__all__ = [
-    "Change",
-    "Entry",
-    "Ledger",
-    "Operations",
-    "Removal",
-    "Single",
-    "Stamped",
-    "Surviving",
-    "Updates",
-]
+__all__ = ["Change", "Entry", "Ledger", "Operations", "Removal", "Single", "Stamped", "Surviving", "Updates"]

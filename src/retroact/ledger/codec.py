@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -20,11 +20,9 @@ import numpy as np
 from retroact.arrays import I64
 from retroact.checks import is_int
 from retroact.errors import InputError, VerificationError
-from retroact.ledger.operations import Stamped, Subjects
-from retroact.ledger.surviving import Surviving
+from retroact.ledger.operations import NO_RECORDS, Stamped, Subjects
 from retroact.ledger.text_column import ABSENT, Texts
 from retroact.schema import Field, Rows, Schema, Vector
-from retroact.schema.dictionary_column import Coded
 
 FORMAT = "retroact ledger"
 VERSION = 2
@@ -34,32 +32,61 @@ Column = I64 | Texts
 
 
 @dataclass(frozen=True, eq=False)
+class Surviving:
+    """Distinct surviving records, and how many copies there are of each: what is asked of a ledger, and stored of it.
+
+    The canonical order is by stamp, then by the fields as declared (text by its UTF-8 bytes, a missing value as the
+    field's `blank`), then by which of them are missing, then id, then subject, None first. It depends on the surviving
+    data alone: not on arrival order, batches, codes or hash seeds.
+    """
+
+    rows: Rows
+    stamps: I64
+    ids: list[str | None]
+    subjects: list[str | None]
+    counts: I64
+
+    def __len__(self) -> int:
+        """The number of copies."""
+        return int(self.counts.sum())
+
+
+@dataclass(frozen=True, eq=False)
 class Records:
     """Records in columns; copies may be below zero in a change."""
 
-    columns: dict[str, Column]
-    missing: dict[str, I64]
-    """For each field that may be missing: 1 where it is, 0 elsewhere."""
+    schema: Schema
     stamps: I64
-    ids: Texts
-    subjects: Texts
     counts: I64
+    content: Sequence[Column]
+    """All that tells two records of one stamp apart, in the order of a block: the fields, for each that may be missing
+    1 where it is, ids, subjects."""
 
     @classmethod
     def of(cls, surviving: Surviving, schema: Schema) -> Records:
         rows = surviving.rows
-        columns: dict[str, Column] = {
-            name: Texts.of(column.tolist()) if column.dtype == object else column
-            for name, column in rows.columns.items()
-        }
-        missing = dict(zip(schema.optional, _flags(schema, rows), strict=True))
-        ids, subjects = Texts.of(surviving.ids), Texts.of(surviving.subjects)
-        return cls(columns, missing, surviving.stamps, ids, subjects, surviving.counts)
+        fields = (Texts.of(column.tolist()) if column.dtype == object else column for column in rows.columns.values())
+        names = Texts.of(surviving.ids), Texts.of(surviving.subjects)
+        return cls(schema, surviving.stamps, surviving.counts, [*fields, *_flags(schema, rows), *names])
 
     @property
-    def content(self) -> tuple[Column, ...]:
-        """All that tells two records of one stamp apart."""
-        return (*self.columns.values(), *self.missing.values(), self.ids, self.subjects)
+    def columns(self) -> dict[str, Column]:
+        """The fields."""
+        return dict(zip(self.schema.fields, self.content, strict=False))
+
+    @property
+    def missing(self) -> dict[str, I64]:
+        """For each field that may be missing: 1 where it is, 0 elsewhere."""
+        flags = cast(Sequence[I64], self.content[len(self.schema.fields) : -2])
+        return dict(zip(self.schema.optional, flags, strict=True))
+
+    @property
+    def ids(self) -> Texts:
+        return cast(Texts, self.content[-2])
+
+    @property
+    def subjects(self) -> Texts:
+        return cast(Texts, self.content[-1])
 
     def rows(self) -> Rows:
         """Without stamps, ids, subjects and copies."""
@@ -70,52 +97,38 @@ class Records:
         missing = {name: flags.astype(np.bool_) for name, flags in self.missing.items() if flags.any()}
         return Rows(columns, len(self), missing=missing)
 
-    def coded(self) -> dict[str, I64 | Coded]:
-        """The fields, of texts the different ones and which of them each record has."""
-        return {
-            name: column.distinct() if isinstance(column, Texts) else column for name, column in self.columns.items()
-        }
-
     def __len__(self) -> int:
         return len(self.stamps)
 
     def take(self, where: Any) -> Records:
-        columns = {
-            name: column.take(where) if isinstance(column, Texts) else column[where]
-            for name, column in self.columns.items()
-        }
-        missing = {name: flags[where] for name, flags in self.missing.items()}
-        return Records(
-            columns, missing, self.stamps[where], self.ids.take(where), self.subjects.take(where), self.counts[where]
-        )
+        content = [column[where] for column in self.content]
+        return Records(self.schema, self.stamps[where], self.counts[where], content)
 
     def followed_by(self, other: Records) -> Records:
         return Records(
-            {name: _joined(column, other.columns[name]) for name, column in self.columns.items()},
-            {name: np.concatenate([flags, other.missing[name]]) for name, flags in self.missing.items()},
+            self.schema,
             np.concatenate([self.stamps, other.stamps]),
-            self.ids.followed_by(other.ids),
-            self.subjects.followed_by(other.subjects),
             np.concatenate([self.counts, other.counts]),
+            [_joined(one, more) for one, more in zip(self.content, other.content, strict=True)],
         )
 
 
-def _joined(one: Column, other: Column) -> Column:
-    if isinstance(one, Texts) and isinstance(other, Texts):
-        return one.followed_by(other)
-    assert isinstance(one, np.ndarray)
-    assert isinstance(other, np.ndarray)
-    return np.concatenate([one, other])
+def _joined(one: Column, more: Column) -> Column:
+    if isinstance(one, Texts):
+        return one.followed_by(cast(Texts, more))
+    return np.concatenate([one, cast(I64, more)])
 
 
 def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
     """A block for the records between any two neighbouring cuts."""
-    parts = [
-        records.stamps,
-        records.counts,
-        *(_TextParts(each) if isinstance(each, Texts) else each for each in records.content),
+    spans = list(pairwise(cuts))
+    columns = [
+        _text_parts(column, spans)
+        if isinstance(column, Texts)
+        else [_number_part(column[begin:end]) for begin, end in spans]
+        for column in (records.stamps, records.counts, *records.content)
     ]
-    return [_encode([end - begin, *(_part(each, begin, end) for each in parts)]) for begin, end in pairwise(cuts)]
+    return [_encode([end - begin, *parts]) for (begin, end), *parts in zip(spans, *columns, strict=True)]
 
 
 def _whole(
@@ -155,36 +168,33 @@ def _unpacked(schema: Schema, blocks: Sequence[bytes]) -> Records:
 
 
 def _records(schema: Schema, parts: Sequence[list[Any]]) -> Records:
-    width = len(schema.fields) + len(schema.optional) + 5
+    fields, flags = schema.fields.values(), len(schema.optional)
+    width = len(fields) + flags + 5
     if any(len(part) != width for part in parts):
         raise ValueError(f"expected {width} parts")
-    sizes = [part[0] for part in parts]
-    columns: dict[str, Column] = {}
-    for position, (name, field) in enumerate(schema.fields.items(), start=3):
-        own = [part[position] for part in parts]
-        columns[name] = column = _texts(own, sizes) if field.interned else _numbers(own, sizes, _shape(field))
+    sizes, stamps, counts, *content = ([part[place] for part in parts] for place in range(width))
+    columns: list[Column] = []
+    for field, own in zip(fields, content, strict=False):
+        column = _texts(own, sizes) if field.interned else _numbers(own, sizes, _shape(field))
         if isinstance(column, Texts) and (column.lengths == ABSENT).any():
             raise ValueError("expected a text in every record")
-    missing = {
-        name: _numbers([part[position] for part in parts], sizes, ())
-        for position, name in enumerate(schema.optional, start=3 + len(schema.fields))
-    }
-    stamps, counts = (_numbers([part[place] for part in parts], sizes, ()) for place in (1, 2))
-    ids, subjects = (_texts([part[place] for part in parts], sizes) for place in (-2, -1))
-    return Records(columns, missing, stamps, ids, subjects, counts)
+        columns.append(column)
+    columns += [_numbers(own, sizes, ()) for own in content[len(fields) : -2]]
+    columns += [_texts(own, sizes) for own in content[-2:]]
+    return Records(schema, _numbers(stamps, sizes, ()), _numbers(counts, sizes, ()), columns)
 
 
-def pack_stamped(schema: Schema, part: Stamped | None) -> bytes | None:
+def pack_stamped(schema: Schema, part: Stamped) -> bytes | None:
     """Records of the open round, which need not be different; None for none."""
-    if part is None or not part.rows.count:
+    if not part.rows.count:
         return None
     counts = np.ones(part.rows.count, dtype=np.int64) if part.copies is None else part.copies
     return _whole(schema, part.rows, part.stamps, None, part.subjects, counts)
 
 
-def unpack_stamped(schema: Schema, block: bytes | None) -> Stamped | None:
+def unpack_stamped(schema: Schema, block: bytes | None) -> Stamped:
     if block is None:
-        return None
+        return NO_RECORDS
     parts = _decode(block)
     records, who = _records(schema, [parts]), parts[-1]
     subjects = who.decode() if isinstance(who, bytes) else None if who is None else records.subjects.strings()
@@ -240,10 +250,6 @@ def from_bytes(schema: Schema, state: bytes) -> Records:
     return records
 
 
-def _part(column: I64 | _TextParts, begin: int, end: int) -> Any:
-    return column.part(begin, end) if isinstance(column, _TextParts) else _number_part(column[begin:end])
-
-
 def _shape(field: Field) -> tuple[int, ...]:
     return (field.width,) if isinstance(field, Vector) else ()
 
@@ -269,23 +275,22 @@ def _numbers(parts: Sequence[int | bytes], sizes: Sequence[int], shape: tuple[in
     return flat.astype(np.int64, copy=False).reshape(-1, *shape)
 
 
-class _TextParts:
-    """A column of texts, to be cut."""
-
-    def __init__(self, texts: Texts) -> None:
-        self._lengths, self._content = texts.lengths, texts.content()
-        self._bounds = np.concatenate([[0], np.cumsum(np.maximum(texts.lengths, 0))])
-        differs = (texts.lengths[1:] != texts.lengths[:-1]) | (texts.words[1:] != texts.words[:-1])
-        self._different = np.concatenate([[0], np.cumsum(differs)])
-
-    def part(self, begin: int, end: int) -> list[bytes] | bytes | None:
-        own, last = self._lengths[begin:end], end
-        if self._different[begin] == self._different[end - 1]:
-            if own[0] == ABSENT:
-                return None
-            last = begin + 1
-        content = self._content[self._bounds[begin] : self._bounds[last]]
-        return content if last < end else [own.astype("<i4").tobytes(), content]
+def _text_parts(texts: Texts, spans: Sequence[tuple[int, int]]) -> list[list[bytes] | bytes | None]:
+    """A column of texts, cut."""
+    lengths, content = texts.lengths, texts.content()
+    bounds = np.concatenate([[0], np.cumsum(np.maximum(lengths, 0))]).tolist()
+    differs = (lengths[1:] != lengths[:-1]) | (texts.words[1:] != texts.words[:-1])
+    different = np.concatenate([[0], np.cumsum(differs)]).tolist()
+    parts: list[list[bytes] | bytes | None] = []
+    for begin, end in spans:
+        same = different[begin] == different[end - 1]
+        if same and lengths[begin] == ABSENT:
+            parts.append(None)
+        elif same and end - begin > 1:
+            parts.append(content[bounds[begin] : bounds[begin + 1]])
+        else:
+            parts.append([lengths[begin:end].astype("<i4").tobytes(), content[bounds[begin] : bounds[end]]])
+    return parts
 
 
 def _text_part(texts: Sequence[str | None] | str | None, count: int) -> list[str | None] | bytes | None:
@@ -300,9 +305,7 @@ def _text_part(texts: Sequence[str | None] | str | None, count: int) -> list[str
 
 
 def _texts(parts: Sequence[list[Any] | bytes | None], sizes: Sequence[int]) -> Texts:
-    if all(part is None for part in parts):
-        return Texts.same(None, sum(sizes))
-    lengths, contents = [], []
+    lengths, contents = [np.zeros(0, dtype="<i4")], []
     for part, size in zip(parts, sizes, strict=True):
         if part is None:
             lengths.append(np.full(size, ABSENT, dtype="<i4"))
@@ -319,4 +322,4 @@ def _texts(parts: Sequence[list[Any] | bytes | None], sizes: Sequence[int]) -> T
             contents.append(content)
         if len(lengths[-1]) != size:
             raise ValueError(f"expected {size} lengths of texts, got {len(lengths[-1])}")
-    return Texts.from_content(np.concatenate(lengths).astype(np.int32), b"".join(contents))
+    return Texts.from_content(np.concatenate(lengths, dtype=np.int32), b"".join(contents))

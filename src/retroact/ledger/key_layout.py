@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -64,11 +64,7 @@ class _Column:
     place: str
     lower: int
     span: int
-    pieces: tuple[_Piece, ...] = ()
-
-    @property
-    def bits(self) -> int:
-        return self.span.bit_length()
+    pieces: list[_Piece]
 
 
 class KeyLayout:
@@ -79,27 +75,23 @@ class KeyLayout:
         self._shapes: dict[str, tuple[int, ...]] = {
             name: (field.width,) if isinstance(field, Vector) else () for name, field in schema.fields.items()
         }
-        columns = [_Column("stamp", 0, (1 << widths.stamp) - 1)]
+        spans = [("stamp", 0, (1 << widths.stamp) - 1)]
         self._first: dict[str, int] = {}
         for name, field in schema.fields.items():
-            self._first[name] = len(columns)
+            self._first[name] = len(spans)
             if field.interned:
-                columns.append(_Column(name, 0, (1 << widths.texts[name]) - 1))
+                spans.append((name, 0, (1 << widths.texts[name]) - 1))
             else:
-                columns += [_Column(name, field.lower, field.upper - field.lower)] * field.width
-        self._flags = {name: len(columns) + place for place, name in enumerate(schema.optional)}
-        columns += [_Column(name, 0, 1) for name in schema.optional]
-        columns.append(_Column("subject", 0, (1 << widths.subject) - 1))
-        self._columns = _placed(columns)
-        self.words = -(-sum(column.bits for column in columns) // _WORD)
+                spans += [(name, field.lower, field.upper - field.lower)] * field.width
+        self._flags = {name: len(spans) + place for place, name in enumerate(schema.optional)}
+        spans += [(name, 0, 1) for name in schema.optional]
+        spans.append(("subject", 0, (1 << widths.subject) - 1))
+        bounds = list(accumulate((span.bit_length() for _, _, span in spans), initial=0))
+        pieces = (_pieces(start, stop, bounds[-1]) for start, stop in pairwise(bounds))
+        self._columns = [_Column(*span, own) for span, own in zip(spans, pieces, strict=True)]
+        self.words = -(-bounds[-1] // _WORD)
 
-    def pack(
-        self,
-        stamps: I64,
-        values: Mapping[str, I64],
-        subjects: I64,
-        missing: Mapping[str, Mask] = MappingProxyType({}),
-    ) -> Words:
+    def pack(self, stamps: I64, values: Mapping[str, I64], subjects: I64, missing: Mapping[str, Mask]) -> Words:
         """The key of each record; `values` holds lattice numbers, and codes for text; `missing` as in `Rows`."""
         unexpected = [name for name in missing if name not in self._flags]
         if unexpected:
@@ -216,20 +208,13 @@ def _stepped(*bits: int) -> int:
     return min(_WORD, -(-max(bits) // _STEP) * _STEP)
 
 
-def _placed(columns: list[_Column]) -> list[_Column]:
-    """The columns one behind the other: every word full, but for the last, whose lowest bits are used."""
-    total = sum(column.bits for column in columns)
-    last = (total - 1) // _WORD
-    placed = []
-    start = 0
-    for column in columns:
-        stop = start + column.bits
-        pieces = []
-        while start < stop:
-            word = start // _WORD
-            end = min(stop, (word + 1) * _WORD)
-            limit = total if word == last else (word + 1) * _WORD
-            pieces.append(_Piece(word, limit - end, end - start, stop - end))
-            start = end
-        placed.append(_Column(column.place, column.lower, column.span, tuple(pieces)))
-    return placed
+def _pieces(start: int, stop: int, total: int) -> list[_Piece]:
+    """Where a column with these bits lies: every word is full, but for the last, whose lowest bits are used."""
+    pieces = []
+    while start < stop:
+        word = start // _WORD
+        limit = min((word + 1) * _WORD, total)
+        end = min(stop, limit)
+        pieces.append(_Piece(word, limit - end, end - start, stop - end))
+        start = end
+    return pieces

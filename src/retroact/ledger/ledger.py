@@ -8,26 +8,52 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from itertools import compress
+from dataclasses import dataclass
 
 import numpy as np
 
-from retroact.arrays import I64, Mask, Words
+from retroact.arrays import I64, Words
 from retroact.errors import InputError
 from retroact.ledger import multiset, registers, sorted_keys
-from retroact.ledger.change import Change
-from retroact.ledger.codec import Records, from_bytes, to_bytes
-from retroact.ledger.operations import Operations, joined
-from retroact.ledger.record_keys import Coding, RecordKeys
-from retroact.ledger.surviving import Surviving
+from retroact.ledger.codec import Records, Surviving, from_bytes, to_bytes
+from retroact.ledger.record_keys import RecordKeys
+from retroact.ledger.text_codes import TextCodes
+from retroact.ledger.text_column import Texts
 from retroact.ledger.updates import Updates
 from retroact.schema import Rows, Schema
-from retroact.schema.dictionary_column import Coded
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Data_i - Data_{i-1} as signed copies, in no particular order, and how many operations had no effect."""
+
+    rows: Rows
+    """With their stamps."""
+    weights: I64
+    """Copies gained (above zero) or lost (below)."""
+    added: int
+    """The sum of the weights above zero, and, as a number above zero, of those below."""
+    removed: int
+    ignored_deletions: int
+    """Deletions by value or id that named nothing."""
+    ignored_additions: int
+    """Additions with a stamp in the future."""
+    plain: multiset.MultisetEdit
+    """What it writes."""
+    held: registers.RegisterEdit
+    parts: tuple[Words, ...]
+    """The keys of the rows."""
+
+    @property
+    def stamps(self) -> I64:
+        assert self.rows.stamps is not None
+        return self.rows.stamps
 
 
 class Ledger:
     """The surviving records of one stream.
 
+    >>> from retroact.ledger import Operations
     >>> from retroact.schema import Integer, Schema
     >>> schema = Schema({"age": Integer(0, 120)})
     >>> ledger, updates = Ledger(schema), Updates(schema)
@@ -36,7 +62,7 @@ class Ledger:
     >>> ledger.apply(1, updates).added
     2
     >>> updates = Updates(schema)
-    >>> updates.erase(["u17"])
+    >>> updates.append(Operations(erased=["u17"]))
     >>> ledger.apply(2, updates).removed, len(ledger)
     (1, 1)
     """
@@ -79,7 +105,7 @@ class Ledger:
         finally:
             self._planned = None
             self._keys.sweep()
-        self._repack(self._keys.compact(self._multiset.words, self._registers.words))
+        self._keys.compact(self._multiset, self._registers)
 
     def drop(self, change: Change) -> None:
         """Forget what was planned last, and every text that came with it."""
@@ -144,40 +170,28 @@ class Ledger:
     @classmethod
     def from_state(cls, schema: Schema, state: bytes) -> Ledger:
         """The ledger that `state` was taken of."""
-        return cls.of_records(schema, from_bytes(schema, state))
+        return cls.of(from_bytes(schema, state))
 
     @classmethod
-    def of(cls, schema: Schema, stored: Surviving) -> Ledger:
+    def of(cls, records: Records) -> Ledger:
         """The ledger that holds these records, in whatever order they come."""
-        return cls.of_records(schema, Records.of(stored, schema))
-
-    @classmethod
-    def of_records(cls, schema: Schema, records: Records) -> Ledger:
-        ledger = cls(schema)
-        try:
-            values = {
-                name: ledger._keys.texts[name].intern(column.words)[column.codes]
-                if isinstance(column, Coded)
-                else column
-                for name, column in records.coded().items()
-            }
-            subjects, ids = records.subjects.distinct(), records.ids.strings()
-        except UnicodeDecodeError as error:
-            raise InputError(f"expected texts in UTF-8 ({error.reason})") from None
-        owners = ledger._keys.subjects.intern(subjects.words)[subjects.codes]
-        missing = {name: flags.astype(np.bool_) for name, flags in records.missing.items()}
-        ledger._fill((records.stamps, values, owners, missing), ids, records.counts)
-        return ledger
-
-    def _fill(self, coded: Coding, ids: list[str | None], counts: I64) -> None:
-        """Into an empty ledger."""
-        stamps = coded[0]
+        ledger, stamps, counts = cls(records.schema), records.stamps, records.counts
+        keys = ledger._keys
         if len(stamps) and min(int(stamps.min()), int(counts.min())) < 1:
             raise InputError("expected stamps and counts from 1")
         if len(counts) and int(counts.max()) * len(counts) >= 1 << 63:
             raise InputError("expected counts whose sum fits 64 bits", place="counts")
-        self._widen(int(stamps.max(initial=1)))
-        words = self._keys.layout.pack(*coded)
+        try:
+            values = {
+                name: _codes(keys.texts[name], column) if isinstance(column, Texts) else column
+                for name, column in records.columns.items()
+            }
+            owners, ids = _codes(keys.subjects, records.subjects), records.ids.strings()
+        except UnicodeDecodeError as error:
+            raise InputError(f"expected texts in UTF-8 ({error.reason})") from None
+        keys.widen(int(stamps.max(initial=1)))
+        missing = {name: flags.astype(np.bool_) for name, flags in records.missing.items()}
+        words = keys.layout.pack(stamps, values, owners, missing)
         present = [id for id in ids if id is not None]
         named = np.array([id is not None for id in ids], dtype=np.bool_)
         plain, counts = sorted_keys.take(words, ~named), counts[~named]
@@ -185,24 +199,26 @@ class Ledger:
         plain = sorted_keys.take(plain, order)
         if not sorted_keys.starts(plain).all() or len({*present}) < len(present):
             raise InputError("expected every record and every id once")
-        self._multiset = multiset.Multiset(plain, counts[order])
+        ledger._multiset = multiset.Multiset(plain, counts[order])
+        ledger._registers = registers.Registers(keys.none)
         held = sorted_keys.take(words, named)
-        self._registers.apply(self._registers.plan(present, np.arange(len(present)), held, None))
-        self._keys.refer((words,), ())
-        self._keys.sweep()
+        ledger._registers.apply(ledger._registers.plan(present, np.arange(len(present)), held, None))
+        keys.refer((words,), ())
+        keys.sweep()
+        return ledger
 
     def _plan(self, round: int, updates: Updates) -> Change:
-        batches = updates.batches()
-        added, late, copies, _ = self._keys.arrived(round, joined([batch.added for batch in batches]))
-        placed, late_placed, _, timely = self._keys.arrived(round, joined([batch.placed for batch in batches]))
-        self._widen(round)
-        ids, rows = _events(batches, timely)
-        deleted, unknown = self._keys.named(joined([batch.deleted for batch in batches]))
-        subjects = [subject for batch in batches for subject in batch.erased]
-        erased = self._keys.belonging_to([*subjects, *(digest for batch in batches for digest in batch.digests)])
+        whole = updates.whole()
+        timely = whole.until(round)
+        added, placed = self._keys.arrived(timely.added), self._keys.arrived(timely.placed)
+        self._keys.widen(round, self._multiset, self._registers)
+        deleted, unknown = self._keys.named(whole.deleted)
+        erased = self._keys.belonging_to([*whole.erased, *whole.digests])
 
-        plain = self._multiset.plan(self._keys.pack(added), deleted, erased, copies)
-        held = self._registers.plan(ids, rows, self._keys.pack(placed), erased)
+        plain = self._multiset.plan(self._keys.pack(added), deleted, erased, timely.added.copies)
+        places, events = timely.places, np.full(len(timely.ids), -1, dtype=np.int64)
+        events[places] = np.arange(len(places))
+        held = self._registers.plan(timely.ids, events, self._keys.pack(placed), erased)
 
         parts = (plain.inserted, sorted_keys.take(self._multiset.words, plain.changed), held.gained, held.lost)
         differences = plain.counts - self._multiset.counts[plain.changed]
@@ -214,7 +230,7 @@ class Ledger:
             added=int(plain.copies.sum()) + int(differences[differences > 0].sum()) + gained,
             removed=lost - int(differences[differences < 0].sum()),
             ignored_deletions=unknown + plain.ignored + held.ignored,
-            ignored_additions=late + late_placed,
+            ignored_additions=whole.records - timely.records,
             plain=plain,
             held=held,
             parts=parts,
@@ -223,15 +239,6 @@ class Ledger:
     def _require_planned(self, change: Change) -> None:
         if self._planned is not change:
             raise InputError("expected the change that was planned last")
-
-    def _widen(self, round: int) -> None:
-        self._repack(self._keys.widen(round, self._multiset.words, self._registers.words))
-
-    def _repack(self, words: list[Words] | None) -> None:
-        """The same records in another layout, if it changed."""
-        if words is not None:
-            self._multiset.repack(words[0])
-            self._registers.repack(words[1])
 
     def _between(self, first: int, last: int | None) -> tuple[slice, I64]:
         """Where the records with these stamps lie: positions in the multiset, slots of the registers."""
@@ -260,16 +267,7 @@ class Ledger:
         return Surviving(rows, rows.stamps, ids, subjects, counts)
 
 
-def _events(batches: Sequence[Operations], timely: Mask) -> tuple[list[str], I64]:
-    """The events on ids in arrival order: for each the row of the record that it places, or -1."""
-    ids = [id for batch in batches for id in batch.ids]
-    happens = np.ones(len(ids), dtype=np.bool_)
-    empties = np.zeros(len(ids), dtype=np.bool_)
-    first = 0
-    for batch in batches:
-        empties[[first + place for place in batch.emptied]] = True
-        first += len(batch.ids)
-    happens[~empties] = timely
-    rows = np.full(len(ids), -1, dtype=np.int64)
-    rows[~empties] = np.where(timely, np.cumsum(timely) - 1, -1)
-    return (ids, rows) if happens.all() else (list(compress(ids, happens.tolist())), rows[happens])
+def _codes(table: TextCodes, texts: Texts) -> I64:
+    own = texts.distinct()
+    codes: I64 = table.intern(own.words)[own.codes]
+    return codes

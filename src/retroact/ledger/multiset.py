@@ -7,14 +7,13 @@ is written into the spare room at the end; anything else writes the arrays anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from retroact.arrays import I64, Mask, Words
+from retroact.arrays import I64, Words
 from retroact.ledger import sorted_keys
-from retroact.ledger.sorted_keys import write_edited
+from retroact.ledger.sorted_keys import Erased, write_edited
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +58,9 @@ class Multiset:
         start, stop = np.searchsorted(first, smallest), np.searchsorted(first, largest, side="right")
         return slice(int(start), int(stop))
 
-    def plan(
-        self,
-        additions: Words,
-        deletions: Words,
-        erased: Callable[[Words], Mask] | None,
-        copies: I64 | None = None,
-    ) -> MultisetEdit:
-        """The effect of one round; the keys handed in are used up.
-
-        `erased` says which keys belong to an erased subject, None if nobody is erased; `copies` how many there are of
-        each addition, None if one.
-        """
+    def plan(self, additions: Words, deletions: Words, erased: Erased, copies: I64 | None) -> MultisetEdit:
+        """The effect of one round; the keys handed in are used up. `copies` says how many there are of each addition,
+        None if one."""
         added, net = sorted_keys.unique(additions, copies)
         deleted, losses = sorted_keys.unique(deletions)
         again, both = sorted_keys.find(added, deleted)

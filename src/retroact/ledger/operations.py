@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, NamedTuple
@@ -66,6 +66,7 @@ class Stamped:
     @classmethod
     def concatenate(cls, parts: Sequence[Stamped]) -> Stamped:
         """One behind the other; numbers are forgotten."""
+        parts = [part for part in parts if part.rows.count] or [NO_RECORDS]
         if len(parts) == 1:
             return parts[0]
         subjects: Subjects = None
@@ -79,6 +80,9 @@ class Stamped:
         return cls(Rows.concatenate([part.rows for part in parts]), stamps, subjects, None, copies)
 
 
+NO_RECORDS = Stamped(Rows({}, 0), np.zeros(0, dtype=np.int64))
+
+
 class Single(NamedTuple):
     """A batch of one addition, as it came: a round may hold very many of them."""
 
@@ -86,6 +90,9 @@ class Single(NamedTuple):
     stamp: int
     id: str | None = None
     subject: str | None = None
+
+
+PARTS = len(Single._fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +106,11 @@ class Operations:
     (3, [0])
     """
 
-    added: Stamped | None = None
+    added: Stamped = NO_RECORDS
     """Records without an id."""
-    placed: Stamped | None = None
+    placed: Stamped = NO_RECORDS
     """Records with one: what the events that are no deletions put in its place, in turn."""
-    deleted: Stamped | None = None
+    deleted: Stamped = NO_RECORDS
     """Deletions of records without an id, one copy each."""
     ids: Sequence[str] = ()
     """Of every event on an id, in the order in which they came."""
@@ -118,21 +125,20 @@ class Operations:
         for place, given in (("id", self.ids), ("subject", self.erased)):
             if isinstance(given, str):
                 raise InputError(f"expected a list, got the text {given!r}", place=place)
-        require_length("id", self.ids, len(self.emptied) + (0 if self.placed is None else self.placed.rows.count))
+        require_length("id", self.ids, len(self.emptied) + self.placed.rows.count)
         if not all(isinstance(subject, str) for subject in self.erased):
             raise InputError(f"expected subjects, got {self.erased!r}", place="subject")
         for part in (self.added, self.placed):
-            if part is not None and part.rows.count and int(part.stamps.min()) < 1:
+            if part.rows.count and int(part.stamps.min()) < 1:
                 raise InputError(f"expected a round number from 1, got {int(part.stamps.min())}", place="stamp")
 
     def __len__(self) -> int:
-        plain = sum(len(part) for part in (self.added, self.deleted) if part is not None)
-        return plain + len(self.ids) + len(self.erased) + len(self.digests)
+        return len(self.added) + len(self.deleted) + len(self.ids) + len(self.erased) + len(self.digests)
 
     @property
     def records(self) -> int:
         """How many additions there are, with an id or without."""
-        return sum(len(part) for part in (self.added, self.placed) if part is not None)
+        return len(self.added) + len(self.placed)
 
     @property
     def places(self) -> I64:
@@ -144,31 +150,41 @@ class Operations:
     def without_records(self, barred: Mask, barred_placed: Mask, now: int) -> Operations:
         """Without some additions. What an id held is replaced all the same, by nothing; but a stamp in the future is no
         event."""
-        added, placed, ids, emptied = self.added, self.placed, list(self.ids), list(self.emptied)
-        if added is not None and barred.any():
-            added = added.take(~barred)
-        if placed is not None and barred_placed.any():
-            places = self.places
-            happens = np.ones(len(ids), dtype=np.bool_)
-            happens[places[barred_placed & (placed.stamps > now)]] = False
-            empties = np.zeros(len(ids), dtype=np.bool_)
-            empties[emptied] = True
-            empties[places[barred_placed]] = True
-            ids, emptied = list(compress(ids, happens.tolist())), np.flatnonzero(empties[happens]).tolist()
-            placed = placed.take(~barred_placed)
-        return replace(self, added=added, placed=placed, ids=ids, emptied=emptied)
+        places = self.places
+        happens = np.ones(len(self.ids), dtype=np.bool_)
+        happens[places[barred_placed & (self.placed.stamps > now)]] = False
+        empties = np.ones(len(self.ids), dtype=np.bool_)
+        empties[places[~barred_placed]] = False
+        return replace(
+            self,
+            added=self.added.take(~barred),
+            placed=self.placed.take(~barred_placed),
+            ids=list(compress(self.ids, happens.tolist())),
+            emptied=np.flatnonzero(empties[happens]).tolist(),
+        )
+
+    def until(self, round: int) -> Operations:
+        """Without what is stamped after a round, as if it had not come."""
+        added, placed = self.added.stamps > round, self.placed.stamps > round
+        return self.without_records(added, placed, round) if added.any() or placed.any() else self
 
     @classmethod
-    def of_singles(cls, schema: Schema, singles: Sequence[Single]) -> Operations:
-        plain, named = [one for one in singles if one.id is None], [one for one in singles if one.id is not None]
-        return cls(
-            _columns(schema, plain), _columns(schema, named), ids=[one.id for one in named if one.id is not None]
-        )
+    def of_singles(cls, schema: Schema, singles: Sequence[Any]) -> Operations:
+        """What single additions hold, one behind the other."""
+        if not singles:
+            return cls()
+        records, stamps, ids, subjects = (singles[place::PARTS] for place in range(PARTS))
+        owners = None if subjects.count(None) == len(subjects) else list(subjects)
+        every = Stamped(Rows.from_tuples(schema, records), np.array(stamps, dtype=np.int64), owners)
+        if ids.count(None) == len(ids):
+            return cls(added=every)
+        named = np.array([id is not None for id in ids], dtype=np.bool_)
+        return cls(every.take(~named), every.take(named), ids=[id for id in ids if id is not None])
 
     @classmethod
     def concatenate(cls, batches: Sequence[Operations]) -> Operations:
         """One behind the other."""
-        batches = [batch for batch in batches if len(batch)] or batches[:1]
+        batches = [batch for batch in batches if len(batch)] or [cls()]
         if len(batches) == 1:
             return batches[0]
         ids: list[str] = []
@@ -176,8 +192,8 @@ class Operations:
         for batch in batches:
             emptied += [len(ids) + place for place in batch.emptied]
             ids += batch.ids
-        parts = ([part for part in kind if part is not None] for kind in zip(*map(_stamped, batches), strict=True))
-        added, placed, deleted = (Stamped.concatenate(kind) if kind else None for kind in parts)
+        parts = ((batch.added, batch.placed, batch.deleted) for batch in batches)
+        added, placed, deleted = map(Stamped.concatenate, zip(*parts, strict=True))
         erased = [subject for batch in batches for subject in batch.erased]
         return cls(added, placed, deleted, ids, emptied, erased, [each for batch in batches for each in batch.digests])
 
@@ -194,33 +210,6 @@ class Entry:
     requests: Sequence[Sequence[Any]] = ()
 
 
-def joined(parts: Sequence[Stamped | None], rows: int = 8192) -> Iterator[Stamped]:
-    """The same records in fewer batches, of about so many rows where they are small."""
-    waiting: list[Stamped] = []
-    count = 0
-    for part in parts:
-        if part is not None and part.rows.count:
-            waiting.append(part)
-            count += part.rows.count
-        if count >= rows:
-            yield Stamped.concatenate(waiting)
-            waiting, count = [], 0
-    if waiting:
-        yield Stamped.concatenate(waiting)
-
-
 def require_length(place: str, given: Sequence[Any] | str | None, count: int) -> None:
     if given is not None and not isinstance(given, str) and len(given) != count:
         raise InputError(f"expected {count} of them, got {len(given)}", place=place)
-
-
-def _columns(schema: Schema, singles: Sequence[Single]) -> Stamped | None:
-    if not singles:
-        return None
-    records, stamps, _, subjects = zip(*singles, strict=True)
-    owners = list(subjects) if any(subject is not None for subject in subjects) else None
-    return Stamped(Rows.from_tuples(schema, records), np.array(stamps, dtype=np.int64), owners)
-
-
-def _stamped(batch: Operations) -> tuple[Stamped | None, ...]:
-    return batch.added, batch.placed, batch.deleted

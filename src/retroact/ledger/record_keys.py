@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from retroact.arrays import I64, Mask, Words
 from retroact.ledger import sorted_keys
 from retroact.ledger.key_layout import KeyLayout, Widths
+from retroact.ledger.multiset import Multiset
 from retroact.ledger.operations import Stamped
-from retroact.ledger.surviving import label
+from retroact.ledger.registers import Registers
+from retroact.ledger.sorted_keys import Erased
 from retroact.ledger.text_codes import TextCodes
 from retroact.schema import Rows, Schema
 
 Coding = tuple[I64, Mapping[str, I64], I64, Mapping[str, Mask]]
 """Stamps, values and subjects of records, with codes for text, and which values are missing."""
+Held = Multiset | Registers
 
 
 class RecordKeys:
@@ -32,38 +35,24 @@ class RecordKeys:
         """No keys."""
         return tuple(np.zeros(0, dtype=np.uint64) for _ in range(self.layout.words))
 
-    def arrived(self, round: int, parts: Iterable[Stamped]) -> tuple[list[Coding], int, I64 | None, Mask]:
-        """Additions in codes, without those from the future: how many those are, copies of each, and which are kept."""
-        coded, late, copies, kept = [], 0, [], []
-        for part in parts:
-            timely = part.stamps <= round
-            kept.append(timely)
-            if not timely.all():
-                late += len(part.take(~timely))
-                part = part.take(timely)
-            coded.append(self._coded(part, TextCodes.intern))
-            copies.append(part.copies)
-        counts = None
-        if any(own is not None for own in copies):
-            each = zip(coded, copies, strict=True)
-            counts = np.concatenate([np.ones(len(one[0]), np.int64) if own is None else own for one, own in each])
-        return coded, late, counts, np.concatenate([np.ones(0, dtype=np.bool_), *kept])
+    def arrived(self, part: Stamped) -> Coding | None:
+        """Additions in codes, which new texts get."""
+        return self._coded(part, TextCodes.intern) if part.rows.count else None
 
-    def named(self, parts: Iterable[Stamped]) -> tuple[Words, int]:
+    def named(self, part: Stamped) -> tuple[Words, int]:
         """The keys that deletions name, and how many deletions name nothing that could have a key."""
-        coded, unknown = [], 0
-        for part in parts:
-            stamps, values, owners, missing = self._coded(part, TextCodes.lookup)
-            possible = (stamps >= 1) & (stamps <= (1 << self.layout.widths.stamp) - 1) & (owners >= 0)
-            for name in self.texts:
-                possible &= values[name] >= 0
-            if not possible.all():
-                unknown += len(stamps) - int(possible.sum())
-                stamps, owners = stamps[possible], owners[possible]
-                values = {name: column[possible] for name, column in values.items()}
-                missing = {name: mask[possible] for name, mask in missing.items()}
-            coded.append((stamps, values, owners, missing))
-        return self.pack(coded), unknown
+        if not part.rows.count:
+            return self.none, 0
+        stamps, values, owners, missing = self._coded(part, TextCodes.lookup)
+        possible = (stamps >= 1) & (stamps <= (1 << self.layout.widths.stamp) - 1) & (owners >= 0)
+        for name in self.texts:
+            possible &= values[name] >= 0
+        if possible.all():
+            return self.layout.pack(stamps, values, owners, missing), 0
+        values = {name: column[possible] for name, column in values.items()}
+        missing = {name: mask[possible] for name, mask in missing.items()}
+        words = self.layout.pack(stamps[possible], values, owners[possible], missing)
+        return words, len(stamps) - len(words[0])
 
     def _coded(self, part: Stamped, code: Callable[[TextCodes, list[str | None]], I64]) -> Coding:
         rows, subjects = part.rows, part.subjects
@@ -75,10 +64,10 @@ class RecordKeys:
             return part.stamps, values, np.broadcast_to(code(self.subjects, [subjects]), rows.count), rows.missing
         return part.stamps, values, code(self.subjects, list(subjects)), rows.missing
 
-    def pack(self, coded: Sequence[Coding]) -> Words:
-        return sorted_keys.concatenate(self.none, *(self.layout.pack(*part) for part in coded))
+    def pack(self, coded: Coding | None) -> Words:
+        return self.none if coded is None else self.layout.pack(*coded)
 
-    def belonging_to(self, who: Sequence[str | bytes]) -> Callable[[Words], Mask] | None:
+    def belonging_to(self, who: Sequence[str | bytes]) -> Erased:
         """The predicate "belongs to one of these subjects"; None if none of them can have a record."""
         codes = self.subjects.find(who)
         codes = codes[codes >= 0]
@@ -99,33 +88,32 @@ class RecordKeys:
         for table in (*self.texts.values(), self.subjects):
             table.sweep()
 
-    def widen(self, round: int, *held: Words) -> list[Words] | None:
-        """Make room for stamps up to the round and for all codes in use; the same keys with it, if it took any."""
+    def widen(self, round: int, *held: Held) -> None:
+        """Make room for stamps up to the round and for all codes in use."""
         needed = Widths(round.bit_length(), {name: text.bits for name, text in self.texts.items()}, self.subjects.bits)
         widths = self.layout.widths.covering(needed)
-        return None if widths == self.layout.widths else self._repacked(widths, {}, None, held)
+        if widths != self.layout.widths:
+            self._repack(widths, {}, None, held)
 
-    def compact(self, *held: Words) -> list[Words] | None:
-        """Number texts anew where most numbers lie idle, so that nothing shows how much there once was; the same keys
-        with it, if some do."""
+    def compact(self, *held: Held) -> None:
+        """Number texts anew where most numbers lie idle, so that nothing shows how much there once was."""
         if not any(table.sparse for table in (*self.texts.values(), self.subjects)):
-            return None
+            return
         texts = {name: table.compacted() for name, table in self.texts.items()}
         subjects, owner_codes = self.subjects.compacted()
         bits = {name: table.bits for name, (table, _) in texts.items()}
         widths = Widths(self.layout.widths.stamp, dict.fromkeys(bits, 0), 0).covering(Widths(0, bits, subjects.bits))
-        repacked = self._repacked(widths, {name: codes for name, (_, codes) in texts.items()}, owner_codes, held)
+        self._repack(widths, {name: codes for name, (_, codes) in texts.items()}, owner_codes, held)
         self.texts = {name: table for name, (table, _) in texts.items()}
         self.subjects = subjects
-        return repacked
 
-    def _repacked(
-        self, widths: Widths, texts: Mapping[str, I64], subjects: I64 | None, held: Sequence[Words]
-    ) -> list[Words]:
+    def _repack(self, widths: Widths, texts: Mapping[str, I64], subjects: I64 | None, held: Sequence[Held]) -> None:
+        """The same records in another layout: all of them are worked out before any is written."""
         target = KeyLayout(self.schema, widths)
-        repacked = [self.layout.repacked(words, target, texts, subjects) for words in held]
+        repacked = [self.layout.repacked(each.words, target, texts, subjects) for each in held]
+        for each, words in zip(held, repacked, strict=True):
+            each.repack(words)
         self.layout = target
-        return repacked
 
     def rows(self, *parts: Words) -> Rows:
         """What the keys say."""
@@ -147,8 +135,13 @@ class RecordKeys:
         order = sorted_keys.order(values)
         run, where = sorted_keys.ties(sorted_keys.take(values, order))
         if len(where):
-            names = [label(ids[k], subjects[k]) for k in order[where].tolist()]
+            names = [_label(ids[k], subjects[k]) for k in order[where].tolist()]
             rank = {name: number for number, name in enumerate(sorted(set(names)))}
             within = np.array([rank[name] for name in names], dtype=np.int64)
             order[where] = order[where][np.lexsort((within, run))]
         return order
+
+
+def _label(id: str | None, subject: str | None) -> tuple[bool, str, bool, str]:
+    """Sorts by id, then by subject, None first."""
+    return id is not None, id or "", subject is not None, subject or ""

@@ -11,8 +11,9 @@ from itertools import compress, repeat
 
 import numpy as np
 
-from retroact.arrays import I64, Mask, Words
+from retroact.arrays import I64, Words
 from retroact.ledger import sorted_keys
+from retroact.ledger.sorted_keys import Erased
 from retroact.ledger.text_codes import require_utf8
 
 # a table this small is not worth shrinking
@@ -59,13 +60,8 @@ class Registers:
     def ids(self, slots: I64) -> list[str]:
         return [self._ids[slot] for slot in slots.tolist()]
 
-    def plan(
-        self, ids: Sequence[str], rows: I64, records: Words, erased: Callable[[Words], Mask] | None
-    ) -> RegisterEdit:
-        """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if that is -1.
-
-        `erased` says which records belong to an erased subject; None if nobody is erased.
-        """
+    def plan(self, ids: Sequence[str], rows: I64, records: Words, erased: Erased) -> RegisterEdit:
+        """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if that is -1."""
         slots, names = self._places(ids)
         arrival = np.arange(len(ids))
         last = np.empty(len(self._ids) + len(names), dtype=np.int64)

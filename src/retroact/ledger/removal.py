@@ -28,10 +28,9 @@ class Removal:
     >>> ledger, updates = Ledger(schema), Updates(schema)
     >>> updates.add_one((31,), 1, "a", "u17")
     >>> updates.add_one((44,), 1, "b", "u18")
-    >>> updates.erase(["u17"])
-    >>> (batch,) = updates.batches()[:1]
+    >>> updates.append(Operations(erased=["u17"]))
     >>> removal = Removal.of(updates, 1)
-    >>> ledger.apply(1, removal.deletions(schema)).removed, removal.left(batch).ids
+    >>> ledger.apply(1, removal.deletions(schema)).removed, removal.left(updates.whole()).ids
     (0, ['b'])
     """
 
@@ -44,11 +43,9 @@ class Removal:
     @classmethod
     def of(cls, updates: Updates, round: int) -> Removal:
         """Of the updates that the open round holds, in the order in which they came."""
-        whole = Operations.concatenate([Operations(), *updates.batches()])
+        whole = updates.whole()
         ids, placed = whole.ids, whole.placed
         found = cls(frozenset(whole.erased), frozenset(whole.digests), {ids[k]: k for k in whole.emptied})
-        if placed is None:
-            return found
         # a stamp in the future is no event
         happens = placed.stamps <= round
         gone = found._theirs(placed) & happens
@@ -75,23 +72,16 @@ class Removal:
         """What is left of a batch of the open round; ``first`` is how many events on ids came before it."""
         places = batch.places
         later = [first + k > self.until.get(batch.ids[k], -1) for k in places.tolist()]
-        placed, stays = batch.placed, np.array(later, dtype=np.bool_)
-        if placed is not None:
-            stays &= ~self._theirs(placed)
-            placed = placed.take(stays)
+        stays = np.array(later, dtype=np.bool_) & ~self._theirs(batch.placed)
+        added, deleted = (part.take(~self._theirs(part)) for part in (batch.added, batch.deleted))
         ids = [batch.ids[k] for k in places[stays].tolist()]
-        return Operations(self._others(batch.added), placed, self._others(batch.deleted), ids)
+        return Operations(added, batch.placed.take(stays), deleted, ids)
 
     def left_of(self, updates: Updates) -> Updates:
         """What is left of an open round."""
-        left, first = Updates(updates.schema), 0
-        for batch in updates.batches():
-            left.append(self.left(batch, first))
-            first += len(batch.ids)
+        left = Updates(updates.schema)
+        left.append(self.left(updates.whole()))
         return left
-
-    def _others(self, part: Stamped | None) -> Stamped | None:
-        return None if part is None else part.take(~self._theirs(part))
 
     def _theirs(self, part: Stamped) -> Mask:
         """Which records belong to those who are erased."""

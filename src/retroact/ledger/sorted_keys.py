@@ -3,10 +3,14 @@ few entries taken out and a few put in."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from retroact.arrays import I64, U64, AnyArray, Mask, Words
 
+Erased = Callable[[Words], Mask] | None
+"""Which keys belong to an erased subject; None if nobody is erased."""
 _WORD = 64
 # so few keys are looked for one by one
 _FEW = 8

@@ -47,11 +47,6 @@ class Texts:
         return cls(_objects([text.encode() if isinstance(text, str) else text for text in encoded]), lengths)
 
     @classmethod
-    def same(cls, text: str | None, count: int) -> Texts:
-        """One text, or none, so many times."""
-        return cls.of([text]).take(np.zeros(count, dtype=np.int64))
-
-    @classmethod
     def from_content(cls, lengths: NDArray[np.int32], content: bytes) -> Texts:
         sizes = np.maximum(lengths, 0)
         if int(sizes.sum()) != len(content) or int(lengths.min(initial=0)) < ABSENT:
@@ -62,13 +57,14 @@ class Texts:
             return cls(_objects([content[begin:end] for begin, end in pairwise(bounds)]), lengths)
         words = np.zeros(len(lengths), dtype=_width(longest))
         matrix = words.view(np.uint8).reshape(len(lengths), words.dtype.itemsize)
-        matrix[_filled(sizes, matrix.shape[1])] = np.frombuffer(content, np.uint8)
+        if content:
+            matrix[_filled(sizes, matrix.shape[1])] = np.frombuffer(content, np.uint8)
         return cls(words, lengths)
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def take(self, where: Any) -> Texts:
+    def __getitem__(self, where: Any) -> Texts:
         return Texts(self.words[where], self.lengths[where])
 
     def followed_by(self, other: Texts) -> Texts:
@@ -111,7 +107,7 @@ class Texts:
         if self.words.dtype != object:
             marks = mixed_in(np.zeros(len(self), dtype=np.uint64), self.words, self.lengths)
             _, first, codes = np.unique(marks, return_index=True, return_inverse=True)
-            own = self.take(first)
+            own = self[first]
             if (own.words[codes] == self.words).all() and (own.lengths[codes] == self.lengths).all():
                 return Coded(own.strings(), codes.astype(np.int64))
         texts = self.strings()

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import I64, U64, Mask
+from ..arrays import I64, U64, Mask, Words
 from ..errors import VerificationError
+from ..ledger import sorted_keys
 from ..ledger.codec import Records, pack, unpack
 from ..ledger.text_column import SHORT, Texts, mixed, mixed_in
 from ..schema import Schema
@@ -82,8 +83,8 @@ def edit(
     virtual = not places or places[0] != FIRST
     every = [FIRST, *places] if virtual else list(places)
     mark = marks(change)
-    order = np.lexsort((mark, change.stamps))
-    where = _find(every, change.stamps[order], mark[order])
+    order = sorted_keys.order(_keys(change, mark))
+    where = _find(every, sorted_keys.take(_keys(change, mark), order))
     begins = (_begins(mark) & (change.counts < 0))[order]
     # without its first record a block falls to the one before it
     touched = np.unique(np.concatenate([where, np.maximum(where[begins] - 1, 0)]))
@@ -93,7 +94,7 @@ def edit(
     # of neighbouring blocks that are made anew, what comes before the first beginning keeps the place of the first one
     gap = np.ones(len(touched), dtype=np.bool_)
     gap[1:] = np.diff(touched) > 1
-    run = (np.cumsum(gap) - 1)[np.searchsorted(touched, _find(every, merged.stamps, mark))]
+    run = (np.cumsum(gap) - 1)[np.searchsorted(touched, _find(every, _keys(merged, mark)))]
     return Edit(stored, _split(merged, mark, [every[index] for index in touched[gap].tolist()], run))
 
 
@@ -105,14 +106,11 @@ def canonical(marks: Marks, records: Records) -> list[tuple[Place, bytes]]:
 
 def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
     """In order, copies of one record added up, without those that have none left."""
-    order = np.lexsort((mark, records.stamps))
+    order = sorted_keys.order(_keys(records, mark))
     records, mark = records.take(order), mark[order]
-    same = np.zeros(len(order) + 1, dtype=np.bool_)
-    same[1:-1] = (records.stamps[1:] == records.stamps[:-1]) & (mark[1:] == mark[:-1])
-    ties = np.flatnonzero(same[1:] | same[:-1])
+    run, ties = sorted_keys.ties(_keys(records, mark))
     if len(ties):
-        group = np.cumsum(~same[:-1])[ties].tolist()
-        members = sorted(zip(group, _labels(records.take(ties)), ties.tolist(), strict=True))
+        members = sorted(zip(run.tolist(), _labels(records.take(ties)), ties.tolist(), strict=True))
         order = np.arange(len(order))
         order[ties] = [place for _, _, place in members]
         records = records.take(order)
@@ -142,9 +140,8 @@ def _split(records: Records, mark: I64, places: Sequence[Place], run: I64) -> li
     """Blocks of sorted records in runs: one begins at each record that begins one, and one at the place of each run."""
     if not len(mark):
         return []
-    starts = _begins(mark)
     # records that share stamp and mark stay together
-    starts[1:] &= (records.stamps[1:] != records.stamps[:-1]) | (mark[1:] != mark[:-1])
+    starts = _begins(mark) & sorted_keys.starts(_keys(records, mark))
     first = np.diff(run, prepend=-1) > 0
     begins = np.flatnonzero(starts | first).tolist()
     own = [
@@ -157,17 +154,12 @@ def _begins(mark: I64) -> Mask:
     return np.asarray(mark & (SIZE - 1) == 0)
 
 
-def _find(places: Sequence[Place], stamps: I64, marks: I64) -> I64:
-    """The last place that is not beyond each record."""
-    known = np.array(places, dtype=np.int64)
-    first = np.searchsorted(known[:, 0], stamps, side="left")
-    last = np.searchsorted(known[:, 0], stamps, side="right")
-    found = np.empty(len(stamps), dtype=np.int64)
-    # within the blocks that begin in one stamp, by mark
-    ends = np.flatnonzero(np.diff(stamps, append=-1))
-    begin = 0
-    for end in (ends + 1).tolist():
-        low, high = int(first[begin]), int(last[begin])
-        found[begin:end] = low + np.searchsorted(known[low:high, 1], marks[begin:end], side="right") - 1
-        begin = end
-    return found
+def _keys(records: Records, mark: I64) -> Words:
+    """What records and blocks are sorted by."""
+    return records.stamps.view(np.uint64), mark.view(np.uint64)
+
+
+def _find(places: Sequence[Place], keys: Words) -> I64:
+    """The last place that is not beyond each record; both sorted."""
+    at, equal = sorted_keys.find(tuple(np.array(places, dtype=np.uint64).T.copy()), keys)
+    return at - ~equal

@@ -13,15 +13,8 @@ from ..ledger import Entry, Operations, Removal, Single
 from ..ledger.codec import pack_stamped, unpack_stamped
 from ..schema import Schema
 
-
-class _StoredEntry(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    """An entry. Its operations are those of a batch in their order, or the four parts of a single addition."""
-
-    operations: list[Any]
-    source: str | None = None
-    position: list[int] | None = None
-    delivered: list[int] = []
-    requests: list[list[Any]] = []
+_Stored = tuple[list[Any], str | None, tuple[int, ...] | None, list[int], list[list[Any]]]
+"""An entry. Its operations are those of a batch in their order, or the four parts of a single addition."""
 
 
 def write(schema: Schema, entry: Entry) -> bytes:
@@ -31,19 +24,19 @@ def write(schema: Schema, entry: Entry) -> bytes:
     else:
         stamped = (pack_stamped(schema, part) for part in (batch.added, batch.placed, batch.deleted))
         operations = [*stamped, list(batch.ids), list(map(int, batch.emptied)), list(batch.erased), list(batch.digests)]
-    position = None if entry.position is None else list(entry.position)
-    requests = [list(request) for request in entry.requests]
-    return msgspec.msgpack.encode(_StoredEntry(operations, entry.source, position, list(entry.delivered), requests))
+    return msgspec.msgpack.encode(
+        [operations, entry.source, entry.position, list(entry.delivered), list(map(list, entry.requests))]
+    )
 
 
 def read(schema: Schema, stored: bytes) -> Entry:
-    entry = _read(stored)
-    return replace(_without_operations(entry), operations=_operations(schema, entry.operations))
+    operations, source, position, delivered, requests = _read(stored)
+    return Entry(_operations(schema, operations), source, position, delivered, requests)
 
 
 def requests(stored: Sequence[bytes]) -> list[list[Any]]:
     """The erasures that the open round holds."""
-    return [request for entry in map(_read, stored) for request in entry.requests]
+    return [request for *_, requests in map(_read, stored) for request in requests]
 
 
 def erasures(schema: Schema, stored: Sequence[bytes]) -> list[bytes]:
@@ -63,7 +56,7 @@ def without(schema: Schema, stored: Sequence[bytes], removal: Removal) -> list[b
     event = 0
     for entry in (read(schema, each) for each in stored):
         batch = entry.operations
-        before = Operations.of_singles(schema, [batch]) if isinstance(batch, Single) else batch
+        before = Operations.of_singles(schema, batch) if isinstance(batch, Single) else batch
         after = removal.left(before, event)
         event += len(before.ids)
         if len(after) == len(before):
@@ -78,16 +71,12 @@ def without(schema: Schema, stored: Sequence[bytes], removal: Removal) -> list[b
     return [write(schema, entry) for entry in (*left, *read_on.values())]
 
 
-def _read(stored: bytes) -> _StoredEntry:
+def _read(stored: bytes) -> _Stored:
     try:
-        return msgspec.msgpack.decode(stored, type=_StoredEntry)
+        entry: _Stored = msgspec.msgpack.decode(stored, type=_Stored)
     except msgspec.MsgspecError as error:
         raise _not_an_entry(error) from None
-
-
-def _without_operations(entry: _StoredEntry) -> Entry:
-    position = None if entry.position is None else tuple(entry.position)
-    return Entry(Operations(), entry.source, position, entry.delivered, entry.requests)
+    return entry
 
 
 def _operations(schema: Schema, stored: Sequence[Any]) -> Operations | Single:

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, VerificationError
+from . import postgres_schema
 from .authenticated import Row, refusal
-from .canonical_blocks import Place
 from .postgres_address import read
 from .postgres_residue import RELATIONS, unaccounted
-from .postgres_schema import DATA, differences, statements
+from .postgres_schema import DATA
 from .store import Store, check_format
 from .tables import BLOCK, Side, StoredTable
 
@@ -117,20 +117,8 @@ class PostgresStore(Store):
             for row in rows:
                 copy.write_row(row)
 
-    def read_blocks(self, places: Sequence[Place]) -> list[bytes]:
-        rows = self.run(
-            "data",
-            f"select {BLOCK.names} from unnest(?::bigint[], ?::bigint[]) with ordinality as wanted(stamp, mark, place) "
-            "left join block using (stamp, mark) order by place",
-            [[stamp for stamp, _ in places], [mark for _, mark in places]],
-        )
-        for place, row in zip(places, rows, strict=True):
-            if row[2] is None:
-                raise VerificationError(f"{self.where}: table block: expected a block at {place}, got none")
-        return [self.checked(BLOCK, row)[2] for row in rows]
-
     def schema_problems(self) -> list[str]:
-        return differences(lambda sql, parameters: self.run("data", sql, parameters), self.schema)
+        return postgres_schema.problems(lambda sql, parameters: self.run("data", sql, parameters), self.schema)
 
     def scrub(self) -> bool:
         """No dead row is left, unless another session still sees it; pages may hold its bytes until they are reused."""
@@ -177,16 +165,13 @@ class PostgresStore(Store):
     # The session ------------------------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        from psycopg.sql import SQL, Identifier
-
         version = self._connection.info.server_version // 10000
         if version < OLDEST:
             raise InputError(f"{self.where}: expected PostgreSQL {OLDEST} or later, got {version}")
         settings = "select set_config(name, ?, false) from pg_settings where name = ? and context = 'user'"
         for name, value in {**SETTINGS, **SESSION}.items():
             self.run("data", settings, [value, name])
-        with _database_errors(self.where):
-            self._connection.execute(SQL("set search_path to {}, pg_temp").format(Identifier(self.schema)))
+        self.run("data", f'set search_path to "{self.schema}", pg_temp')
         for name, value in SETTINGS.items():
             (got,), *_ = self.run("data", "select current_setting(?)", [name])
             if got != value:
@@ -202,16 +187,14 @@ class PostgresStore(Store):
             time.sleep(0.05)
 
     def _tables(self, create: bool) -> None:
-        from psycopg.sql import SQL, Identifier
-
         there = "select relname from pg_class where relnamespace = to_regnamespace(?) and relkind <> 'i' limit 1"
         if not self.run("data", there, [f'"{self.schema}"']):
             if not create:
                 raise InputError(f"{self.where}: expected the schema of a stream, got none")
             with self.raw_transaction("data"):
                 if not self.run("data", "select 1 from pg_namespace where nspname = ?", [self.schema]):
-                    self._connection.execute(SQL("create schema {}").format(Identifier(self.schema)))
-                for statement in statements():
+                    self.run("data", f'create schema "{self.schema}"')
+                for statement in postgres_schema.made():
                     self.run("data", statement)
         problems = self.schema_problems()
         if problems:
@@ -253,25 +236,19 @@ class PostgresStore(Store):
 
     def _pages(self, oid: int) -> Iterator[bytes]:
         """The pages of a table or index as they are on disk."""
-        (path, size, most), *_ = self.run(
+        (path, size, most, total), *_ = self.run(
             "data",
             "select pg_relation_filepath(?::oid::regclass), current_setting('block_size')::int, "
-            "(select setting::bigint from pg_settings where name = 'segment_size')",
-            [oid],
+            "(select setting::bigint from pg_settings where name = 'segment_size'), pg_relation_size(?::oid::regclass)",
+            [oid, oid],
         )
-        part, step = 0, 512
-        while True:
+        step = 512  # a segment is so many pages or a multiple
+        for first in range(0, total // size, step):
+            part, page = divmod(first, most)
             name = f"{path}.{part}" if part else path
-            for first in range(0, most, step):
-                (content,), *_ = self.run(
-                    "data", "select pg_read_binary_file(?, ?, ?, true)", [name, first * size, step * size]
-                )
-                yield from (content[at : at + size] for at in range(0, len(content or b""), size))
-                if not content:
-                    if not first:
-                        return
-                    break
-            part += 1
+            read = "select pg_read_binary_file(?, ?, ?, true)"
+            (content,), *_ = self.run("data", read, [name, page * size, step * size])
+            yield from (content[at : at + size] for at in range(0, len(content or b""), size))
 
     def _where_allowed(self, statement: str, otherwise: str) -> bool:
         from psycopg.errors import InsufficientPrivilege

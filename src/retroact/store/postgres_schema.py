@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .tables import SIDES, TABLES, create_digest, create_view, tables
+from .tables import SIDES, described, differences, statements
 
-TYPES = {"bytes": "bytea", "text": 'text collate "C"', "clustered": ""}
-DATA = (*(table.name for table in tables("data")), "data_digest")
+WORDS = {"bytes": "bytea", "text": 'text collate "C"', "clustered": "", "line": "convert_from(line, 'UTF8')"}
+TABLES = {**described("data"), **described("journal")}
+DATA = tuple(described("data"))
 """The tables that are written anew by a purge. The server keeps no samples of their values."""
 # As they are: a value is found in the files by its bytes, or is not there.
 PLAIN = {("block", "records"), ("inbox", "entry")}
@@ -47,11 +48,10 @@ OBJECTS = """
         and not exists (select 1 from pg_depend where objid = pg_operator.oid and deptype = 'e')"""
 
 
-def statements() -> list[str]:
-    """What makes the tables of an empty schema."""
-    made = [*(table.create(TYPES) for table in TABLES), *(create_digest(side, TYPES) for side in SIDES)]
-    made.append(create_view("convert_from(line, 'UTF8')"))
-    for table, columns in _columns().items():
+def made() -> list[str]:
+    """The statements that make the tables of an empty schema."""
+    made = [statement for side in SIDES for statement in statements(side, WORDS)]
+    for table, (columns, _) in TABLES.items():
         changes = [f"alter column {column} set storage external" for column in columns if (table, column) in PLAIN]
         changes += [f"alter column {column} set statistics 0" for column in columns if table in DATA]
         if changes:
@@ -59,42 +59,23 @@ def statements() -> list[str]:
     return made
 
 
-def differences(run: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]], schema: str) -> list[str]:
+def problems(run: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]], schema: str) -> list[str]:
     quoted = f'"{schema}"'
     rows = run(OBJECTS, [quoted, schema, quoted, quoted])
-    found: Described = {(kind, table, name): _plain(definition) for kind, table, name, definition in rows}
-    expected = _expected()
-    others = [key for key in sorted(expected) if key in found and found[key] != expected[key]]
-    return [
-        *(f"table {key[1]}: {_named(key)} is missing" for key in sorted(expected.keys() - found.keys())),
-        *(f"table {key[1]}: {_named(key)} is not a store's own" for key in sorted(found.keys() - expected.keys())),
-        *(f"table {key[1]}: {_named(key)} is another" for key in others),
-    ]
-
-
-def _named(key: tuple[str, str, str]) -> str:
-    kind, table, name = key
-    return "it" if table == name else f"{kind} {name!r}"
-
-
-def _columns() -> dict[str, dict[str, str]]:
-    digests = {f"{side}_digest": {"side": "text", "sealed": "bytes"} for side in SIDES}
-    return {**{table.name: {**table.columns, "mac": "bytes"} for table in TABLES}, **digests}
+    return differences({(kind, table, name): _plain(found) for kind, table, name, found in rows}, _expected())
 
 
 def _expected() -> Described:
     view = "v p f f select round, statistic, convert_from(line, 'utf8'::name) as release from release;"
     made: Described = {("view", "published", "published"): _plain(view)}
-    keys = {table.name: table.key for table in TABLES}
-    for table, columns in _columns().items():
-        key = keys.get(table, ("side",))
+    for table, (columns, key) in TABLES.items():
         made["table", table, table] = "rpff"
         made["constraint", table, f"{table}_pkey"] = _plain(f"primary key ({', '.join(key)})")
         made["index", table, f"{table}_pkey"] = "tt"
         for column, kind in columns.items():
             word = kind.removesuffix("?")
             storage = "p" if word == "bigint" else "e" if (table, column) in PLAIN else "x"
-            parts = [TYPES.get(word, word).partition(" ")[0], "f" if kind.endswith("?") else "t", storage]
+            parts = [WORDS.get(word, word).partition(" ")[0], "f" if kind.endswith("?") else "t", storage]
             parts += ["0" if table in DATA else "-1", "c" if word == "text" else ""]
             made["column", table, column] = "".join(parts)
     return made

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Literal
 
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from ..errors import InputError
 from .signed_statement import HEX, Signed
@@ -57,12 +56,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.found.count(False) if isinstance(self.found, list) else 0
 
 
-_receipts = Signed("receipt", Receipt, LIMIT)
-
-
-def signing_key(secret: bytes) -> Ed25519PrivateKey:
-    """The signing key that belongs to the 32-byte secret of a stream."""
-    return _receipts.signing_key(secret)
+RECEIPTS = Signed("receipt", Receipt, LIMIT)
 
 
 def public_key(secret: bytes) -> str:
@@ -71,13 +65,13 @@ def public_key(secret: bytes) -> str:
     >>> len(public_key(bytes(32)))
     64
     """
-    return _receipts.public_key(secret)
+    return RECEIPTS.public_key(secret)
 
 
 def sign(receipt: Receipt, secret: bytes) -> bytes:
     """The receipt as one line of canonical JSON with its public key and signature."""
     _check(receipt, "receipt")
-    return _receipts.sign(receipt, secret)
+    return RECEIPTS.sign(receipt, secret)
 
 
 def verify(content: bytes, *, place: str, public_key: str | None = None) -> Receipt:
@@ -86,22 +80,17 @@ def verify(content: bytes, *, place: str, public_key: str | None = None) -> Rece
     Without the ``public_key`` of the stream, known from elsewhere, this shows only that the receipt is whole: anybody
     can sign with a key of their own. With it, it shows that the holder of the stream's secret made it.
     """
-    _check(_receipts.read(content, place=place).receipt, place)
-    return _receipts.verify(content, place=place, public_key=public_key)
+    _check(RECEIPTS.read(content, place=place).receipt, place)
+    return RECEIPTS.verify(content, place=place, public_key=public_key)
 
 
 def _check(receipt: Receipt, place: str) -> None:
     """What the types do not say: hexadecimal identities, times, and steps that are there when their state says so."""
-    for name in ("stream", "request"):
-        if not HEX.fullmatch(text := getattr(receipt, name)):
-            raise InputError(
-                f"expected hexadecimal digits in lower case, found {text[:80]!r}", place=f"{place}, {name}"
-            )
-    for name in _TIMES:
-        if (time := getattr(receipt, name)) is not None and not _is_time(time):
-            raise InputError(
-                f"expected a UTC time like 2026-01-31T12:00:00Z, found {time[:80]!r}", place=f"{place}, {name}"
-            )
+    for name in ("stream", "request", *_TIMES):
+        text, time = getattr(receipt, name), name in _TIMES
+        if text is not None and not (_is_time(text) if time else HEX.fullmatch(text)):
+            what = "a UTC time like 2026-01-31T12:00:00Z" if time else "hexadecimal digits in lower case"
+            raise InputError(f"expected {what}, found {text[:80]!r}", place=f"{place}, {name}")
     if receipt.round is not None and receipt.round < 1:
         raise InputError(f"expected a round from 1 on, found {receipt.round}", place=f"{place}, round")
     steps, first = _TIMES.index(receipt.state), receipt.version == 1

@@ -6,7 +6,8 @@ A signature is of one kind of statement only: the domain is signed too, and ever
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -41,12 +42,11 @@ class Signed(Generic[T]):
     name: str
     content: type[T]
     limit: int
-    envelope: type[Any] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def envelope(self) -> type[Any]:
         fields = [(self.name, self.content), ("public_key", str), ("signature", str)]
-        envelope = msgspec.defstruct("Signed", fields, frozen=True, forbid_unknown_fields=True)
-        object.__setattr__(self, "envelope", envelope)
+        return msgspec.defstruct("Signed", fields, frozen=True, forbid_unknown_fields=True)
 
     def signing_key(self, secret: bytes) -> Ed25519PrivateKey:
         """The signing key that belongs to a 32-byte secret."""

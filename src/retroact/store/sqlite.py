@@ -15,10 +15,12 @@ from .authenticated import Row, refusal
 from .lock import Lock
 from .sqlite_residue import MAGIC, residue, wipe
 from .store import Store, check_format
-from .tables import SIDES, Side, create_digest, create_view, tables
+from .tables import SIDES, Side, differences, statements
 
 PAGE = 4096
-TYPES = {"bytes": "blob", "clustered": " without rowid"}
+WORDS = {"bytes": "blob", "clustered": " without rowid", "line": "cast(line as text)"}
+Definitions = dict[tuple[str, str, str], str]
+"""What was made, by kind, table and name."""
 SCHEMA = "select type, name, tbl_name, sql from sqlite_master"
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG}
 # A vacuum counts as a change of the schema, and nothing may tell how many there were.
@@ -65,8 +67,19 @@ class SQLiteStore(Store):
             self.close()
             raise
 
-    def raw_transaction(self, side: Side) -> _Transaction:
-        return _Transaction(self._sides[side], self._errors)
+    @contextmanager
+    def raw_transaction(self, side: Side) -> Iterator[None]:
+        connection = self._sides[side]
+        with self._errors:
+            connection.execute("begin immediate")
+        try:
+            yield
+            with self._errors:
+                connection.execute("commit")
+        finally:
+            if connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    connection.execute("rollback")
 
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with self._errors:
@@ -84,7 +97,8 @@ class SQLiteStore(Store):
             yield from self._sides[side].execute(sql)
 
     def schema_problems(self) -> list[str]:
-        return [problem for side in self._sides for problem in _differences(side, self.run(side, SCHEMA))]
+        found = ((side, _definitions(self.run(side, SCHEMA))) for side in self._sides)
+        return [problem for side, there in found for problem in differences(there, _expected(side))]
 
     def scrub(self) -> bool:
         """Every page goes to the main file and the log is cut to nothing; a reader in another process can bar that.
@@ -137,11 +151,6 @@ class SQLiteStore(Store):
         finally:
             self._sides["data"] = self._connect("data")
 
-    def compacted(self, path: Path) -> None:
-        """A copy of the surviving data: the same bytes for the same key, round and surviving data."""
-        self.run("data", "vacuum into ?", [str(path)])
-        path.chmod(0o600)
-
     def close(self) -> None:
         for connection in self._sides.values():
             connection.close()
@@ -166,41 +175,27 @@ class SQLiteStore(Store):
                 if got != value:
                     raise InputError(f"{path}: expected {name} = {value}, got {got}: this SQLite leaves traces")
             if not there:
-                connection.executescript(f"begin immediate; {'; '.join(_statements(side))}; commit")
+                connection.executescript(f"begin immediate; {'; '.join(statements(side, WORDS))}; commit")
             if side == "data" and connection.execute("pragma schema_version").fetchone() != (1,):
                 connection.execute(SAME_VERSION)
         return connection
 
 
-def _statements(side: Side) -> list[str]:
-    made = [*(table.create(TYPES) for table in tables(side)), create_digest(side, TYPES)]
-    return made if side == "data" else [*made, create_view("cast(line as text)")]
-
-
 @cache
-def _expected(side: Side) -> frozenset[Row]:
+def _expected(side: Side) -> Definitions:
     """What a database has when it is made."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        for statement in _statements(side):
+        for statement in statements(side, WORDS):
             connection.execute(statement)
-        return frozenset(connection.execute(SCHEMA))
+        return _definitions(connection.execute(SCHEMA))
 
 
-def _differences(side: Side, there: Iterable[Row]) -> list[str]:
-    found, expected = {row[:2]: row[2:] for row in there}, {row[:2]: row[2:] for row in _expected(side)}
-    others = sorted(key for key, row in expected.items() if found.get(key, row) != row)
-    return [
-        *(f"{kind} {name}: it is missing" for kind, name in sorted(expected.keys() - found.keys())),
-        *(
-            f"table {found[kind, name][0][:80]}: {kind} {name[:80]!r} is not a store's own"
-            for kind, name in sorted(found.keys() - expected.keys())
-        ),
-        *(f"{kind} {name}: it is another" for kind, name in others),
-    ]
+def _definitions(rows: Iterable[Row]) -> Definitions:
+    return {(kind, table, name): sql for kind, name, table, sql in rows}
 
 
 def _compare(path: Path, side: Side, connection: sqlite3.Connection, there: Iterable[Row]) -> None:
-    problems = _differences(side, there)
+    problems = differences(_definitions(there), _expected(side))
     if not problems:
         return
     with suppress(sqlite3.Error):
@@ -240,23 +235,3 @@ class _SqliteErrors:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in CORRUPT or "decode" in text or "file format" in text:
                 raise refusal(self._where, [text]) from None
             raise InputError(f"{self._where}: {error}") from error
-
-
-class _Transaction:
-    def __init__(self, connection: sqlite3.Connection, errors: _SqliteErrors) -> None:
-        self._connection, self._errors = connection, errors
-
-    def __enter__(self) -> None:
-        with self._errors:
-            self._connection.execute("begin immediate")
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            if error is None:
-                with self._errors:
-                    self._connection.execute("commit")
-                    return
-        finally:
-            if self._connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("rollback")

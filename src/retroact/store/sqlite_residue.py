@@ -86,8 +86,9 @@ def residue(path: Path, *, strict: bool = False, trees: bool = False) -> list[Re
     [(2, 'gap')]
     """
     for suffix, what in (("-wal", "write-ahead log"), ("-journal", "rollback journal")):
-        if size := _size(Path(f"{path}{suffix}")):
-            raise InputError(f"expected an empty {what}, found one of {size} bytes", place=f"{path}{suffix}")
+        log = Path(f"{path}{suffix}")
+        if log.exists() and (size := log.stat().st_size):
+            raise InputError(f"expected an empty {what}, found one of {size} bytes", place=str(log))
     try:
         with path.open("rb") as file:
             if (size := os.fstat(file.fileno()).st_size) < 512:
@@ -117,13 +118,6 @@ def wipe(path: Path) -> None:
             file.write(bytes(region.length))
         file.flush()
         os.fsync(file.fileno())
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 class _Scan:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -16,42 +16,14 @@ from ..errors import InputError, VerificationError
 from .authenticated import Authenticated
 from .canonical_blocks import Edit, Place
 from .seals import SIZE, Digest
-from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE
+from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE, Request, Stored
 
 FORMAT = 3
 OPENED_BY = {1: "0.1.0", 2: "0.2.0"}
 """Which version of the package opens a store of an old format."""
+SELECTED = 400
+"""How many blocks are asked for at once."""
 PREPARED = "where state = ? and prepared = ?"
-
-
-class Stored(NamedTuple):
-    """A release as it is kept: the line that was published, and all that noise decided, exactly."""
-
-    round: int
-    statistic: str
-    line: bytes
-    exact: bytes
-
-
-class Request(NamedTuple):
-    """An erasure that was asked for. Name and content are keyed hashes."""
-
-    name: bytes
-    content: bytes
-    state: str
-    received: str
-    round: int | None = None
-    applied: str | None = None
-    purged: str | None = None
-    prepared: int | None = None
-    """The round whose seal applies it."""
-    outcome: bytes | None = None
-    """Whether records were found, sealed."""
-
-    def in_order(self) -> Request:
-        """No step before the one that it follows: the clock may have gone back meanwhile."""
-        applied = self.applied and max(self.received, self.applied)
-        return self._replace(applied=applied, purged=self.purged and max(applied or self.received, self.purged))
 
 
 class Store(Authenticated):
@@ -105,13 +77,18 @@ class Store(Authenticated):
         return [((stamp, mark), records) for stamp, mark, records in self.whole(BLOCK)]
 
     def read_blocks(self, places: Sequence[Place]) -> list[bytes]:
-        found = []
+        found = {}
+        for first in range(0, len(places), SELECTED):
+            some = places[first : first + SELECTED]
+            wanted = f"with wanted(stamp, mark) as (values {', '.join(['(?, ?)'] * len(some))})"
+            sql = f"{wanted} select {BLOCK.names} from wanted join block using (stamp, mark)"
+            for row in self.run("data", sql, [number for place in some for number in place]):
+                stamp, mark, records = self.checked(BLOCK, row)
+                found[stamp, mark] = records
         for place in places:
-            rows = self.select(BLOCK, "where stamp = ? and mark = ?", place)
-            if not rows:
+            if place not in found:
                 raise VerificationError(f"{self.where}: table block: expected a block at {place}, got none")
-            found.append(rows[0][2])
-        return found
+        return [found[place] for place in places]
 
     def inbox(self) -> list[bytes]:
         return [entry for _, entry in self.whole(INBOX)]

@@ -192,9 +192,8 @@ class Core:
         """Everything but erasures, and how many operations it was."""
         if self._entered:
             raise InputError("expected no discard inside `receiving`, which keeps all that it holds, or nothing")
-        kept = OpenRound(self.schema)
-        for batch in self.open.updates.batches():
-            kept.updates.append(Operations(erased=batch.erased, digests=batch.digests))
+        kept, whole = OpenRound(self.schema), self.open.updates.whole()
+        kept.updates.append(Operations(erased=whole.erased, digests=whole.digests))
         kept.requests, kept.entries = self.open.requests, self.open.entries
         dropped, self.open = len(self.open.updates) - len(kept.updates), kept
         self.keep.forget(self)
@@ -264,7 +263,7 @@ class Core:
 
     def removed(self) -> tuple[Removal, Ledger]:
         """The deletions that wait for no round, and the surviving data without what they delete."""
-        removal, ledger = Removal.of(self.open.updates, self.round), Ledger.of(self.schema, self.ledger.data())
+        removal, ledger = Removal.of(self.open.updates, self.round), Ledger.from_state(self.schema, self.ledger.state())
         ledger.apply(self.round, removal.deletions(self.schema))
         return removal, ledger
 

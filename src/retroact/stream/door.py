@@ -121,13 +121,10 @@ class Door:
                 if self._refusing:
                     self._refuse(Rows.from_tuples(self._schema, [batch.record]))
                 return batch, 0
-            batch = Operations.of_singles(self._schema, [batch])
+            batch = Operations.of_singles(self._schema, batch)
         if batch.erased or batch.digests:
             self._require_subjects()
-        parts = [part for part in (batch.added, batch.placed) if part is not None]
-        if not parts:
-            return batch, 0
-        for part in parts:
+        for part in (batch.added, batch.placed):
             with _numbered(part.numbers):
                 owners = [part.subjects] if isinstance(part.subjects, str) else part.subjects
                 self._require_owned(owners, part.rows.count)
@@ -137,7 +134,7 @@ class Door:
             rejected = int(added.sum()) + int(placed.sum())
             batch = batch.without_records(added, placed, now) if rejected else batch
         for left in (batch.added, batch.placed):
-            if left is not None and left.rows.count:
+            if left.rows.count:
                 with _numbered(left.numbers):
                     require_timely(left.stamps, now, self._spec.late)
                     self._refuse(left.rows)
@@ -188,10 +185,8 @@ class Door:
                 )
 
 
-def _belong_to(part: Stamped | None, barred: Barred) -> Mask:
+def _belong_to(part: Stamped, barred: Barred) -> Mask:
     """Which records are those of barred subjects."""
-    if part is None:
-        return np.zeros(0, dtype=np.bool_)
     owners = part.owners()
     those = barred(owners)
     return np.fromiter((owner in those for owner in owners), dtype=np.bool_, count=len(owners))

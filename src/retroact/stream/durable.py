@@ -14,7 +14,8 @@ from ..ledger import Operations
 from ..ledger.codec import Records
 from ..store import inbox
 from ..store.receipt import public_key
-from ..store.store import Request, Store
+from ..store.store import Store
+from ..store.tables import Request
 from .core import Core
 from .door import Names
 from .erasure import Asked, Earlier, Erasure, Hashes, Requested, earlier_streams

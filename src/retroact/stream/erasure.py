@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from ..coins import Key, name_bytes
 from ..errors import InputError, VerificationError
 from ..store.receipt import Receipt, sign, verify
-from ..store.store import Request, Store
+from ..store.store import Store
+from ..store.tables import Request
 from .door import name_of
 from .release import Round
 

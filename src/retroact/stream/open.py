@@ -130,7 +130,7 @@ def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, ha
     """Everything from what is stored."""
     origin, stored, promised = store.number("origin"), store.blocks(), promises(store)
     try:
-        ledger = Ledger.of_records(spec.schema, unpack(spec.schema, [records for _, records in stored]))
+        ledger = Ledger.of(unpack(spec.schema, [records for _, records in stored]))
     except InputError as error:
         raise VerificationError(f"{store.where}: the stored data are not those of a stream: {error}") from None
     vault = Vault(store, guard, hashes, _marks(key), [place for place, _ in stored])

@@ -15,7 +15,7 @@ from ..ledger import Updates
 from ..ledger.operations import Position
 from ..ledger.updates import UpdatesMark
 from ..schema import Schema
-from ..store.store import Request
+from ..store.tables import Request
 
 LARGEST = 1 << 62
 

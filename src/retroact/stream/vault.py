@@ -31,7 +31,8 @@ from ..ledger.operations import Position
 from ..store import canonical_blocks, inbox
 from ..store.canonical_blocks import Place
 from ..store.receipt import moment
-from ..store.store import Request, Store, Stored
+from ..store.store import Store
+from ..store.tables import Request, Stored
 from .core import Core, Keep
 from .door import Barred
 from .erasure import Asked, Hashes, Outcome
@@ -179,9 +180,8 @@ class Vault(Keep):
 
     def _decided(self, core: Core) -> list[Request]:
         """The requests that wait, each with what there is of its subjects among all that this round holds."""
-        who: list[str | bytes] = []
-        for batch in core.open.updates.batches() if core.open.requests else []:
-            who += [*batch.erased, *batch.digests]
+        whole = core.open.updates.whole() if core.open.requests else Operations()
+        who: list[str | bytes] = [*whole.erased, *whole.digests]
         outcomes = zip(who, core.outcomes(who), strict=True)
         found = {self.hashes.subject(each): outcome.found for each, outcome in outcomes}
         seal = self.hashes.seal
@@ -212,7 +212,7 @@ class Vault(Keep):
         if not removal and not core.open.requests:
             return
         # A successor takes all records, so what a stream that has one still holds is there as well.
-        moved = core.followed and any(batch.records for batch in core.open.updates.batches())
+        moved = core.followed and core.open.updates.whole().records
         self.amend(core, removal, [] if moved else inbox.without(core.schema, self.store.inbox(), removal))
 
     def amend(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..errors import VerificationError
 from ..ledger.codec import Records
 from ..store import canonical_blocks
-from ..store.store import Stored
+from ..store.tables import Stored
 from .core import Core
 from .vault import Vault, stored_form
 
