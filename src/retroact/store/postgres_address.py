@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import InputError
 
 
-class Address(NamedTuple):
-    where: str
-    schema: str
-    parameters: dict[str, Any]
+def read(url: str) -> tuple[str, str, dict[str, Any]]:
+    """How it is shown, the schema, and what to connect to. No part of a URL that is not understood is shown, as it may
+    be a password.
 
-
-def read(url: str) -> Address:
-    """What to connect to. No part of a URL that is not understood is shown: it may be a password.
-
-    >>> read("postgresql://ann:secret@db.example/shop#orders").where
-    'postgresql://ann@db.example/shop#orders'
+    >>> read("postgresql://ann:secret@db.example/shop#orders")[:2]
+    ('postgresql://ann@db.example/shop#orders', 'orders')
     """
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
@@ -43,4 +38,4 @@ def read(url: str) -> Address:
         raise InputError(f"expected a schema for this stream, got {schema}, which is the system's own")
     place = f"{user}@" * bool(user) + ("" if host.startswith("/") else host) + f":{port}" * bool(port)
     socket = f"?host={host}" if host.startswith("/") else ""
-    return Address(f"postgresql://{place}/{name}{socket}#{schema}", schema, dict(parameters))
+    return f"postgresql://{place}/{name}{socket}#{schema}", schema, dict(parameters)
