@@ -121,14 +121,13 @@ def _joined(one: Column, more: Column) -> Column:
 
 def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
     """A block for the records between any two neighbouring cuts."""
-    spans = list(pairwise(cuts))
     columns = [
-        _text_parts(column, spans)
+        _text_parts(column, cuts)
         if isinstance(column, Texts)
-        else [_number_part(column[begin:end]) for begin, end in spans]
+        else [_number_part(column[begin:end]) for begin, end in pairwise(cuts)]
         for column in (records.stamps, records.counts, *records.content)
     ]
-    return [_encode([end - begin, *parts]) for (begin, end), *parts in zip(spans, *columns, strict=True)]
+    return [_encode([end - begin, *parts]) for (begin, end), *parts in zip(pairwise(cuts), *columns, strict=True)]
 
 
 def _whole(
@@ -275,21 +274,21 @@ def _numbers(parts: Sequence[int | bytes], sizes: Sequence[int], shape: tuple[in
     return flat.astype(np.int64, copy=False).reshape(-1, *shape)
 
 
-def _text_parts(texts: Texts, spans: Sequence[tuple[int, int]]) -> list[list[bytes] | bytes | None]:
+def _text_parts(texts: Texts, cuts: Sequence[int]) -> list[list[bytes] | bytes | None]:
     """A column of texts, cut."""
-    lengths, content = texts.lengths, texts.content()
-    bounds = np.concatenate([[0], np.cumsum(np.maximum(lengths, 0))]).tolist()
+    lengths, content, at = texts.lengths, texts.content(), np.array(cuts)
     differs = (lengths[1:] != lengths[:-1]) | (texts.words[1:] != texts.words[:-1])
-    different = np.concatenate([[0], np.cumsum(differs)]).tolist()
+    different = np.concatenate([[0], np.cumsum(differs)])
+    same = (different[at[:-1]] == different[at[1:] - 1]).tolist()
+    bounds = np.concatenate([[0], np.cumsum(np.maximum(lengths, 0))])[at].tolist()
     parts: list[list[bytes] | bytes | None] = []
-    for begin, end in spans:
-        same = different[begin] == different[end - 1]
-        if same and lengths[begin] == ABSENT:
+    for (begin, end), (first, last), one in zip(pairwise(cuts), pairwise(bounds), same, strict=True):
+        if one and lengths[begin] == ABSENT:
             parts.append(None)
-        elif same and end - begin > 1:
-            parts.append(content[bounds[begin] : bounds[begin + 1]])
+        elif one and end - begin > 1:
+            parts.append(content[first : first + lengths[begin]])
         else:
-            parts.append([lengths[begin:end].astype("<i4").tobytes(), content[bounds[begin] : bounds[end]]])
+            parts.append([lengths[begin:end].astype("<i4").tobytes(), content[first:last]])
     return parts
 
 

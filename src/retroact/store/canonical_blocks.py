@@ -83,7 +83,7 @@ def edit(
     virtual = not places or places[0] != FIRST
     every = [FIRST, *places] if virtual else list(places)
     mark = marks(change)
-    order = sorted_keys.order(_keys(change, mark))
+    order = np.lexsort((mark, change.stamps))
     where = _find(every, sorted_keys.take(_keys(change, mark), order))
     begins = (_begins(mark) & (change.counts < 0))[order]
     # without its first record a block falls to the one before it
@@ -94,7 +94,7 @@ def edit(
     # of neighbouring blocks that are made anew, what comes before the first beginning keeps the place of the first one
     gap = np.ones(len(touched), dtype=np.bool_)
     gap[1:] = np.diff(touched) > 1
-    run = (np.cumsum(gap) - 1)[np.searchsorted(touched, _find(every, _keys(merged, mark)))]
+    run = (np.cumsum(gap) - 1)[_find([every[index] for index in touched.tolist()], _keys(merged, mark))]
     return Edit(stored, _split(merged, mark, [every[index] for index in touched[gap].tolist()], run))
 
 
@@ -106,7 +106,7 @@ def canonical(marks: Marks, records: Records) -> list[tuple[Place, bytes]]:
 
 def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
     """In order, copies of one record added up, without those that have none left."""
-    order = sorted_keys.order(_keys(records, mark))
+    order = np.lexsort((mark, records.stamps))
     records, mark = records.take(order), mark[order]
     run, ties = sorted_keys.ties(_keys(records, mark))
     if len(ties):
@@ -114,12 +114,14 @@ def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
         order = np.arange(len(order))
         order[ties] = [place for _, _, place in members]
         records = records.take(order)
-        first: dict[tuple[int, Any], int] = {}
-        for position, (number, label, _) in zip(ties.tolist(), members, strict=True):
-            target = first.setdefault((number, label), position)
-            if target != position:
+        before: list[Any] = []
+        target = 0
+        for position, (*this, _) in zip(ties.tolist(), members, strict=True):
+            if this == before:
                 records.counts[target] += records.counts[position]
                 records.counts[position] = 0
+            else:
+                before, target = this, position
     if len(mark) and int(records.counts.min()) < 0:
         raise VerificationError("the store does not hold a record that was deleted: its data are not the stream's own")
     left = records.counts > 0
@@ -128,12 +130,8 @@ def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
 
 def _labels(records: Records) -> list[Any]:
     content = records.content
-    each = (column.labels() if isinstance(column, Texts) else map(_plain, column.tolist()) for column in content)
+    each = (column.labels() if isinstance(column, Texts) else column.tolist() for column in content)
     return list(zip(*each, strict=True))
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _split(records: Records, mark: I64, places: Sequence[Place], run: I64) -> list[tuple[Place, bytes]]:
@@ -161,5 +159,5 @@ def _keys(records: Records, mark: I64) -> Words:
 
 def _find(places: Sequence[Place], keys: Words) -> I64:
     """The last place that is not beyond each record; both sorted."""
-    at, equal = sorted_keys.find(tuple(np.array(places, dtype=np.uint64).T.copy()), keys)
-    return at - ~equal
+    begins, _ = sorted_keys.find(keys, tuple(np.array(places, dtype=np.uint64).T.copy()))
+    return np.cumsum(np.bincount(begins, minlength=len(keys[0]) + 1)[:-1]) - 1
