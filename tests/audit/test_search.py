@@ -77,9 +77,9 @@ def test_the_search_finds_the_maximum_over_all_intervals():
 
 
 PLANTED = [
-    ("the norm of a tree without the two ends", Tree, "l1", property(lambda self: Fraction(self.height)), {}),
-    ("two levels forgotten", Schauder, "l2_squared", property(lambda self: Fraction(2 * self.levels)), {"delta": 1e-6}),
-    ("no border", Windowed, "l2_squared", property(lambda self: self.tree.l2_squared - 1), {"delta": 1e-6}),
+    ("the norm of a tree without the two ends", Tree, "charge", lambda self, p: Fraction(self.height), {}),
+    ("two levels forgotten", Schauder, "charge", lambda self, p: Fraction(2 * self.levels), {"delta": 1e-6}),
+    ("no border", Windowed, "charge", lambda self, p: self.tree.charge(p) - 1, {"delta": 1e-6}),
 ]
 
 

@@ -147,7 +147,7 @@ def _sensitivity(spec: Specification, name: str, mechanism: Mechanism) -> str:
     layout = spec.bounds[name].layout
     pure = mechanism.share.kind == "pure"
     moved = layout.norm1 if pure else layout.norm2_squared
-    nodes = mechanism.process.l1 if pure else mechanism.process.l2_squared
+    nodes = mechanism.process.charge(1 if pure else 2)
     norm = "in the first norm" if pure else "in the squared second norm"
     return (
         f"one record moves the totals by at most {_shown(moved)} (in units), and the rounds it counts in move the "

@@ -21,8 +21,8 @@ from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law
 from ..compilers import sample_in
 from ..errors import InputError
 from ..ledger.definition import Sequence
-from ..noise import AnyRounds, BySize, FewChanges, Mechanism, Oblivious, Process, StampedBlocks
-from ..noise.process import Shift, Wrapping, combined, difference
+from ..noise import AnyRounds, BySize, FewChanges, IndependentCopy, Mechanism, Oblivious, Process, StampedBlocks
+from ..noise.process import Shift, combined, difference
 from ..noise.rectangle import Rectangle
 from ..privacy import Share
 from ..statistics import Linear
@@ -290,7 +290,7 @@ def _shift(process: Process, boundary: int) -> Shift:
 
 
 def _core(process: Process) -> Process:
-    while isinstance(process, Wrapping):
+    while isinstance(process, IndependentCopy):
         process = process.inner
     return process
 

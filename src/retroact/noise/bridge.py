@@ -87,13 +87,8 @@ class Bridge(Process):
     def shift(self, boundary: int) -> Shift:
         return {(level, boundary // self._span(level)): 1 for level in range(self.levels)}
 
-    @property
-    def l1(self) -> Fraction:
+    def charge(self, p: int) -> Fraction:
         return Fraction(2 * self.levels)
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return self.l1
 
     @property
     def kernel_squared(self) -> Fraction:

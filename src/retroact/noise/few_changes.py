@@ -73,10 +73,6 @@ class FewChanges(Schauder):
         out[1::2] += 1
         return out
 
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(int(self._odd.max()))
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return Fraction(int((self._odd + 2 * np.arange(len(self._odd))).max()))
+    def charge(self, p: int) -> Fraction:
+        changes = 2 * np.arange(len(self._odd)) if p == 2 else 0
+        return Fraction(int((self._odd + changes).max()))

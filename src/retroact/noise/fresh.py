@@ -47,10 +47,5 @@ class Fresh(Process):
             raise InputError(f"expected changes within {self.window} rounds", place="pattern")
         return {(0, round): pattern[round - 1] for round in changed}
 
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(self.window)
-
-    @property
-    def l2_squared(self) -> Fraction:
+    def charge(self, p: int) -> Fraction:
         return Fraction(self.window)

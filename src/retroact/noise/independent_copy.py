@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import ClassVar
 
 from ..arrays import I64
-from .process import Outlook, Process, Shift, Terms, Wrapping
+from .process import Outlook, Process, Shift, Terms
 
 # Levels of copy i are numbered from this times i; no process has as many.
 COPY = 1 << 12
 
 
-class IndependentCopy(Wrapping):
+class IndependentCopy(Process):
     """**Privacy.** Copy i moves as the process does, in nodes that no other copy has. **Retroactivity.** As the process
     itself.
 
@@ -25,8 +25,12 @@ class IndependentCopy(Wrapping):
     kind: ClassVar[str] = "independent_copy"
 
     def __init__(self, inner: Process, copy: int) -> None:
-        super().__init__(inner)
-        self.copy = copy
+        self.inner, self.copy = inner, copy
+        self.horizon = inner.horizon
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
 
     def weights_of(self, rounds: I64) -> Terms:
         terms = self.inner.weights_of(rounds)
@@ -46,3 +50,10 @@ class IndependentCopy(Wrapping):
 
     def spread(self, level: int, p: int) -> Fraction:
         return self.inner.spread(level - COPY * self.copy, p)
+
+    def charge(self, p: int) -> Fraction:
+        return self.inner.charge(p)
+
+    @property
+    def kernel_squared(self) -> Fraction:
+        return self.inner.kernel_squared

@@ -28,7 +28,7 @@ from ..coins.law import WIDEST
 from ..errors import InputError
 from ..privacy import FINENESS, Share, discreteness
 from .oblivious import Oblivious
-from .process import Process, Shift
+from .process import Process, Shift, Terms
 from .spread import Spread
 from .tails import Summand, Tail
 
@@ -59,8 +59,7 @@ class Mechanism:
 
     _latest: _Block | None
     _by_coordinate: list[Coins] | None
-    _widths: tuple[int, dict[tuple[int, float], float]]
-    _spreads: tuple[int, dict[int, Spread | None]]
+    _tails: tuple[int, dict[int, Tail]]
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class Mechanism:
         self._cells = integer_cells(len(units))
         self._groups = {unit: np.flatnonzero(np.asarray(units, dtype=object) == unit) for unit in dict.fromkeys(units)}
         self._refinement, self._inflation = self._lattice(min(units))
-        self._laws: dict[tuple[int, Fraction], Law] = {}
+        self._laws: dict[Fraction, Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
         vars(self).update(_nothing_drawn())
         self._check_width()
@@ -128,14 +127,10 @@ class Mechanism:
         out: Integers = np.zeros((len(cells), len(columns)), dtype=np.int64)
         for unit, coordinates in self._groups.items():
             wanted = [coordinate for coordinate in coordinates.tolist() if coordinate in columns]
-            if not wanted:
-                continue
-            by_level = {level: self.law(level, unit) for level in np.unique(terms.levels).tolist()}
-            widest = max((law.variance for law in by_level.values()), default=0.0)
-            if self._reach(widest, terms.weights) >= HEADROOM:
+            laws = self._laws_of(terms.levels, unit)
+            if wanted and self._is_wide(laws, terms.weights):
                 out = out.astype(object)
-            for law in dict.fromkeys(by_level.values()):
-                own = np.flatnonzero([by_level[level] is law for level in terms.levels.tolist()])
+            for law, own in laws:
                 weights = terms.weights[own].astype(out.dtype)
                 for coordinate in wanted:
                     coins = self._by_coordinate[coordinate]
@@ -155,14 +150,15 @@ class Mechanism:
 
     def variances_of(self, coordinate: int, rounds: I64) -> npt.NDArray[np.float64]:
         """Of the noise of one coordinate in many rounds."""
-        unit, out = self.unit_of(coordinate), []
-        for part in np.array_split(rounds, max(1, len(rounds) // CHUNK)):
-            terms = self.process.weights_of(part)
-            levels = np.unique(terms.levels)
-            variance = np.array([self.law(int(level), unit).variance for level in levels])
-            squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
-            out.append((squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1))
-        return np.concatenate(out)
+        unit, parts = self.unit_of(coordinate), np.array_split(rounds, max(1, len(rounds) // CHUNK))
+        return np.concatenate([self._variances(self.process.weights_of(part), unit) for part in parts])
+
+    def _variances(self, terms: Terms, unit: int) -> npt.NDArray[np.float64]:
+        levels = np.unique(terms.levels)
+        variance = np.array([self.law(level, unit).variance for level in levels.tolist()])
+        squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
+        out: npt.NDArray[np.float64] = (squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1)
+        return out
 
     def deviation_of(self, coordinate: int, round: int) -> float:
         return math.sqrt(float(self.variances_of(coordinate, np.array([round]))[0]))
@@ -181,15 +177,17 @@ class Mechanism:
         return int(sum(weight**2 * _size_squared(self.law(level, unit)) for level, weight in parts))
 
     def tail(self, round: int, coordinate: int) -> Tail:
-        """The exact law of the noise of one coordinate in one round."""
-        terms = self.process.at(round)
-        unit = self.unit_of(coordinate)
-        denominator = terms.denominator << self._refinement
-        laws = [self.law(level, unit) for level in terms.levels.tolist()]
-        parts = [
-            Summand.of(law, terms.weights[[other is law for other in laws]], denominator) for law in dict.fromkeys(laws)
-        ]
-        return Tail(parts, math.gcd(*terms.weights.tolist()) / denominator)
+        """The exact law of the noise of one coordinate in one round; kept for the latest round."""
+        known, unit = self._tails, self.unit_of(coordinate)  # one reference: intervals are asked for from any thread
+        if known[0] != round:
+            known = self._tails = round, {}
+        if unit not in known[1]:
+            terms = self.process.at(round)
+            denominator = terms.denominator << self._refinement
+            laws = self._laws_of(terms.levels, unit)
+            parts = [Summand.of(law, terms.weights[own], denominator) for law, own in laws]
+            known[1][unit] = Tail(parts, math.gcd(*terms.weights.tolist()) / denominator)
+        return known[1][unit]
 
     def cost(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> Fraction:
         """What hiding a change of one coordinate over the releases costs, in the exact scales of the laws: an epsilon,
@@ -222,23 +220,12 @@ class Mechanism:
         return self._copied(_laws={}, _by_level={}, **norms)
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
-        """The noise is at most this in absolute value with probability ``level``; kept for the latest round."""
-        known = self._widths  # one reference: intervals are asked for from any thread
-        if known[0] != round:
-            known = self._widths = round, {}
-        key = self.unit_of(coordinate), level
-        if key not in known[1]:
-            known[1][key] = self.tail(round, coordinate).half_width(level)
-        return known[1][key]
+        """The noise is at most this in absolute value with probability ``level``."""
+        return self.tail(round, coordinate).half_width(level)
 
     def spread(self, round: int, coordinate: int) -> Spread | None:
-        """The noise of one coordinate as a part of combinations; kept for the latest round."""
-        known, unit = self._spreads, self.unit_of(coordinate)
-        if known[0] != round:
-            known = self._spreads = round, {}
-        if unit not in known[1]:
-            known[1][unit] = self.tail(round, coordinate).spread
-        return known[1][unit]
+        """The noise of one coordinate as a part of combinations."""
+        return self.tail(round, coordinate).spread
 
     def unit_of(self, coordinate: int) -> int:
         return next(unit for unit, coordinates in self._groups.items() if coordinate in coordinates)
@@ -265,42 +252,41 @@ class Mechanism:
         levels, indices = numbered[nodes >> INDEX_BITS], nodes & ((1 << INDEX_BITS) - 1)
         where = where.reshape(used.shape)
         numerators: Integers = np.zeros((last - first + 1, self.size), dtype=np.int64)
-        variances = {}
-        squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
+        drawn = np.unique(where[used])
         for unit, coordinates in self._groups.items():
-            by_level = {level: self.law(level, unit) for level in np.unique(terms.levels[used]).tolist()}
-            size = np.array([by_level[level].variance if level in by_level else 0.0 for level in levels.tolist()])
-            variances[unit] = (squares * size[where]).sum(axis=1)
-            reach = self._reach(size.max(initial=0.0), terms.weights)
             samples: Integers = np.zeros((len(nodes), len(coordinates)), dtype=np.int64)
-            for law in dict.fromkeys(by_level.values()):
-                own = np.flatnonzero([by_level.get(level) is law for level in levels.tolist()])
+            laws = self._laws_of(levels[drawn], unit)
+            for law, own in laws:
+                own = drawn[own]
                 samples[own] = law.sample(self.coins.words(levels[own], indices[own], self._cells[coordinates]))
-            if reach >= HEADROOM:
+            if self._is_wide(laws, terms.weights):
                 numerators, samples = numerators.astype(object), samples.astype(object)
             numerators[:, coordinates] = (terms.weights[:, :, None] * samples[where]).sum(axis=1)
+        variances = {unit: self._variances(terms, unit) for unit in self._groups}
         return _Block(first, numerators, terms.denominator, variances)
 
+    def _laws_of(self, levels: I64, unit: int) -> list[tuple[Law, npt.NDArray[np.intp]]]:
+        """The laws of nodes on these levels, each with the places of its nodes."""
+        names = levels.tolist()
+        by_level = {level: self.law(level, unit) for level in dict.fromkeys(names)}
+        laws = dict.fromkeys(by_level.values())
+        return [(law, np.flatnonzero([by_level[level] is law for level in names])) for law in laws]
+
     @staticmethod
-    def _reach(variance: float, weights: I64) -> float:
-        """A bound on the numerators, or rather one that is passed with negligible probability."""
-        return REACH * max(1.0, math.sqrt(variance)) * float(np.abs(weights).sum(axis=-1).max(initial=0))
+    def _is_wide(laws: list[tuple[Law, npt.NDArray[np.intp]]], weights: I64) -> bool:
+        """Whether the numerators might leave 64 bits, with more than a negligible probability."""
+        widest = max((law.variance for law, _ in laws), default=0.0)
+        return REACH * max(1.0, math.sqrt(widest)) * float(np.abs(weights).sum(axis=-1).max(initial=0)) >= HEADROOM
 
     def law(self, level: int, unit: int) -> Law:
-        """The law of the nodes of a level, in the lattice of the noise."""
-        if (level, unit) not in self._by_level:
-            self._by_level[level, unit] = self._calibrate(level, unit)
-        return self._by_level[level, unit]
-
-    def _calibrate(self, level: int, unit: int) -> Law:
+        """The law of the nodes of a level, in the lattice of the noise; one object for levels of equal noise."""
         if self._oblivious is not None:
             return self._oblivious.law
-        spread = self.process.spread(level, self._p)
-        key = (unit, spread)
-        if key not in self._laws:
-            size = self._size(unit, spread)
-            self._laws[key] = DiscreteLaplace(size) if self._p == 1 else DiscreteGaussian(size)
-        return self._laws[key]
+        if (level, unit) not in self._by_level:
+            size = self._size(unit, self.process.spread(level, self._p))
+            made = DiscreteLaplace(size) if self._p == 1 else DiscreteGaussian(size)
+            self._by_level[level, unit] = self._laws.setdefault(size, made)
+        return self._by_level[level, unit]
 
     @property
     def _p(self) -> int:
@@ -308,10 +294,11 @@ class Mechanism:
 
     def _size(self, unit: int, spread: Fraction) -> Fraction:
         """The scale of Laplace noise, or the variance of Gaussian noise, in the lattice of the noise."""
+        norm = self._norm1 if self._p == 1 else self._norm2_squared
+        size = Fraction(unit**self._p) * norm * self.process.charge(self._p) * spread / self.share.amount
         if self._p == 1:
-            return unit * self._norm1 * self.process.l1 * spread / self.share.amount
-        variance = unit**2 * self._norm2_squared * self.process.l2_squared * spread / self.share.amount
-        return Fraction(math.ceil(variance * self._inflation**2 * 4**self._refinement * 2**20), 2**20)
+            return size
+        return Fraction(math.ceil(size * self._inflation**2 * 4**self._refinement * 2**20), 2**20)
 
     def _check_width(self) -> None:
         """Noise too wide for 64 bits, in whatever round, is an error before the stream begins."""
@@ -330,7 +317,7 @@ class Mechanism:
     def _lattice(self, unit: int) -> tuple[int, Fraction]:
         if self._oblivious is not None or self.share.kind == "pure":
             return 0, Fraction(1)
-        sensitivity = self.process.l2_squared
+        sensitivity = self.process.charge(2)
         variance = unit**2 * self._norm2_squared * sensitivity / self.share.amount
         refinement = 0
         while variance * 4**refinement < FINENESS**2 * max(sensitivity, self.process.kernel_squared):
@@ -339,7 +326,7 @@ class Mechanism:
 
 
 def _nothing_drawn() -> dict[str, Any]:
-    return {"_latest": None, "_by_coordinate": None, "_widths": (0, {}), "_spreads": (0, {})}
+    return {"_latest": None, "_by_coordinate": None, "_tails": (0, {})}
 
 
 def _size_squared(law: Law) -> Fraction:

@@ -61,10 +61,5 @@ class OneSided(Schauder):
             raise InputError(f"expected one number from some round to round {self.horizon}", place="pattern")
         return combined(*((factor, self.shift(start)) for start, _ in intervals))
 
-    @property
-    def l1(self) -> Fraction:
+    def charge(self, p: int) -> Fraction:
         return Fraction(self.levels + 1)
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return self.l1

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
-from ..checks import positive_int
+from ..checks import choice, positive_int
 from ..errors import InputError
 from ..params import Parameters
 
@@ -119,15 +119,17 @@ class Process(Parameters, ABC):
         """For people."""
         return self.kind.replace("_", " ")
 
-    @property
     @abstractmethod
-    def l1(self) -> Fraction:
-        """max over intervals of sum |shift| / spread(level, 1)."""
+    def charge(self, p: int) -> Fraction:
+        """The largest that sum of |shift|^p / spread(level, p) is over intervals (or patterns): l1, or l2_squared."""
 
     @property
-    @abstractmethod
+    def l1(self) -> Fraction:
+        return self.charge(1)
+
+    @property
     def l2_squared(self) -> Fraction:
-        """max over intervals of sum shift^2 / spread(level, 2)."""
+        return self.charge(2)
 
     @property
     def kernel_squared(self) -> Fraction:
@@ -141,11 +143,7 @@ class Process(Parameters, ABC):
 
     def sensitivity(self, p: int) -> float:
         """The sensitivity to the indicator of one interval with two free ends, in the norm p = 1 or 2."""
-        if p == 1:
-            return float(self.l1)
-        if p == 2:
-            return math.sqrt(self.l2_squared)
-        raise InputError(f"expected 1 or 2, got {p!r}", place="p")
+        return float(self.charge(1)) if choice(p, (1, 2), "p") == 1 else math.sqrt(self.charge(2))
 
     def variances(self, rounds: npt.ArrayLike, p: int = 2) -> npt.NDArray[np.float64]:
         """Variance of Z when a node of spread 1 has variance 1."""
@@ -178,7 +176,7 @@ class Process(Parameters, ABC):
         found = known[place]
         if found is None:
             return None
-        norm = float(self.l1) ** 2 if p == 1 else float(self.l2_squared)
+        norm = float(self.charge(p)) ** (3 - p)
         return Outlook(found[0], found[1], float(f"{math.sqrt(norm * found[2]):.9g}"))
 
     def _outlook(self, p: int, last: int) -> tuple[int, int, float] | None:
@@ -208,42 +206,10 @@ class Process(Parameters, ABC):
             raise InputError(f"expected rounds in 1 .. {self.horizon or 'any'}, got {rounds.min()} .. {rounds.max()}")
 
 
-class Wrapping(Process):
-    """A process that sees another one under other numbers: norms and spreads are the other's."""
-
-    def __init__(self, inner: Process) -> None:
-        self.inner = inner
-        self.horizon = inner.horizon
-
-    def spread(self, level: int, p: int) -> Fraction:
-        return self.inner.spread(level, p)
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def l1(self) -> Fraction:
-        return self.inner.l1
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return self.inner.l2_squared
-
-    @property
-    def kernel_squared(self) -> Fraction:
-        return self.inner.kernel_squared
-
-
 class Normed(Process):
     """A process whose spreads are chosen so that both norms are 1."""
 
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(1)
-
-    @property
-    def l2_squared(self) -> Fraction:
+    def charge(self, p: int) -> Fraction:
         return Fraction(1)
 
 

@@ -82,13 +82,8 @@ class Rectangle(Process):
     def spread(self, level: int, p: int) -> Fraction:
         return self.process.spread(level // LEVELS, p)
 
-    @property
-    def l1(self) -> Fraction:
-        return self.process.l1 * self.past.l1
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return self.process.l2_squared * self.past.l2_squared
+    def charge(self, p: int) -> Fraction:
+        return self.process.charge(p) * self.past.charge(p)
 
     @property
     def kernel_squared(self) -> Fraction:

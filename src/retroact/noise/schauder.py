@@ -55,10 +55,5 @@ class Schauder(Process):
     def shift(self, boundary: int) -> Shift:
         return {(j, boundary >> (j + 1)): 1 - 2 * (boundary >> j & 1) for j in range(self.levels)}
 
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(2 * self.levels)
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return Fraction(2 * self.levels + 2)
+    def charge(self, p: int) -> Fraction:
+        return Fraction(2 * self.levels + (2 if p == 2 else 0))

@@ -24,9 +24,9 @@ from .spread import Spread
 
 # Points of the quadrature: for probabilities, and for half-widths, which are rounded anyway.
 FINE, COARSE = 1025, 257
-# Half-widths that were worked out before, of noise alone.
+# Half-widths by level, of noise that was asked about before: streams of one kind ask for the same again and again.
 MOST_KNOWN = 1 << 14
-_KNOWN: dict[Hashable, float] = {}
+_KNOWN: dict[Hashable, dict[float, float]] = {}
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,10 @@ class Tail:
         self._summands = [s for s in summands if s.weights.any()]
         self._spacing = spacing
         self.variance = math.fsum(s.variance for s in self._summands)
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.clear()
+        key = (*(s.key for s in self._summands), spacing)
+        self._half_widths: dict[float, float] = {} if self.gaussian else _KNOWN.setdefault(key, {})
 
     @property
     def spread(self) -> Spread | None:
@@ -98,20 +102,14 @@ class Tail:
 
     def half_width(self, level: float) -> float:
         """The smallest h with P(|Z| <= h) >= level, rounded up to 6 digits."""
-        if self.variance == 0:
-            return 0.0
+        if level not in self._half_widths:
+            self._half_widths[level] = self._half_width(level)
+        return self._half_widths[level]
+
+    def _half_width(self, level: float) -> float:
         start = normal_quantile((1 + level) / 2) * math.sqrt(self.variance)
         if self.gaussian:
             return rounded_up(start)
-        # Streams of one kind ask for the same again and again.
-        key = (*(s.key for s in self._summands), self._spacing, level)
-        if key not in _KNOWN:
-            if len(_KNOWN) >= MOST_KNOWN:
-                _KNOWN.clear()
-            _KNOWN[key] = self._half_width(start, level)
-        return _KNOWN[key]
-
-    def _half_width(self, start: float, level: float) -> float:
         # One contour serves all x near the quantile: only the factor exp(-s x) changes.
         upper = self._contour(self._on_lattice(start), COARSE)
         target = (1 - level) / 2

@@ -51,15 +51,10 @@ class Tree(Process):
         nodes = ((level, boundary >> level) for level in range(self.horizon.bit_length()))
         return {(level, i): 1 for level, i in nodes if i % 2 == 0 and (i + 1) << level <= self.horizon}
 
-    @property
-    def l1(self) -> Fraction:
+    def charge(self, p: int) -> Fraction:
         top = self.height - 1
         one_ended = self.horizon.bit_length()
         if top == 0:
             return Fraction(one_ended)
         right = (self.horizon - (1 << top - 1)).bit_length()
         return Fraction(max(one_ended, top + min(right, top - 1), 2 * top - 3))
-
-    @property
-    def l2_squared(self) -> Fraction:
-        return self.l1

@@ -81,16 +81,10 @@ class Windowed(Process):
                 out[level, index + block * self.tree.nodes(level)] = value
         return out
 
-    @property
-    def l1(self) -> Fraction:
-        return Fraction(1) if self.tree is None else self.tree.l1 + 1
-
-    @property
-    def l2_squared(self) -> Fraction:
-        if self.tree is None:
-            return Fraction(1)
+    def charge(self, p: int) -> Fraction:
         # Adjacent blocks: every level of both trees moves by one, and the border.
-        return max(self.tree.l2_squared, Fraction(2 * self.tree.levels + 1))
+        adjacent = Fraction(2 * self._border + 1)
+        return adjacent if self.tree is None else max(self.tree.charge(p), adjacent)
 
     @property
     def kernel_squared(self) -> Fraction:

@@ -55,4 +55,4 @@ class Doubling(Normed):
 
     def spread(self, level: int, p: int) -> Fraction:
         epoch = level // STRIDE
-        return Tree(1 << epoch).l1 * (epoch + 1) * (epoch + 2)
+        return Tree(1 << epoch).charge(p) * (epoch + 1) * (epoch + 2)

@@ -22,6 +22,5 @@ class PaperTree(Tree):
 
     name = "tree"
 
-    @property
-    def l1(self) -> Fraction:
+    def charge(self, p: int) -> Fraction:
         return Fraction(2 * self.height)
