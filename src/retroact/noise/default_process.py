@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal, get_args
 
 from ..errors import InputError
@@ -35,18 +35,13 @@ Choice = Name | type[Process] | Oblivious | None
 Candidates = Mapping[str, Process]
 
 NAMES: tuple[Name, ...] = get_args(Name)
-CLASSES: dict[type[Process], Name] = {
-    Schauder: "schauder",
-    Bridge: "bridge",
-    Tree: "tree",
-    Fresh: "fresh",
-}
+CLASSES: dict[type[Process], Name] = {Schauder: "schauder", Bridge: "bridge", Tree: "tree", Fresh: "fresh"}
 
 
 @lru_cache(maxsize=1024)
-def _made(process: Callable[..., Process], *arguments: Any) -> Process:
+def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> Process:
     """One object for all streams: it keeps what was found out about its rounds."""
-    return process(*arguments)
+    return process(*arguments, **options)
 
 
 def _fresh(releases: int | None, live: int | None) -> Process | None:
@@ -54,42 +49,33 @@ def _fresh(releases: int | None, live: int | None) -> Process | None:
     return None if reach is None else _made(Fresh, reach)
 
 
-def _over(process: Callable[[int], Process]) -> Callable[[int | None, int | None], Process | None]:
-    return lambda releases, live: None if releases is None else _made(process, releases)
+def _over(process: type[Process], releases: int | None, live: int | None) -> Process | None:
+    return None if releases is None else _made(process, releases)
 
 
-def _windowed(inner: type[Schauder] | type[Bridge]) -> Callable[[int | None, int | None], Process | None]:
-    def make(releases: int | None, live: int | None) -> Process | None:
-        if live is None or (releases is not None and releases <= live):
-            return None
-        return _made(_window, live, inner)
-
-    return make
+def _windowed(inner: type[Process], releases: int | None, live: int | None) -> Process | None:
+    return _made(Windowed, live, inner=inner) if _is_shorter(live, releases) else None
 
 
-def _window(live: int, inner: type[Schauder] | type[Bridge]) -> Process:
-    return Windowed(live, inner=inner)
+def _unbounded(inner: type[Process], releases: int | None, live: int | None) -> Process | None:
+    return _made(Unbounded, inner=inner) if releases is live is None else None
 
 
-def _unbounded(inner: type[Schauder] | type[Bridge]) -> Callable[[int | None, int | None], Process | None]:
-    return lambda releases, live: _made(_endless, inner) if releases is None and live is None else None
-
-
-def _endless(inner: type[Schauder] | type[Bridge]) -> Process:
-    return Unbounded(inner=inner)
+def _is_shorter(live: int | None, releases: int | None) -> bool:
+    return live is not None and (releases is None or live < releases)
 
 
 # Each for a number of releases and a window in releases, either of which may be missing; None where it does not serve.
 # Where two are as good, the first is taken. Names are stored with a stream: they never change their meaning.
 PROCESSES: dict[str, Callable[[int | None, int | None], Process | None]] = {
     "fresh": _fresh,
-    "tree": _over(Tree),
-    "schauder": _over(Schauder),
-    "bridge": _over(Bridge),
-    "windowed schauder": _windowed(Schauder),
-    "windowed bridge": _windowed(Bridge),
-    "unbounded schauder": _unbounded(Schauder),
-    "unbounded bridge": _unbounded(Bridge),
+    "tree": partial(_over, Tree),
+    "schauder": partial(_over, Schauder),
+    "bridge": partial(_over, Bridge),
+    "windowed schauder": partial(_windowed, Schauder),
+    "windowed bridge": partial(_windowed, Bridge),
+    "unbounded schauder": partial(_unbounded, Schauder),
+    "unbounded bridge": partial(_unbounded, Bridge),
 }
 
 
@@ -112,23 +98,19 @@ def candidates(choice: Name | Oblivious | None, releases: int | None, live: int 
     >>> candidates("bridge", None, 64, "")["windowed bridge"]
     Windowed(64, inner=Bridge)
     """
-    windowed = live is not None and (releases is None or live < releases)
+    wanted: object = choice
     if choice in ("schauder", "bridge"):
-        wanted = f"{'windowed ' if windowed else '' if releases is not None else 'unbounded '}{choice}"
-        made = PROCESSES[wanted](releases, live)
-        assert made is not None
-        return {wanted: made}
-    if choice == "fresh" and releases is live is None:
+        wanted = f"{'windowed ' if _is_shorter(live, releases) else 'unbounded ' if releases is None else ''}{choice}"
+    elif choice == "fresh" and releases is live is None:
         raise InputError("noise 'fresh' needs a horizon or a window", place=place)
-    if choice not in (None, "fresh") and (live is not None or (releases is None and choice != "doubling")):
+    elif choice not in (None, "fresh") and (live is not None or (releases is None and choice != "doubling")):
         what = "a window" if live is not None else "no horizon"
         raise InputError(f"noise {choice!r} does not go with {what}: use 'schauder' or 'bridge'", place=place)
     if choice == "doubling":
         return {"doubling": _made(paper_form("Doubling"))}
     if choice == "paper" or isinstance(choice, Oblivious):
-        assert releases is not None
         return {"paper": paper_form("PaperTree")(releases)}
-    found = {name: make(releases, live) for name, make in PROCESSES.items() if choice in (None, name)}
+    found = {name: make(releases, live) for name, make in PROCESSES.items() if wanted in (None, name)}
     return {name: process for name, process in found.items() if process is not None}
 
 
