@@ -184,30 +184,20 @@ def compose(measures: Iterable[Measure]) -> Measure:
     GaussianDP(mu=0.5)
     """
     parts = list(measures)
-    concentrated = [m for m in parts if isinstance(m, ZeroConcentratedDP)]
-    if concentrated:
-        # The pure and the Gaussian have a rho of their own (epsilon^2 / 2 and mu^2 / 2).
-        if any(isinstance(m, ApproximateDP) or (isinstance(m, MixedDP) and m.failure) for m in parts):
-            raise InputError("zero-concentrated and approximate guarantees do not compose here: convert one of them")
-        return ZeroConcentratedDP(
-            math.fsum(
-                [m.rho for m in concentrated]
-                + [m.value**2 / 2 for m in parts if isinstance(m, PureDP)]
-                + [m.mu**2 / 2 for m in parts if isinstance(m, GaussianDP)]
-                + [(m.pure**2 + m.mu**2) / 2 for m in parts if isinstance(m, MixedDP)]
-            )
-        )
-    pure = math.fsum(
-        [m.value for m in parts if isinstance(m, PureDP | ApproximateDP)]
-        + [m.pure for m in parts if isinstance(m, MixedDP)]
-    )
-    square = math.fsum(m.mu**2 for m in parts if isinstance(m, GaussianDP | MixedDP))
+    pure = [m.value for m in parts if isinstance(m, PureDP | ApproximateDP)]
+    pure += [m.pure for m in parts if isinstance(m, MixedDP)]
+    mus = [m.mu for m in parts if isinstance(m, GaussianDP | MixedDP)]
     failure = math.fsum(m.failure for m in parts if isinstance(m, ApproximateDP | MixedDP))
-    if not square:
-        return ApproximateDP(pure, failure) if failure else PureDP(pure)
-    if not pure and not failure:
-        return GaussianDP(math.sqrt(square))
-    return MixedDP(pure, math.sqrt(square), failure)
+    rhos = [m.rho for m in parts if isinstance(m, ZeroConcentratedDP)]
+    if rhos:
+        # The pure and the Gaussian have a rho of their own (epsilon^2 / 2 and mu^2 / 2).
+        if failure:
+            raise InputError("zero-concentrated and approximate guarantees do not compose here: convert one of them")
+        return ZeroConcentratedDP(math.fsum(rhos + [x**2 / 2 for x in pure + mus]))
+    epsilon, mu = math.fsum(pure), math.sqrt(math.fsum(x**2 for x in mus))
+    if not mu:
+        return ApproximateDP(epsilon, failure) if failure else PureDP(epsilon)
+    return MixedDP(epsilon, mu, failure) if epsilon or failure else GaussianDP(mu)
 
 
 def _group_failure(epsilon: float, failure: float, size: int) -> float:

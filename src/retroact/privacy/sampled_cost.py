@@ -24,14 +24,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ..checks import number, positive_int
 from ..errors import InputError
 from .bounded_range import range_epsilon, range_pair
+from .budget import check_epsilon
 from .composition import SAFE, product_epsilon
 from .dominating_pair import Pair, failure_in_all, failure_of_two, mixed_loss
 from .persistent_samples import rank_reach
@@ -57,43 +58,63 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class _SampledRounds:
+class SampledRounds:
+    """Which records M runs on, what M promises (``delta0``, ``bounded_range``, ``substitution``), and what it may cost.
+
+    ``bounded_range`` only helps where delta0 is 0. ``occupancy`` is a promise, n_l >= n in every release.
+    """
+
     form: Form
+    _: KW_ONLY
     releases: int
-    delta0: float
     delta: float
-    size: int | None
-    rate: float | None
-    occupancy: int | None
-    bounded_range: bool
-    substitution: bool
+    delta0: float = 0.0
+    size: int | None = None
+    rate: float | None = None
+    occupancy: int | None = None
+    bounded_range: bool = False
+    substitution: bool = False
+
+    def __post_init__(self) -> None:
+        if self.form not in get_args(Form):
+            raise InputError(f"expected one of {', '.join(get_args(Form))}, got {self.form!r}", place="form")
+        positive_int(self.releases, "releases")
+        if self._sized or self.size is not None:
+            positive_int(self.size, "size")
+        if self.occupancy is not None:
+            positive_int(self.occupancy, "occupancy")
+        if self.form in ("poisson", "coins"):
+            number(self.rate, "rate", "a probability", least=0, most=1)
+        for failure, place in ((self.delta0, "delta0"), (self.delta, "delta")):
+            number(failure, place, "a number from 0 to below 1", least=0, below=1)
+        if self.substitution and self.promised is None:
+            # Else one of two neighbouring samples may have one record more, of which M promises nothing.
+            raise InputError(
+                "expected an algorithm for one record more or less, or samples of a fixed size with an occupancy of at "
+                "least that size, got one for one record in the place of another",
+                place="substitution",
+            )
 
     @property
-    def promised(self) -> bool:
-        return self.size is not None and self.occupancy is not None and self.occupancy >= self.size
+    def _sized(self) -> bool:
+        return self.form in ("fresh", "ranks")
+
+    @property
+    def promised(self) -> tuple[int, int] | None:
+        """The size of the samples and how many records there are at least, if that is enough to draw them from."""
+        if not self._sized or self.size is None or self.occupancy is None or self.occupancy < self.size:
+            return None
+        return self.size, self.occupancy
 
     @property
     def two(self) -> bool:
         """Whether two runs differ by two records, one gone and one new."""
-        return self.form in ("fresh", "ranks") and not self.substitution
+        return self._sized and not self.substitution
 
 
-def window_cost(
-    form: Form,
-    *,
-    releases: int,
-    epsilon0: float | Fraction,
-    delta0: float,
-    delta: float,
-    size: int | None = None,
-    rate: float | None = None,
-    occupancy: int | None = None,
-    bounded_range: bool = False,
-    substitution: bool = False,
-) -> Cost:
-    """The least proven epsilon at this total delta; infinite where delta0 leaves nothing of delta.
-
-    ``bounded_range`` only helps where delta0 is 0. ``occupancy`` is a promise, n_l >= n in every release.
+def window_cost(form: Form, *, epsilon0: float | Fraction, **rounds: Any) -> Cost:
+    """The least proven epsilon at this total delta, for rounds as in `SampledRounds`; infinite where delta0 leaves
+    nothing of delta.
 
     >>> window_cost("whole", releases=10, epsilon0=0.1, delta0=0, delta=0)
     Cost(epsilon=1.0, delta=0.0, bound='basic composition', adaptive=True, amplified=False)
@@ -101,23 +122,11 @@ def window_cost(
     >>> round(cost.epsilon, 3), cost.bound
     (1.46, 'randomised response')
     """
-    setting = _checked(form, releases, delta0, delta, size, rate, occupancy, bounded_range, substitution)
+    setting = SampledRounds(form, **rounds)
     return _cost(setting, Fraction(number(epsilon0, "epsilon0", "a number from 0 to 1,000", least=0, most=LARGEST)))
 
 
-def largest_epsilon0(
-    form: Form,
-    *,
-    releases: int,
-    epsilon: float | Fraction,
-    delta: float,
-    delta0: float = 0.0,
-    size: int | None = None,
-    rate: float | None = None,
-    occupancy: int | None = None,
-    bounded_range: bool = False,
-    substitution: bool = False,
-) -> Fraction:
+def largest_epsilon0(form: Form, *, epsilon: float | Fraction, **rounds: Any) -> Fraction:
     """The largest epsilon0 of six digits (and at most 1,000) whose `window_cost` is at most epsilon.
 
     Six digits, rounded down, are the same on every machine.
@@ -125,13 +134,12 @@ def largest_epsilon0(
     >>> largest_epsilon0("whole", releases=1000, epsilon=1, delta=0)
     Fraction(1, 1000)
     """
-    setting = _checked(form, releases, delta0, delta, size, rate, occupancy, bounded_range, substitution)
-    checked = number(epsilon, "epsilon", "a number above 0 and up to 1,000", above=0, most=LARGEST)
-    return _largest(setting, float(checked))
+    setting = SampledRounds(form, **rounds)
+    return _largest(setting, float(check_epsilon(epsilon)))
 
 
 @lru_cache(maxsize=4096)
-def _cost(setting: _SampledRounds, epsilon0: Fraction) -> Cost:
+def _cost(setting: SampledRounds, epsilon0: Fraction) -> Cost:
     chances = _chances(setting)
     if not chances:
         return _sampled(setting, epsilon0)
@@ -142,23 +150,24 @@ def _cost(setting: _SampledRounds, epsilon0: Fraction) -> Cost:
     return min(_sampled(setting, epsilon0), best, key=lambda cost: cost.epsilon)
 
 
-def _chances(setting: _SampledRounds) -> list[tuple[float, float]]:
+def _chances(setting: SampledRounds) -> list[tuple[float, float]]:
     """How likely a lasting rank or coin brings the record into the sample, and how likely it is that this is wrong."""
     if setting.form == "coins" and setting.rate is not None and 0 < setting.rate < 1:
         return [(setting.rate, 0.0)]
-    if setting.form != "ranks" or not setting.delta or setting.size is None or setting.occupancy is None:
+    if setting.form != "ranks" or not setting.delta or setting.promised is None:
         return []
-    parts = [part * setting.delta for part in RANK_SPLITS] if setting.promised else []
-    return [(rank_reach(setting.releases, setting.size, setting.occupancy, part), part) for part in parts]
+    parts = [part * setting.delta for part in RANK_SPLITS]
+    return [(rank_reach(setting.releases, *setting.promised, part), part) for part in parts]
 
 
-def _sampled(setting: _SampledRounds, epsilon0: Fraction) -> Cost:
+def _sampled(setting: SampledRounds, epsilon0: Fraction) -> Cost:
     """The cost release by release: at the rate of a fresh sample, at 1 for all else."""
     rate = 1.0
-    if setting.form == "poisson" or setting.rate == 0:
+    if setting.form == "poisson" or (setting.form == "coins" and not setting.rate):
         rate = setting.rate or 0.0
-    elif setting.form == "fresh" and setting.size is not None and setting.occupancy is not None and setting.promised:
-        rate = math.nextafter(setting.size / (setting.occupancy + 1), 1.0)
+    elif setting.form == "fresh" and setting.promised is not None:
+        size, occupancy = setting.promised
+        rate = math.nextafter(size / (occupancy + 1), 1.0)
     found = _composed(setting, epsilon0, rate, setting.delta)
     if 0.5 < rate < 1:
         # The lattices of near rates differ in the fifth digit: the sample must never seem to cost something.
@@ -167,7 +176,7 @@ def _sampled(setting: _SampledRounds, epsilon0: Fraction) -> Cost:
     return Cost(epsilon, delta, name, adaptive=True, amplified=rate < 1)
 
 
-def _persistent(setting: _SampledRounds, epsilon0: Fraction, chance: float, failure: float) -> Cost:
+def _persistent(setting: SampledRounds, epsilon0: Fraction, chance: float, failure: float) -> Cost:
     """The cost of a lasting rank or coin, for streams that are fixed in advance."""
     left = (setting.delta - failure) * (1 - SAFE)
     if left >= chance:
@@ -178,7 +187,7 @@ def _persistent(setting: _SampledRounds, epsilon0: Fraction, chance: float, fail
     return Cost(mixed_loss(chance, epsilon) * (1 + SAFE), total, f"{name}, joint convexity", False, True)
 
 
-def _composed(setting: _SampledRounds, epsilon0: Fraction, rate: float, delta: float) -> tuple[float, float, str]:
+def _composed(setting: SampledRounds, epsilon0: Fraction, rate: float, delta: float) -> tuple[float, float, str]:
     """The best (epsilon, delta used, name) for W releases at a rate."""
     single, factor = float(epsilon0), 2 if setting.two else 1
     if rate == 0 or (epsilon0 == 0 and not setting.delta0):
@@ -198,7 +207,7 @@ def _composed(setting: _SampledRounds, epsilon0: Fraction, rate: float, delta: f
     return min(bounds)
 
 
-def _bounds(setting: _SampledRounds, single: float, rate: float, delta: float) -> Iterator[tuple[float, str]]:
+def _bounds(setting: SampledRounds, single: float, rate: float, delta: float) -> Iterator[tuple[float, str]]:
     length, releases = single * (2 if setting.two else 1), setting.releases
     yield product_epsilon(Pair.randomised_response(length).mixed(rate), releases, delta), "randomised response"
     if setting.bounded_range and not setting.delta0:
@@ -212,7 +221,7 @@ def _bounds(setting: _SampledRounds, single: float, rate: float, delta: float) -
 
 
 @lru_cache(maxsize=1024)
-def _largest(setting: _SampledRounds, epsilon: float) -> Fraction:
+def _largest(setting: SampledRounds, epsilon: float) -> Fraction:
     def cost(place: int) -> float:
         return _cost(setting, _number(place)).epsilon
 
@@ -247,45 +256,3 @@ def _number(place: int) -> Fraction:
 def _place(number: float) -> int:
     exponent = math.floor(math.log10(number))
     return 900_000 * exponent + min(899_999, max(0, math.floor(number * 10.0 ** (5 - exponent)) - 100_000))
-
-
-def _checked(
-    form: Form,
-    releases: int,
-    delta0: float,
-    delta: float,
-    size: int | None,
-    rate: float | None,
-    occupancy: int | None,
-    bounded_range: bool,
-    substitution: bool,
-) -> _SampledRounds:
-    if form not in get_args(Form):
-        raise InputError(f"expected one of {', '.join(get_args(Form))}, got {form!r}", place="form")
-    sized, rated = form in ("fresh", "ranks"), form in ("poisson", "coins")
-    for value, place, asked in ((releases, "releases", True), (size, "size", sized), (occupancy, "occupancy", False)):
-        if asked or value is not None:
-            positive_int(value, place)
-    if rated:
-        number(rate, "rate", "a probability", least=0, most=1)
-    for failure, place in ((delta0, "delta0"), (delta, "delta")):
-        number(failure, place, "a number from 0 to below 1", least=0, below=1)
-    setting = _SampledRounds(
-        form,
-        releases,
-        float(delta0),
-        float(delta),
-        size if sized else None,
-        float(rate) if rated and rate is not None else None,
-        occupancy if sized else None,
-        bounded_range,
-        substitution,
-    )
-    if substitution and not (sized and setting.promised):
-        # Else one of two neighbouring samples may have one record more, of which M promises nothing.
-        raise InputError(
-            "expected an algorithm for one record more or less, or samples of a fixed size with an occupancy of at "
-            "least that size, got one for one record in the place of another",
-            place="substitution",
-        )
-    return setting
