@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import mpmath
 import numpy as np
@@ -11,6 +11,7 @@ import pytest
 from retroact.coins import Coins, DiscreteGaussian, DiscreteLaplace, integer_cells
 from retroact.coins import gaussian as gaussian_module
 from retroact.coins import laplace as laplace_module
+from retroact.coins.exact_cdf import floors
 from retroact.coins.inverse_cdf import Inverse
 from retroact.errors import InputError
 
@@ -38,7 +39,7 @@ def gaussian_mass(variance, k):
 def test_laplace_thresholds_are_the_floors_of_the_exact_distribution(scale, bits):
     with mpmath.workdps(120):
         q = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
-        for k, floor in enumerate(laplace_module.magnitude_floors(scale, bits)):
+        for k, floor in enumerate(floors(partial(laplace_module.magnitude_cdf, scale), bits)):
             if k > 40 and k % 97:
                 continue
             assert floor == int(mpmath.floor((1 - 2 * q ** (k + 1) / (1 + q)) * mpmath.mpf(2) ** bits))
@@ -48,28 +49,28 @@ def test_laplace_thresholds_are_the_floors_of_the_exact_distribution(scale, bits
 @pytest.mark.parametrize("variance", [Fraction(1, 4), Fraction(1), Fraction(1801, 100), Fraction(512**2)])
 def test_gaussian_thresholds_are_the_floors_of_the_exact_distribution(variance, bits):
     with mpmath.workdps(120):
-        floors = gaussian_module.magnitude_floors(variance, bits)
+        found = floors(partial(gaussian_module.magnitude_cdf, variance), bits)
         v = mpmath.mpf(variance.numerator) / variance.denominator
         reach = int(30 * mpmath.sqrt(v)) + 40
         total = 1 + 2 * mpmath.fsum(mpmath.exp(-(mpmath.mpf(j) ** 2) / (2 * v)) for j in range(1, reach))
-        partial = mpmath.mpf(0)
-        for k, floor in enumerate(floors):
-            partial += (1 if k == 0 else 2) * mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * v))
-            assert floor == int(mpmath.floor(partial / total * mpmath.mpf(2) ** bits))
+        so_far = mpmath.mpf(0)
+        for k, floor in enumerate(found):
+            so_far += (1 if k == 0 else 2) * mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * v))
+            assert floor == int(mpmath.floor(so_far / total * mpmath.mpf(2) ** bits))
 
 
 def test_digits_of_a_geometric_are_independent_and_right():
     """P(G = base * q + r) as the product of the digit laws, for all small values."""
     with mpmath.workdps(60):
         scale, base = Fraction(700), 32
-        digit = laplace_module.digit_floors(scale, base, 64)
-        rest = laplace_module.geometric_floors(scale / base, 64)
+        digit = floors(partial(laplace_module.digit_cdf, scale, base), 64)
+        rest = floors(partial(laplace_module.geometric_cdf, scale / base), 64)
         ratio = mpmath.exp(-1 / mpmath.mpf(700))
         unit = mpmath.mpf(2) ** -64
 
-        def mass(floors, k):
-            low = floors[k - 1] if k else 0
-            high = floors[k] if k < len(floors) else 2**64
+        def mass(thresholds, k):
+            low = thresholds[k - 1] if k else 0
+            high = thresholds[k] if k < len(thresholds) else 2**64
             return (high - low) * unit
 
         assert len(digit) == base - 1
@@ -88,7 +89,7 @@ def test_short_words_give_the_same_law_through_the_extension(bits):
 
 def test_the_extension_is_taken_and_decides():
     """A law whose first word always ties: F = 1/3, known to one bit, is 0 (tie at U = 0) or 1 (U = 1: no tie)."""
-    third = Inverse(lambda bits: [(1 << bits) // 3], bits=1)
+    third = Inverse(lambda bits, precision: ([(1 << precision) // 3], 0), bits=1)
     words = COINS.branch("third").words([0], [0], integer_cells(30_000))
     found = third.sample(words, 0)[0].ravel()
     assert abs((found == 0).mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / 30_000)

@@ -82,15 +82,6 @@ class Coins:
         nodes[:, 1] = np.asarray(levels, dtype=np.uint64)
         return RandomWords(*self._ciphers, nodes, integer_cells(1) if cells is None else cells)
 
-    def bits(self, levels: npt.ArrayLike, indices: npt.ArrayLike, cells: U64) -> tuple[U64, U64]:
-        """128 bits for each (node, cell), one node for each cell: what `words` gives for that node and cell.
-
-        >>> coins, cells = Coins(bytes(32)), integer_cells(2)
-        >>> bool(coins.bits([3, 3], [5, 9], cells)[0][1] == coins.words([3], [9], cells).block(0)[0][0, 1])
-        True
-        """
-        return self.words(levels, indices, cells).each()
-
     def cells(self, names: Iterable[bytes]) -> U64:
         """A cell for each name: 128 bits that only the holder of the key can compute or make collide.
 
@@ -128,7 +119,12 @@ class RandomWords:
         return self._block(stream, self._nodes, self._cells)
 
     def each(self) -> tuple[U64, U64]:
-        """128 bits for the first node with the first cell, the second with the second, and so on."""
+        """128 bits for the first node with the first cell, the second with the second, and so on.
+
+        >>> coins, cells = Coins(bytes(32)), integer_cells(2)
+        >>> bool(coins.words([3, 3], [5, 9], cells).each()[0][1] == coins.words([3], [9], cells).block(0)[0][0, 1])
+        True
+        """
         out = self._outer(self._inner(self._nodes) ^ self._cells)
         return out[:, 0], out[:, 1]
 

@@ -23,11 +23,15 @@ def exp_minus(x: Fraction, precision: int) -> int:
     return int(context.multiply(value, Decimal(1 << precision)))
 
 
-def floors(compute: Callable[[int], tuple[list[int], int]], bits: int) -> list[int]:
-    """floor(v * 2^bits) for the reals v that ``compute(precision)`` gives as (integers, common error bound)."""
+Compute = Callable[[int, int], tuple[list[int], int]]
+"""For (bits, precision): the reals that are wanted to so many bits, and an error bound for all of them."""
+
+
+def floors(compute: Compute, bits: int) -> list[int]:
+    """floor(v * 2^bits) for the reals v that are computed."""
     guard = 64
     while True:
-        values, error = compute(bits + guard)
+        values, error = compute(bits, bits + guard)
         low = [(v - error) >> guard for v in values]
         if low == [(v + error) >> guard for v in values]:
             return low

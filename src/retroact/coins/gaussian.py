@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..arrays import I64
 from ..errors import InputError
 from .coins import RandomWords
-from .exact_cdf import exp_minus, floors
+from .exact_cdf import exp_minus
 from .inverse_cdf import Inverse
 from .law import WIDEST, Law, signed
 
@@ -29,30 +29,26 @@ BASE = 256
 STEP = 64
 
 
-def magnitude_floors(variance: Fraction, bits: int) -> list[int]:
+def magnitude_cdf(variance: Fraction, bits: int, precision: int) -> tuple[list[int], int]:
     """P(|X| <= k), from w_k = exp(-k^2 / (2 variance)) by w_(k+1) = w_k r_k, r_(k+1) = r_k exp(-1 / variance)."""
-
-    def compute(precision: int) -> tuple[list[int], int]:
-        one = 1 << precision
-        ratio, shrink = exp_minus(1 / (2 * variance), precision), exp_minus(1 / variance, precision)
-        weight, sums = one, [one]
-        while weight:
-            weight = weight * ratio >> precision
-            ratio = ratio * shrink >> precision
-            sums.append(sums[-1] + 2 * weight)
-        # r_k is off by 2k + 1 units, w_k by (k + 1)^2, a sum by twice their sum; the weights left out are below
-        # (k + 1)^2 units and fall at least geometrically, by a factor of at most 1 + variance in all.
-        steps = len(sums) + 1
-        error = 2 * steps**3 + 2 * steps**2 * (2 + int(variance))
-        total = sums[-1]
-        values = []
-        for so_far in sums:
-            values.append((so_far << precision) // total)
-            if (one - values[-1]) >> (precision - bits) == 0:
-                break
-        return values, 4 * error + 8
-
-    return floors(compute, bits)
+    one = 1 << precision
+    ratio, shrink = exp_minus(1 / (2 * variance), precision), exp_minus(1 / variance, precision)
+    weight, sums = one, [one]
+    while weight:
+        weight = weight * ratio >> precision
+        ratio = ratio * shrink >> precision
+        sums.append(sums[-1] + 2 * weight)
+    # r_k is off by 2k + 1 units, w_k by (k + 1)^2, a sum by twice their sum; the weights left out are below
+    # (k + 1)^2 units and fall at least geometrically, by a factor of at most 1 + variance in all.
+    steps = len(sums) + 1
+    error = 2 * steps**3 + 2 * steps**2 * (2 + int(variance))
+    total = sums[-1]
+    values = []
+    for so_far in sums:
+        values.append((so_far << precision) // total)
+        if (one - values[-1]) >> (precision - bits) == 0:
+            break
+    return values, 4 * error + 8
 
 
 class DiscreteGaussian(Law):
@@ -118,4 +114,4 @@ def _tables(variance: Fraction, bits: int) -> list[tuple[int, Inverse]]:
 
 @lru_cache(maxsize=64)
 def _table(variance: Fraction, bits: int) -> Inverse:
-    return Inverse(partial(magnitude_floors, variance), bits=bits)
+    return Inverse(partial(magnitude_cdf, variance), bits=bits)

@@ -9,26 +9,26 @@ extension is taken with probability (table size) * 2^-64; tests shorten the firs
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 
 import numpy as np
 
 from ..arrays import I64, U64
 from .coins import RandomWords
+from .exact_cdf import Compute, floors
 
 GUIDE_BITS = 16
 
 
 class Inverse:
-    """``floors(bits)`` gives floor(F(k) * 2^bits) for k = 0, 1, ... up to the first that is 2^bits - 1 (or to the last
-    k of a finite law, whose F = 1 is left out)."""
+    """``cdf`` computes F(k) for k = 0, 1, ... up to the first whose floor is 2^bits - 1 (or to the last k of a finite
+    law, whose F = 1 is left out)."""
 
-    __slots__ = ("_base", "_crowded", "_floors", "_shift", "_table", "bits")
+    __slots__ = ("_base", "_cdf", "_crowded", "_shift", "_table", "bits")
 
-    def __init__(self, floors: Callable[[int], list[int]], *, bits: int = 64) -> None:
+    def __init__(self, cdf: Compute, *, bits: int = 64) -> None:
         self.bits = bits
-        self._floors = floors
-        self._table = np.array(floors(bits), dtype=np.uint64)
+        self._cdf = cdf
+        self._table = np.array(floors(cdf, bits), dtype=np.uint64)
         # The guide: for each leading word the first threshold that can matter, so that one comparison is enough
         # wherever a bucket holds at most one threshold.
         guide = min(GUIDE_BITS, bits)
@@ -60,7 +60,7 @@ class Inverse:
         bits = self.bits
         for more in words.extension(position, stream):
             digits, bits = digits << 128 | more, bits + 128
-            table = self._floors(bits)
+            table = floors(self._cdf, bits)
             found = bisect_right(table, digits)
             if found == 0 or table[found - 1] != digits:
                 return found

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ..arrays import I64
 from ..errors import InputError
 from .coins import RandomWords
-from .exact_cdf import exp_minus, floors, geometric_tail
+from .exact_cdf import exp_minus, geometric_tail
 from .inverse_cdf import Inverse
 from .law import WIDEST, Law, signed
 
@@ -30,52 +30,36 @@ DIRECT = 512
 DIGIT = 4096
 
 
-def magnitude_floors(scale: Fraction, bits: int) -> list[int]:
+def magnitude_cdf(scale: Fraction, bits: int, precision: int) -> tuple[list[int], int]:
     """P(|X| <= k) = 1 - 2 q^(k+1) / (1 + q)."""
-
-    def compute(precision: int) -> tuple[list[int], int]:
-        one = 1 << precision
-        start = (2 << 2 * precision) // (one + exp_minus(1 / scale, precision))
-        tail, error = geometric_tail(1 / scale, start, precision, bits)
-        return [one - t for t in tail], error
-
-    return floors(compute, bits)
+    one = 1 << precision
+    start = (2 << 2 * precision) // (one + exp_minus(1 / scale, precision))
+    tail, error = geometric_tail(1 / scale, start, precision, bits)
+    return [one - t for t in tail], error
 
 
-def zero_floors(scale: Fraction, bits: int) -> list[int]:
+def zero_cdf(scale: Fraction, bits: int, precision: int) -> tuple[list[int], int]:
     """P(X = 0) = (1 - q) / (1 + q); 0 stands for "zero", 1 for "not zero"."""
-
-    def compute(precision: int) -> tuple[list[int], int]:
-        one, q = 1 << precision, exp_minus(1 / scale, precision)
-        return [((one - q) << precision) // (one + q)], 8
-
-    return floors(compute, bits)
+    one, q = 1 << precision, exp_minus(1 / scale, precision)
+    return [((one - q) << precision) // (one + q)], 8
 
 
-def geometric_floors(scale: Fraction, bits: int) -> list[int]:
+def geometric_cdf(scale: Fraction, bits: int, precision: int) -> tuple[list[int], int]:
     """P(G <= k) = 1 - q^(k+1)."""
-
-    def compute(precision: int) -> tuple[list[int], int]:
-        tail, error = geometric_tail(1 / scale, 1 << precision, precision, bits)
-        return [(1 << precision) - t for t in tail], error
-
-    return floors(compute, bits)
+    tail, error = geometric_tail(1 / scale, 1 << precision, precision, bits)
+    return [(1 << precision) - t for t in tail], error
 
 
-def digit_floors(scale: Fraction, base: int, bits: int) -> list[int]:
+def digit_cdf(scale: Fraction, base: int, bits: int, precision: int) -> tuple[list[int], int]:
     """P(R <= j) = (1 - q^(j+1)) / (1 - q^base) for j < base - 1."""
-
-    def compute(precision: int) -> tuple[list[int], int]:
-        one, q = 1 << precision, exp_minus(1 / scale, precision)
-        whole = one - exp_minus(base / scale, precision)
-        power, values = one, []
-        for _ in range(base - 1):
-            power = power * q >> precision
-            values.append(((one - power) << precision) // whole)
-        # A numerator is off by 2 a step, the denominator by 1, and the quotient is at most 1.
-        return values, ((2 * base + 4) << precision) // (whole - 1) + 2
-
-    return floors(compute, bits)
+    one, q = 1 << precision, exp_minus(1 / scale, precision)
+    whole = one - exp_minus(base / scale, precision)
+    power, values = one, []
+    for _ in range(base - 1):
+        power = power * q >> precision
+        values.append(((one - power) << precision) // whole)
+    # A numerator is off by 2 a step, the denominator by 1, and the quotient is at most 1.
+    return values, ((2 * base + 4) << precision) // (whole - 1) + 2
 
 
 class DiscreteLaplace(Law):
@@ -142,15 +126,15 @@ _Parts = Inverse | tuple[Inverse, list[tuple[int, Inverse]], Inverse]
 @lru_cache(maxsize=64)
 def _tables(scale: Fraction, bits: int) -> _Parts:
     if scale <= DIRECT:
-        return Inverse(partial(magnitude_floors, scale), bits=bits)
+        return Inverse(partial(magnitude_cdf, scale), bits=bits)
     digits: list[tuple[int, Inverse]] = []
     rest = scale
     while rest > DIRECT:
         base = min(DIGIT, 1 << math.ceil(math.log2(rest / 64)))
-        digits.append((base, Inverse(partial(digit_floors, rest, base), bits=bits)))
+        digits.append((base, Inverse(partial(digit_cdf, rest, base), bits=bits)))
         rest /= base
     return (
-        Inverse(partial(zero_floors, scale), bits=bits),
+        Inverse(partial(zero_cdf, scale), bits=bits),
         digits,
-        Inverse(partial(geometric_floors, rest), bits=bits),
+        Inverse(partial(geometric_cdf, rest), bits=bits),
     )

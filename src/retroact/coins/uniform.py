@@ -22,7 +22,7 @@ def below(coins: Coins, bound: int, count: int) -> I64:
         raise ValueError(f"expected a bound between 1 and 65536, got {bound}")
     if bound == 1:
         return np.zeros(count, dtype=np.int64)
-    table = Inverse(lambda bits: [(k << bits) // bound for k in range(1, bound)])
+    table = Inverse(lambda bits, precision: ([(k << precision) // bound for k in range(1, bound)], 0))
     found: I64 = table.sample(coins.words([0], [0], integer_cells(count)), 0)[0][0]
     return found
 

@@ -36,7 +36,7 @@ class RankColumns:
         cells = np.zeros((len(owner), 2), dtype="<u8")
         for place, word in enumerate(value):
             cells[:, place] = word
-        high, low = coins.bits(copy, stamp.view(np.int64), cells)
+        high, low = coins.words(copy, stamp.view(np.int64), cells).each()
         order = sorted_keys.order((high, low))
         return cls(high[order], low[order], tuple(label[owner[order]] for label in tally.labels))
 
