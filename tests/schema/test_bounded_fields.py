@@ -71,8 +71,8 @@ def test_attributes() -> None:
         (lambda: Integer(0, 10**5000), "short decimal text, got an integer of 16610 bits - at upper"),
         (lambda: Integer(0.5, 3), "expected a multiple of the step 1, got 0.5 - at lower"),
         (lambda: Integer(3, 1), "lower to be at most upper"),
-        (lambda: Number(0, 1, clip=1), "clip to be true or false, got 1"),  # type: ignore[arg-type]
-        (lambda: Number(0, 1, missing="drop"), 'missing to be "error" or "skip", got \'drop\''),  # type: ignore[arg-type]
+        (lambda: Number(0, 1, clip=1), "true or false, got 1 - at clip"),  # type: ignore[arg-type]
+        (lambda: Number(0, 1, missing="drop"), "'error' or 'skip', got 'drop' - at missing"),  # type: ignore[arg-type]
         (lambda: Date("2020-01-01", "2019-01-01"), "at most upper, got 2020-01-01 and 2019-01-01"),
         (lambda: Date("2020-13-01", "2021-01-01"), "a date such as 2020-12-31, got '2020-13-01' - at lower"),
         (lambda: Date(np.datetime64("-20000-01-01"), "2020-01-01"), "years 1 to 9999, got .* - at lower"),

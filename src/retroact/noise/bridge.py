@@ -14,6 +14,7 @@ some pair because T >= K_(h-1). **l1 = l2_squared = 2h**, attained. Weights are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -53,10 +54,7 @@ class Bridge(Process):
 
     @property
     def length(self) -> int:
-        product = 1
-        for k in self.radices:
-            product *= k
-        return product
+        return math.prod(self.radices)
 
     @property
     def levels(self) -> int:
@@ -96,10 +94,7 @@ class Bridge(Process):
         return Fraction(max(self.radices))
 
     def _span(self, level: int) -> int:
-        span = 1
-        for k in self.radices[:level]:
-            span *= k
-        return span
+        return math.prod(self.radices[:level])
 
 
 @lru_cache(maxsize=256)

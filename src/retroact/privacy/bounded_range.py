@@ -43,13 +43,14 @@ def range_pair(length: float, rate: float, releases: int) -> Lattice:
     parts = np.tanh(np.diff(plain) / 4)
     # 2 sinh(r/2) = e^(r/2) (1 - e^-r); the exponents stay below 0.
     scale = -math.expm1(-length)
-    second = np.zeros_like(nodes)
-    second[:-1] += parts * np.exp(-(plain[:-1] + length) / 2)
-    second[1:] += parts * np.exp(-(plain[1:] + length) / 2)
-    unmixed = np.zeros_like(nodes)
-    unmixed[:-1] += parts * np.exp((plain[:-1] - length) / 2)
-    unmixed[1:] += parts * np.exp((plain[1:] - length) / 2)
-    second, unmixed = second / scale, unmixed / scale
+
+    def at_both_ends(heights: F64) -> F64:
+        out = np.zeros_like(nodes)
+        out[:-1] += parts * heights[:-1]
+        out[1:] += parts * heights[1:]
+        return out / scale
+
+    second, unmixed = at_both_ends(np.exp(-(plain + length) / 2)), at_both_ends(np.exp((plain - length) / 2))
     return on_lattice(step, nodes, (1 - rate) * second + rate * unmixed, second)
 
 

@@ -88,12 +88,8 @@ class ArrowBatches:
             return _read(table.child(index), self._fields[index], table.offset, table.length)
         except UnicodeDecodeError as error:
             raise mismatch("text in UTF-8", error.object, self.names[index]) from None
-        except _BrokenError as error:
+        except RuntimeError as error:
             raise _unreadable(error).moved(self.names[index]) from None
-
-
-class _BrokenError(Exception):
-    """A buffer that contradicts itself."""
 
 
 def _unreadable(error: Exception) -> InputError:
@@ -130,8 +126,9 @@ def _validated(frame: Any) -> Any:
 
 
 def _require(holds: Any, wrong: str) -> None:
+    """That a buffer does not contradict itself; raises what nanoarrow would."""
     if not holds:
-        raise _BrokenError(wrong)
+        raise RuntimeError(wrong)
 
 
 def _join(chunks: list[Column]) -> Column:
@@ -165,7 +162,8 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
     elif letters in ("u", "U"):
         values = _texts(view, _offsets(view, "i4" if letters == "u" else "i8", start, length), present)
     elif letters in ("z", "Z"):
-        values = _spans(view, _offsets(view, "i4" if letters == "z" else "i8", start, length))
+        offsets = _offsets(view, "i4" if letters == "z" else "i8", start, length)
+        values = _cut(_data(view, offsets), offsets)
     elif letters in ("vu", "vz"):
         contents = _views(view, start, length, present.tolist())
         values = contents if letters == "vz" else [content.decode() for content in contents]
@@ -238,14 +236,12 @@ def _data(view: Any, offsets: list[int]) -> bytes:
 
 
 def _texts(view: Any, offsets: list[int], present: Mask) -> list[str]:
-    base, data = offsets[0], _data(view, offsets)
-    if data.isascii():
-        text = data.decode()
-        if len(offsets) > 1 and "\n" not in text:
-            return _split(data, np.array(offsets[1:-1], np.int64) - base)
-        return [text[begin - base : end - base] for begin, end in pairwise(offsets)]
-    spans = zip(pairwise(offsets), present.tolist(), strict=True)
-    return [data[begin - base : end - base].decode() if known else "" for (begin, end), known in spans]
+    data = _data(view, offsets)
+    if data.isascii() and len(offsets) > 1 and b"\n" not in data:
+        return _split(data, np.array(offsets[1:-1], np.int64) - offsets[0])
+    return [
+        content.decode() if known else "" for content, known in zip(_cut(data, offsets), present.tolist(), strict=True)
+    ]
 
 
 def _split(data: bytes, cuts: I64) -> list[str]:
@@ -258,14 +254,15 @@ def _split(data: bytes, cuts: I64) -> list[str]:
     return broken.tobytes().decode().split("\n")
 
 
-def _spans(view: Any, offsets: list[int]) -> list[bytes]:
-    base, data = offsets[0], _data(view, offsets)
+def _cut(data: Any, offsets: list[int]) -> list[Any]:
+    """What lies between each offset and the next, of data that begin at the first."""
+    base = offsets[0]
     return [data[begin - base : end - base] for begin, end in pairwise(offsets)]
 
 
 def _pieces(view: Any, size: int, start: int, length: int) -> list[bytes]:
     data = _fixed(view, "u1", start * size, length * size).tobytes()
-    return [data[index * size : (index + 1) * size] for index in range(length)]
+    return _cut(data, [size * index for index in range(length + 1)])
 
 
 def _views(view: Any, start: int, length: int, present: list[bool]) -> list[bytes]:
@@ -288,9 +285,7 @@ def _views(view: Any, start: int, length: int, present: list[bool]) -> list[byte
 
 def _decimals(view: Any, letters: str, start: int, length: int) -> list[Decimal]:
     scale, bits = (int(part) for part in (*letters[2:].split(",")[1:], "128")[:2])
-    size = bits // 8
-    data = _fixed(view, "u1", start * size, length * size).tobytes()
-    units = [int.from_bytes(data[at : at + size], "little", signed=True) for at in range(0, len(data), size)]
+    units = [int.from_bytes(piece, "little", signed=True) for piece in _pieces(view, bits // 8, start, length)]
     # by text, since arithmetic would round to the precision of the caller's context
     return [Decimal(f"{unit}e{-scale}") for unit in units]
 
@@ -302,9 +297,8 @@ def _lists(view: Any, schema: Any, start: int, length: int) -> Column:
         offsets = [size * (start + index) for index in range(length + 1)]
     else:
         offsets = _offsets(view, "i4" if schema.format == "+l" else "i8", start, length)
-    base = offsets[0]
-    values = _read(child, inner, base, offsets[-1] - base)
+    values = _read(child, inner, offsets[0], offsets[-1] - offsets[0])
     sizes = {end - begin for begin, end in pairwise(offsets)}
     if isinstance(values, np.ndarray) and len(sizes) == 1 and 0 not in sizes:
         return values.reshape(length, sizes.pop())
-    return [values[begin - base : end - base] for begin, end in pairwise(offsets)]
+    return _cut(values, offsets)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import I64
+from retroact.checks import flag
 from retroact.errors import InputError
 from retroact.messages import At, exact_text, mismatch
 from retroact.schema.field import Field, Missing, encode_each
@@ -39,8 +40,8 @@ class Bounded(Field):
     """How far out the bounds themselves may lie, in steps; and in words."""
 
     def __init__(self, lower: Fraction, upper: Fraction, step: Fraction, *, clip: bool, missing: Missing) -> None:
-        super().__init__(clip=clip, missing=missing)
-        self.step = step
+        super().__init__(missing=missing)
+        self.clip, self.step = flag(clip, "clip"), step
         if lower > upper:
             raise InputError(
                 f"expected lower to be at most upper, got {self._text(lower / step)} and {self._text(upper / step)}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError
 from retroact.messages import At, mismatch
-from retroact.schema.field import Field, Missing, encode_each, is_bytes
+from retroact.schema.field import Field, encode_each, is_bytes
 
 MAX_BYTES = 2**20
 
@@ -36,9 +36,6 @@ class Bytes(Field):
 
     kind: ClassVar[str] = "bytes"
     interned: ClassVar[bool] = True
-
-    def __init__(self, *, missing: Missing = "error") -> None:
-        super().__init__(missing=missing)
 
     def encode(self, value: object, place: str) -> str:
         if isinstance(value, np.bytes_):

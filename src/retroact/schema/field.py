@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import Mask
+from retroact.checks import choice
 from retroact.errors import InputError, Place
 from retroact.messages import At, mismatch
 from retroact.params import Parameters
@@ -49,13 +50,8 @@ class Field(Parameters, ABC):
     """Inclusive bounds of every encoded coordinate."""
     step: Fraction = Fraction(1)
 
-    def __init__(self, *, clip: bool = False, missing: Missing = "error") -> None:
-        if not isinstance(clip, bool):
-            raise mismatch("clip to be true or false", clip, None)
-        if missing not in ("error", "skip"):
-            raise mismatch('missing to be "error" or "skip"', missing, None)
-        self.clip = clip
-        self.missing: Missing = missing
+    def __init__(self, *, missing: Missing = "error") -> None:
+        self.missing: Missing = choice(missing, ("error", "skip"), "missing")
 
     @property
     def blank(self) -> Encoded:

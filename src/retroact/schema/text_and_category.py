@@ -27,9 +27,6 @@ class Boolean(Field):
     kind: ClassVar[str] = "boolean"
     upper = 1
 
-    def __init__(self, *, missing: Missing = "error") -> None:
-        super().__init__(missing=missing)
-
     def encode(self, value: object, place: str) -> int:
         if isinstance(value, int | np.integer | np.bool_) and (value == 0 or value == 1):
             return int(value)
@@ -109,9 +106,6 @@ class Text(Field):
 
     kind: ClassVar[str] = "text"
     interned: ClassVar[bool] = True
-
-    def __init__(self, *, missing: Missing = "error") -> None:
-        super().__init__(missing=missing)
 
     def encode(self, value: object, place: str) -> str:
         if not isinstance(value, str):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import I64, Mask
-from retroact.checks import is_integral
+from retroact.checks import flag, is_integral
 from retroact.errors import InputError, Place
 from retroact.messages import At, exact_text, mismatch
 from retroact.schema.field import Field, Missing, as_cells, encode_each, is_bytes
@@ -44,7 +44,8 @@ class Vector(Field):
     def __init__(
         self, dimension: int, *, radius: object, step: object, clip: bool = False, missing: Missing = "error"
     ) -> None:
-        super().__init__(clip=clip, missing=missing)
+        super().__init__(missing=missing)
+        self.clip = flag(clip, "clip")
         if not is_integral(dimension) or dimension < 1:
             raise mismatch("a whole number of at least 1", dimension, "dimension")
         self.width = int(dimension)
