@@ -94,8 +94,7 @@ class DiscreteGaussian(Law):
         return float("inf")
 
     def log_transform(self, s: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
-        out: npt.NDArray[np.complex128] = s * s * (self.variance / 2)
-        return out
+        return np.asarray(s * s * (self.variance / 2))
 
     def __repr__(self) -> str:
         return f"DiscreteGaussian(sigma={float(self.parameter) ** 0.5:.6g})"

@@ -111,10 +111,7 @@ class DiscreteLaplace(Law):
     def log_transform(self, s: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         rate = 1 / float(self.scale)
         # Both factors are as small as the rate: 1 - exp would lose all digits of wide noise.
-        out: npt.NDArray[np.complex128] = 2 * np.log(-np.expm1(-rate)) - np.log(
-            np.expm1(s - rate) * np.expm1(-s - rate)
-        )
-        return out
+        return np.asarray(2 * np.log(-np.expm1(-rate)) - np.log(np.expm1(s - rate) * np.expm1(-s - rate)))
 
     def __repr__(self) -> str:
         return f"DiscreteLaplace(scale={float(self.scale):.6g})"

@@ -23,8 +23,7 @@ def below(coins: Coins, bound: int, count: int) -> I64:
     if bound == 1:
         return np.zeros(count, dtype=np.int64)
     table = Inverse(lambda bits, precision: ([(k << precision) // bound for k in range(1, bound)], 0))
-    found: I64 = table.sample(coins.words([0], [0], integer_cells(count)), 0)[0][0]
-    return found
+    return np.asarray(table.sample(coins.words([0], [0], integer_cells(count)), 0)[0][0])
 
 
 def permutation(coins: Coins, count: int) -> I64:

@@ -67,8 +67,7 @@ class AnyRounds(Normed):
             return (rounds - 1) // self._length
         return np.array([((r - 1) // self.first + 1).bit_length() - 1 for r in rounds.tolist()], dtype=np.int64)
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
+    def terms_at(self, rounds: I64) -> Terms:
         numbers = self._numbers(rounds)
         base = numbers * STRIDE if self._length is None else 0 * numbers
         indices = np.stack([numbers, rounds], axis=1)

@@ -63,21 +63,17 @@ class Bridge(Process):
     def nodes(self, level: int) -> int:
         return self.length // self._span(level)
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
-        return self.inner_terms(rounds)
-
-    def inner_terms(self, positions: I64) -> Terms:
+    def terms_at(self, rounds: I64) -> Terms:
         n = self.length
         levels, indices, weights = [], [], []
         span = 1
         for level, k in enumerate(self.radices):
             child = np.arange(k)
-            inside = positions[:, None] % (span * k)
+            inside = rounds[:, None] % (span * k)
             # How much of each child lies before q, minus the ramp, in units of 1/n.
             covered = np.clip(inside - child * span, 0, span) * (n // span)
             weights.append(covered - inside * (n // (span * k)))
-            indices.append(positions[:, None] // (span * k) * k + child)
+            indices.append(rounds[:, None] // (span * k) * k + child)
             levels.append(np.full(indices[-1].shape, level))
             span *= k
         return Terms(np.hstack(levels), np.hstack(indices), np.hstack(weights), n)

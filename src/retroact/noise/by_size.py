@@ -41,6 +41,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import I64
+from ..checks import choice
 from ..errors import InputError
 from .process import Normed, Shift, Terms, check_horizon
 
@@ -60,11 +61,9 @@ class BySize(Normed):
 
     def __init__(self, horizon: int, *, p: int) -> None:
         self.horizon: int = check_horizon(horizon, "releases")
-        if p not in (1, 2):
-            raise InputError(f"expected 1 or 2, got {p!r}", place="p")
+        self.p: int = choice(p, (1, 2), "p")
         if horizon > MOST[p]:
             raise InputError(f"expected at most {MOST[p]:,} releases, got {horizon:,}", place="releases")
-        self.p = p
         self.size = _best(horizon, p)
         """k"""
 
@@ -77,8 +76,7 @@ class BySize(Normed):
         """Whether there is a common noise."""
         return self.p == 2 or self.size < self.horizon
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
+    def terms_at(self, rounds: I64) -> Terms:
         indices = np.stack([np.zeros_like(rounds), rounds], axis=1)
         levels = np.broadcast_to(np.array([COMMON, FRESH]), indices.shape)
         weights = np.broadcast_to(np.array([int(self._shared), 1]), indices.shape)

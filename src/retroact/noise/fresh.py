@@ -32,8 +32,7 @@ class Fresh(Process):
     def __init__(self, window: int) -> None:
         self.window = check_horizon(window, "window")
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
+    def terms_at(self, rounds: I64) -> Terms:
         column = rounds[:, None]
         return Terms(np.zeros_like(column), column, np.ones_like(column), 1)
 

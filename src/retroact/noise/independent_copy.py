@@ -32,7 +32,7 @@ class IndependentCopy(Process):
     def name(self) -> str:
         return self.inner.name
 
-    def weights_of(self, rounds: I64) -> Terms:
+    def terms_at(self, rounds: I64) -> Terms:
         terms = self.inner.weights_of(rounds)
         return Terms(terms.levels + COPY * self.copy, terms.indices, terms.weights, terms.denominator)
 

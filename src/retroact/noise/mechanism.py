@@ -157,8 +157,7 @@ class Mechanism:
         levels = np.unique(terms.levels)
         variance = np.array([self.law(level, unit).variance for level in levels.tolist()])
         squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
-        out: npt.NDArray[np.float64] = (squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1)
-        return out
+        return np.asarray((squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1))
 
     def deviation_of(self, coordinate: int, round: int) -> float:
         return math.sqrt(float(self.variances_of(coordinate, np.array([round]))[0]))

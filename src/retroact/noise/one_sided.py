@@ -42,15 +42,9 @@ class OneSided(Schauder):
         """The root is the level above the tree."""
         return max(1, super().nodes(level))
 
-    def inner_terms(self, positions: I64) -> Terms:
-        tree = super().inner_terms(positions)
-        root = np.zeros((len(positions), 1), dtype=np.int64)
-        return Terms(
-            np.hstack([tree.levels, root + self.levels]),
-            np.hstack([tree.indices, root]),
-            np.hstack([tree.weights, positions[:, None]]),
-            self.length,
-        )
+    def terms_at(self, rounds: I64) -> Terms:
+        root = np.zeros((len(rounds), 1), dtype=np.int64)
+        return super().terms_at(rounds).extended(root + self.levels, root, rounds[:, None])
 
     def shift(self, boundary: int) -> Shift:
         return {**super().shift(boundary), (self.levels, 0): 1} if boundary < self.horizon else {}

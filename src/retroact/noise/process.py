@@ -58,8 +58,15 @@ class Terms:
     def of(self, row: int) -> Terms:
         """One round without its zero weights."""
         used = np.flatnonzero(self.weights[row])
+        return Terms(self.levels[row, used], self.indices[row, used], self.weights[row, used], self.denominator)
+
+    def extended(self, levels: I64, indices: I64, weights: I64) -> Terms:
+        """With further nodes in every round."""
         return Terms(
-            self.levels[row, used], self.indices[row, used], self.weights[row, used], denominator=self.denominator
+            np.hstack([self.levels, levels]),
+            np.hstack([self.indices, indices]),
+            np.hstack([self.weights, weights]),
+            self.denominator,
         )
 
 
@@ -81,9 +88,15 @@ class Process(Parameters, ABC):
     _latest: tuple[int, Terms] | None = None
     _outlooks: dict[tuple[int, int], tuple[int, int, float] | None] | None = None
 
-    @abstractmethod
     def weights_of(self, rounds: I64) -> Terms:
         """The nodes and weights of many rounds at once: random access, nothing is remembered."""
+        if rounds.size and (rounds.min() < 1 or (self.horizon is not None and rounds.max() > self.horizon)):
+            raise InputError(f"expected rounds in 1 .. {self.horizon or 'any'}, got {rounds.min()} .. {rounds.max()}")
+        return self.terms_at(rounds)
+
+    @abstractmethod
+    def terms_at(self, rounds: I64) -> Terms:
+        """The same, unchecked: other processes may go on to the ends of it."""
 
     @abstractmethod
     def shift(self, boundary: int) -> Shift:
@@ -150,12 +163,10 @@ class Process(Parameters, ABC):
         terms = self.weights_of(np.atleast_1d(np.asarray(rounds, dtype=np.int64)))
         weights = terms.weights / terms.denominator
         if self._even:
-            return (weights * weights).sum(axis=1)  # type: ignore[no-any-return]
+            return np.asarray((weights * weights).sum(axis=1))
         levels = np.unique(terms.levels)
         spread = np.array([float(self.spread(int(level), p)) ** (3 - p) for level in levels])
-        factor = spread[np.searchsorted(levels, terms.levels)]
-        out: npt.NDArray[np.float64] = (weights * weights * factor).sum(axis=1)
-        return out
+        return np.asarray((weights * weights * spread[np.searchsorted(levels, terms.levels)]).sum(axis=1))
 
     def variance(self, round: int, p: int = 2) -> float:
         return float(self.variances([round], p)[0])
@@ -200,10 +211,6 @@ class Process(Parameters, ABC):
     def _even(self) -> bool:
         """Whether all nodes have the same noise."""
         return type(self).spread is Process.spread
-
-    def check_round(self, rounds: I64) -> None:
-        if rounds.size and (rounds.min() < 1 or (self.horizon is not None and rounds.max() > self.horizon)):
-            raise InputError(f"expected rounds in 1 .. {self.horizon or 'any'}, got {rounds.min()} .. {rounds.max()}")
 
 
 class Normed(Process):

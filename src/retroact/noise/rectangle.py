@@ -48,7 +48,7 @@ class Rectangle(Process):
     def argument(self, name: str) -> Any:
         return self.past.horizon if name == "rounds" else super().argument(name)
 
-    def weights_of(self, rounds: I64) -> Terms:
+    def terms_at(self, rounds: I64) -> Terms:
         """Rounds that have no such past have no noise either; nothing is released then."""
         now = self.process.weights_of(rounds)
         times = rounds * self.every - self.lag

@@ -41,16 +41,12 @@ class Schauder(Process):
     def nodes(self, level: int) -> int:
         return self.length >> (level + 1)
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
-        return self.inner_terms(rounds)
-
-    def inner_terms(self, positions: I64) -> Terms:
+    def terms_at(self, rounds: I64) -> Terms:
         levels = np.arange(self.levels)
-        phase = positions[:, None] & ((2 << levels) - 1)
+        phase = rounds[:, None] & ((2 << levels) - 1)
         triangle = np.minimum(phase, (2 << levels) - phase)
         weights = triangle << (self.levels - 1 - levels)
-        return Terms(np.broadcast_to(levels, weights.shape), positions[:, None] >> (levels + 1), weights, self.length)
+        return Terms(np.broadcast_to(levels, weights.shape), rounds[:, None] >> (levels + 1), weights, self.length)
 
     def shift(self, boundary: int) -> Shift:
         return {(j, boundary >> (j + 1)): 1 - 2 * (boundary >> j & 1) for j in range(self.levels)}

@@ -65,19 +65,15 @@ class StampedBlocks(Normed):
         """The level of the common noise, above the roots."""
         return self.inner.levels + 1
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
+    def terms_at(self, rounds: I64) -> Terms:
         block, position = np.divmod(rounds - 1, self.length)
-        inner = self.inner.inner_terms(position + 1)
+        inner = self.inner.terms_at(position + 1)
         nodes = np.array([self.inner.nodes(level) for level in range(self._common)])
         common = np.zeros((len(rounds), 1), dtype=np.int64)
         half = self.inner.length
-        return Terms(
-            np.hstack([inner.levels, common + self._common]),
-            np.hstack([inner.indices + block[:, None] * nodes, common]),
-            np.hstack([2 * inner.weights - half * (inner.levels == self.inner.levels), common + half]),
-            2 * half,
-        )
+        weights = 2 * inner.weights - half * (inner.levels == self.inner.levels)
+        trees = Terms(inner.levels, inner.indices + block[:, None] * nodes, weights, 2 * half)
+        return trees.extended(common + self._common, common, common + half)
 
     def shift(self, boundary: int) -> Shift:
         """An interval costs less by `shift_hiding` than by a difference of these, and that is what counts."""

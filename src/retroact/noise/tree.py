@@ -38,8 +38,7 @@ class Tree(Process):
         """m of the paper: the number of levels of the smallest complete tree over the horizon."""
         return (self.horizon - 1).bit_length() + 1
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
+    def terms_at(self, rounds: I64) -> Terms:
         levels = np.arange(self.horizon.bit_length())
         blocks = rounds[:, None] >> levels
         used = blocks & 1

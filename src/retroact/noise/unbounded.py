@@ -64,27 +64,22 @@ class Unbounded(Normed):
             epoch += 1
         return epoch, start, self.tree(epoch).length
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
+    def terms_at(self, rounds: I64) -> Terms:
         last, _, denominator = self.epoch_of(int(rounds.max()) if rounds.size else 0)
-        parts = []
+        none = np.zeros((len(rounds), 0), dtype=np.int64)
+        out = Terms(none, none, none, denominator)
         start = 0
         for epoch in range(last + 1):
             tree = self.tree(epoch)
             inside = (rounds >= start) & (rounds < start + tree.length)
-            local = tree.inner_terms(np.where(inside, rounds - start, 0))
+            local = tree.terms_at(np.where(inside, rounds - start, 0))
             scale = denominator // tree.length
+            weights = np.where(inside[:, None], local.weights * scale, 0)
+            out = out.extended(local.levels + STRIDE * epoch, local.indices, weights)
             long = np.clip(rounds - start, 0, tree.length)[:, None] * scale
-            parts.append(
-                (
-                    np.hstack([local.levels, np.full(long.shape, LONG)]) + STRIDE * epoch,
-                    np.hstack([local.indices, np.zeros_like(long)]),
-                    np.hstack([np.where(inside[:, None], local.weights * scale, 0), long]),
-                )
-            )
+            out = out.extended(np.full(long.shape, LONG + STRIDE * epoch), np.zeros_like(long), long)
             start += tree.length
-        levels, indices, weights = (np.hstack(column) for column in zip(*parts, strict=True))
-        return Terms(levels, indices, weights, denominator)
+        return out
 
     def shift(self, boundary: int) -> Shift:
         epoch, start, _ = self.epoch_of(boundary)

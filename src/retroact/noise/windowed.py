@@ -54,22 +54,17 @@ class Windowed(Process):
     def _border(self) -> int:
         return self.tree.levels if self.tree else 0
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
+    def terms_at(self, rounds: I64) -> Terms:
         block, position = np.divmod(rounds, self.length)
         ends = np.stack([block, block + 1], axis=1)
         weights = np.stack([self.length - position, position], axis=1)
         borders = np.full(ends.shape, self._border)
         if self.tree is None:
             return Terms(borders, ends, weights, 1)
-        tree = self.tree.inner_terms(position)
+        tree = self.tree.terms_at(position)
         nodes = np.array([self.tree.nodes(level) for level in range(self.tree.levels)])
-        return Terms(
-            np.hstack([tree.levels, borders]),
-            np.hstack([tree.indices + block[:, None] * nodes[tree.levels], ends]),
-            np.hstack([tree.weights, weights]),
-            self.length,
-        )
+        indices = tree.indices + block[:, None] * nodes[tree.levels]
+        return Terms(tree.levels, indices, tree.weights, self.length).extended(borders, ends, weights)
 
     def shift(self, boundary: int) -> Shift:
         """Up to "all borders so far": border i is shifted for every boundary before block i, here counted from the

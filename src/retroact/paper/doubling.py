@@ -31,8 +31,7 @@ class Doubling(Normed):
 
     horizon = None
 
-    def weights_of(self, rounds: I64) -> Terms:
-        self.check_round(rounds)
+    def terms_at(self, rounds: I64) -> Terms:
         epochs = np.array([int(r).bit_length() - 1 for r in rounds], dtype=np.int64)
         local = rounds - (np.int64(1) << epochs) + 1
         width = int(epochs.max(initial=0)) + 1
