@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..errors import InputError
+from ..privacy.halving import halved
 
 
 def chi_quantile(dimension: int, beta: float) -> float:
@@ -19,13 +20,7 @@ def chi_quantile(dimension: int, beta: float) -> float:
     """
     if not 0 < beta < 1:
         raise InputError(f"expected a probability above 0 and below 1, got {beta!r}", place="beta")
-    low, high = 0.0, 1.0
-    while chi_tail(dimension, high) > beta:
-        low, high = high, 2 * high
-    while high - low > 1e-10 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if chi_tail(dimension, middle) > beta else (low, middle)
-    return high * (1 + 1e-9)
+    return halved(lambda r: chi_tail(dimension, r) > beta, 0.0, 1.0, grow=2, relative=1e-10)[1] * (1 + 1e-9)
 
 
 def chi_tail(dimension: int, radius: float) -> float:

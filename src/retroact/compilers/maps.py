@@ -27,6 +27,7 @@ from ..oneshot.exponential import choose
 from ..paper_forms import paper_form
 from ..params import plain, words
 from ..privacy import GaussianDP, Measure, discreteness, largest_mu
+from ..privacy.halving import halved
 from ..stateful import Cumulative
 from .closeness import check_block, check_positive, check_probability, repeated
 from .gaussian_vectors import chi_quantile, power_of_two_below, root_above
@@ -250,10 +251,7 @@ class RankMap(Map):
     @staticmethod
     def _share(alpha: float, beta: float, block: int) -> Fraction:
         """The largest a whose ``block``-fold composition is (alpha, beta)-close, rounded down to 9 digits."""
-        low, high = alpha / block, alpha
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if repeated(middle, block).epsilon(beta) <= alpha else (low, middle)
+        low, _ = halved(lambda a: repeated(a, block).epsilon(beta) <= alpha, alpha / block, alpha, steps=60)
         return Fraction(f"{low * (1 - 1e-9):.9e}")
 
     @property

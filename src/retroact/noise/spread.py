@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ..privacy.halving import halved
 from ..privacy.normal import quantile as normal_quantile
 
 # Sums of so many equal Laplace variables are worked out; between them and the Gaussian it is linear in 1/m.
@@ -88,12 +89,7 @@ def _quantile(copies: int, chance: float) -> float:
     for j in range(copies):
         total += math.comb(copies + j - 1, j) / 2 ** (copies + j)
         sums.append(total)
-    low, high = 0.0, 2.0 * copies
-    while _upper(sums, high) > chance:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _upper(sums, middle) > chance else (low, middle)
+    _, high = halved(lambda x: _upper(sums, x) > chance, 0.0, 2.0 * copies, grow=2, relative=1e-12)
     return float(f"{high / math.sqrt(2 * copies):.9g}")
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..arrays import I64
 from ..coins import DiscreteGaussian, DiscreteLaplace
 from ..coins.law import Law
+from ..privacy.halving import halved
 from ..privacy.normal import quantile as normal_quantile
 from ..privacy.normal import upper_tail_float
 from .spread import Spread
@@ -113,12 +114,11 @@ class Tail:
         # One contour serves all x near the quantile: only the factor exp(-s x) changes.
         upper = self._contour(self._on_lattice(start), COARSE)
         target = (1 - level) / 2
-        low, high = 0.0, start
-        while upper(self._on_lattice(high)) > target:
-            low, high = high, high * 1.5
-        while high - low > max(1e-7 * high, self._spacing / 4):
-            middle = (low + high) / 2
-            low, high = (middle, high) if upper(self._on_lattice(middle)) > target else (low, middle)
+
+        def too_low(x: float) -> bool:
+            return upper(self._on_lattice(x)) > target
+
+        _, high = halved(too_low, 0.0, start, grow=1.5, relative=1e-7, absolute=self._spacing / 4)
         # P(Z >= high) is small enough, so the last point of the lattice before it is the smallest that is.
         return rounded_up(self._on_lattice(high) - self._spacing)
 

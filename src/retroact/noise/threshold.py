@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..privacy.halving import halved
 from ..privacy.normal import upper_tail_float
 from .mechanism import Mechanism
 from .process import ENUMERATED
@@ -112,12 +113,13 @@ class GaussianThreshold(Threshold):
         sizes, counts = np.unique(np.ldexp(np.ceil(mantissa * 4096) / 4096, exponent), return_counts=True)
         deviations = np.sqrt(sizes).tolist()
         parts = list(zip(deviations, counts.tolist(), strict=True))
-        low, high = 0.0, max(deviations) * tail_quantile(float(self._failure / releases))
-        while high - low > 1 / (4 * GRID):
-            middle = (low + high) / 2
-            total = math.fsum(count * upper_tail_float(middle / deviation) for deviation, count in parts if deviation)
-            low, high = (low, middle) if total <= self._failure else (middle, high)
-        return _rounded(high + self._half_spacing)
+
+        def fails(reach: float) -> bool:
+            chances = (count * upper_tail_float(reach / deviation) for deviation, count in parts if deviation)
+            return math.fsum(chances) > self._failure
+
+        most = max(deviations) * tail_quantile(float(self._failure / releases))
+        return _rounded(halved(fails, 0.0, most, absolute=1 / (4 * GRID))[1] + self._half_spacing)
 
 
 def check_failure(failure: Fraction, bins: int, releases: int | None) -> None:
@@ -150,10 +152,5 @@ def _rounded(reach: float) -> Fraction:
 @lru_cache(maxsize=1024)
 def tail_quantile(probability: float) -> float:
     """The smallest z with P(N > z) <= probability, rounded up to 9 digits."""
-    low, high = 0.0, 1.0
-    while upper_tail_float(high) > probability:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if upper_tail_float(middle) > probability else (low, middle)
+    _, high = halved(lambda z: upper_tail_float(z) > probability, 0.0, 1.0, grow=2, relative=1e-12)
     return float(f"{high * (1 + 1e-9):.10g}")

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..arrays import F64, I64
 from .dominating_pair import Pair
+from .halving import halved
 
 SAFE = 1e-9
 # Sums are cut where less than e^-CUT lies beyond, 1e-108; what a cut leaves out counts as lost.
@@ -241,15 +242,10 @@ class _Cumulants:
 
     def tilt(self, enough: Callable[[float], bool], step: float) -> float:
         """The smallest t that is enough, roughly; beyond 40 / step all mass is on the largest loss anyway."""
-        low, high = 0.0, 40.0 / step
+        most = 40.0 / step
         if len(self.losses) == 1 or enough(0.0):
             return 0.0
-        if not enough(high):
-            return high
-        while high - low > 1e-2 * high:
-            middle = (low + high) / 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return high
+        return halved(lambda tilt: not enough(tilt), 0.0, most, relative=1e-2)[1] if enough(most) else most
 
 
 def _length(least: int) -> int:

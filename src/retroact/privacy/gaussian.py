@@ -21,6 +21,7 @@ from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
+from .halving import halved
 from .normal import DIGITS, decimal, upper_tail, upper_tail_float
 
 # The noise is at least this many times coarser than its lattice (in units of the sensitivity).
@@ -43,12 +44,8 @@ def largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest mu that is (epsilon, delta)-private, rounded down to 15 digits: the same on every machine."""
     target, e = decimal(delta), decimal(epsilon)
     with localcontext(Context(prec=DIGITS)):
-        low, high = Decimal(0), Decimal(1)
-        while exact_delta(high, e) <= target:
-            low, high = high, 2 * high
-        while high - low > high * Decimal("1e-17"):
-            middle = (low + high) / 2
-            low, high = (middle, high) if exact_delta(middle, e) <= target else (low, middle)
+        start = Decimal(0), Decimal(1)
+        low, _ = halved(lambda mu: exact_delta(mu, e) <= target, *start, grow=2, relative=Decimal("1e-17"))
         rounded = Context(prec=15, rounding=ROUND_FLOOR).plus(low)
     return Fraction(rounded)
 
@@ -71,21 +68,12 @@ def epsilon_of(mu: float, delta: float) -> float:
         return math.inf if delta <= 0 else 0.0
     if delta_of(mu, 0.0) <= delta:
         return 0.0
-    low, high = 0.0, 1.0
-    while delta_of(mu, high) > delta:
-        low, high = high, 2 * high
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of(mu, middle) > delta else (low, middle)
-    return high
+    return halved(lambda epsilon: delta_of(mu, epsilon) > delta, 0.0, 1.0, grow=2, steps=80)[1]
 
 
 def shifted(probability: float, mu: float) -> float:
     """The largest probability that a shift by mu deviations can give an event of this probability, rounded up."""
     if probability <= 0 or probability >= 1 or mu == 0:
         return probability
-    low, high = -40.0, 40.0
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        low, high = (middle, high) if upper_tail_float(middle) > probability else (low, middle)
+    low, _ = halved(lambda x: upper_tail_float(x) > probability, -40.0, 40.0, absolute=1e-12)
     return min(1.0, upper_tail_float(low - mu))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ..checks import positive_int
 from ..errors import InputError
 from .gaussian import delta_of, epsilon_of, shifted
+from .halving import halved
 
 
 class Measure(ABC):
@@ -105,10 +106,7 @@ class ZeroConcentratedDP(Measure):
         low, high = -700.0, 0.0
         if self.epsilon(math.exp(low)) <= epsilon:
             return math.exp(low)
-        for _ in range(80):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.epsilon(math.exp(middle)) <= epsilon else (middle, high)
-        return math.exp(high)
+        return math.exp(halved(lambda power: self.epsilon(math.exp(power)) > epsilon, low, high, steps=80)[1])
 
     def group(self, size: int) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(self.rho * check_size(size) ** 2)

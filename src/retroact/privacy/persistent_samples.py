@@ -24,6 +24,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from .halving import halved
+
 
 @lru_cache(maxsize=1024)
 def rank_reach(releases: int, size: int, occupancy: int, failure: float) -> float:
@@ -37,10 +39,7 @@ def rank_reach(releases: int, size: int, occupancy: int, failure: float) -> floa
     if failure <= 0 or occupancy < size:
         return 1.0
     target = math.log(failure / releases) - 1e-6
-    low, high = 0.0, 1.0
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _log_below(occupancy, middle, size) > target else (low, middle)
+    _, high = halved(lambda chance: _log_below(occupancy, chance, size) > target, 0.0, 1.0, relative=1e-12)
     return min(1.0, high * (1 + 1e-9))
 
 

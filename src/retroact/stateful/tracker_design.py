@@ -20,6 +20,7 @@ from ..errors import InputError
 from ..noise.process import check_horizon
 from ..oneshot.ordered_domain import log_up
 from ..privacy import ZeroConcentratedDP, check_budget
+from ..privacy.halving import halved
 from .tracker_noise import AboveThreshold, Continual, Lazy, mean_square
 
 # Of rho, for deciding when to leave a level. Tried were 1/10 to 1/2 on the histories of `benchmarks/price.py`:
@@ -85,10 +86,7 @@ def largest_rho(epsilon: float | Fraction, delta: float | Fraction) -> Fraction:
     whole, failure = (float(part) for part in check_budget(epsilon, delta))
     if failure == 0:
         raise InputError("expected a delta above 0: Gaussian noise needs one, got 0", place="delta")
-    low, high = 0.0, whole
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if ZeroConcentratedDP(middle).epsilon(failure) <= whole else (low, middle)
+    low, _ = halved(lambda rho: ZeroConcentratedDP(rho).epsilon(failure) <= whole, 0.0, whole, steps=100)
     return Fraction(f"{low * (1 - 1e-9):.9e}")
 
 
