@@ -7,7 +7,7 @@ does not depend on the records around it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -201,7 +201,7 @@ def _objects(values: Sequence[object]) -> NDArray[Any]:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def encode_each(encode: Callable[[object, str], Any], cells: NDArray[Any], at: At) -> list[Any]:
+def encode_each(encode: Callable[[object, str], Any], cells: Iterable[object], at: At) -> list[Any]:
     """Every cell by the scalar path, with the place worked out only for a cell that is refused."""
     result = []
     for index, value in enumerate(cells):

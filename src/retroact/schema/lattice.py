@@ -16,19 +16,9 @@ from retroact.arrays import F64, I64, U64, Mask
 from retroact.errors import Place
 from retroact.messages import At, mismatch
 from retroact.schema.decimals import exact_ratio, half_even
+from retroact.schema.field import encode_each
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
-
-
-def to_lattice(value: object, step: Fraction, *, place: str | None = None) -> int:
-    """The integer k for which k * step is nearest to the value.
-
-    >>> cent = Fraction(1, 100)
-    >>> [to_lattice(value, cent) for value in (0.155, "0.155", 0.165, 12, "-1.5e1")]
-    [16, 16, 16, 1200, -1500]
-    """
-    numerator, denominator = exact_ratio(value, place)
-    return half_even(numerator * step.denominator, denominator * step.numerator)
 
 
 def saturated(integer: int) -> int:
@@ -55,29 +45,36 @@ def shortcut_scale(step: Fraction) -> float:
     return scale if 2.0**-1000 < scale < 2.0**1000 else math.nan
 
 
-def shortcut(value: float, scale: float) -> int | None:
-    """`to_lattice` by float arithmetic, or None where it might differ from the exact result.
+def to_lattice(value: object, step: Fraction, *, place: str | None = None, scale: float = math.nan) -> int:
+    """The integer k for which k * step is nearest to the value; sooner for floats by the `shortcut_scale` of the step.
 
-    >>> shortcut(12.5, 100.0), shortcut(0.155, 100.0)
-    (1250, None)
+    >>> cent = Fraction(1, 100)
+    >>> [to_lattice(value, cent) for value in (0.155, "0.155", 0.165, 12, "-1.5e1")]
+    [16, 16, 16, 1200, -1500]
+    >>> [to_lattice(value, cent, scale=100.0) for value in (12.5, 0.155)]
+    [1250, 16]
     """
-    x = value * scale
-    if -(2.0**49) < x < 2.0**49:
-        nearest = round(x)
-        if abs(x - nearest) < 0.5 - abs(x) * 2.0**-50:
-            return nearest
-    return None
+    if type(value) is float:
+        x = value * scale
+        if -(2.0**49) < x < 2.0**49:
+            nearest = round(x)
+            if abs(x - nearest) < 0.5 - abs(x) * 2.0**-50:
+                return nearest
+    numerator, denominator = exact_ratio(value, place)
+    return half_even(numerator * step.denominator, denominator * step.numerator)
 
 
-def column_to_lattice(values: NDArray[Any], step: Fraction, *, at: At | None = None, saturate: bool = False) -> I64:
-    """`to_lattice` for every element of a one-dimensional array, with equal results.
+def _row(index: int) -> str:
+    return Place("", index + 1)
 
-    An element whose integer does not fit 64 bits is an error, or, with `saturate`, becomes the nearest one that does.
+
+def column_to_lattice(values: NDArray[Any], step: Fraction, *, at: At = _row) -> I64:
+    """`to_lattice` for every element of a one-dimensional array, with equal results; what 64 bits do not hold becomes
+    the nearest integer that they do.
 
     >>> column_to_lattice(np.array([0.155, 0.165, 12.5]), Fraction(1, 100))
     array([  16,   16, 1250])
     """
-    at = at or _row
     if values.dtype == object:
         values = _small_numbers(values)
     kind = values.dtype.kind
@@ -89,7 +86,7 @@ def column_to_lattice(values: NDArray[Any], step: Fraction, *, at: At | None = N
         result, clear = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
     doubtful = np.flatnonzero(~clear)
     if doubtful.size:
-        result[doubtful] = _one_by_one(values[doubtful], doubtful, step, at, saturate)
+        result[doubtful] = _one_by_one(values[doubtful], doubtful, step, at)
     return result
 
 
@@ -161,33 +158,15 @@ def _integers(values: I64, step: Fraction) -> tuple[I64, Mask]:
     return quotient + ((rest > other) | ((rest == other) & (quotient & 1 == 1))), clear
 
 
-def _one_by_one(values: NDArray[Any], rows: NDArray[np.intp], step: Fraction, at: At, saturate: bool) -> list[int]:
+def _one_by_one(values: NDArray[Any], rows: NDArray[np.intp], step: Fraction, at: At) -> list[int]:
     # list() keeps the numpy scalars, and with them the precision that says which text a float32 stands for
     items = values.tolist() if values.dtype in (np.float64, np.int64, np.uint64) else list(values)
     scale = shortcut_scale(step)
-    result = []
-    for index, value in enumerate(items):
-        nearest = shortcut(value, scale) if type(value) is float else None
-        if nearest is None:
-            nearest = _exact(value, step, int(rows[index]), at)
-            if nearest != saturated(nearest):
-                if not saturate:
-                    raise mismatch("a number whose multiple of the step fits 64 bits", value, at(int(rows[index])))
-                nearest = saturated(nearest)
-        result.append(nearest)
-    return result
-
-
-def _exact(value: object, step: Fraction, row: int, at: At) -> int:
-    try:
-        return to_lattice(value, step)
-    except ValueError:
-        # only now is the place worth its cost
-        return to_lattice(value, step, place=at(row))
-
-
-def _row(index: int) -> str:
-    return Place("", index + 1)
+    return encode_each(
+        lambda value, place: saturated(to_lattice(value, step, place=place, scale=scale)),
+        items,
+        lambda index: at(int(rows[index])),
+    )
 
 
 def offsets(column: I64, lower: int) -> U64:

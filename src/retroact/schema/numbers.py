@@ -14,7 +14,7 @@ from retroact.messages import At, decimal_text, mismatch
 from retroact.schema.bounded import Bounded
 from retroact.schema.decimals import exact_ratio
 from retroact.schema.field import Missing
-from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice, shortcut, shortcut_scale, to_lattice
+from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice, shortcut_scale, to_lattice
 
 # from here on a float is farther from its neighbours than whole numbers are
 _LARGE = 2.0**53
@@ -50,14 +50,10 @@ class Number(Bounded):
         self._scale = shortcut_scale(size)
 
     def _nearest(self, value: object, place: str) -> int:
-        if type(value) is float:
-            nearest = shortcut(value, self._scale)
-            if nearest is not None:
-                return nearest
-        return to_lattice(value, self.step, place=place)
+        return to_lattice(value, self.step, place=place, scale=self._scale)
 
     def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
-        return column_to_lattice(cells, self.step, at=at, saturate=True)
+        return column_to_lattice(cells, self.step, at=at)
 
     def decode(self, encoded: int) -> float:
         return float(self.step * int(encoded))
@@ -103,7 +99,7 @@ class Integer(Bounded):
         if cells.dtype.kind not in "fiu" or cells.dtype.itemsize > 8:
             return super()._nearest_cells(cells, at)
         if cells.dtype.kind != "f":
-            return column_to_lattice(cells, self.step, at=at, saturate=True)
+            return column_to_lattice(cells, self.step, at=at)
         # holds for the float exactly when it holds for its shortest text
         whole = np.isfinite(cells) & (cells == np.rint(cells))
         if not whole.all():

@@ -126,7 +126,7 @@ got '2020-01-01T01:00:00' - at at
         if cells.dtype.kind != "M":
             return super()._nearest_cells(cells, at)
         ticks, tick = _ticks(cells, at)
-        return column_to_lattice(ticks, self.step / tick, at=at, saturate=True)
+        return column_to_lattice(ticks, self.step / tick, at=at)
 
     def _declared_bound(self, multiple: int) -> str:
         return self._text(multiple)

@@ -16,7 +16,7 @@ from retroact.checks import flag, is_integral
 from retroact.errors import InputError, Place
 from retroact.messages import At, exact_text, mismatch
 from retroact.schema.field import Field, Missing, as_cells, encode_each, is_bytes
-from retroact.schema.lattice import column_to_lattice, shortcut, shortcut_scale, to_lattice
+from retroact.schema.lattice import column_to_lattice, shortcut_scale, to_lattice
 from retroact.schema.numbers import exact_number
 
 
@@ -75,7 +75,7 @@ class Vector(Field):
             raise mismatch(f"a vector of {self.width} coordinates", value, place)
         if len(value) != self.width:
             raise InputError(f"expected {self.width} coordinates, got {len(value)}", place=place or None)
-        point = tuple(self._nearest(number, index, place) for index, number in enumerate(value))
+        point = tuple(encode_each(self._nearest, value, lambda index: _coordinate(place, index)))
         norm2 = sum(k * k for k in point)
         if norm2 <= self.norm2_bound:
             return point
@@ -83,9 +83,8 @@ class Vector(Field):
             return tuple(_sign(k) * isqrt(k * k * self.norm2_bound // norm2) for k in point)
         raise mismatch(f"a vector of length at most {exact_text(self.radius)}", value, place)
 
-    def _nearest(self, number: object, index: int, place: str) -> int:
-        nearest = shortcut(number, self._scale) if type(number) is float else None
-        return to_lattice(number, self.step, place=_coordinate(place, index)) if nearest is None else nearest
+    def _nearest(self, number: object, place: str) -> int:
+        return to_lattice(number, self.step, place=place, scale=self._scale)
 
     def is_missing(self, value: object) -> bool:
         """A vector is missing when it is None, or when a coordinate is."""
@@ -108,7 +107,7 @@ class Vector(Field):
         def coordinate_at(index: int) -> str:
             return _coordinate(at(index // self.width), index % self.width)
 
-        flat = column_to_lattice(table, self.step, at=coordinate_at, saturate=True)
+        flat = column_to_lattice(table, self.step, at=coordinate_at)
         points = flat.reshape(len(cells), self.width)
         outside = np.asarray(((points > self.upper) | (points < self.lower)).any(axis=1))
         # may wrap around for rows that are outside already, and for no others
