@@ -31,7 +31,8 @@ def load(group: str, kind: str, known: dict[str, type[Any]]) -> None:
             )
     found = sorted({point.value: point for point in points if point.name == kind}.values(), key=lambda p: p.value)
     if len(found) > 1:
-        raise InputError(f"expected one package with the kind {kind!r}, got {_listed(found)}", place=group)
+        several = " and ".join(point.value for point in found)
+        raise InputError(f"expected one package with the kind {kind!r}, got {several}", place=group)
     if found:
         try:
             _check(_loaded(found[0], group), found[0], known, group)
@@ -63,7 +64,3 @@ def _check(loaded: Any, point: EntryPoint, known: dict[str, type[Any]], group: s
 
 def _is_from(known: type[Any], point: EntryPoint) -> bool:
     return (known.__module__, known.__qualname__) == (point.module, point.attr)
-
-
-def _listed(points: list[EntryPoint]) -> str:
-    return " and ".join(point.value for point in points)

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 
 from .errors import InputError
 
@@ -19,7 +18,7 @@ def os_errors(path: Path | str, option: str | None = None) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        # whoever reads has gone: nobody is there to be os_errors
+        # whoever reads has gone: nobody is there to be told
         raise
     except OSError as error:
         raise InputError((error.strerror or str(error)).lower(), place=option, source=str(path)) from None
@@ -86,10 +85,8 @@ class AtomicFile:
     def __enter__(self) -> AtomicFile:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with suppress(OSError):  # what could not be written has been os_errors
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):  # what could not be written has been reported
             self.file.close()
         self.path.unlink(missing_ok=True)
 

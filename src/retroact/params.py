@@ -69,9 +69,23 @@ class Parameters:
             cls.kinds[cls.kind] = cls
 
     @classmethod
-    def parameters(cls) -> Mapping[str, inspect.Parameter]:
+    @cache
+    def parameters(cls) -> dict[str, inspect.Parameter]:
         """The arguments of the constructor, with the keyword arguments that it passes on."""
-        return _parameters(cls)  # type: ignore[arg-type]
+        found: dict[str, inspect.Parameter] = {}
+        own_class = True
+        for base in cls.__mro__:
+            if "__init__" not in vars(base) or base is object:
+                continue
+            listed = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+            for one in listed:
+                # what is passed on by position is the business of the constructor that does so
+                if one.kind is one.KEYWORD_ONLY or (own_class and one.kind is one.POSITIONAL_OR_KEYWORD):
+                    found.setdefault(one.name, one)
+            own_class = False
+            if not any(one.kind is one.VAR_KEYWORD for one in listed):
+                break
+        return found
 
     def argument(self, name: str) -> Any:
         """What the constructor was given, or an equal."""
@@ -142,9 +156,9 @@ class Parameters:
         return cls.kinds.get(kind)
 
     def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other) or not isinstance(other, Parameters) or self.spec() != other.spec():
-            return NotImplemented if type(self) is not type(other) else False
-        return all(self.argument(name) is other.argument(name) for name in self.unwritten)
+        if not isinstance(other, Parameters) or type(self) is not type(other):
+            return NotImplemented
+        return self.spec() == other.spec() and all(self.argument(n) is other.argument(n) for n in self.unwritten)
 
     def __hash__(self) -> int:
         return hash((type(self), words(self.spec())))
@@ -160,24 +174,6 @@ class Parameters:
             elif not _is_default(value, one.default):
                 shown.append(f"{name}={_shown(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
-
-
-@cache
-def _parameters(cls: type[Parameters]) -> dict[str, inspect.Parameter]:
-    found: dict[str, inspect.Parameter] = {}
-    own_class = True
-    for base in cls.__mro__:
-        if "__init__" not in vars(base) or base is object:
-            continue
-        listed = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
-        for one in listed:
-            # what is passed on by position is the business of the constructor that does so
-            if one.kind is one.KEYWORD_ONLY or (own_class and one.kind is one.POSITIONAL_OR_KEYWORD):
-                found.setdefault(one.name, one)
-        own_class = False
-        if not any(one.kind is one.VAR_KEYWORD for one in listed):
-            break
-    return found
 
 
 def plain(value: Any) -> Any:

@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
-from ..errors import InputError
 from .coins import RandomWords
 from .exact_cdf import exp_minus
 from .inverse_cdf import Inverse
-from .law import WIDEST, Law, signed
+from .law import WIDEST, Law, check_width, signed
 
 DIRECT = 512
 BASE = 256
@@ -58,14 +57,7 @@ class DiscreteGaussian(Law):
     """
 
     def __init__(self, variance: Fraction | int, *, bits: int = 64) -> None:
-        if variance <= 0:
-            raise InputError(f"expected a positive variance, got {variance}", place="variance")
-        if variance > WIDEST**2:
-            raise InputError(
-                f"expected a deviation of at most 2^55 lattice steps, got {float(variance) ** 0.5:.3g}",
-                place="variance",
-            )
-        self.parameter = Fraction(variance)
+        self.parameter = check_width(Fraction(variance), WIDEST**2, "variance")
         self._bits = bits
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ import os
 import threading
 from typing import NoReturn
 
-from ..checks import is_int
+from ..checks import integer
 from ..errors import InputError, KeyReusedError
 from .coins import Coins
 
@@ -48,8 +48,7 @@ class Key:
     @classmethod
     def for_testing(cls, seed: int) -> Key:
         """A key that anybody can guess. Never publish what was made with it."""
-        if not is_int(seed):
-            raise InputError(f"expected an integer seed, got {type(seed).__name__}", place="seed")
+        integer(seed, "seed")
         return cls(hashlib.blake2b(f"testing:{seed}".encode(), digest_size=SIZE).digest(), testing=True)
 
     def claim(self, where: str | None = None) -> None:

@@ -20,11 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
-from ..errors import InputError
 from .coins import RandomWords
 from .exact_cdf import exp_minus, geometric_tail
 from .inverse_cdf import Inverse
-from .law import WIDEST, Law, signed
+from .law import WIDEST, Law, check_width, signed
 
 DIRECT = 512
 DIGIT = 4096
@@ -69,11 +68,7 @@ class DiscreteLaplace(Law):
     """
 
     def __init__(self, scale: Fraction | int, *, bits: int = 64) -> None:
-        if scale <= 0:
-            raise InputError(f"expected a positive scale, got {scale}", place="scale")
-        if scale > WIDEST:
-            raise InputError(f"expected a scale of at most 2^55 lattice steps, got {float(scale):.3g}", place="scale")
-        self.scale = Fraction(scale)
+        self.scale = check_width(Fraction(scale), WIDEST, "scale")
         self._bits = bits
 
     def __reduce__(self) -> tuple[Any, ...]:

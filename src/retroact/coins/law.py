@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64, U64
+from ..errors import InputError
 from .coins import RandomWords
 
 # Samples are 64-bit integers; a law this wide leaves them with probability below 2^-180.
@@ -34,6 +36,14 @@ class Law(ABC):
     @abstractmethod
     def transform_limit(self) -> float:
         """The transform exists for real s below this (infinity for the Gaussian)."""
+
+
+def check_width(size: Fraction, most: int, place: str) -> Fraction:
+    """The parameter of a law, such as ``WIDEST`` or its square at most."""
+    if not 0 < size <= most:
+        expected = f"a {place} above 0, and noise of at most 2^55 lattice steps"
+        raise InputError(f"expected {expected}, got {float(size):.3g}", place=place)
+    return size
 
 
 def signed(magnitude: I64, spare: U64) -> I64:

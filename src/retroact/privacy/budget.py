@@ -66,11 +66,5 @@ def split(
 
 
 def check_weight(weight: float, place: str) -> Fraction:
-    number(
-        weight,
-        place,
-        f"a weight from {LEAST_WEIGHT:g} to {1 / LEAST_WEIGHT:g}",
-        least=LEAST_WEIGHT,
-        most=1 / LEAST_WEIGHT,
-    )
-    return Fraction(weight)
+    least, most = LEAST_WEIGHT, 1 / LEAST_WEIGHT
+    return Fraction(number(weight, place, f"a weight from {least:g} to {most:g}", least=least, most=most))

@@ -12,6 +12,7 @@ from retroact.messages import meant, mismatch, show
 from retroact.schema.arrow import columns_of
 from retroact.schema.field import Encoded, Field, Record
 from retroact.schema.rows import Rows
+from retroact.schema.text_and_category import check_utf8
 from retroact.schema.vector import Vector, is_sequence
 
 __all__ = ["Rows", "Schema"]
@@ -38,8 +39,9 @@ class Schema:
         if not isinstance(fields, Mapping) or not fields:
             raise mismatch("at least one field", fields, "schema")
         for name, field in fields.items():
-            if not isinstance(name, str) or not name or not _is_utf8(name):
+            if not isinstance(name, str) or not name:
                 raise mismatch("a name for every field", name, "schema")
+            check_utf8(name, "schema")
             if not isinstance(field, Field):
                 raise mismatch("a field such as Number(0, 500)", field, f"schema.{name}")
         self.fields: dict[str, Field] = dict(fields)
@@ -180,11 +182,3 @@ def _length(column: object, place: str) -> int:
     if (isinstance(column, np.ndarray) and column.ndim == 0) or not hasattr(column, "__len__"):
         raise mismatch("a column", column, place)
     return len(column)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -111,7 +111,7 @@ class Text(Field):
         if not isinstance(value, str):
             raise mismatch("text", value, place)
         if not value.isascii() or len(value) > MAX_TEXT_BYTES:
-            _check_utf8(value, place)
+            check_utf8(value, place)
         # subclasses may print as something else than what they hold
         return value if type(value) is str else str.__str__(value)
 
@@ -140,7 +140,7 @@ def _all_plain(items: list[Any]) -> bool:
     return True
 
 
-def _check_utf8(text: str, place: str) -> None:
+def check_utf8(text: str, place: str) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
@@ -151,7 +151,7 @@ def _check_utf8(text: str, place: str) -> None:
 
 def _category(value: object) -> str | int:
     if isinstance(value, str):
-        _check_utf8(value, "values")
+        check_utf8(value, "values")
         return str.__str__(value)
     if is_integral(value) and abs(int(value)) < 2**63:
         return int(value)

@@ -48,7 +48,7 @@ class Vector(Field):
         self.clip = flag(clip, "clip")
         if not is_integral(dimension) or dimension < 1:
             raise mismatch("a whole number of at least 1", dimension, "dimension")
-        self.width = int(dimension)
+        self.width = self.dimension = int(dimension)
         self.radius, self.step = exact_number(radius, "radius"), exact_number(step, "step")
         for name, number in (("radius", self.radius), ("step", self.step)):
             if number <= 0:
@@ -61,10 +61,6 @@ class Vector(Field):
         self.upper = isqrt(self.norm2_bound)
         self.lower = -self.upper
         self._scale = shortcut_scale(self.step)
-
-    @property
-    def dimension(self) -> int:
-        return self.width
 
     @property
     def blank(self) -> tuple[int, ...]:
