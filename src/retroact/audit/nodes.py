@@ -119,7 +119,7 @@ def nodes(spec: Specification, name: str, candidate: Candidate) -> list[Node]:
     """The moved noises of a candidate, equal ones together."""
     out: dict[tuple[Law, Fraction, int, int], int] = {}
     for coordinate, noise, shift in candidate.moved:
-        unit, claim = noise.unit_of(coordinate), claim_of(spec, name, noise.process)
+        unit, claim = noise.units[coordinate], claim_of(spec, name, noise.process)
         for (level, _), value in shift.items():
             key = noise.law(level, unit), claimed_size(claim, level, unit), abs(value), noise.refinement
             out[key] = out.get(key, 0) + 1
@@ -276,7 +276,7 @@ def _amounts(spec: Specification, name: str, mechanism: Mechanism, value: object
 def _size(mechanism: Mechanism, amounts: list[tuple[int, int]]) -> Fraction:
     """In the norm that the noise goes by."""
     p = 1 if mechanism.share.kind == "pure" else 2
-    return sum((Fraction(abs(a), mechanism.unit_of(coordinate)) ** p for coordinate, a in amounts), Fraction(0))
+    return sum((Fraction(abs(a), mechanism.units[coordinate]) ** p for coordinate, a in amounts), Fraction(0))
 
 
 def _interval(process: Process, start: int, end: int) -> Shift:

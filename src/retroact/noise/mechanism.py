@@ -73,8 +73,7 @@ class Mechanism:
     ) -> None:
         if min(units) < 1:
             raise InputError(f"expected units from 1 on, got {min(units)}")
-        self.process = process
-        self.share = share
+        self.process, self.share, self.units = process, share, tuple(units)
         self._norm1, self._norm2_squared = norm1, norm2_squared
         self._oblivious = oblivious
         self._coins: Coins | None = None
@@ -104,7 +103,7 @@ class Mechanism:
 
     @property
     def size(self) -> int:
-        return len(self._cells)
+        return len(self.units)
 
     @property
     def refinement(self) -> int:
@@ -119,25 +118,20 @@ class Mechanism:
     def sample(self, round: int, cells: U64, chosen: Sequence[int] | None = None) -> tuple[Integers, int]:
         """Integer noise for every coordinate (or the chosen ones) of every named cell, cells by coordinates, and the
         denominator it is over. Nothing is kept: noise is drawn by name whenever it is needed."""
-        terms = self.process.at(round)
-        places = enumerate(range(self.size) if chosen is None else chosen)
-        columns = {coordinate: column for column, coordinate in places}
+        terms, coordinates = self.process.at(round), range(self.size) if chosen is None else chosen
         if self._by_coordinate is None:
             self._by_coordinate = [self.coins.branch("coordinate", i) for i in range(self.size)]
-        out: Integers = np.zeros((len(cells), len(columns)), dtype=np.int64)
-        for unit, coordinates in self._groups.items():
-            wanted = [coordinate for coordinate in coordinates.tolist() if coordinate in columns]
-            laws = self._laws_of(terms.levels, unit)
-            if wanted and self._is_wide(laws, terms.weights):
+        out: Integers = np.zeros((len(cells), len(coordinates)), dtype=np.int64)
+        for column, coordinate in enumerate(coordinates):
+            coins, laws = self._by_coordinate[coordinate], self._laws_of(terms.levels, self.units[coordinate])
+            if self._is_wide(laws, terms.weights):
                 out = out.astype(object)
             for law, own in laws:
                 weights = terms.weights[own].astype(out.dtype)
-                for coordinate in wanted:
-                    coins = self._by_coordinate[coordinate]
-                    for start in range(0, len(cells), CHUNK):
-                        part = slice(start, start + CHUNK)
-                        words = coins.words(terms.levels[own], terms.indices[own], cells[part])
-                        out[part, columns[coordinate]] += weights @ law.sample(words).astype(out.dtype, copy=False)
+                for start in range(0, len(cells), CHUNK):
+                    part = slice(start, start + CHUNK)
+                    words = coins.words(terms.levels[own], terms.indices[own], cells[part])
+                    out[part, column] += weights @ law.sample(words).astype(out.dtype, copy=False)
         return out, terms.denominator << self._refinement
 
     def variances(self, round: int) -> npt.NDArray[np.float64]:
@@ -150,7 +144,7 @@ class Mechanism:
 
     def variances_of(self, coordinate: int, rounds: I64) -> npt.NDArray[np.float64]:
         """Of the noise of one coordinate in many rounds."""
-        unit, parts = self.unit_of(coordinate), np.array_split(rounds, max(1, len(rounds) // CHUNK))
+        unit, parts = self.units[coordinate], np.array_split(rounds, max(1, len(rounds) // CHUNK))
         return np.concatenate([self._variances(self.process.weights_of(part), unit) for part in parts])
 
     def _variances(self, terms: Terms, unit: int) -> npt.NDArray[np.float64]:
@@ -171,13 +165,13 @@ class Mechanism:
 
     def square_of(self, coordinate: int, round: int) -> int:
         """The variance of the numerators of one coordinate, as an integer: the same on every machine."""
-        terms, unit = self.process.at(round), self.unit_of(coordinate)
+        terms, unit = self.process.at(round), self.units[coordinate]
         parts = zip(terms.levels.tolist(), terms.weights.tolist(), strict=True)
         return int(sum(weight**2 * _size_squared(self.law(level, unit)) for level, weight in parts))
 
     def tail(self, round: int, coordinate: int) -> Tail:
         """The exact law of the noise of one coordinate in one round; kept for the latest round."""
-        known, unit = self._tails, self.unit_of(coordinate)  # one reference: intervals are asked for from any thread
+        known, unit = self._tails, self.units[coordinate]  # one reference: intervals are asked for from any thread
         if known[0] != round:
             known = self._tails = round, {}
         if unit not in known[1]:
@@ -199,7 +193,7 @@ class Mechanism:
         return [(self, self.process.shift_hiding(pattern))]
 
     def cost_of(self, coordinate: int, shift: Shift) -> Fraction:
-        total, unit = Fraction(0), self.unit_of(coordinate)
+        total, unit = Fraction(0), self.units[coordinate]
         for (level, value), count in Counter((level, abs(value)) for (level, _), value in shift.items()).items():
             law = self.law(level, unit)
             if isinstance(law, DiscreteLaplace):
@@ -210,8 +204,9 @@ class Mechanism:
 
     def copies(self, coordinate: int, count: int, coins: Coins) -> Mechanism:
         """So many independent copies of the noise of one coordinate, by the same laws. For checks."""
-        groups = {self.unit_of(coordinate): np.arange(count)}
-        return self._copied(_coins=coins, _cells=integer_cells(count), _groups=groups)
+        unit = self.units[coordinate]
+        groups = {unit: np.arange(count)}
+        return self._copied(_coins=coins, units=(unit,) * count, _cells=integer_cells(count), _groups=groups)
 
     def understated(self, part: Fraction) -> Mechanism:
         """The same, calibrated as if a record moved only this part of what it does: to check that a check sees it."""
@@ -225,9 +220,6 @@ class Mechanism:
     def spread(self, round: int, coordinate: int) -> Spread | None:
         """The noise of one coordinate as a part of combinations."""
         return self.tail(round, coordinate).spread
-
-    def unit_of(self, coordinate: int) -> int:
-        return next(unit for unit, coordinates in self._groups.items() if coordinate in coordinates)
 
     def _block(self, round: int) -> _Block:
         """Rounds are computed in blocks that are fixed by their numbers: the noise of later rounds is known anyway."""

@@ -124,7 +124,7 @@ def noises(spec: Specification, name: str, rounds: tuple[int, int] = (3, 7)) -> 
             continue
         by_unit: dict[int, int] = {}
         for coordinate in range(mechanism.size):
-            by_unit.setdefault(mechanism.unit_of(coordinate), coordinate)
+            by_unit.setdefault(mechanism.units[coordinate], coordinate)
         for unit, coordinate in by_unit.items():
             named = f"{which}, unit {unit}" if len(by_unit) > 1 else which
             yield Noise(named, claim, mechanism, coordinate, unit, indices, dense)
@@ -180,7 +180,7 @@ def check_draws(spec: Specification, name: str, seed: int = 0) -> int:
         return count
     dense = _dense(spec, name)
     for which, _, _, mechanism in claims(spec, name, Key.for_testing(seed).coins("draws")):
-        units = {mechanism.unit_of(i): i for i in range(min(mechanism.size, SOME))}
+        units = {mechanism.units[i]: i for i in range(min(mechanism.size, SOME))}
         for index in looked_at(spec, name, mechanism, Random(seed)):
             places = sorted({*range(min(SOME, mechanism.size)), *units.values(), mechanism.size - 1})
             numerators, denominator = again(mechanism, index, places, dense=dense)
@@ -201,7 +201,7 @@ def again(mechanism: Mechanism, index: int, places: list[int], *, dense: bool) -
         coins, cell = (
             (mechanism.coins, cells[place]) if dense else (mechanism.coins.branch("coordinate", place), cells[0])
         )
-        laws = {level: mechanism.law(level, mechanism.unit_of(place)) for level in np.unique(terms.levels).tolist()}
+        laws = {level: mechanism.law(level, mechanism.units[place]) for level in np.unique(terms.levels).tolist()}
         total = 0
         for level, law in laws.items():
             own = terms.levels == level

@@ -77,7 +77,7 @@ class Scene:
     def _enough(self) -> int:
         first = parts_of(self.noise(Key.for_testing(0)))[0]
         rounds = np.unique([1, max(1, self.last // 3), self.last])
-        wide = math.sqrt(float(first.variances_of(0, rounds).max())) / first.unit_of(0)
+        wide = math.sqrt(float(first.variances_of(0, rounds).max())) / first.units[0]
         least = 0.0
         threshold = _parts(self.bound)[0].threshold
         if threshold is not None:
@@ -209,7 +209,7 @@ def drawn_again(definition: Definition, look: Look, index: int) -> dict[Coordina
         for level, node, weight in zip(
             *(a.tolist() for a in (terms.levels, terms.indices, terms.weights)), strict=True
         ):
-            law = part.law(level, part.unit_of(place))
+            law = part.law(level, part.units[place])
             samples = law.sample(coins.words([level], [node], cells))[0].tolist()
             totals = [total + weight * sample for total, sample in zip(totals, samples, strict=True)]
         finer = Fraction(look.published.denominator, terms.denominator * part.refinement)
@@ -311,7 +311,7 @@ def check_calibration(spec: Specification, name: str) -> None:
         last = claim.process.horizon or ENDLESS
         for index in sorted({1 + later, last} if 1 + later <= last else {last}):
             for level in np.unique(claim.process.at(index).levels).tolist():
-                for unit in {mechanism.unit_of(place) for place in range(mechanism.size)}:
+                for unit in set(mechanism.units):
                     law, wanted = mechanism.law(level, unit), claimed_size(claim, level, unit)
                     if isinstance(law, DiscreteLaplace):
                         drawn = law.scale

@@ -111,7 +111,7 @@ def check_residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[
 def enough_keys(scene: Scene, draws: int) -> int:
     """So many that there are as many draws of a noise of one kind, but no fewer than 64."""
     look = scene.look(Key.for_testing(0), 1)
-    kinds = Counter(_kind(scene, parts_of(look.noise)[where.view].unit_of(where.place), where) for where in look.told)
+    kinds = Counter(_kind(scene, parts_of(look.noise)[where.view].units[where.place], where) for where in look.told)
     return max(64, -(-draws // max(kinds.values(), default=1)))
 
 
@@ -157,7 +157,7 @@ def _kinds(
     groups: dict[tuple[int, int, int], list[Coordinate]] = {}
     laws = [(claim, mechanism) for _, _, claim, mechanism in claims(scene.spec, scene.name)]
     for where in found:
-        unit = laws[where.view][1].unit_of(where.place)
+        unit = laws[where.view][1].units[where.place]
         groups.setdefault(_kind(scene, unit, where), []).append(where)
     for (view, unit, _), members in groups.items():
         always = [w for w in members if sum(number < PILOT for number, _ in found[w]) >= PILOT][:MOST]
