@@ -162,9 +162,10 @@ def test_bounded_range_in_one_pair():
             epsilon, best = part * top, 0.0
             for t in np.linspace(0, length, 2001)[1:-1]:
                 high = math.expm1(length - t) / math.expm1(length)
-                pair = Pair.of([(high * math.exp(t), high), (1 - high * math.exp(t), 1 - high)]).mixed(rate)
-                best = max(best, pair.delta(epsilon))
-            found = lattice_profile(lattice, 1, delta=best).delta(epsilon)
+                up, down = high * math.exp(t), 1 - high * math.exp(t)
+                pair = Pair((down, up), (1 - high, high), (math.log(down / (1 - high)), math.log(up / high)))
+                best = max(best, pair.mixed(rate).delta(epsilon))
+            found = lattice_profile(lattice, 1, best).delta(epsilon)
             assert best * (1 - 1e-6) <= found <= best * (1 + 1e-3)
         for order in (1.5, 4.0, 20.0):
             points = np.linspace(0, length, 4001)

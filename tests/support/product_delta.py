@@ -22,5 +22,14 @@ def product_delta(pair: Pair, releases: int, epsilon: float) -> float:
 
 
 def _lattice_delta(lattice: Lattice, releases: int, epsilon: float) -> float:
-    profile = lattice_profile(lattice, releases, epsilon=epsilon)
-    return profile.delta(epsilon) if epsilon >= profile.bottom else 1.0
+    """Every profile bounds delta from above; the one that is precise about what the last one found bounds it best."""
+    least, delta = 1.0, 0.5
+    for _ in range(20):
+        profile = lattice_profile(lattice, releases, delta)
+        if epsilon < profile.bottom:
+            delta /= 16
+        elif (delta := profile.delta(epsilon)) > 0.9 * least:
+            return min(least, delta)
+        else:
+            least = delta
+    return least

@@ -150,10 +150,8 @@ def lattice_of(pair: Pair, releases: int) -> Lattice:
     return on_lattice(float(steps[int(np.argmin(added))]), losses, first, second)
 
 
-def lattice_profile(
-    lattice: Lattice, releases: int, *, delta: float | None = None, epsilon: float | None = None
-) -> Profile:
-    """The W-fold product of a lattice pair, precise where delta(x) is about ``delta``, or from x = ``epsilon`` on.
+def lattice_profile(lattice: Lattice, releases: int, delta: float) -> Profile:
+    """The W-fold product of a lattice pair, precise where delta(x) is about ``delta``.
 
     The transform leaves an error of about W units in the last place of its largest value. It is added everywhere: where
     it matters it is too small to see, and where the tilt makes it large (far below) delta comes out too large.
@@ -161,11 +159,8 @@ def lattice_profile(
     kept = lattice.first > 0
     indices = lattice.indices[kept]
     cumulants = _Cumulants(indices * np.float64(lattice.step), np.log(lattice.first[kept]))
-    if epsilon is not None:
-        tilt = cumulants.tilt(lambda t: releases * cumulants.at(t)[1] >= epsilon, lattice.step)
-    else:
-        target = math.log(min(0.5, max(delta or 0.0, 1e-100)))
-        tilt = cumulants.tilt(lambda t: cumulants.log_delta(t, releases) <= target, lattice.step)
+    target = math.log(min(0.5, max(delta, 1e-100)))
+    tilt = cumulants.tilt(lambda t: cumulants.log_delta(t, releases) <= target, lattice.step)
     logarithm, _, weights = cumulants.at(tilt)
     mean = float(np.dot(weights, indices))
     centre, span = round(mean), float(np.ptp(indices))
@@ -207,7 +202,7 @@ def product_epsilon(pair: Pair | Lattice, releases: int, delta: float, *, symmet
 def _profile(pair: Pair | Lattice, releases: int, delta: float) -> Profile:
     if isinstance(pair, Pair):
         return binomial_profile(pair, releases)
-    return lattice_profile(pair, releases, delta=delta)
+    return lattice_profile(pair, releases, delta)
 
 
 def _spread(releases: int, variance: float, span: float) -> float:

@@ -24,7 +24,6 @@ its middle line (slope 1) leaves the first one earlier, hence lies lower. So f' 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -54,12 +53,6 @@ class Pair:
     first: tuple[float, ...]
     second: tuple[float, ...]
     losses: tuple[float, ...]
-
-    @classmethod
-    def of(cls, atoms: Sequence[tuple[float, float]]) -> Pair:
-        """From the probabilities (p, q) of each atom, all above 0."""
-        rows = sorted((math.log(p / q), p, q) for p, q in atoms)
-        return cls(tuple(p for _, p, _ in rows), tuple(q for _, _, q in rows), tuple(loss for loss, _, _ in rows))
 
     @classmethod
     def randomised_response(cls, epsilon: float) -> Pair:
