@@ -23,7 +23,7 @@ import numpy as np
 from ..arrays import I64
 from ..errors import InputError
 from .one_sided import OneSided
-from .process import Process, Shift, Terms, combined
+from .process import Process, Shift, Terms, difference
 
 # Levels and indices of the two directions share a word.
 LEVELS, INDICES = 1 << 6, 1 << 24
@@ -63,21 +63,11 @@ class Rectangle(Process):
 
     def rectangle(self, start: int, end: int, stamp: int) -> Shift:
         """The change of the nodes that adds 1 for releases start + 1 .. end and times from the stamp on."""
-        now = combined((1, self.process.shift(start)), (-1, self.process.shift(end)))
-        then = self.past.shift(stamp - 1)
-        return {
-            (level * LEVELS + other, index * INDICES + place): value * worth
-            for (level, index), value in now.items()
-            for (other, place), worth in then.items()
-        }
+        return _product(difference(self.process.shift(start), self.process.shift(end)), self.past.shift(stamp - 1))
 
     def shift(self, boundary: int) -> Shift:
         """With a stamp before all times."""
-        return {
-            (level * LEVELS + other, index * INDICES + place): value * worth
-            for (level, index), value in self.process.shift(boundary).items()
-            for (other, place), worth in self.past.shift(0).items()
-        }
+        return _product(self.process.shift(boundary), self.past.shift(0))
 
     def spread(self, level: int, p: int) -> Fraction:
         return self.process.spread(level // LEVELS, p)
@@ -88,3 +78,11 @@ class Rectangle(Process):
     @property
     def kernel_squared(self) -> Fraction:
         return max(self.process.l2_squared, self.process.kernel_squared) * (2 * self.past.levels + 2)
+
+
+def _product(now: Shift, then: Shift) -> Shift:
+    return {
+        (level * LEVELS + other, index * INDICES + place): value * worth
+        for (level, index), value in now.items()
+        for (other, place), worth in then.items()
+    }
