@@ -197,13 +197,12 @@ class Tail:
 
     def _saddle(self, x: float, limit: float) -> tuple[float, float]:
         """The minimum of K(s) - s x - log s by bisection of its derivative (taken along the imaginary axis)."""
-        low, high = 0.0, limit
         step = limit * 1e-7
-        for _ in range(25):
-            s = (low + high) / 2
-            slope = float(self._transform(np.array([s + 1j * step]))[0].imag) / step - x - 1 / s
-            low, high = (low, s) if slope > 0 else (s, high)
-        s = (low + high) / 2
+
+        def falls(s: float) -> bool:
+            return float(self._transform(np.array([s + 1j * step]))[0].imag) / step - x - 1 / s <= 0
+
+        s = sum(halved(falls, 0.0, limit, steps=25)) / 2
         gap = min(s, limit - s) / 4
         k = self._transform(np.array([s - gap, s, s + gap], dtype=np.complex128)).real
         return s, float((k[0] - 2 * k[1] + k[2]) / gap**2 + 1 / s**2)

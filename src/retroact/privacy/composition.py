@@ -12,6 +12,7 @@ What is returned is safe: delta is taken smaller and epsilon larger by `SAFE`, w
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -59,15 +60,10 @@ class Profile:
         start = max(0.0, self.bottom)
         if near.delta(start) <= delta:
             return start
-        # delta(x) <= P(l > x): go down in growing strides from where that is delta, then halve.
-        first, last = int(np.searchsorted(self.losses, start, side="right")), int(np.searchsorted(-tails, -delta))
-        stride, low = 1, last - 1
-        while low >= first and near.delta(float(self.losses[low])) <= delta:
-            last, low, stride = low, low - stride, 2 * stride
-        first = max(first, low + 1)
-        while first < last:
-            middle = (first + last) // 2
-            first, last = (middle + 1, last) if near.delta(float(self.losses[middle])) > delta else (first, middle)
+        # delta(x) <= P(l > x): the first loss that is enough lies no later than where that is delta.
+        lowest, last = int(np.searchsorted(self.losses, start, side="right")), int(np.searchsorted(-tails, -delta))
+        losses = self.losses[:last]
+        first = bisect_left(losses, x=True, lo=min(lowest, last), key=lambda loss: near.delta(float(loss)) <= delta)
         below, above = max(start, float(self.losses[first - 1])) if first else start, float(self.losses[first])
         # Between two losses delta is linear in e^epsilon.
         if above - below > 500:
