@@ -45,8 +45,8 @@ def _loaded(point: EntryPoint, group: str) -> Any:
     try:
         return point.load()
     except Exception as error:
-        told = f"expected {point.value} to load, got {type(error).__name__}: {error}"
-        raise InputError(told, place=f"{group}.{point.name}") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"expected {point.value} to load, got {reason}", place=f"{group}.{point.name}") from error
 
 
 def _check(loaded: Any, point: EntryPoint, known: dict[str, type[Any]], group: str) -> None:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside their place, on disk, and renamed into it."""
+"""Files that appear whole or not at all: written next to their place, on disk, and renamed into it."""
 
 from __future__ import annotations
 

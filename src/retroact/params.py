@@ -3,7 +3,7 @@
 Fields, statistics, noise processes, compilers and one-shot algorithms are declared by their constructors and by nothing
 else. `spec()` has the words of the constructor, in plain types, and leaves out what equals its default: so an argument
 that is added later changes no specification, no digest, and no coin name that begins with one. What is left open and
-decided by the stream (a law, a process, a method) is no argument: whoever names coins writes it beside.
+decided by the stream (a law, a process, a method) is no argument: whoever names coins adds it.
 """
 
 from __future__ import annotations

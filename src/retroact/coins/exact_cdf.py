@@ -24,7 +24,7 @@ def exp_minus(x: Fraction, precision: int) -> int:
 
 
 Compute = Callable[[int, int], tuple[list[int], int]]
-"""For (bits, precision): the reals that are wanted to so many bits, and an error bound for all of them."""
+"""For (bits, precision): the reals whose first bits are wanted, in units of 2^-precision, and a bound on all errors."""
 
 
 def floors(compute: Compute, bits: int) -> list[int]:

@@ -115,6 +115,6 @@ def candidates(choice: Name | Oblivious | None, releases: int | None, live: int 
 
 
 def quietest(found: Candidates, kind: Kind, last: int) -> str:
-    """The one with the smallest deviation in the worst of so many releases: for noise that has no interval."""
+    """The one with the smallest deviation in the worst of the releases 1 .. last: for noise that has no interval."""
     seen = {name: process.outlook(1 if kind == "pure" else 2, last) for name, process in found.items()}
     return min(found, key=lambda name: math.inf if (one := seen[name]) is None else one.deviation)

@@ -1,4 +1,4 @@
-"""The same process with nodes of its own: several independent copies under the same coins."""
+"""The same process with separate nodes: several independent copies under the same coins."""
 
 from __future__ import annotations
 

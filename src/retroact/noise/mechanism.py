@@ -37,7 +37,7 @@ REACH = 128
 HEADROOM = 1 << 62
 # Rounds times coordinates that are computed at once.
 BLOCK = 64
-# Named cells that are drawn at once: as many as fit the cache beside the nodes of a round.
+# Named cells that are drawn at once: as many as fit the cache together with the nodes of a round.
 CHUNK = 1 << 13
 INDEX_BITS = 48
 # Streams without a horizon are checked up to here.
@@ -203,7 +203,7 @@ class Mechanism:
         return total
 
     def copies(self, coordinate: int, count: int, coins: Coins) -> Mechanism:
-        """So many independent copies of the noise of one coordinate, by the same laws. For checks."""
+        """Independent copies of the noise of one coordinate, by the same laws. For checks."""
         unit = self.units[coordinate]
         groups = {unit: np.arange(count)}
         return self._copied(_coins=coins, units=(unit,) * count, _cells=integer_cells(count), _groups=groups)

@@ -1,4 +1,4 @@
-"""A noise law of the user's own."""
+"""A noise law that the user brings."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class Process(Parameters, ABC):
     @property
     def kernel_squared(self) -> Fraction:
         """The squared length, in spreads, of the longest vector of a basis of node values that no round can see.
-        Gaussian noise must be coarse beside it too (docs/proofs.md, 3a); where nodes are as many as rounds it is 0."""
+        Gaussian noise must be coarse compared with it (docs/proofs.md, 3a). It is 0 if nodes are as many as rounds."""
         return Fraction(0)
 
     def spread(self, level: int, p: int) -> Fraction:

@@ -7,7 +7,7 @@ of one scale, is
   P(Z >= x) = exp(-x) * sum over i < m of x^i / i! * sum over j < m - i of C(m + j - 1, j) / 2^(m + j)
 (one gamma variable beyond another by x; every term is positive). Quantiles in deviations are close to linear in 1/m,
 so they are worked out for some whole m. A lattice adds half its spacing. Laplace variables of unequal size can reach up
-to 2.6 % further than the equal ones that stand for them, so 3 % / sqrt(m) are added. Measured beside exact laws
+to 2.6 % further than the equal ones that stand for them, so 3 % / sqrt(m) are added. Compared with exact laws
 (tests/noise/test_spread.py): never less than those, and at most 5 % more.
 """
 
@@ -22,7 +22,7 @@ from functools import lru_cache
 from ..privacy.halving import halved
 from ..privacy.normal import quantile as normal_quantile
 
-# Sums of so many equal Laplace variables are worked out; between them and the Gaussian it is linear in 1/m.
+# Sums of these numbers of equal Laplace variables are worked out; between them and the Gaussian it is linear in 1/m.
 COPIES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 # Added for each 1/sqrt(m), for variables of unequal size.
 UNEQUAL = 0.03

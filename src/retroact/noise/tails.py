@@ -81,7 +81,7 @@ class Tail:
 
     @property
     def spread(self) -> Spread | None:
-        """What is needed of it beside other noise; None for a law of the user's own."""
+        """What is needed of it to combine it with other noise; None for a law that the user brings."""
         if not all(isinstance(s.law, DiscreteGaussian | DiscreteLaplace) for s in self._summands):
             return None
         return Spread(self.variance, math.fsum(s.fourth for s in self._summands), self._spacing)

@@ -123,7 +123,7 @@ class GaussianThreshold(Threshold):
 
 
 def check_failure(failure: Fraction, bins: int, releases: int | None) -> None:
-    """A chance that is 0 as a float would pass for any smaller one, and the threshold would come out too low."""
+    """A chance that is 0 as a float would pass for any smaller one, and the threshold would be too low."""
     if failure / bins / (releases or 1 << 80) < SMALLEST:
         raise InputError(
             f"expected a part of delta that leaves at least {float(SMALLEST):g} for each bin and release, got less: "

@@ -1,6 +1,6 @@
 """Splitting one budget over the statistics of a stream.
 
-Each statistic is a mechanism of its own with independent noise, and one operation touches all of them, so their losses
+Each statistic is a mechanism with independent noise, and one operation touches all of them, so their losses
 compose. Equal shares mean equal epsilon (pure) or equal mu^2 (Gaussian). Where a stream mixes both kinds, epsilon is
 first divided between the pure statistics and the group of Gaussian ones by weight, and that group gets all of delta.
 """

@@ -28,7 +28,7 @@ SAFE = 1e-9
 CUT = 250.0
 # Under the tilt, at most e^-WRAP is outside of the transform's window.
 WRAP = 34.0
-# So many lattice points for the sum keep epsilon within 0.05 % of the exact value for 10,000 releases.
+# This many lattice points for the sum keep epsilon within 0.05 % of the exact value for 10,000 releases.
 POINTS = 16_000
 
 
@@ -150,7 +150,7 @@ def lattice_profile(lattice: Lattice, releases: int, delta: float) -> Profile:
     """The W-fold product of a lattice pair, precise where delta(x) is about ``delta``.
 
     The transform leaves an error of about W units in the last place of its largest value. It is added everywhere: where
-    it matters it is too small to see, and where the tilt makes it large (far below) delta comes out too large.
+    it matters it is too small to see, and where the tilt makes it large (far below) delta is too large.
     """
     kept = lattice.first > 0
     indices = lattice.indices[kept]

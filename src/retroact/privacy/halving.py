@@ -19,8 +19,8 @@ def halved(
     absolute: float = 0,
     steps: int = 10_000,
 ) -> tuple[N, N]:
-    """Bounds of the smallest number that is not too low: apart by at most ``absolute`` or a part ``relative`` of the
-    upper one, or after so many ``steps``. Where the upper bound itself may be too low, it first grows by a factor.
+    """Bounds of the smallest number that is not too low, apart by at most ``absolute``, a part ``relative`` of the
+    upper one, or after this number of ``steps``. An upper bound that may be too low itself first grows by a factor.
 
     >>> low, high = halved(lambda x: x * x < 2, 0.0, 1.0, grow=2, relative=1e-9)
     >>> low**2 < 2 <= high**2, high - low < 1e-8

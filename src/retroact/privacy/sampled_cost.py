@@ -39,7 +39,7 @@ from .persistent_samples import rank_reach
 
 Form = Literal["whole", "fresh", "poisson", "ranks", "coins"]
 
-# Beyond so many releases the Rényi bound is better than the single pair for bounded range, or all but equal.
+# Beyond this number of releases the Rényi bound is better than the single pair for bounded range, or all but equal.
 PAIR_RELEASES = 32
 # The parts of delta that the thresholds of the ranks may exceed their bound with.
 RANK_SPLITS = (0.3, 0.03)

@@ -196,7 +196,7 @@ def _buffer(view: Any, index: int, dtype: str) -> NDArray[Any]:
 
 
 def _fixed(view: Any, dtype: str, start: int, length: int) -> NDArray[Any]:
-    """So many values of one width."""
+    """Values of one width."""
     values = _buffer(view, 1, dtype)[start : start + length]
     _require(len(values) == length, "a buffer shorter than its array")
     return values

@@ -67,7 +67,7 @@ class Bounded(Field):
         return multiple * self.step
 
     def _text(self, multiple: Fraction | int) -> str:
-        """So many steps, as a person writes them."""
+        """This number of steps, as a person writes it."""
         return exact_text(multiple * self.step)
 
     @abstractmethod

@@ -44,7 +44,7 @@ class Field(Parameters, ABC):
     width: int = 1
     """Integer columns of the encoded form."""
     interned: ClassVar[bool] = False
-    """Whether the encoded form is text, which the ledger replaces by a number of its own."""
+    """Whether the encoded form is text, which the ledger replaces by a number."""
     lower: int = 0
     upper: int = 0
     """Inclusive bounds of every encoded coordinate."""
@@ -56,7 +56,7 @@ class Field(Parameters, ABC):
     @property
     def blank(self) -> Encoded:
         """What is written where a value is missing: the same for all of them, so that whatever lay there in the input
-        is gone at the door. It stands for nothing; that the value is missing is told beside it (`Rows.missing`)."""
+        is gone at the door. It stands for nothing: `Rows.missing` says that the value is missing."""
         return "" if self.interned else self.lower
 
     @abstractmethod

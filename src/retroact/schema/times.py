@@ -94,7 +94,7 @@ class Date(Bounded):
 
 
 class Timestamp(Bounded):
-    """A moment between two moments, rounded to a step of so many seconds (a whole number of microseconds).
+    """A moment between two moments, rounded to a step in seconds (a whole number of microseconds).
 
     >>> moment = Timestamp("2020-01-01T00:00:00Z", "2029-12-31T00:00:00Z")
     >>> moment.encode("2020-01-01T01:00:00.5+01:00", "at"), moment.decode(1577836800)
@@ -159,7 +159,7 @@ def exact_seconds(value: object, place: str) -> tuple[int, int]:
         raise _naive(value, place)
     since = value - _EPOCH
     microseconds = (since.days * _DAY + since.seconds) * 10**6 + since.microseconds
-    # pandas keeps what a datetime has no room for in an attribute of its own
+    # pandas keeps what a datetime has no room for in another attribute
     return microseconds * 1000 + getattr(value, "nanosecond", 0), 10**9
 
 
@@ -193,7 +193,7 @@ def _ticks(cells: NDArray[Any], at: At) -> tuple[I64, Fraction]:
 
 def near_calendar(cells: NDArray[Any]) -> NDArray[Any]:
     """Moments beyond the years 1 to 9999 as one just beyond them: numpy converts units in 64 bits, and what does not
-    fit wraps around and may come out as any day at all. NaT stays.
+    fit wraps around and may become any day at all. NaT stays.
 
     >>> near_calendar(np.array([50, 2**62], dtype="datetime64[Y]")).astype(np.int64).tolist()
     [50, 8030]
