@@ -41,6 +41,7 @@ class Bridge(Process):
     def __init__(self, horizon: int, *, radices: Sequence[int] | None = None) -> None:
         self.horizon: int = check_horizon(horizon)
         self.radices = default_radices(horizon) if radices is None else tuple(radices)
+        self.length, self.levels = math.prod(self.radices), len(self.radices)
         if any(k < 2 or k & (k - 1) for k in self.radices):
             raise InputError(f"expected powers of two from 2 on, got {self.radices}", place="radices")
         if self.length > LONGEST:
@@ -51,14 +52,6 @@ class Bridge(Process):
                 f"got {self.radices} with product {self.length}",
                 place="radices",
             )
-
-    @property
-    def length(self) -> int:
-        return math.prod(self.radices)
-
-    @property
-    def levels(self) -> int:
-        return len(self.radices)
 
     def nodes(self, level: int) -> int:
         return self.length // self._span(level)

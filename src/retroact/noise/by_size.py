@@ -66,15 +66,9 @@ class BySize(Normed):
             raise InputError(f"expected at most {MOST[p]:,} releases, got {horizon:,}", place="releases")
         self.size = _best(horizon, p)
         """k"""
-
-    @property
-    def denominator(self) -> int:
-        return 1 if self.p == 1 else 2 * self.size + 1
-
-    @property
-    def _shared(self) -> bool:
+        self.denominator = 1 if p == 1 else 2 * self.size + 1
+        self._shared = p == 2 or self.size < horizon
         """Whether there is a common noise."""
-        return self.p == 2 or self.size < self.horizon
 
     def terms_at(self, rounds: I64) -> Terms:
         indices = np.stack([np.zeros_like(rounds), rounds], axis=1)

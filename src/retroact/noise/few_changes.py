@@ -21,7 +21,6 @@ that surviving data could show: whoever adds and deletes has to keep it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -30,8 +29,6 @@ import numpy as np
 
 from ..arrays import I64
 from ..checks import integer
-from ..errors import InputError
-from .process import Shift, combined, difference
 from .schauder import Schauder
 
 
@@ -46,12 +43,7 @@ class FewChanges(Schauder):
     def __init__(self, horizon: int, flips: int) -> None:
         super().__init__(horizon)
         self.flips = integer(flips, "flips", least=2, expected="a whole number from 2 on")
-
-    def shift_hiding(self, pattern: Sequence[int]) -> Shift:
-        factor, intervals = self.runs(pattern)
-        if 2 * len(intervals) > self.flips:
-            raise InputError(f"expected at most {self.flips} changes, got {2 * len(intervals)}", place="pattern")
-        return combined(*((factor, difference(self.shift(s), self.shift(e))) for s, e in intervals))
+        self.most_intervals = flips // 2
 
     @cached_property
     def _odd(self) -> I64:

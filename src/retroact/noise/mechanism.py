@@ -74,12 +74,13 @@ class Mechanism:
         if min(units) < 1:
             raise InputError(f"expected units from 1 on, got {min(units)}")
         self.process, self.share, self.units = process, share, tuple(units)
-        self._norm1, self._norm2_squared = norm1, norm2_squared
+        self._p, self._norm = (1, norm1) if share.kind == "pure" else (2, norm2_squared)
         self._oblivious = oblivious
         self._coins: Coins | None = None
         self._cells = integer_cells(len(units))
         self._groups = {unit: np.flatnonzero(np.asarray(units, dtype=object) == unit) for unit in dict.fromkeys(units)}
-        self._refinement, self._inflation = self._lattice(min(units))
+        self.refinement, self._inflation = self._lattice(min(units))
+        """How many times finer than the data the lattice of the noise is, and the factor that makes up for it."""
         self._laws: dict[Fraction, Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
         vars(self).update(_nothing_drawn())
@@ -105,15 +106,10 @@ class Mechanism:
     def size(self) -> int:
         return len(self.units)
 
-    @property
-    def refinement(self) -> int:
-        """How many times finer than the data the lattice of the noise is."""
-        return 1 << self._refinement
-
     def draw(self, round: int) -> tuple[Integers, int]:
         """Integer noise for every coordinate, and the denominator it is over."""
         block = self._block(round)
-        return block.numerators[round - block.first], block.denominator << self._refinement
+        return block.numerators[round - block.first], block.denominator * self.refinement
 
     def sample(self, round: int, cells: U64, chosen: Sequence[int] | None = None) -> tuple[Integers, int]:
         """Integer noise for every coordinate (or the chosen ones) of every named cell, cells by coordinates, and the
@@ -132,7 +128,7 @@ class Mechanism:
                     part = slice(start, start + CHUNK)
                     words = coins.words(terms.levels[own], terms.indices[own], cells[part])
                     out[part, column] += weights @ law.sample(words).astype(out.dtype, copy=False)
-        return out, terms.denominator << self._refinement
+        return out, terms.denominator * self.refinement
 
     def variances(self, round: int) -> npt.NDArray[np.float64]:
         """Of the noise of every coordinate."""
@@ -150,7 +146,7 @@ class Mechanism:
     def _variances(self, terms: Terms, unit: int) -> npt.NDArray[np.float64]:
         levels = np.unique(terms.levels)
         variance = np.array([self.law(level, unit).variance for level in levels.tolist()])
-        squares = (terms.weights / (terms.denominator << self._refinement)) ** 2
+        squares = (terms.weights / (terms.denominator * self.refinement)) ** 2
         return np.asarray((squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1))
 
     def deviation_of(self, coordinate: int, round: int) -> float:
@@ -176,7 +172,7 @@ class Mechanism:
             known = self._tails = round, {}
         if unit not in known[1]:
             terms = self.process.at(round)
-            denominator = terms.denominator << self._refinement
+            denominator = terms.denominator * self.refinement
             laws = self._laws_of(terms.levels, unit)
             parts = [Summand.of(law, terms.weights[own], denominator) for law, own in laws]
             known[1][unit] = Tail(parts, math.gcd(*terms.weights.tolist()) / denominator)
@@ -210,8 +206,7 @@ class Mechanism:
 
     def understated(self, part: Fraction) -> Mechanism:
         """The same, calibrated as if a record moved only this part of what it does: to check that a check sees it."""
-        norms = {"_norm1": self._norm1 * part, "_norm2_squared": self._norm2_squared * part**2}
-        return self._copied(_laws={}, _by_level={}, **norms)
+        return self._copied(_laws={}, _by_level={}, _norm=self._norm * part**self._p)
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
         """The noise is at most this in absolute value with probability ``level``."""
@@ -279,17 +274,12 @@ class Mechanism:
             self._by_level[level, unit] = self._laws.setdefault(size, made)
         return self._by_level[level, unit]
 
-    @property
-    def _p(self) -> int:
-        return 1 if self.share.kind == "pure" else 2
-
     def _size(self, unit: int, spread: Fraction) -> Fraction:
         """The scale of Laplace noise, or the variance of Gaussian noise, in the lattice of the noise."""
-        norm = self._norm1 if self._p == 1 else self._norm2_squared
-        size = Fraction(unit**self._p) * norm * self.process.charge(self._p) * spread / self.share.amount
+        size = Fraction(unit**self._p) * self._norm * self.process.charge(self._p) * spread / self.share.amount
         if self._p == 1:
             return size
-        return Fraction(math.ceil(size * self._inflation**2 * 4**self._refinement * 2**20), 2**20)
+        return Fraction(math.ceil(size * (self._inflation * self.refinement) ** 2 * 2**20), 2**20)
 
     def _check_width(self) -> None:
         """Noise too wide for 64 bits, in whatever round, is an error before the stream begins."""
@@ -306,14 +296,14 @@ class Mechanism:
             )
 
     def _lattice(self, unit: int) -> tuple[int, Fraction]:
-        if self._oblivious is not None or self.share.kind == "pure":
-            return 0, Fraction(1)
+        if self._oblivious is not None or self._p == 1:
+            return 1, Fraction(1)
         sensitivity = self.process.charge(2)
-        variance = unit**2 * self._norm2_squared * sensitivity / self.share.amount
-        refinement = 0
-        while variance * 4**refinement < FINENESS**2 * max(sensitivity, self.process.kernel_squared):
-            refinement += 1
-        return refinement, discreteness(variance * 4**refinement / sensitivity)
+        variance = unit**2 * self._norm * sensitivity / self.share.amount
+        refinement = 1
+        while variance * refinement**2 < FINENESS**2 * max(sensitivity, self.process.kernel_squared):
+            refinement *= 2
+        return refinement, discreteness(variance * refinement**2 / sensitivity)
 
 
 def _nothing_drawn() -> dict[str, Any]:

@@ -85,6 +85,7 @@ class Process(Parameters, ABC):
 
     kinds: ClassVar[dict[str, type[Any]]] = {}
     horizon: int | None
+    most_intervals: int = 1
     _latest: tuple[int, Terms] | None = None
     _outlooks: dict[tuple[int, int], tuple[int, int, float] | None] | None = None
 
@@ -104,10 +105,11 @@ class Process(Parameters, ABC):
 
     def shift_hiding(self, pattern: Sequence[int]) -> Shift:
         """The change of the nodes that moves the rounds 1 .. len(pattern) by the pattern and no other round: here for
-        one number on one interval of rounds, and 0 elsewhere."""
+        one number on one interval of rounds (or as many as it hides at once), and 0 elsewhere."""
         factor, intervals = self.runs(pattern)
-        if len(intervals) > 1:
-            raise InputError(f"expected one interval of rounds, got {len(intervals)}", place="pattern")
+        if len(intervals) > self.most_intervals:
+            most = "one interval" if self.most_intervals == 1 else f"at most {self.most_intervals} intervals"
+            raise InputError(f"expected {most} of rounds, got {len(intervals)}", place="pattern")
         return combined(*((factor, difference(self.shift(s), self.shift(e))) for s, e in intervals))
 
     def runs(self, pattern: Sequence[int]) -> tuple[int, list[tuple[int, int]]]:

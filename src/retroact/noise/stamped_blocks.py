@@ -54,16 +54,9 @@ class StampedBlocks(Normed):
     def __init__(self, length: int, horizon: int) -> None:
         self.horizon: int = check_horizon(horizon)
         self.length = min(check_horizon(length, "length"), horizon)
-        self.inner = OneSided(self.length)
-
-    @property
-    def count(self) -> int:
-        return -(-self.horizon // self.length)
-
-    @property
-    def _common(self) -> int:
+        self.inner, self.count = OneSided(self.length), -(-horizon // self.length)
+        self._common = self.inner.levels + 1
         """The level of the common noise, above the roots."""
-        return self.inner.levels + 1
 
     def terms_at(self, rounds: I64) -> Terms:
         block, position = np.divmod(rounds - 1, self.length)

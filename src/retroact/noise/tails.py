@@ -74,6 +74,7 @@ class Tail:
         self._summands = [s for s in summands if s.weights.any()]
         self._spacing = spacing
         self.variance = math.fsum(s.variance for s in self._summands)
+        self.gaussian = all(math.isinf(s.law.transform_limit) for s in self._summands)
         if len(_KNOWN) >= MOST_KNOWN:
             _KNOWN.clear()
         key = (*(s.key for s in self._summands), spacing)
@@ -85,10 +86,6 @@ class Tail:
         if not all(isinstance(s.law, DiscreteGaussian | DiscreteLaplace) for s in self._summands):
             return None
         return Spread(self.variance, math.fsum(s.fourth for s in self._summands), self._spacing)
-
-    @property
-    def gaussian(self) -> bool:
-        return all(math.isinf(s.law.transform_limit) for s in self._summands)
 
     def upper(self, x: float) -> float:
         """P(Z >= x)."""

@@ -40,19 +40,12 @@ class Windowed(Process):
         # A tree over n boundaries serves horizon n - 1, and n must reach the window.
         self.inner = inner
         self.tree = inner(self.window - 1) if window > 1 else None
+        self.length, self._border = (self.tree.length, self.tree.levels) if self.tree else (1, 0)
 
     def spec(self, *, digest: bool = False) -> dict[str, Any]:
         """With the tree of one window, whose shape follows from it."""
         own = super().spec(digest=digest)
         return own if self.tree is None else {**own, "tree": self.tree.spec()}
-
-    @property
-    def length(self) -> int:
-        return self.tree.length if self.tree else 1
-
-    @property
-    def _border(self) -> int:
-        return self.tree.levels if self.tree else 0
 
     def terms_at(self, rounds: I64) -> Terms:
         block, position = np.divmod(rounds, self.length)
