@@ -144,10 +144,10 @@ class Mechanism:
         return np.concatenate([self._variances(self.process.weights_of(part), unit) for part in parts])
 
     def _variances(self, terms: Terms, unit: int) -> npt.NDArray[np.float64]:
-        levels = np.unique(terms.levels)
+        levels, places = terms.by_level
         variance = np.array([self.law(level, unit).variance for level in levels.tolist()])
         squares = (terms.weights / (terms.denominator * self.refinement)) ** 2
-        return np.asarray((squares * variance[np.searchsorted(levels, terms.levels)]).sum(axis=1))
+        return np.asarray((squares * variance[places]).sum(axis=1))
 
     def deviation_of(self, coordinate: int, round: int) -> float:
         return math.sqrt(float(self.variances_of(coordinate, np.array([round]))[0]))
@@ -230,15 +230,15 @@ class Mechanism:
         terms = self.process.weights_of(np.arange(first, last + 1))
         used = terms.weights != 0
         # Levels are numbered anew: theirs may be too large to share a word with an index.
-        numbered, number = np.unique(terms.levels, return_inverse=True)
+        numbered, number = terms.by_level
         # Two nodes must never share a name. No horizon is above 2^40, and a rectangle packs two indices below 2^24.
         if int(terms.indices.max(initial=0)) >> INDEX_BITS or len(numbered) >> (63 - INDEX_BITS):
             raise InputError(f"expected nodes with indices below 2^{INDEX_BITS}, got rounds {first:,} to {last:,}")
-        nodes, where = np.unique((number.reshape(used.shape) << INDEX_BITS) + terms.indices, return_inverse=True)
+        nodes, where = np.unique((number << INDEX_BITS) + terms.indices, return_inverse=True)
         levels, indices = numbered[nodes >> INDEX_BITS], nodes & ((1 << INDEX_BITS) - 1)
         where = where.reshape(used.shape)
         numerators: Integers = np.zeros((last - first + 1, self.size), dtype=np.int64)
-        drawn = np.unique(where[used])
+        drawn = np.flatnonzero(np.bincount(where[used], minlength=len(nodes)))
         for unit, coordinates in self._groups.items():
             samples: Integers = np.zeros((len(nodes), len(coordinates)), dtype=np.int64)
             laws = self._laws_of(levels[drawn], unit)

@@ -28,6 +28,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +60,12 @@ class Terms:
         """One round without its zero weights."""
         used = np.flatnonzero(self.weights[row])
         return Terms(self.levels[row, used], self.indices[row, used], self.weights[row, used], self.denominator)
+
+    @cached_property
+    def by_level(self) -> tuple[I64, I64]:
+        """Its levels, and for every node the place of its own among them."""
+        levels, places = np.unique(self.levels, return_inverse=True)
+        return levels, places.reshape(self.levels.shape)
 
     def extended(self, levels: I64, indices: I64, weights: I64) -> Terms:
         """With further nodes in every round."""
@@ -166,9 +173,9 @@ class Process(Parameters, ABC):
         weights = terms.weights / terms.denominator
         if self._even:
             return np.asarray((weights * weights).sum(axis=1))
-        levels = np.unique(terms.levels)
-        spread = np.array([float(self.spread(int(level), p)) ** (3 - p) for level in levels])
-        return np.asarray((weights * weights * spread[np.searchsorted(levels, terms.levels)]).sum(axis=1))
+        levels, places = terms.by_level
+        spread = np.array([float(self.spread(level, p)) ** (3 - p) for level in levels.tolist()])
+        return np.asarray((weights * weights * spread[places]).sum(axis=1))
 
     def variance(self, round: int, p: int = 2) -> float:
         return float(self.variances([round], p)[0])
