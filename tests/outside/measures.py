@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 import retroact as ra
-from retroact.statistics import Answer, Contributions, Layout, Linear
+from retroact.statistics import Answer, Contributions, Example, Layout, Linear
 from retroact.statistics.linear import field_of
 
 
@@ -22,6 +22,13 @@ class Covariance(Linear):
     def __init__(self, one, other, **options):
         super().__init__(**options)
         self.one, self.other = one, other
+
+    @classmethod
+    def examples(cls):
+        return [
+            Example("covariance", cls("age", "amount")),
+            Example("covariance, window", cls("age", "amount", window=3)),
+        ]
 
     def reads(self, schema):
         return self.one, self.other

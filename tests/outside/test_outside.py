@@ -10,9 +10,11 @@ import pytest
 
 import retroact as ra
 from retroact.audit.report import sign, verify
-from retroact.audit.run import audit_stream
+from retroact.audit.run import TESTS, audit_stream
+from retroact.audit.target import Target
+from retroact.audit.work import Piece
 from retroact.cli import main
-from retroact.testing import check_statistic
+from retroact.testing import check_examples, every_example
 
 FILE = """
 epsilon = 40.0
@@ -90,10 +92,15 @@ def test_it_is_planned_explained_and_run(installed, capsys):
     assert release["value"] == pytest.approx(exact, rel=0.2)
 
 
-def test_every_generic_check_passes(spec):
-    statistic = spec.statistics["together"]
-    ran = check_statistic(statistic, spec.schema, pairs=4, draws=600, deltas=(0.0,), horizons=(8,))
-    assert {"twin", "sensitivity", "noise law", "missing values", "published numbers", "published law"} <= set(ran)
+def test_its_examples_alone_bring_every_generic_check(spec):
+    found = check_examples(type(spec.statistics["together"]), pairs=4, draws=600)
+    assert list(found) == ["covariance", "covariance, window"]
+    for ran in found.values():
+        assert {"twin", "sensitivity", "noise law", "missing values", "published numbers", "published law"} <= set(ran)
+
+
+def test_its_examples_are_among_all_examples(spec):
+    assert {"count", "covariance", "covariance, window"} <= set(every_example())
 
 
 def test_a_signed_report_names_its_own_theorem_and_who_declared_it(spec):
@@ -102,6 +109,21 @@ def test_a_signed_report_names_its_own_theorem_and_who_declared_it(spec):
     signed = verify(sign(report, bytes(32)), place="report")
     declared = 'Theorem "linear", with F the rows 1, x, y and xy (declared by measures 3)'
     assert {one.statistic: one.theorem for one in signed.obligations} == {"together": declared, "by_country": declared}
+
+
+SMALL = {
+    "sensitivity": {"pairs": 5},
+    "releases": {"histories": 2},
+    "noise": {"draws": 4000},
+    "published noise": {"draws": 200},
+    "twin": {"pairs": 10},
+}
+
+
+@pytest.mark.parametrize("test", SMALL)
+def test_a_small_audit_passes_and_catches_its_planted_bugs(spec, test):
+    for result in Piece(test, TESTS[test].test, Target.stream(spec, name="measures"), SMALL[test]).run(1):
+        assert (result.verdict, result.control.caught) == ("passed", True), result
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ import retroact as ra
 from retroact.coins import DiscreteLaplace
 from retroact.ledger.definition import Add, Delete, neighbouring, unite_at
 from retroact.noise import Mechanism, Oblivious
-from retroact.statistics import Noisy
+from retroact.statistics import Noisy, Statistic
 from retroact.testing import (
     AdaptGame,
     CheckFailedError,
@@ -34,6 +34,7 @@ from retroact.testing import (
     StreamAlgorithm,
     check_algorithm,
     check_bounded_state,
+    check_example,
     check_key,
     check_missing,
     check_no_op_deletions,
@@ -44,8 +45,8 @@ from retroact.testing import (
     check_state,
     check_statistic,
     check_twin,
+    every_example,
     history,
-    may_lack,
     neighbouring_pairs,
     shuffled,
     strategies,
@@ -201,61 +202,30 @@ def test_an_understated_norm_is_caught():
         check_sensitivity(spec(n=Double()), Random(10))
 
 
-SCHEMA = {
-    "country": ra.Category(["DE", "FR"]),
-    "amount": ra.Number(-10, 500, step=0.01),
-    "age": ra.Integer(0, 120),
-    "member": ra.Boolean(),
-    "place": ra.Vector(2, radius=1, step=0.01),
-    "note": ra.Text(),
-}
-STATISTICS = {
-    "count": ra.Count(),
-    "count, tree": ra.Count(noise="tree"),
-    "count, schauder": ra.Count(noise="schauder"),
-    "count, bridge": ra.Count(noise="bridge"),
-    "count, window": ra.Count(window=3),
-    "count, every": ra.Count(every=2),
-    "count, where": ra.Count(where={"note": ["a", ""], "age": {"min": 18}}),
-    "sum": ra.Sum("amount"),
-    "sum, window and every": ra.Sum("amount", window=3, every=2),
-    "sum of booleans": ra.Sum("member"),
-    "vector sum": ra.Sum("place"),
-    "mean": ra.Mean("age"),
-    "variance": ra.Variance("amount"),
-    "groups": ra.GroupBy(["country", "member"], ra.Count()),
-    "means by group": ra.GroupBy("country", ra.Mean("age", window=4)),
-    "mapped": ra.Count().map(lambda v: round(v, -1), name="tens"),
-    "mapped with coins": ra.Count().map(
-        lambda v, shared, fresh: v + int(fresh.words([0], [0]).block(0)[0][0, 0] % 7), name="jitter", coins=True
-    ),
-    "query": ra.LinearQuery(
-        lambda c: np.stack([c["age"] < 18, c["age"] >= 65, c["country"] == 0], axis=1).astype(int),
-        size=3, norm1=2, norm2=2, name="ages",
-    ),
-}  # fmt: skip
-NO_HORIZON = {"count, tree"}
+EXAMPLES = every_example()
+SCHEMA = EXAMPLES["count"].schema
+
+
+@pytest.mark.parametrize("kind", Statistic.kinds)
+def test_every_statistic_gives_examples_of_itself(kind):
+    """One that gives none would go through no check."""
+    own = Statistic.kinds[kind]
+    assert any(type(example.statistic) is own for example in own.examples())
+    assert [example.name for example in own.examples()] == [n for n, e in EXAMPLES.items() if type(e.statistic) is own]
 
 
 @pytest.mark.parametrize("crossed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "crossed"])
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_every_statistic_passes_every_check(name, crossed):
     """Pure with a horizon and Gaussian without, or the other way round."""
-    for delta, horizon in ((0.0, None), (1e-6, 8)) if crossed else ((0.0, 8), (1e-6, None)):
-        if horizon is None and name in NO_HORIZON:
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ra.HorizonWarning)
-            ran = check_statistic(STATISTICS[name], SCHEMA, pairs=6, draws=2000, deltas=(delta,), horizons=(horizon,))
-        assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state", "missing values"} <= set(ran)
+    ran = check_example(EXAMPLES[name], crossed=crossed, pairs=6, draws=2000)
+    assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state", "missing values"} <= set(ran)
 
 
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_every_statistic_passes_every_check_with_missing_values(name):
     """Histories in which a quarter of all values is missing."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ra.HorizonWarning)
-        check_statistic(STATISTICS[name], may_lack(ra.Schema(SCHEMA)), pairs=6, draws=0, deltas=(1e-6,), horizons=(8,))
+    check_example(EXAMPLES[name], lacking=True, pairs=6, draws=0)
 
 
 def test_a_statistic_that_counts_what_is_missing_is_caught():
@@ -307,28 +277,29 @@ def test_a_law_with_a_delta_is_for_oblivious_streams_only():
 
 
 def every_statistic(delta):
-    return ra.Specification(
-        SCHEMA, {n: s for n, s in STATISTICS.items() if "mapped" not in n}, epsilon=8.0, delta=delta, horizon=6
-    )
+    """Of those that need no budget of their own, and a delta and a horizon like any other."""
+    plain = {name: e.statistic for name, e in EXAMPLES.items() if not {*e.stream, *e.checks} - {"horizon"}}
+    free = {name: s for name, s in plain.items() if "mapped" not in name and s.noise != "doubling"}
+    return ra.Specification(SCHEMA, free, epsilon=8.0, delta=delta, horizon=6)
 
 
-TWO_VALUES = (("DE", 1.5, 30, True, (0.5, 0.5), "a"), ("FR", -10, 90, False, (0, -1), "é"))
+TWO_VALUES = ((1.5, "DE", "a", 30, True, (0.5, 0.5)), (-10, "FR", "é", 60, False, (0, -1)))
 
 
 # With a budget at which bins of two or three records pass their thresholds.
 BY_KEY = ra.Specification(
     SCHEMA,
     {
-        "notes": ra.Histogram("note"),
-        "notes of the last rounds": ra.Histogram(["note", "member"], window=3),
-        "amounts": ra.Histogram("note", sum="amount", every=2),
-        "listed": ra.Histogram("note", bins=["a", "é"]),
-        "ages": ra.Quantiles("age", [0.25, 0.5], cdf=[40], counts=[(18, 65)]),
+        "notes": ra.Histogram("city"),
+        "notes of the last rounds": ra.Histogram(["city", "member"], window=3),
+        "amounts": ra.Histogram("city", sum="amount", every=2),
+        "listed": ra.Histogram("city", bins=["a", "é"]),
+        "ages": ra.Quantiles("age", [0.25, 0.5], cdf=[40], counts=[(18, 60)]),
         "ages of the last rounds": ra.Quantiles("age", [0.5], window=2),
-        "different notes": ra.Distinct("note"),
-        "different notes of the last rounds": ra.Distinct("note", window=3),
+        "different notes": ra.Distinct("city"),
+        "different notes of the last rounds": ra.Distinct("city", window=3),
         "past counts": ra.Restated(ra.Count(), [0, 2]),
-        "past notes": ra.Restated(ra.Histogram("note"), [1], across="rectangle"),
+        "past notes": ra.Restated(ra.Histogram("city"), [1], across="rectangle"),
     },
     epsilon=1000.0,
     delta=0.3,

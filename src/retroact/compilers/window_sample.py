@@ -31,11 +31,12 @@ from ..checks import flag, positive_int
 from ..errors import InputError
 from ..noise import Fresh
 from ..noise.default_process import Candidates, quietest
-from ..oneshot import SUBSTITUTION, Contract, OneShot
+from ..oneshot import SUBSTITUTION, Contract, InteriorPoint, Median, OneShot
 from ..paper_forms import paper_form
 from ..params import Parameters
 from ..privacy import Cost, Form, largest_epsilon0, window_cost
 from ..schema import Schema
+from ..statistics.example import Example
 from ..statistics.grant import Demand, Grant, Layout, StreamTerms
 from ..statistics.statistic import Statistic
 from .drawing import exact_rate
@@ -126,6 +127,18 @@ class WindowSample(Statistic):
             )
         self.span = 1
         self.calibrated: Calibrated | None = None
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        stream, few = {"epsilon": 8.0}, {"epsilon": 4.0, "updates": 6, "deltas": (1e-4,), "horizons": (8,)}
+        lasting = cls(Median("age"), window=4, rate=0.5, persistent=True)
+        gated = cls(InteriorPoint("age"), window=4, size=4, gate=8)
+        return [
+            Example("median of a window", cls(Median("age"), window=4), stream, checks=few),
+            Example("Poisson sample", cls(Median("age"), window=4, rate=0.5), stream, checks=few),
+            Example("lasting sample", lasting, {**stream, "late": False}, checks={**few, "late": False}),
+            Example("sample of one size", gated, {"epsilon": 16.0, "delta": 0.05}, checks={**few, "epsilon": 150.0}),
+        ]
 
     @property
     def form(self) -> Form:

@@ -4,6 +4,7 @@ from .answer import Answer, Noisy, Published
 from .clusters import Centres, Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
+from .example import Example
 from .grant import Demand, Grant, Layout, View
 from .group import GroupBy
 from .histogram import Histogram
@@ -28,6 +29,7 @@ __all__ = [
     "Demand",
     "Distances",
     "Distinct",
+    "Example",
     "Grant",
     "GroupBy",
     "Histogram",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..schema import Rows, Schema
 from .answer import Answer, Noisy, symmetric
+from .example import Example
 from .linear import Contributions, Layout, Linear, one_each
 
 
@@ -22,6 +23,24 @@ class Count(Linear):
 
     kind: ClassVar[str] = "count"
     theorem: ClassVar[str] = 'Theorem "linear"'
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        pure, short, endless = {"delta": 0.0}, {"horizon": 16}, {"horizon": None}
+        return [
+            Example("count", cls()),
+            Example("count, pure", cls(), pure),
+            Example("count, tree", cls(noise="tree"), {**pure, **short}),
+            Example("count, Gaussian tree", cls(noise="tree"), short),
+            Example("count, schauder", cls(noise="schauder")),
+            Example("count, bridge", cls(noise="bridge")),
+            Example("count, paper's tree", cls(noise="paper"), {**pure, **short}),
+            Example("count, doubling", cls(noise="doubling"), endless),
+            Example("count, without end", cls(), endless),
+            Example("count, one window", cls(window=5), {"horizon": 64}),
+            Example("count, every third round", cls(every=3), {"horizon": 64}),
+            Example("count, where", cls(where={"city": ["a", ""], "age": {"min": 18}})),
+        ]
 
     def layout(self, schema: Schema) -> Layout:
         return Layout((1,), Fraction(1), Fraction(1), 1)

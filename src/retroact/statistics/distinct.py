@@ -18,6 +18,7 @@ from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published
 from .bound import At, Bound, Totals
 from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length, designed, possible, refusal
+from .example import Example
 from .grant import Grant, Layout, View
 from .keys import Keys
 from .statistic import Statistic, chosen
@@ -93,6 +94,16 @@ class Distinct(Statistic):
             raise InputError("expected a bound on the records that are added in a round, got none", place="additions")
         if flips is None and form == "flips":
             raise InputError("expected a bound on how often a value comes and goes, got none", place="flips")
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        stream, checks = {"epsilon": 4.0, "horizon": 64}, {"late": False, "horizons": (8,)}
+        blocks, flips = cls("age", form="blocks", additions=4), cls("age", form="flips", flips=4)
+        return [
+            Example("distinct", cls("age"), stream),
+            Example("distinct in blocks", blocks, {**stream, "late": False}),
+            Example("distinct with few flips", flips, stream, checks=checks),
+        ]
 
     def argument(self, name: str) -> Any:
         return one_or_list(self.by) if name == "field" else super().argument(name)

@@ -14,7 +14,10 @@ from ..params import Parameters
 from ..schema import Boolean, Category, Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Noisy
+from .count import Count
+from .example import Example
 from .linear import Contributions, Layout, Linear, field_of
+from .mean import Mean
 from .statistic import Statistic
 
 
@@ -46,6 +49,14 @@ class GroupBy(Linear):
         self.by = field_names(by, "by")
         self.of = of.replace(**{name: one.default for name, one in Statistic.parameters().items()})
         self.refuses = of.refuses
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        return [
+            Example("count by country", cls("country", Count())),
+            Example("count by two fields", cls(["country", "member"], Count())),
+            Example("mean by country", cls("country", Mean("age", window=4))),
+        ]
 
     def argument(self, name: str) -> Any:
         return one_or_list(self.by) if name == "by" else super().argument(name)

@@ -24,6 +24,7 @@ from ..schema import Boolean, Integer, Number, Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, NoisyTotals, Published, with_noise
 from .bound import At, Bound, Totals
+from .example import Example
 from .grant import Demand, Grant, Layout, StreamTerms
 from .histogram_answer import Bins
 from .keys import Keys
@@ -74,6 +75,16 @@ class Histogram(Statistic):
         self.most_bins = None if most_bins is None else positive_int(most_bins, "most_bins")
         self.adaptively = adaptive
         self.limit = positive_int(limit, "limit")
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        small, shown = {"epsilon": 4.0, "delta": 1e-2}, {"epsilon": 200.0, "deltas": (0.3,), "horizons": (8,)}
+        return [
+            Example("histogram of declared bins", cls("country")),
+            Example("histogram of listed bins", cls("city", bins=["a", ""], sum="amount"), {"delta": 0.0}),
+            Example("histogram with a threshold", cls("city"), small, checks=shown),
+            Example("histogram of sums in a window", cls(["city", "age"], sum="amount", window=3), small, checks=shown),
+        ]
 
     def argument(self, name: str) -> Any:
         own = {"field": one_or_list(self.by), "adaptive": self.adaptively}

@@ -14,6 +14,7 @@ from ..checks import positive_int
 from ..errors import InputError
 from ..schema import Rows, Schema, field_names
 from .answer import Answer, Noisy
+from .example import Example
 from .linear import Contributions, Layout, Linear
 
 Columns = Mapping[str, npt.NDArray[Any]]
@@ -86,6 +87,10 @@ class LinearQuery(Linear):
                 "a smaller norm1",
                 place="norm2" if norm2 is not None else "norm1",
             )
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        return [Example("linear query", cls(_some_ages, size=3, norm1=2, norm2=2, name="some ages"))]
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return tuple(schema.fields) if self.fields is None else self.fields
@@ -182,6 +187,11 @@ class LinearQuery(Linear):
         if self.labels is None:
             return values
         return {label: tuple(v) if np.ndim(v) else float(v) for label, v in zip(self.labels, values, strict=True)}
+
+
+def _some_ages(columns: Columns) -> npt.NDArray[np.int64]:
+    """Of the example: the young, the old, and those of the first country."""
+    return np.stack([columns["age"] < 18, columns["age"] >= 50, columns["country"] == 0], axis=1).astype(np.int64)
 
 
 def _integers(values: npt.NDArray[Any], name: str) -> None:

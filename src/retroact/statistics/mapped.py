@@ -10,6 +10,8 @@ from ..errors import InputError
 from ..noise import Mechanism
 from .answer import Answer, Published
 from .bound import At, Totals
+from .count import Count
+from .example import Example
 from .grant import Grant
 from .statistic import Statistic
 from .wrapper import Wrapper, WrapperBound, layers
@@ -41,6 +43,13 @@ class Mapped(Wrapper):
         self.interval = False
         self.function, self.name, self.with_coins = function, name, coins
 
+    @classmethod
+    def examples(cls) -> list[Example]:
+        return [
+            Example("mapped", cls(Count(), round)),
+            Example("mapped with coins", cls(Count(), _jittered, coins=True)),
+        ]
+
     def argument(self, name: str) -> Any:
         return self.with_coins if name == "coins" else super().argument(name)
 
@@ -68,3 +77,8 @@ class MappedBound(WrapperBound):
         nested: tuple[int, ...] = (depth,) if depth > 1 else ()
         lagged: tuple[str | int, ...] = () if self.grant.lag is None else ("lag", self.grant.lag)
         return ("map", *nested, *lagged)
+
+
+def _jittered(value: float, shared: Coins, fresh: Coins) -> float:
+    """Of the example."""
+    return value + int(fresh.words([0], [0]).block(0)[0][0, 0] % 7)

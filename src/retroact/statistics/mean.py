@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..schema import Field, Rows, Schema
 from .answer import Answer, Noisy
 from .centred import bounded, powers, span
+from .example import Example
 from .linear import Contributions, Layout, OfField
 from .ratio import ratio_interval
 
@@ -29,6 +30,10 @@ class Mean(OfField):
 
     kind: ClassVar[str] = "mean"
     theorem: ClassVar[str] = 'Theorem "linear"'
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        return [Example("mean", cls("amount")), Example("mean of whole numbers", cls("age"))]
 
     def layout(self, schema: Schema) -> Layout:
         unit = span(bounded(schema, self.field))

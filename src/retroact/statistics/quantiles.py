@@ -18,6 +18,7 @@ from ..schema.field import field_name
 from ..schema.lattice import offsets
 from .answer import Answer, Published
 from .bound import At, Bound, Totals
+from .example import Example
 from .grant import Grant, Layout
 from .quantile_answer import QuantileTable, Ranks
 from .statistic import Statistic, field_of
@@ -75,6 +76,11 @@ class Quantiles(Statistic):
         for ends in self.counts:
             if len(ends) != 2:
                 raise InputError(f"expected ranges of two ends each, got {ends!r}", place="counts")
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        found = cls("age", [0.25, 0.5], cdf=[40], counts=[(18, 50)])
+        return [Example("quantiles", found, {"epsilon": 4.0}, checks={"epsilon": 70.0})]
 
     def scale(self, schema: Schema) -> Field:
         """The values that are ordered."""

@@ -12,13 +12,14 @@ from ..coins import Coins
 from ..errors import InputError
 from ..noise import IndependentCopy, Mechanism, Oblivious, OneSided, Process, Rectangle
 from ..noise.default_process import Candidates
-from ..noise.process import Shift
 from ..noise.rectangle import INDICES
 from ..params import Parameters
 from ..privacy import Share
 from .answer import Answer, NoisyTotals, Published, noisy_totals
 from .bound import At, Bound, Totals
+from .count import Count
 from .distinct import Distinct
+from .example import Example
 from .grant import Grant, Layout, View
 from .statistic import Statistic
 from .wrapper import Wrapper, WrapperBound, layers
@@ -74,6 +75,13 @@ class Restated(Wrapper):
             raise InputError(f"expected 'lags' or 'rectangle', got {across!r}", place="across")
         super().__init__(of)
         self.lags, self.across = tuple(sorted(lags)), across
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        return [
+            Example("restated", cls(Count(), [0, 2]), {"horizon": 64}),
+            Example("restated, one noise", cls(Count(), [0, 1, 3], across="rectangle"), {"horizon": 64}),
+        ]
 
     def statement(self) -> str:
         return f"{super().statement()}; Appendix A for the restated past"
@@ -210,40 +218,3 @@ class Lagged(Mechanism):
         mine = super().under(coins)
         mine.parts = [part.under(coins) for part in self.parts]
         return mine
-
-    def moved(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> list[tuple[Mechanism, Shift]]:
-        if not self.shared:
-            parts = zip(self.parts, patterns, strict=True)
-            return [moved for part, pattern in parts for moved in part.moved(coordinate, [pattern])]
-        return [(self, min(self._rectangles(patterns), key=lambda shift: self.cost_of(coordinate, shift)))]
-
-    def _rectangles(self, patterns: Sequence[Sequence[int]]) -> list[Shift]:
-        """Every rectangle that shows as these patterns (pairs that are never published leave some choice)."""
-        processes = [part.process for part in self.parts]
-        amounts = {amount for pattern in patterns for amount in pattern if amount}
-        if len(amounts) != 1:
-            raise InputError("expected one amount on a rectangle")
-        (amount,) = amounts
-        shown = {(k, i) for k, pattern in enumerate(patterns) for i, value in enumerate(pattern, 1) if value}
-        first, last = min(i for _, i in shown), max(i for _, i in shown)
-        found = []
-        for start in range(first):
-            for end in range(last, len(patterns[0]) + 1):
-                for stamp in range(1, last * self.every + 1):
-                    inside = {
-                        (k, i)
-                        for k, process in enumerate(processes)
-                        for i in range(start + 1, end + 1)
-                        if isinstance(process, Rectangle) and i * process.every - process.lag >= stamp
-                    }
-                    if inside == shown and isinstance(processes[0], Rectangle):
-                        moved = processes[0].rectangle(start, end, stamp)
-                        found.append({node: amount * value for node, value in moved.items()})
-        if not found:
-            raise InputError("expected a rectangle of rounds and past times")
-        return found
-
-    @property
-    def every(self) -> int:
-        process = self.parts[0].process
-        return process.every if isinstance(process, Rectangle) else 1

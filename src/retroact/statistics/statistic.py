@@ -13,7 +13,7 @@ operation still adds or takes away one at most. **Retroactivity.** Who is left o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -25,6 +25,7 @@ from ..noise.default_process import Candidates, Choice, candidates, named
 from ..params import Parameters
 from ..schema import Field, Schema
 from . import where as conditions
+from .example import Example
 from .grant import Demand, Grant, Layout, StreamTerms
 
 if TYPE_CHECKING:
@@ -138,6 +139,11 @@ class Statistic(Parameters, ABC):
         from .mapped import Mapped
 
         return Mapped(self, function, name=name, coins=coins)
+
+    @classmethod
+    def examples(cls) -> Sequence[Example]:
+        """Statistics of this class: every generic check, the audit of everything and the docs take them from here."""
+        return ()
 
     @classmethod
     def from_spec(cls, table: Any, place: str, extra: Collection[str] = ()) -> Any:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..schema import Boolean, Integer, Number, Rows, Schema, Vector
 from .answer import Answer, Noisy, symmetric
+from .example import Example
 from .linear import Contributions, Layout, OfField, field_of, one_each
 
 
@@ -24,6 +25,16 @@ class Sum(OfField):
 
     kind: ClassVar[str] = "sum"
     theorem: ClassVar[str] = 'Theorem "linear"'
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        return [
+            Example("sum", cls("amount")),
+            Example("sum where", cls("amount", where={"country": "DE"}), {"delta": 0.0}),
+            Example("sum, window and every", cls("amount", window=3, every=2)),
+            Example("sum of booleans", cls("member")),
+            Example("vector sum", cls("place")),
+        ]
 
     def layout(self, schema: Schema) -> Layout:
         field = field_of(schema, self.field, Number, Integer, Boolean, Vector)

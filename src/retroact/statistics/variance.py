@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..schema import Rows, Schema
 from .answer import Answer, Noisy
 from .centred import bounded, powers, span
+from .example import Example
 from .linear import Contributions, Layout, OfField
 from .ratio import ratio_interval
 
@@ -33,6 +34,10 @@ class Variance(OfField):
 
     kind: ClassVar[str] = "variance"
     theorem: ClassVar[str] = 'Theorem "linear"'
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        return [Example("variance", cls("amount")), Example("variance, pure", cls("amount"), {"delta": 0.0})]
 
     def layout(self, schema: Schema) -> Layout:
         unit = span(bounded(schema, self.field))

@@ -13,6 +13,7 @@ from .checks import (
     check_twin,
 )
 from .conformance import Conformance, check_noise_law, conformance
+from .examples import check_example, check_examples, every_example
 from .game import AdaptGame, Adversary, View
 from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, uniting_pairs, values_of
 from .law import check_law
@@ -36,6 +37,8 @@ __all__ = [
     "View",
     "check_algorithm",
     "check_bounded_state",
+    "check_example",
+    "check_examples",
     "check_key",
     "check_law",
     "check_missing",
@@ -52,6 +55,7 @@ __all__ = [
     "check_statistic",
     "check_twin",
     "conformance",
+    "every_example",
     "history",
     "in_memory",
     "may_lack",

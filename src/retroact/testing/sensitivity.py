@@ -17,6 +17,7 @@ from ..noise.process import Process, Shift
 from ..statistics.restated import Lagged
 from ..stream import Specification
 from .definitions import Definition, records_of
+from .hiding import nodes_hiding
 from .histories import Shape, neighbouring_pairs, values_of
 
 Coordinates = list[dict[Hashable, Fraction]]
@@ -108,7 +109,7 @@ def moved_nodes(
         coordinate = coordinate_of(key)
         if any(map(any, patterns)):
             try:
-                parts = mechanism.moved(coordinate, patterns)
+                parts = nodes_hiding(mechanism, coordinate, patterns)
                 _check_hidden(mechanism, parts, patterns)
                 out += [Moved(coordinate, *part) for part in parts if part[1]]
             except InputError as error:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...messages import exact_text
 from ...schema import Field, Number, Rows, Schema
+from ..example import Example
 from ..grant import Grant
 from ..quantiles import Quantiles, QuantilesBound
 from .ball import RADIUS, Ball
@@ -47,6 +48,10 @@ class Distances(Quantiles):
     ) -> None:
         self.ball = Ball(fields, radius, centre, scale)
         super().__init__(", ".join(self.ball.fields), probabilities, **options)
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        return [Example("distances", cls("place", [0.5]), {"epsilon": 4.0}, checks={"epsilon": 100.0})]
 
     def argument(self, name: str) -> Any:
         return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)

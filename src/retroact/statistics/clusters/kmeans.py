@@ -21,6 +21,7 @@ from ...paper_forms import paper_form
 from ...schema import Rows, Schema
 from ..answer import Answer, Published
 from ..bound import At, Bound, Totals
+from ..example import Example
 from ..grant import Grant, Layout
 from ..statistic import Statistic
 from .ball import RADIUS, Ball
@@ -90,6 +91,11 @@ class KMeans(Statistic):
         self.mode = mode
         self.levels = None if levels is None else positive_int(levels, "levels")
         self.bits = None if bits is None else positive_int(bits, "bits")
+
+    @classmethod
+    def examples(cls) -> list[Example]:
+        stream, checks = {"epsilon": 100.0, "horizon": 16}, {"epsilon": 100.0, "updates": 6}
+        return [Example(f"{cls.objective} of clusters", cls("place", 2), stream, checks=checks)]
 
     def argument(self, name: str) -> Any:
         return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)
