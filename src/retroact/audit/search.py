@@ -192,8 +192,8 @@ def _threshold(spec: Specification, name: str, parts: int) -> Result:
     histogram = layers(spec.statistics[name])[-1]
     assert isinstance(histogram, Histogram)
     grant, allowed = spec.grants[name], float(spec.failures[name])
-    bins = histogram.most_bins or 1 if histogram.adaptively else 1
-    live = None if histogram.adaptively else grant.live
+    bins = histogram.most_bins or 1 if histogram.adaptive else 1
+    live = None if histogram.adaptive else grant.live
     # The lags of a restated histogram have thresholds of their own, alike in noise and failure.
     total, looked = _failure(spec, name, live)
     forgotten, _ = _failure(spec, name, live, planted=True)

@@ -80,6 +80,7 @@ class Distinct(Statistic):
             )
         super().__init__(**options)
         self.by = field_names(field, "field")
+        self.field = one_or_list(self.by)
         if form is not None and form not in FORMS:
             raise InputError(f"expected one of {', '.join(FORMS)}, got {form!r}", place="form")
         self.form = form
@@ -104,9 +105,6 @@ class Distinct(Statistic):
             Example("distinct in blocks", blocks, {**stream, "late": False}),
             Example("distinct with few flips", flips, stream, checks=checks),
         ]
-
-    def argument(self, name: str) -> Any:
-        return one_or_list(self.by) if name == "field" else super().argument(name)
 
     def layout(self, schema: Schema) -> Layout:
         Keys(self.by, schema)

@@ -69,11 +69,12 @@ class Histogram(Statistic):
     ) -> None:
         super().__init__(**options)
         self.by = field_names(field, "field")
+        self.field = one_or_list(self.by)
         if bins is not None and (isinstance(bins, str | bytes) or not isinstance(bins, Sequence) or not len(bins)):
             raise InputError(f"expected a list of bins, got {bins!r}", place="bins")
         self.sum, self.bins = sum, None if bins is None else list(bins)
         self.most_bins = None if most_bins is None else positive_int(most_bins, "most_bins")
-        self.adaptively = adaptive
+        self.adaptive = adaptive
         self.limit = positive_int(limit, "limit")
 
     @classmethod
@@ -85,10 +86,6 @@ class Histogram(Statistic):
             Example("histogram with a threshold", cls("city"), small, checks=shown),
             Example("histogram of sums in a window", cls(["city", "age"], sum="amount", window=3), small, checks=shown),
         ]
-
-    def argument(self, name: str) -> Any:
-        own = {"field": one_or_list(self.by), "adaptive": self.adaptively}
-        return own[name] if name in own else super().argument(name)
 
     def layout(self, schema: Schema) -> Layout:
         keys = Keys(self.by, schema)
@@ -104,7 +101,7 @@ class Histogram(Statistic):
             )
         elif isinstance(self.noise, Oblivious) and not keys.declared:
             raise InputError("a law of your own has no proven threshold: declare the bins", place="noise")
-        if self.adaptively and self.most_bins is None and self.open(schema):
+        if self.adaptive and self.most_bins is None and self.open(schema):
             raise InputError(
                 "an adaptive guarantee needs most_bins, a public bound on how many bins ever hold a record",
                 place="most_bins",
@@ -140,21 +137,21 @@ class HistogramBound(Bound):
     def __init__(self, statistic: Histogram, grant: Grant) -> None:
         super().__init__(statistic, grant)
         self.keys, self.open = Keys(statistic.by, grant.schema), statistic.open(grant.schema)
-        unlisted = "bounded" if statistic.adaptively else "unknown"
+        unlisted = "bounded" if statistic.adaptive else "unknown"
         self.digest_extras = {"bins": unlisted if self.open else "declared"}
         self._bins = statistic.most_bins or 1
         self._step = 1.0 if statistic.sum is None else float(grant.schema.fields[statistic.sum].step)
         if self.open:
-            bins = self._bins if statistic.adaptively else 1
+            bins = self._bins if statistic.adaptive else 1
             check_failure(grant.failure, bins, grant.releases if grant.live is None else grant.live)
 
     @property
     def adaptive(self) -> bool:
-        return super().adaptive and (self.statistic.adaptively or not self.open)
+        return super().adaptive and (self.statistic.adaptive or not self.open)
 
     @property
     def promises(self) -> tuple[str, ...]:
-        if not self.statistic.adaptively or not self.open:
+        if not self.statistic.adaptive or not self.open:
             return ()
         return (f"at most {self.statistic.most_bins:,} bins of {', '.join(self.statistic.by)} ever hold a record",)
 
@@ -164,13 +161,13 @@ class HistogramBound(Bound):
         statistic, grant = self.statistic, self.grant
         if not self.open:
             return None
-        bins = self._bins if statistic.adaptively else 1
+        bins = self._bins if statistic.adaptive else 1
         if statistic.noise == "paper":
             assert grant.releases is not None  # `candidates` refuses the paper's tree without a horizon
             theirs: Threshold = paper_form("PaperThreshold").for_noise(self.noise, grant.failure, grant.releases, bins)
             return theirs
         # Who chooses the bin after seeing its noise may also choose the window: then all releases count.
-        live = None if statistic.adaptively else grant.live
+        live = None if statistic.adaptive else grant.live
         return threshold_for(
             self.noise,
             grant.failure,
@@ -210,7 +207,7 @@ class HistogramBound(Bound):
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         tally: Tally = totals[0]
         own = self.statistic
-        for limit, name in ((own.limit, "limit"), (own.most_bins if own.adaptively else None, "most_bins")):
+        for limit, name in ((own.limit, "limit"), (own.most_bins if own.adaptive else None, "most_bins")):
             if limit is not None and len(tally) > limit:
                 raise InputError(
                     f"expected at most {limit:,} bins with records ({name}), got {len(tally):,}: narrow them with "

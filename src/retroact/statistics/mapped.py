@@ -41,7 +41,7 @@ class Mapped(Wrapper):
             raise InputError(f"expected a name for the function, got {name!r}", place="name")
         super().__init__(of)
         self.interval = False
-        self.function, self.name, self.with_coins = function, name, coins
+        self.function, self.name, self.coins = function, name, coins
 
     @classmethod
     def examples(cls) -> list[Example]:
@@ -49,9 +49,6 @@ class Mapped(Wrapper):
             Example("mapped", cls(Count(), round)),
             Example("mapped with coins", cls(Count(), _jittered, coins=True)),
         ]
-
-    def argument(self, name: str) -> Any:
-        return self.with_coins if name == "coins" else super().argument(name)
 
     def bind(self, grant: Grant) -> MappedBound:
         return MappedBound(self, self.of.bind(grant), grant)
@@ -65,7 +62,7 @@ class MappedBound(WrapperBound):
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         inner = self.of.release(totals, noise, at)
         coins: tuple[Coins, ...] = ()
-        if self.statistic.with_coins:
+        if self.statistic.coins:
             branch = noise.coins.branch(*self._name())
             coins = branch.branch("shared"), branch.branch("fresh", at.round)
         out = self.statistic.function(inner.answer.value, *coins)
@@ -73,7 +70,7 @@ class MappedBound(WrapperBound):
 
     def _name(self) -> tuple[str | int, ...]:
         """Of the coins: by how many maps with coins there are up to this one, and by the lag."""
-        depth = sum(isinstance(one, Mapped) and one.with_coins for one in layers(self.statistic))
+        depth = sum(isinstance(one, Mapped) and one.coins for one in layers(self.statistic))
         nested: tuple[int, ...] = (depth,) if depth > 1 else ()
         lagged: tuple[str | int, ...] = () if self.grant.lag is None else ("lag", self.grant.lag)
         return ("map", *nested, *lagged)

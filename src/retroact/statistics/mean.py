@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..schema import Field, Rows, Schema
+from ..schema import Field, Schema
 from .answer import Answer, Noisy
-from .centred import bounded, powers, span
+from .centred import Centred, span
 from .example import Example
-from .linear import Contributions, Layout, OfField
 from .ratio import ratio_interval
 
 
-class Mean(OfField):
+class Mean(Centred):
     """**Privacy.** A record contributes (1, centred value): at most one unit in each of two coordinates.
     **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
 
@@ -30,31 +28,22 @@ class Mean(OfField):
 
     kind: ClassVar[str] = "mean"
     theorem: ClassVar[str] = 'Theorem "linear"'
+    highest: ClassVar[int] = 1
 
     @classmethod
     def examples(cls) -> list[Example]:
         return [Example("mean", cls("amount")), Example("mean of whole numbers", cls("age"))]
 
-    def layout(self, schema: Schema) -> Layout:
-        unit = span(bounded(schema, self.field))
-        return Layout((1, unit), Fraction(2), Fraction(2), unit)
+    def widest(self, field: Field) -> tuple[float, float]:
+        return float(field.lower * field.step), float(field.upper * field.step)
 
-    def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        return powers(rows, self.field, schema.fields[self.field], 1)
-
-    def answer(self, noisy: Noisy, schema: Schema) -> Answer:
-        field = schema.fields[self.field]
+    def estimate(self, noisy: Noisy, field: Field) -> Answer:
         count, total = (float(v) for v in noisy.values)
-        if not noisy.above_zero(0):
-            return Answer(None, None, lambda level: bounds(field))
         farthest = float(span(field))
 
         def interval(level: float) -> tuple[float, float]:
-            if count <= noisy.reach((1.0,), level):
-                return bounds(field)
-            low, high = ratio_interval(
-                total, count, lambda mean: noisy.reach((-mean, 1.0), level), (-farthest, farthest)
-            )
+            bounds = (-farthest, farthest)
+            low, high = ratio_interval(total, count, lambda mean: noisy.reach((-mean, 1.0), level), bounds)
             return to_field(low, field), to_field(high, field)
 
         slope = total / count
@@ -72,7 +61,3 @@ def to_field(centred_mean: float, field: Field) -> float:
     """Back from half-steps around the middle, cut to the declared bounds."""
     steps = (centred_mean + field.lower + field.upper) / 2
     return min(max(steps, field.lower), field.upper) * float(field.step)
-
-
-def bounds(field: Field) -> tuple[float, float]:
-    return float(field.lower * field.step), float(field.upper * field.step)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..schema import Rows, Schema
+from ..schema import Field, Schema
 from .answer import Answer, Noisy
-from .centred import bounded, powers, span
+from .centred import Centred, span
 from .example import Example
-from .linear import Contributions, Layout, OfField
 from .ratio import ratio_interval
 
 
-class Variance(OfField):
+class Variance(Centred):
     """The (population) variance. **Privacy.** A record contributes (1, c, c^2) with c its centred value: at most one
     unit in each of three coordinates. **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
 
@@ -34,34 +32,24 @@ class Variance(OfField):
 
     kind: ClassVar[str] = "variance"
     theorem: ClassVar[str] = 'Theorem "linear"'
+    highest: ClassVar[int] = 2
 
     @classmethod
     def examples(cls) -> list[Example]:
         return [Example("variance", cls("amount")), Example("variance, pure", cls("amount"), {"delta": 0.0})]
 
-    def layout(self, schema: Schema) -> Layout:
-        unit = span(bounded(schema, self.field))
-        return Layout((1, unit, unit**2), Fraction(3), Fraction(3), unit**2)
+    def widest(self, field: Field) -> tuple[float, float]:
+        return 0.0, float(span(field)) ** 2 * _scale(field)
 
-    def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        return powers(rows, self.field, schema.fields[self.field], 2)
-
-    def answer(self, noisy: Noisy, schema: Schema) -> Answer:
-        field = schema.fields[self.field]
-        # Centred values are counted in half-steps.
-        scale = (float(field.step) / 2) ** 2
-        largest = float(span(field)) ** 2
+    def estimate(self, noisy: Noisy, field: Field) -> Answer:
+        largest, scale = float(span(field)) ** 2, _scale(field)
         count, total, square = (float(v) for v in noisy.values)
-        if not noisy.above_zero(0):
-            return Answer(None, None, lambda level: (0.0, largest * scale))
         mean = total / count
         # What noise makes of sum - mean * count, whose square goes into the variance.
         blur = math.hypot(float(noisy.deviations[1]), mean * float(noisy.deviations[0]))
         outer = abs(mean) + blur / count / 4
 
         def interval(level: float) -> tuple[float, float]:
-            if count <= noisy.reach((1.0,), level):
-                return 0.0, largest * scale
             low, high = ratio_interval(
                 square - total * mean,
                 count,
@@ -76,13 +64,13 @@ class Variance(OfField):
         by_count = -square / count + 2 * mean**2
         parts = [by_count * noisy.deviations[0], 2 * mean * noisy.deviations[1], noisy.deviations[2]]
         deviation = math.sqrt(sum(float(p) ** 2 for p in parts)) / count
-        return Answer(_between(value, largest) * scale, deviation * scale, interval)
+        return Answer(min(max(value, 0.0), largest) * scale, deviation * scale, interval)
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         """For a field whose mean is near the middle of its bounds and whose spread is small beside them."""
-        scale = (float(schema.fields[self.field].step) / 2) ** 2
-        return float(deviations[2]) / max(1, records) * scale
+        return float(deviations[2]) / max(1, records) * _scale(schema.fields[self.field])
 
 
-def _between(value: float, largest: float) -> float:
-    return min(max(value, 0.0), largest)
+def _scale(field: Field) -> float:
+    """Centred values are counted in half-steps."""
+    return (float(field.step) / 2) ** 2

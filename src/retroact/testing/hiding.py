@@ -13,7 +13,8 @@ from ..statistics.restated import Lagged
 def nodes_hiding(
     mechanism: Mechanism, coordinate: int, patterns: Sequence[Sequence[int]]
 ) -> list[tuple[Mechanism, Shift]]:
-    """How far nodes move, in units of the data, where a coordinate moves by a pattern over the releases of each view."""
+    """How far nodes move, in units of the data, where a coordinate moves by one pattern over the releases of each
+    view."""
     if not isinstance(mechanism, Lagged):
         return mechanism.moved(coordinate, patterns)
     if mechanism.shared:
