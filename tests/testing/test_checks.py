@@ -1,7 +1,9 @@
 """The checks pass what is right and catch what is planted."""
 
+import re
 import warnings
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -212,6 +214,13 @@ def test_every_statistic_gives_examples_of_itself(kind):
     own = Statistic.kinds[kind]
     assert any(type(example.statistic) is own for example in own.examples())
     assert [example.name for example in own.examples()] == [n for n, e in EXAMPLES.items() if type(e.statistic) is own]
+
+
+def test_the_docs_have_a_row_for_every_statistic():
+    page = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?) \|", page.partition("| statistic |")[2].partition("Options of every")[0], re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"(\w+)\(", row)}
+    assert listed == {"map" if kind == "mapped" else one.__name__ for kind, one in Statistic.kinds.items()}
 
 
 # With and without a delta and a horizon: an example that has them fixed is checked where no other is without.

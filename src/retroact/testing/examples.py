@@ -25,12 +25,13 @@ def check_example(example: Example, *, crossed: bool = False, lacking: bool = Fa
     """All checks on one example: pure with a horizon and Gaussian without, or the other way round (``crossed``), as far
     as its stream lets it; with values that may be missing (``lacking``). Returns the names of the checks that ran."""
     schema = may_lack(Schema(example.schema)) if lacking else example.schema
-    stream, horizons = example.stream, (None, 8) if crossed else (8, None)
-    deltas = (stream["delta"],) * 2 if "delta" in stream else (0.0, 1e-6)
+    stream, ran = example.stream, list[str]()
+    cases = [(0.0, None), (1e-6, 8)] if crossed else [(0.0, 8), (1e-6, None)]
+    if "delta" in stream:
+        cases = [(stream["delta"], horizon) for _, horizon in cases]
     if "horizon" in stream:
-        horizons = (stream["horizon"] and 8,) * 2
-    ran: list[str] = []
-    for delta, horizon in dict.fromkeys(zip(deltas, horizons, strict=True)):
+        cases = [(delta, stream["horizon"] and 8) for delta, _ in cases]
+    for delta, horizon in dict.fromkeys(cases):
         usual = {"deltas": (delta,), "horizons": (horizon,), "late": stream.get("late", True)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HorizonWarning)
