@@ -218,7 +218,8 @@ def test_every_statistic_gives_examples_of_itself(kind):
 
 def test_the_docs_have_a_row_for_every_statistic():
     page = (Path(__file__).parents[2] / "docs" / "statistics.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (`.*?) \|", page.partition("| statistic |")[2].partition("Options of every")[0], re.MULTILINE)
+    table = page.partition("| statistic |")[2].partition("Options of every")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     listed = {name for row in rows for name in re.findall(r"(\w+)\(", row)}
     assert listed == {"map" if kind == "mapped" else one.__name__ for kind, one in Statistic.kinds.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -112,6 +112,32 @@ def check_level(level: float) -> float:
     return float(number(level, "level", "a level between 0 and 1", above=0, below=1))
 
 
-def symmetric(value: float, deviation: float, half_width: Callable[[float], float]) -> Answer:
-    """value +- noise."""
-    return Answer(value, deviation, lambda level: (value - half_width(level), value + half_width(level)))
+def by_name(answers: Mapping[Any, Answer]) -> Answer:
+    """Several answers as one: dictionaries of their values, errors and intervals."""
+    return Answer(
+        {name: one.value for name, one in answers.items()},
+        {name: one.standard_error for name, one in answers.items()},
+        lambda level: {name: one.interval(level) for name, one in answers.items()},
+    )
+
+
+def scalar(noisy: Noisy, step: float = 1.0) -> Answer:
+    """The first total, times a step."""
+    value = float(noisy.values[0]) * step
+
+    def interval(level: float) -> tuple[float, float]:
+        reach = noisy.half_width(0, level) * step
+        return value - reach, value + reach
+
+    return Answer(value, float(noisy.deviations[0]) * step, interval)
+
+
+def vector(noisy: Noisy, step: float = 1.0) -> Answer:
+    """All totals, times a step; their noises have one law."""
+    value = noisy.values * step
+
+    def interval(level: float) -> npt.NDArray[np.float64]:
+        reach = noisy.half_width(0, level) * step
+        return np.stack([value - reach, value + reach], axis=1)
+
+    return Answer(value, noisy.deviations * step, interval)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..schema import Rows, Schema
-from .answer import Answer, Noisy, symmetric
+from .answer import Answer, Noisy, scalar
 from .example import Example
 from .linear import Contributions, Layout, Linear, one_each
 
@@ -52,7 +52,7 @@ class Count(Linear):
         return one_each(rows, np.ones(rows.count, dtype=np.int64))
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
-        return symmetric(float(noisy.values[0]), float(noisy.deviations[0]), lambda level: noisy.half_width(0, level))
+        return scalar(noisy)
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         return float(deviations[0])

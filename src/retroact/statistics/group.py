@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..params import Parameters
 from ..schema import Boolean, Category, Rows, Schema
 from ..schema.field import field_names, one_or_list
-from .answer import Answer, Noisy
+from .answer import Answer, Noisy, by_name
 from .count import Count
 from .example import Example
 from .linear import Contributions, Layout, Linear, field_of
@@ -95,15 +95,8 @@ class GroupBy(Linear):
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         size = self.of.layout(schema).size
-        answers = {
-            group: self.of.answer(noisy.slice(i * size, (i + 1) * size), schema)
-            for i, group in enumerate(self._groups(schema))
-        }
-        return Answer(
-            {group: a.value for group, a in answers.items()},
-            {group: a.standard_error for group, a in answers.items()},
-            lambda level: {group: a.interval(level) for group, a in answers.items()},
-        )
+        groups = enumerate(self._groups(schema))
+        return by_name({group: self.of.answer(noisy.slice(i * size, (i + 1) * size), schema) for i, group in groups})
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         return self.of.error(deviations[: self.of.layout(schema).size], schema, records // len(self._groups(schema)))

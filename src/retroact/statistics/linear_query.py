@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..checks import positive_int
 from ..errors import InputError
 from ..schema import Rows, Schema, field_names
-from .answer import Answer, Noisy
+from .answer import Answer, Noisy, vector
 from .example import Example
 from .linear import Contributions, Layout, Linear
 
@@ -172,13 +172,9 @@ class LinearQuery(Linear):
         )
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
-        value = noisy.values
-
-        def interval(level: float) -> Any:
-            reach = noisy.half_width(0, level)
-            return self._named(np.stack([value - reach, value + reach], axis=1))
-
-        return Answer(self._named(value), self._named(noisy.deviations), interval)
+        found = vector(noisy)
+        value, error = self._named(found.value), self._named(found.standard_error)
+        return Answer(value, error, lambda level: self._named(found.interval(level)))
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         return float(deviations[0])

@@ -15,7 +15,7 @@ from ..noise.default_process import Candidates
 from ..noise.rectangle import INDICES
 from ..params import Parameters
 from ..privacy import Share
-from .answer import Answer, NoisyTotals, Published, noisy_totals
+from .answer import NoisyTotals, Published, by_name, noisy_totals
 from .bound import At, Bound, Totals
 from .count import Count
 from .distinct import Distinct
@@ -171,12 +171,6 @@ class RestatedBound(WrapperBound):
         }
         common = math.lcm(*(one.denominator for one in answers.values()))
         numerators = [n * (common // one.denominator) for one in answers.values() for n in one.numerators]
-        inner = {past: one.answer for past, one in answers.items()}
-        answer = Answer(
-            {past: one.value for past, one in inner.items()},
-            {past: one.standard_error for past, one in inner.items()},
-            lambda level: {past: one.interval(level) for past, one in inner.items()},
-        )
 
         def noisy_of_all() -> NoisyTotals:
             views = (view for view, there in enumerate(shown) if there)
@@ -186,6 +180,7 @@ class RestatedBound(WrapperBound):
                 for (_, name, place), total in noisy_totals(one).items()
             }
 
+        answer = by_name({past: one.answer for past, one in answers.items()})
         return Published(answer, tuple(numerators), common, noisy_of_all)
 
     def notes(self, records: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..schema import Boolean, Integer, Number, Rows, Schema, Vector
-from .answer import Answer, Noisy, symmetric
+from .answer import Answer, Noisy, scalar, vector
 from .example import Example
 from .linear import Contributions, Layout, OfField, field_of, one_each
 
@@ -38,10 +38,9 @@ class Sum(OfField):
 
     def layout(self, schema: Schema) -> Layout:
         field = field_of(schema, self.field, Number, Integer, Boolean, Vector)
-        if isinstance(field, Vector):
-            largest = max(1, abs(field.lower), abs(field.upper))
-            return Layout((1,) * field.width, Fraction(field.norm1_bound), Fraction(field.norm2_bound), largest)
         largest = max(1, abs(field.lower), abs(field.upper))
+        if isinstance(field, Vector):
+            return Layout((1,) * field.width, Fraction(field.norm1_bound), Fraction(field.norm2_bound), largest)
         return Layout((largest,), Fraction(1), Fraction(1), largest)
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
@@ -53,21 +52,8 @@ class Sum(OfField):
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         field = schema.fields[self.field]
-        step = float(field.step)
-        if field.width == 1 and not isinstance(field, Vector):
-            return symmetric(
-                float(noisy.values[0]) * step,
-                float(noisy.deviations[0]) * step,
-                lambda level: noisy.half_width(0, level) * step,
-            )
-        value = noisy.values * step
-
-        def interval(level: float) -> npt.NDArray[np.float64]:
-            # All coordinates carry the same law.
-            reach = noisy.half_width(0, level) * step
-            return np.stack([value - reach, value + reach], axis=1)
-
-        return Answer(value, noisy.deviations * step, interval)
+        shape = vector if isinstance(field, Vector) else scalar
+        return shape(noisy, float(field.step))
 
     def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
         return float(deviations[0]) * float(schema.fields[self.field].step)

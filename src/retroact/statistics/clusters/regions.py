@@ -63,15 +63,6 @@ class Kind:
         return max(1, round(math.sqrt(self.norm2_squared / self.share) * FINE))
 
 
-def layout(kinds: Sequence[Kind], largest: int) -> Layout:
-    return Layout(
-        tuple(kind.unit for kind in kinds),
-        sum((Fraction(kind.norm1, kind.unit) for kind in kinds), Fraction(0)),
-        sum((Fraction(kind.norm2_squared, kind.unit**2) for kind in kinds), Fraction(0)),
-        largest,
-    )
-
-
 class Sums(tuple[Any, ...]):
     """Totals in several parts, each an Abelian group with an exact zero."""
 
@@ -183,7 +174,12 @@ class RegionScheme(ABC):
     def layout(self) -> Layout:
         # The largest single amount is a squared length. So a stream holds at most 2^62 / 2^32 = 2^30 records, and no
         # sum over them, of points or of squares, leaves 64 bits.
-        return layout(self.kinds, RADIUS * RADIUS)
+        return Layout(
+            tuple(kind.unit for kind in self.kinds),
+            sum((Fraction(kind.norm1, kind.unit) for kind in self.kinds), Fraction(0)),
+            sum((Fraction(kind.norm2_squared, kind.unit**2) for kind in self.kinds), Fraction(0)),
+            RADIUS * RADIUS,
+        )
 
     def drawn(self, coins: Coins) -> Self:
         """With regions that are drawn at random: once, from coins that are not kept."""
