@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from fractions import Fraction
 from typing import Any, ClassVar
 
 from ..arrays import F64, I64
@@ -17,9 +16,9 @@ from ..schema import Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published
 from .bound import At, Bound, Totals
-from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length, designed, possible, refusal
+from .distinct_forms import FORMS, LEVEL, ONE_COUNT, Case, Design, Form, best, block_length, designed, possible, refusal
 from .example import Example
-from .grant import Grant, Layout, View
+from .grant import Grant, Layout, StreamTerms, View
 from .keys import Keys
 from .statistic import Statistic, chosen
 from .tally import Labelled, Tally
@@ -108,7 +107,7 @@ class Distinct(Statistic):
 
     def layout(self, schema: Schema) -> Layout:
         Keys(self.by, schema)
-        return Layout((1,), Fraction(1), Fraction(1), 1)
+        return ONE_COUNT
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.by
@@ -134,16 +133,9 @@ class Distinct(Statistic):
         return DistinctBound(self, grant)
 
     def case(self, grant: Grant) -> Case:
-        return Case(
-            grant.share,
-            grant.horizon,
-            grant.every,
-            grant.window,
-            grant.late,
-            self.block if self.block is not None else block_length(grant.noise),
-            self.additions,
-            self.flips,
-        )
+        stream = StreamTerms(grant.horizon, grant.every, grant.window, grant.late, grant.place)
+        block = block_length(grant.noise) if self.block is None else self.block
+        return Case(stream, grant.share, block, self.additions, self.flips)
 
 
 class DistinctBound(Bound):

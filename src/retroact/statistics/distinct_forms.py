@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from ..noise import AnyRounds, BySize, FewChanges, Fresh, Mechanism, Process, StampedBlocks, best_block
+from ..noise import AnyRounds, BySize, FewChanges, Fresh, Process, StampedBlocks, best_block
 from ..noise.by_size import MOST
 from ..noise.process import some_rounds
 from ..privacy import Share
+from .grant import Layout, StreamTerms
 
 Form = Literal["releases", "blocks", "flips"]
 FORMS: tuple[Form, ...] = get_args(Form)
 LEVEL = 0.95
+# A record moves the count by one.
+ONE_COUNT = Layout((1,), Fraction(1), Fraction(1), 1)
 BLOCKS = "blocks "
 # A half-width at that level, in standard deviations of noise that is nearly normal.
 REACH = 1.96
@@ -26,19 +29,17 @@ LOOKED_AT = 1 << 17
 
 
 class Case(NamedTuple):
-    """All that a design follows from: what the stream grants, and what the statistic declares."""
+    """All that a design follows from: the stream, what it grants, and what the statistic declares."""
 
+    stream: StreamTerms
     share: Share
-    horizon: int | None
-    every: int
-    window: int | None
-    late: bool
     block: int | None
     additions: int | None
     flips: int | None
 
-    def releases(self, rounds: int) -> int:
-        return -(-rounds // self.every)
+    @property
+    def p(self) -> int:
+        return 1 if self.share.kind == "pure" else 2
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Design:
     @cached_property
     def reach(self) -> float:
         """The 95 % half-width in the worst round with the bias; infinite without a horizon and a window."""
-        if self.case.horizon is self.case.window is None:
+        if self.case.stream.reach is None:
             return math.inf
         return self.bias + _half_width(self.process, self.case)
 
@@ -86,11 +87,11 @@ def refusal(form: Form, case: Case) -> str | None:
     """Why a stream does not allow a form."""
     if form == "releases":
         return None
-    if case.window is not None:
+    if case.stream.window is not None:
         return f"expected no window with form {form!r}: records would go by themselves in every round"
-    if case.horizon is None:
+    if case.stream.horizon is None:
         return f"expected a horizon with form {form!r}: its noise is shared by all rounds"
-    if form == "blocks" and case.late:
+    if form == "blocks" and case.stream.late:
         return (
             "expected a stream with late=False: with late data an old stamp can come and go every round, and form "
             "'blocks' hides that values from before a block go once"
@@ -109,31 +110,28 @@ def best(form: Form, case: Case) -> Design:
 @lru_cache(maxsize=256)
 def designed(form: Form, case: Case) -> tuple[Design, ...]:
     """A form that is not refused, with the processes that serve it."""
-    p = 1 if case.share.kind == "pure" else 2
-    horizon, rounds, bias = case.horizon, 1, 0.0
+    stream, rounds, bias = case.stream, 1, 0.0
     process: Process
-    if form == "releases" or horizon is None:
-        releases = None if horizon is None else case.releases(horizon)
-        window = None if case.window is None else case.releases(case.window)
-        reach = min((n for n in (releases, window) if n is not None), default=None)
-        found: list[Process] = [AnyRounds(releases, window=window)]
-        if reach is not None:
-            found.append(Fresh(reach))
-        if releases is not None and releases <= MOST[p]:
-            found.append(BySize(releases, p=p))
+    if form == "releases" or stream.releases is None:
+        found: list[Process] = [AnyRounds(stream.releases, window=stream.live)]
+        if stream.reach is not None:
+            found.append(Fresh(stream.reach))
+        if stream.releases is not None and stream.releases <= MOST[case.p]:
+            found.append(BySize(stream.releases, p=case.p))
         return tuple(Design(form, process, rounds, bias, case) for process in found)
     if form == "flips":
         # No more changes than there are boundaries.
-        process = FewChanges(case.releases(horizon), min((case.flips or 0) + 2, max(2, case.releases(horizon) + 1)))
+        process = FewChanges(stream.releases, min((case.flips or 0) + 2, max(2, stream.releases + 1)))
     else:
         additions = case.additions or 0
         amount = float(case.share.amount)
-        mu = amount if p == 1 else math.sqrt(amount)
-        rounds = case.block or best_block(horizon, mu / REACH, additions, case.every, p=p)
+        mu = amount if case.p == 1 else math.sqrt(amount)
+        assert stream.horizon is not None
+        rounds = case.block or best_block(stream.horizon, mu / REACH, additions, stream.every, p=case.p)
         bias = additions * rounds / 2
-        length = rounds // case.every
+        length = rounds // stream.every
         # Room for a stream that begins within a block.
-        process = StampedBlocks(length, case.releases(horizon) + length - 1)
+        process = StampedBlocks(length, stream.releases + length - 1)
     return (Design(form, process, rounds, bias, case),)
 
 
@@ -144,22 +142,19 @@ def block_length(name: str) -> int | None:
 
 def _half_width(process: Process, case: Case) -> float:
     """In the worst of all releases, or of a sample of them that visits every phase of blocks and trees."""
-    p = 1 if case.share.kind == "pure" else 2
-    last = 1 if case.horizon is None else case.releases(case.horizon)
-    looked = some_rounds(last, LOOKED_AT)
-    worst = int(looked[int(np.argmax(process.variances(looked, p)))])
-    one = Fraction(1)
-    noise = Mechanism(process, case.share, units=(1,), norm1=one, norm2_squared=one)
-    return noise.half_width(worst, 0, LEVEL)
+    looked = some_rounds(case.stream.releases or 1, LOOKED_AT)
+    worst = int(looked[int(np.argmax(process.variances(looked, case.p)))])
+    return ONE_COUNT.mechanism(process, case.share).half_width(worst, 0, LEVEL)
 
 
 def possible(case: Case) -> list[tuple[str, Design]]:
     """What forms would give that the stream does not allow as it is, with what they need."""
-    if case.window is not None or case.horizon is None:
+    if case.stream.window is not None or case.stream.horizon is None:
         return []
     additions, flips = case.additions or 1, case.flips or 2
+    punctual = case._replace(stream=replace(case.stream, late=False), additions=additions)
     wanted: list[tuple[Form, str, Case]] = [
-        ("blocks", f"late=False and additions={additions}", case._replace(late=False, additions=additions)),
+        ("blocks", f"late=False and additions={additions}", punctual),
         ("flips", f"flips={flips}", case._replace(flips=flips)),
     ]
     return [(need, best(form, other)) for form, need, other in wanted if refusal(form, case) is not None]

@@ -17,11 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import F64, I64, U64
+from ...errors import InputError
 from ..tally import Tally
 from .ball import BITS, RADIUS
 from .lloyd import Clustering, Objective, search
 from .regions import KEEP, MODEL_ERROR, ROOT, Found, Kind, Reader, RegionScheme, Sums, counters, joined, sums
 
+# Up to this many dimensions a grid does better than hyperplanes.
+MOST_DIMENSIONS = 3
 FIRST, STEP = 6, 3
 # Of the budget: the number of records; of the rest, the counts of all levels (and their sums).
 RECORDS, COUNTS = 0.02, 0.7
@@ -63,6 +66,13 @@ class GridRegions(RegionScheme):
     counts = 1
 
     def __init__(self, dimension: int, levels: int) -> None:
+        if dimension > MOST_DIMENSIONS:
+            raise InputError(
+                f"expected at most {MOST_DIMENSIONS} dimensions in mode 'grid', got {dimension}", place="mode"
+            )
+        most = (BITS * dimension - FIRST) // STEP + 1
+        if levels > most:
+            raise InputError(f"expected at most {most} levels in {dimension} dimensions, got {levels}", place="levels")
         self.dimension = dimension
         self.depths = tuple(FIRST + STEP * level for level in range(levels))
         each = (1 - RECORDS) / levels
@@ -74,10 +84,6 @@ class GridRegions(RegionScheme):
         self.kinds = tuple(parts)
         # A loose radius costs resolution here, and at last the counts that would be needed to go deeper.
         self.loose = max(16 * float(self.half(self.depths[-1]).max()) / RADIUS, LOOSE)
-
-    @classmethod
-    def most_levels(cls, dimension: int) -> int:
-        return (BITS * dimension - FIRST) // STEP + 1
 
     @property
     def text(self) -> str:

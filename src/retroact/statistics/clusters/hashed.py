@@ -23,6 +23,7 @@ import numpy as np
 
 from ...arrays import F64, I64, U64
 from ...coins import Coins
+from ...errors import InputError
 from ..tally import Tally
 from .ball import RADIUS, inside
 from .borrowed_means import smoothed
@@ -32,6 +33,8 @@ from .regions import KEEP, MODEL_ERROR, ROOT, Found, Kind, Reader, RegionScheme,
 
 MANY_DIMENSIONS, FINDERS = 30, 32
 MOST_BITS = 11
+# Until the stream is known.
+PROVISIONAL_BITS = 8
 # Of the budget: the number of records and their squares; their sum; the range finder beside the sums of cells.
 RECORDS, SQUARES, MEAN, FINDER = 0.02, 0.02, 0.05, 0.3
 # A point is far from a hyperplane beyond this part of the radius over the root of the dimension.
@@ -62,8 +65,11 @@ class Hashed(RegionScheme):
     _planes: F64
     _directions: F64
 
-    def __init__(self, dimension: int, bits: int) -> None:
-        self.dimension, self.bits = dimension, bits
+    def __init__(self, dimension: int, bits: int | None = None) -> None:
+        most = min(MOST_BITS, 2 * dimension)
+        if bits is not None and bits > most:
+            raise InputError(f"expected at most {most} bits in {dimension} dimensions, got {bits}", place="bits")
+        self.dimension, self.bits = dimension, bits or min(PROVISIONAL_BITS, most)
         self.finders = FINDERS if dimension >= MANY_DIMENSIONS else 0
         one, square = math.isqrt(dimension * RADIUS**2) + 1, RADIUS**2
         # count : sum = 1 : sqrt(d) minimises the error of a cell's mean.

@@ -26,19 +26,15 @@ from ..grant import Grant, Layout
 from ..statistic import Statistic
 from .ball import RADIUS, Ball
 from .centres import Centres
-from .grid import GridRegions
-from .hashed import MOST_BITS, Hashed
+from .grid import MOST_DIMENSIONS, GridRegions
+from .hashed import Hashed
 from .lloyd import Objective
 from .regions import KEEP, Found, Reader, RegionScheme
 
 Mode = Literal["grid", "hash", "theorem"]
 
-# Up to so many dimensions a grid does better than hyperplanes.
-GRID_DIMENSIONS = 3
 LEVELS, EXPECTED = 3, 10_000
 SAMPLED = 1 << 12
-# Until the stream is known.
-PROVISIONAL_BITS = 8
 # Fewer records than this for each centre are mostly noise.
 FEW = 100
 
@@ -104,32 +100,17 @@ class KMeans(Statistic):
 
     def regions(self, dimension: int, *, bits: int | None = None, instances: int = 1) -> RegionScheme:
         """Until the stream is known, there are only provisionally as many bits, and one instance."""
-        mode = self.mode or ("grid" if dimension <= GRID_DIMENSIONS else "hash")
+        mode = self.mode or ("grid" if dimension <= MOST_DIMENSIONS else "hash")
         for name, value, modes in (("levels", self.levels, ("grid", "theorem")), ("bits", self.bits, ("hash",))):
             if value is not None and mode not in modes:
                 raise InputError(f"expected none in mode {mode!r}, got {value}", place=name)
         if mode == "hash":
-            most = min(MOST_BITS, 2 * dimension)
-            if self.bits is not None and self.bits > most:
-                raise InputError(
-                    f"expected at most {most} bits in {dimension} dimensions, got {self.bits}", place="bits"
-                )
-            return Hashed(dimension, self.bits or bits or min(PROVISIONAL_BITS, most))
+            return Hashed(dimension, self.bits or bits)
         if mode == "theorem":
             arguments = dimension, self.k, instances, self.levels, self.expected, self.objective
             theirs: RegionScheme = paper_form("Theorem")(*arguments)
             return theirs
-        if dimension > GRID_DIMENSIONS:
-            raise InputError(
-                f"expected at most {GRID_DIMENSIONS} dimensions in mode 'grid', got {dimension}", place="mode"
-            )
-        levels = self.levels or LEVELS
-        if levels > GridRegions.most_levels(dimension):
-            raise InputError(
-                f"expected at most {GridRegions.most_levels(dimension)} levels in {dimension} dimensions, got {levels}",
-                place="levels",
-            )
-        return GridRegions(dimension, levels)
+        return GridRegions(dimension, self.levels or LEVELS)
 
     # A statistic ---------------------------------------------------------------------------------------------------
 
