@@ -12,13 +12,12 @@ from .histogram_answer import Bins
 from .linear import Contributions, Linear
 from .linear_query import LinearQuery
 from .mapped import Mapped
-from .mean import Mean
+from .moments import Mean, Variance
 from .quantile_answer import Ranks
 from .quantiles import Quantiles
 from .restated import Restated
 from .statistic import Statistic
 from .sum import Sum
-from .variance import Variance
 
 __all__ = [
     "Answer",

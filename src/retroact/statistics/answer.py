@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import Integers
+from ..arrays import F64, I64, Integers
 from ..checks import number
 from ..noise import Mechanism, Spread
 
@@ -30,16 +29,16 @@ class Noisy:
         self._mechanism, self._index, self._first = mechanism, index, first
 
     @classmethod
-    def of(cls, totals: npt.NDArray[np.int64], mechanism: Mechanism, index: int, round: int) -> Noisy:
+    def of(cls, totals: I64, mechanism: Mechanism, index: int, round: int) -> Noisy:
         noise, denominator = mechanism.draw(index)
         return cls(with_noise(totals, noise, denominator), denominator, mechanism, index, round)
 
     @cached_property
-    def values(self) -> npt.NDArray[np.float64]:
+    def values(self) -> F64:
         return np.array([value / self.denominator for value in self.numerators.tolist()])
 
     @cached_property
-    def deviations(self) -> npt.NDArray[np.float64]:
+    def deviations(self) -> F64:
         """Standard deviation of the noise of every coordinate."""
         every = np.sqrt(self._mechanism.variances(self._index))
         return every[self._first : self._first + len(self.numerators)]
@@ -71,7 +70,7 @@ class Noisy:
         )
 
 
-def with_noise(totals: npt.NDArray[np.int64], noise: Integers, denominator: int) -> Integers:
+def with_noise(totals: I64, noise: Integers, denominator: int) -> Integers:
     """totals * denominator + noise, in integers that are large enough: totals are within 2^62, and so is noise that is
     not made of Python integers (`Mechanism`), so that in 64 bits the sum is below 2^61 + 2^62."""
     if noise.dtype == object or (totals.size and int(np.abs(totals).max()) >= (1 << 61) // denominator):
@@ -136,7 +135,7 @@ def vector(noisy: Noisy, step: float = 1.0) -> Answer:
     """All totals, times a step; their noises have one law."""
     value = noisy.values * step
 
-    def interval(level: float) -> npt.NDArray[np.float64]:
+    def interval(level: float) -> F64:
         reach = noisy.half_width(0, level) * step
         return np.stack([value - reach, value + reach], axis=1)
 

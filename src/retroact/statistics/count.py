@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64
 from ..schema import Rows, Schema
 from .answer import Answer, Noisy, scalar
 from .example import Example
@@ -54,5 +54,5 @@ class Count(Linear):
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         return scalar(noisy)
 
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+    def error(self, deviations: F64, schema: Schema, records: int) -> float:
         return float(deviations[0])

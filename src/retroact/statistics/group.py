@@ -7,8 +7,8 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64
 from ..errors import InputError
 from ..params import Parameters
 from ..schema import Boolean, Category, Rows, Schema
@@ -17,7 +17,7 @@ from .answer import Answer, Noisy, by_name
 from .count import Count
 from .example import Example
 from .linear import Contributions, Layout, Linear, field_of
-from .mean import Mean
+from .moments import Mean
 from .statistic import Statistic
 
 
@@ -98,5 +98,5 @@ class GroupBy(Linear):
         groups = enumerate(self._groups(schema))
         return by_name({group: self.of.answer(noisy.slice(i * size, (i + 1) * size), schema) for i, group in groups})
 
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+    def error(self, deviations: F64, schema: Schema, records: int) -> float:
         return self.of.error(deviations[: self.of.layout(schema).size], schema, records // len(self._groups(schema)))

@@ -8,8 +8,8 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import U64
 from ..coins import Coins
 from ..coins.coins import name_bytes
 from ..errors import InputError
@@ -73,7 +73,7 @@ class Keys:
             columns.append(decoded[where].tolist())
         return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
-    def cells(self, labels: Labels, coins: Coins) -> tuple[npt.NDArray[np.uint64], ...]:
+    def cells(self, labels: Labels, coins: Coins) -> tuple[U64, ...]:
         """The cell of each key, as two words."""
         names = (name_bytes(*parts) for parts in zip(*(column.tolist() for column in labels), strict=True))
         cells = coins.cells(names)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import F64, I64
 from ..checks import positive_int
 from ..errors import InputError
 from ..schema import Rows, Schema, field_names
@@ -157,7 +158,7 @@ class LinearQuery(Linear):
         np.add.at(total, where, amount)
         return Contributions(place // self.size, place % self.size, self._bounded(total, place // self.size))
 
-    def _bounded(self, amount: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    def _bounded(self, amount: npt.NDArray[Any], row: npt.NDArray[Any]) -> I64:
         """64-bit integers that are each within the norms; compared before anything can wrap around."""
         bad = np.flatnonzero((amount > self._largest) | (amount < -self._largest))
         if bad.size:
@@ -176,16 +177,16 @@ class LinearQuery(Linear):
         value, error = self._named(found.value), self._named(found.standard_error)
         return Answer(value, error, lambda level: self._named(found.interval(level)))
 
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+    def error(self, deviations: F64, schema: Schema, records: int) -> float:
         return float(deviations[0])
 
-    def _named(self, values: npt.NDArray[np.float64]) -> Any:
+    def _named(self, values: F64) -> Any:
         if self.labels is None:
             return values
         return {label: tuple(v) if np.ndim(v) else float(v) for label, v in zip(self.labels, values, strict=True)}
 
 
-def _some_ages(columns: Columns) -> npt.NDArray[np.int64]:
+def _some_ages(columns: Columns) -> I64:
     """Of the example: the young, the old, and those of the first country."""
     return np.stack([columns["age"] < 18, columns["age"] >= 50, columns["country"] == 0], axis=1).astype(np.int64)
 

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import F64, I64
+from ..arrays import F64, I64, U64
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
@@ -89,7 +88,7 @@ class Quantiles(Statistic):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return (self.field,)
 
-    def offsets(self, rows: Rows, schema: Schema) -> npt.NDArray[np.uint64]:
+    def offsets(self, rows: Rows, schema: Schema) -> U64:
         """The value of each record, counted from the lowest."""
         return offsets(rows.columns[self.field], schema.fields[self.field].lower)
 

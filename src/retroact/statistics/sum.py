@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import F64
 from ..schema import Boolean, Integer, Number, Rows, Schema, Vector
 from .answer import Answer, Noisy, scalar, vector
 from .example import Example
@@ -55,5 +55,5 @@ class Sum(OfField):
         shape = vector if isinstance(field, Vector) else scalar
         return shape(noisy, float(field.step))
 
-    def error(self, deviations: npt.NDArray[np.float64], schema: Schema, records: int) -> float:
+    def error(self, deviations: F64, schema: Schema, records: int) -> float:
         return float(deviations[0]) * float(schema.fields[self.field].step)

@@ -17,9 +17,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import U64
+from ..arrays import I64, U64
 from ..noise import Mechanism, Spread
 from .answer import NoisyTotals
 from .quantile_answer import Height, Ranks, increasing
@@ -80,7 +79,7 @@ class ValueTree:
         """All that was drawn."""
         return {(0, node, 0): total for node, total in self._known.items()}
 
-    def _truth(self, prefixes: U64, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _truth(self, prefixes: U64, numbers: I64) -> I64:
         depth = np.maximum(numbers - 1, 0)
         # The last offset of the interval and of its left half: first offsets of the next may not fit 64 bits.
         shift = (self.bits - depth).astype(np.uint64)

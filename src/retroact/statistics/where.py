@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ..arrays import Mask
 from ..errors import InputError
 from ..schema import Rows, Schema
 
@@ -43,7 +43,7 @@ def check(where: Where, schema: Schema, place: str) -> None:
         _encoded(condition, name, schema, f"{place}.{name}")
 
 
-def select(where: Where, rows: Rows, schema: Schema) -> npt.NDArray[np.bool_]:
+def select(where: Where, rows: Rows, schema: Schema) -> Mask:
     """The records for which all conditions hold.
 
     >>> from retroact.schema import Integer

@@ -13,9 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import F64, I64
+from ...arrays import F64, I64, Mask
 from ...errors import InputError
 from ...messages import exact_text
 from ...params import Parameters
@@ -216,7 +215,7 @@ def _shortened(points: I64) -> I64:
     return np.asarray(np.sign(points) * (np.abs(points) >> shift[:, None]))
 
 
-def _beyond(points: I64, radius: int) -> npt.NDArray[np.bool_]:
+def _beyond(points: I64, radius: int) -> Mask:
     """Exactly: a coordinate that is cut off is beyond the radius by itself, and 2^14 squares of at most (2 * 2^22)^2
     are at most 2^60 together."""
     limited = np.clip(points, -2 * radius, 2 * radius)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ...arrays import U64
 from ...messages import exact_text
 from ...schema import Field, Number, Rows, Schema
 from ..example import Example
@@ -63,7 +63,7 @@ class Distances(Quantiles):
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.ball.fields
 
-    def offsets(self, rows: Rows, schema: Schema) -> npt.NDArray[np.uint64]:
+    def offsets(self, rows: Rows, schema: Schema) -> U64:
         points = self.ball.space(schema).points(rows)
         squares = np.einsum("ij,ij->i", points, points)
         # Rounded correctly, the root of a number below 2^52 never reaches a whole number that it is below.

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import F64, I64, U64
+from ...arrays import F64, I64, U64, Mask
 from ...errors import InputError
 from ..tally import Tally
 from .ball import BITS, RADIUS
@@ -227,18 +226,18 @@ class GridRegions(RegionScheme):
         spread = np.maximum(half * half / 3 - (sum_noise / there) ** 2, 0.0).sum(axis=1)
         return Level(cells, counts, means, noise, spread, depth)
 
-    def _kept(self, level: Level, which: npt.NDArray[np.bool_]) -> Leaves:
+    def _kept(self, level: Level, which: Mask) -> Leaves:
         variances = np.full(int(which.sum()), level.noise**2)
         return Leaves(level.means[which], level.counts[which], variances, level.spread[which])
 
-    def _thin(self, level: Level, which: npt.NDArray[np.bool_]) -> Leaves:
+    def _thin(self, level: Level, which: Mask) -> Leaves:
         """Cells that are not kept, at their middles."""
         middles, counts = self.middles(level.cells[which], level.depth), np.maximum(level.counts[which], 0.0)
         spread = float((self.half(level.depth) ** 2).sum()) / 3
         even = np.full(len(counts), spread)
         return Leaves(middles.astype(np.float64), counts, np.full(len(counts), level.noise**2), even)
 
-    def _rest(self, level: Level, opened: npt.NDArray[np.bool_], finer: Level, fan: int) -> Leaves:
+    def _rest(self, level: Level, opened: Mask, finer: Level, fan: int) -> Leaves:
         """What an opened cell has beyond the cells in it that are kept, at its own mean: no mass is lost."""
         counts = finer.counts.reshape(-1, fan)
         inside = counts >= KEEP_BELOW * finer.noise

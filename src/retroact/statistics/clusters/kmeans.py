@@ -235,7 +235,7 @@ def _sampled(grant: Grant) -> I64:
     return some_rounds(grant.releases or SAMPLED, SAMPLED)
 
 
-def rounded(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def rounded(values: npt.ArrayLike) -> F64:
     """To nine digits: what a sum in another order would change is cut off.
 
     >>> rounded([1234.56789012345, 0.0]).tolist()

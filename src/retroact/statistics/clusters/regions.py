@@ -21,9 +21,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ...arrays import F64, I64, Integers
+from ...arrays import F64, I64, U64, Integers
 from ...coins import Coins
 from ...noise import Mechanism
 from ..answer import NoisyTotals, with_noise
@@ -84,7 +83,7 @@ class Reader:
         self.counts: list[int] = []
         """The exact noisy numbers that were looked at, over `denominator`: those of one coordinate."""
         self.denominator = 1
-        self._read: list[tuple[int, npt.NDArray[np.uint64], int, Integers]] = []
+        self._read: list[tuple[int, U64, int, Integers]] = []
 
     def noisy(self) -> NoisyTotals:
         """Everything that was looked at."""
@@ -99,7 +98,7 @@ class Reader:
         """For choices that are not noise: starting points of a search, the same in all rounds."""
         return self._noise.coins.branch("search")
 
-    def read(self, kind: int, regions: npt.NDArray[np.uint64], exact: I64) -> F64:
+    def read(self, kind: int, regions: U64, exact: I64) -> F64:
         """The noisy counters of some regions (regions by coordinates) of a kind."""
         count, width = exact.shape
         cells = np.empty((count * width, 2), dtype="<u8")
@@ -214,7 +213,7 @@ def joined(parts: Sequence[Table]) -> Table:
     return type(parts[0])(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def counters(kind: int, regions: npt.NDArray[np.uint64], amounts: I64) -> dict[Hashable, int]:
+def counters(kind: int, regions: U64, amounts: I64) -> dict[Hashable, int]:
     """What `coordinates` says of one kind."""
     row, column = np.nonzero(amounts)
     return {
