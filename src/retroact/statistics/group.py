@@ -55,7 +55,7 @@ class GroupBy(Linear):
         return [
             Example("count by country", cls("country", Count())),
             Example("count by two fields", cls(["country", "member"], Count())),
-            Example("mean by country", cls("country", Mean("age", window=4))),
+            Example("mean by member", cls("member", Mean("age", window=4))),
         ]
 
     def argument(self, name: str) -> Any:
