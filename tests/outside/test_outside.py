@@ -122,8 +122,10 @@ SMALL = {
 
 @pytest.mark.parametrize("test", SMALL)
 def test_a_small_audit_passes_and_catches_its_planted_bugs(spec, test):
-    for result in Piece(test, TESTS[test].test, Target.stream(spec, name="measures"), SMALL[test]).run(1):
-        assert (result.verdict, result.control.caught) == ("passed", True), result
+    results = Piece(test, TESTS[test].test, Target.stream(spec, name="measures"), SMALL[test]).run(1)
+    judged = [result for result in results if result.verdict != "not applicable"]
+    assert judged
+    assert all(result.verdict == "passed" and result.control.caught for result in judged), judged
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ..arrays import F64, I64
 from ..checks import positive_int
@@ -29,7 +28,7 @@ from .grant import Demand, Grant, Layout, StreamTerms
 from .histogram_answer import Bins
 from .keys import Keys
 from .statistic import Statistic, field_of
-from .tally import Labelled, Labels, Tally
+from .tally import Labelled, Tally
 
 # More bins with records than this are refused rather than run out of memory.
 LIMIT = 10_000_000
@@ -139,11 +138,11 @@ class HistogramBound(Bound):
         self.keys, self.open = Keys(statistic.by, grant.schema), statistic.open(grant.schema)
         unlisted = "bounded" if statistic.adaptive else "unknown"
         self.digest_extras = {"bins": unlisted if self.open else "declared"}
-        self._bins = statistic.most_bins or 1
         self._step = 1.0 if statistic.sum is None else float(grant.schema.fields[statistic.sum].step)
+        self._charged = (statistic.most_bins or 1) if statistic.adaptive else 1
+        """How many bins may fail: one that is fixed beforehand, or any."""
         if self.open:
-            bins = self._bins if statistic.adaptive else 1
-            check_failure(grant.failure, bins, grant.releases if grant.live is None else grant.live)
+            check_failure(grant.failure, self._charged, grant.releases if grant.live is None else grant.live)
 
     @property
     def adaptive(self) -> bool:
@@ -161,20 +160,14 @@ class HistogramBound(Bound):
         statistic, grant = self.statistic, self.grant
         if not self.open:
             return None
-        bins = self._bins if statistic.adaptive else 1
         if statistic.noise == "paper":
             assert grant.releases is not None  # `candidates` refuses the paper's tree without a horizon
-            theirs: Threshold = paper_form("PaperThreshold").for_noise(self.noise, grant.failure, grant.releases, bins)
+            paper = paper_form("PaperThreshold")
+            theirs: Threshold = paper.for_noise(self.noise, grant.failure, grant.releases, self._charged)
             return theirs
         # Who chooses the bin after seeing its noise may also choose the window: then all releases count.
-        live = None if statistic.adaptive else grant.live
-        return threshold_for(
-            self.noise,
-            grant.failure,
-            grant.releases,
-            live=live if live is None or grant.releases is None else min(live, grant.releases),
-            bins=bins,
-        )
+        live = None if statistic.adaptive or grant.live is None else grant.reach
+        return threshold_for(self.noise, grant.failure, grant.releases, live=live, bins=self._charged)
 
     # Totals ----------------------------------------------------------------------------------------------------------
 
@@ -206,14 +199,7 @@ class HistogramBound(Bound):
 
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         tally: Tally = totals[0]
-        own = self.statistic
-        for limit, name in ((own.limit, "limit"), (own.most_bins if own.adaptive else None, "most_bins")):
-            if limit is not None and len(tally) > limit:
-                raise InputError(
-                    f"expected at most {limit:,} bins with records ({name}), got {len(tally):,}: narrow them with "
-                    "where=, or declare the bins",
-                    place=self.grant.place,
-                )
+        self._check_limits(len(tally))
         shown = tally if self.cells is None else self.cells
         amounts = tally.amounts if self.cells is None else tally.find(shown.words)
         drawn, denominator = noise.sample(at.index, np.stack(shown.words, axis=1))
@@ -224,22 +210,9 @@ class HistogramBound(Bound):
             places = np.flatnonzero(noisy[:, 0] >= math.ceil(threshold * denominator))
         # Largest first; equal ones, which are rare, in the order of their cells.
         places = places[np.argsort(-noisy[places, -1], kind="stable")]
-        labels = tuple(label[places] for label in shown.labels)
-        return self._published(noisy[places], denominator, labels, threshold, noise, at.index)
-
-    def _published(
-        self,
-        noisy: npt.NDArray[Any],
-        denominator: int,
-        labels: Labels,
-        threshold: Fraction | None,
-        noise: Mechanism,
-        index: int,
-    ) -> Published:
-        names, step = self.keys.decode(labels), self._step
+        noisy, labels = noisy[places], tuple(label[places] for label in shown.labels)
+        names, step, last, index = self.keys.decode(labels), self._step, noise.size - 1, at.index
         values = [numerator / denominator * step for numerator in noisy[:, -1].tolist()]
-        last = noise.size - 1
-        deviation = noise.deviation_of(last, index) * step
 
         def interval(level: float) -> dict[Any, tuple[float, float]]:
             reach = noise.half_width(index, last, level) * step
@@ -254,14 +227,24 @@ class HistogramBound(Bound):
             threshold=None if threshold is None else float(threshold),
             absent=None if threshold is None else absent,
         )
-        answer = Answer(bins, dict.fromkeys(names, deviation), interval)
+        answer = Answer(bins, dict.fromkeys(names, noise.deviation_of(last, index) * step), interval)
 
-        def totals() -> NoisyTotals:
+        def noisy_bins() -> NoisyTotals:
             cells = zip(*(label.tolist() for label in labels), strict=True)
             rows = zip(cells, noisy.tolist(), strict=True)
             return {(0, cell, place): total for cell, row in rows for place, total in enumerate(row)}
 
-        return Published(answer, tuple(noisy.ravel().tolist()), denominator, totals)
+        return Published(answer, tuple(noisy.ravel().tolist()), denominator, noisy_bins)
+
+    def _check_limits(self, bins: int) -> None:
+        own = self.statistic
+        for limit, name in ((own.limit, "limit"), (own.most_bins if own.adaptive else None, "most_bins")):
+            if limit is not None and bins > limit:
+                raise InputError(
+                    f"expected at most {limit:,} bins with records ({name}), got {bins:,}: narrow them with where=, or "
+                    "declare the bins",
+                    place=self.grant.place,
+                )
 
     # What people are told --------------------------------------------------------------------------------------------
 
@@ -270,10 +253,10 @@ class HistogramBound(Bound):
 
     def notes(self, records: int) -> tuple[str, ...]:
         """The threshold beside the paper's, and the bound on all bins and rounds at once (remark on accuracy)."""
-        releases = self.grant.releases
-        if self.threshold is None or releases is None:
-            if self.threshold is None:
-                return ()
+        own, releases = self.statistic, self.grant.releases
+        if self.threshold is None:
+            return ()
+        if releases is None:
             looked = ", ".join(f"{float(self.threshold.at(r)):,.4g} in release {r:,}" for r in (1, 1023, 2**20 - 1))
             return (f"a bin is released when its noisy count reaches {looked}",)
         epsilon, delta = self.grant.budget
@@ -281,7 +264,7 @@ class HistogramBound(Bound):
         noisiest = self.process.outlook(1 if self.noise.share.kind == "pure" else 2, releases)
         judged = {1, releases, *([noisiest.worst] if noisiest else [])}
         worst = max(float(self.threshold.at(release)) for release in judged)
-        bins = self._bins if self._bins > 1 else max(1, records)
+        bins = own.most_bins if own.most_bins and own.most_bins > 1 else max(1, records)
         together = self._simultaneous(releases, bins)
         height = max(1, (releases - 1).bit_length() + 1)
         theirs = 2 * height**2 / float(epsilon) * math.log(height * releases * bins / 0.05)
