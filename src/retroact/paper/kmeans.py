@@ -26,7 +26,7 @@ import math
 from collections.abc import Hashable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -104,6 +104,10 @@ class Theorem(RegionScheme):
             raise InputError(f"expected at most {most} levels for {self.width} axes, got {levels}", place="levels")
         self.levels = levels or max(1, min((expected - 1).bit_length(), MOST_LEVELS, most))
         self.kinds = self._kinds()
+        several = f"{self.instances} instances of " if self.instances > 1 else ""
+        projected = f", projected from {dimension}" if self.width < dimension else ""
+        self.text = f"{several}a grid of {self.levels + 1} levels in {self.width} dimensions{projected}"
+        self.shape = {"mode": "theorem", "levels": self.levels, "width": self.width, "instances": self.instances}
 
     def _kinds(self) -> tuple[Kind, ...]:
         regions, one, square = self.levels + 1, math.isqrt(self.dimension * RADIUS**2), RADIUS**2
@@ -126,16 +130,6 @@ class Theorem(RegionScheme):
         if objective == "medians":
             return 1
         return INSTANCES if releases is None else max(1, releases.bit_length() - 1)
-
-    @property
-    def text(self) -> str:
-        several = f"{self.instances} instances of " if self.instances > 1 else ""
-        projected = f", projected from {self.dimension}" if self.width < self.dimension else ""
-        return f"{several}a grid of {self.levels + 1} levels in {self.width} dimensions{projected}"
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        return {"mode": "theorem", "levels": self.levels, "width": self.width, "instances": self.instances}
 
     def notes(self, objective: Objective) -> tuple[str, ...]:
         statement = 'Theorem "kmeans"' if self.means else 'corollary "kmedian"'

@@ -14,6 +14,7 @@ from ..coins import Coins
 from ..coins.coins import name_bytes
 from ..errors import InputError
 from ..schema import Boolean, Bytes, Category, Field, Rows, Schema, Text, Vector
+from .statistic import field_of
 from .tally import Labelled, Labels, Tally, distinct
 
 # In bytes (of UTF-8, for texts), all fields of a key together.
@@ -29,15 +30,12 @@ class Keys:
     [('DE', 31)]
     """
 
-    def __init__(self, names: Sequence[str], schema: Schema, place: str = "field") -> None:
+    def __init__(self, names: Sequence[str], schema: Schema) -> None:
         self.names = tuple(names)
-        self._fields: list[Field] = []
-        for name in self.names:
-            if name not in schema.fields:
-                raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
-            if isinstance(schema.fields[name], Vector):
-                raise InputError(f"expected a field with one value, got a vector ({name!r})", place=place)
-            self._fields.append(schema.fields[name])
+        self._fields = [field_of(schema, name) for name in names]
+        for name, field in zip(names, self._fields, strict=True):
+            if isinstance(field, Vector):
+                raise InputError(f"expected a field with one value, got a vector ({name!r})", place="field")
 
     @property
     def declared(self) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, get_args
 
-from ..checks import integer
+from ..checks import choice, integer
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import IndependentCopy, Mechanism, Oblivious, OneSided, Process, Rectangle
@@ -71,10 +71,9 @@ class Restated(Wrapper):
             integer(lag, "lags", least=0, expected="lags of whole rounds from 0 on")
         if len(set(lags)) != len(lags):
             raise InputError("expected every lag once", place="lags")
-        if across not in (None, "lags", "rectangle"):
-            raise InputError(f"expected 'lags' or 'rectangle', got {across!r}", place="across")
         super().__init__(of)
-        self.lags, self.across = tuple(sorted(lags)), across
+        self.lags = tuple(sorted(lags))
+        self.across = None if across is None else choice(across, get_args(Across), "across")
 
     @classmethod
     def examples(cls) -> list[Example]:

@@ -192,11 +192,11 @@ def _declared_cost(law: Oblivious, stream: StreamTerms, granted: Fraction) -> tu
 
 
 def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:
-    """The field, if it is there and of a kind that the statistic can take."""
+    """The field, if it is there and of a kind that the statistic can take; all of them, if none is named."""
     if not isinstance(name, str) or name not in schema.fields:
         raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place="field")
     field = schema.fields[name]
-    if not isinstance(field, kinds):
+    if kinds and not isinstance(field, kinds):
         expected = " or ".join(k.__name__ for k in kinds)
         raise InputError(f"expected a field of type {expected}, got {type(field).__name__} ({name!r})", place="field")
     return field

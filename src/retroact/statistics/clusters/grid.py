@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -74,6 +73,8 @@ class GridRegions(RegionScheme):
             raise InputError(f"expected at most {most} levels in {dimension} dimensions, got {levels}", place="levels")
         self.dimension = dimension
         self.depths = tuple(FIRST + STEP * level for level in range(levels))
+        self.text = f"a grid with {', '.join(f'{1 << depth:,}' for depth in self.depths)} cells"
+        self.shape = {"mode": "grid", "depths": list(self.depths)}
         each = (1 - RECORDS) / levels
         parts = [Kind("records", 1, 1, RECORDS)]
         for depth in self.depths:
@@ -83,14 +84,6 @@ class GridRegions(RegionScheme):
         self.kinds = tuple(parts)
         # A loose radius costs resolution here, and at last the counts that would be needed to go deeper.
         self.loose = max(16 * float(self.half(self.depths[-1]).max()) / RADIUS, LOOSE)
-
-    @property
-    def text(self) -> str:
-        return f"a grid with {', '.join(f'{1 << depth:,}' for depth in self.depths)} cells"
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        return {"mode": "grid", "depths": list(self.depths)}
 
     def error(self, deviations: F64, k: int) -> float:
         """The cells of the first level decide how far a centre is off: their sums, and what miscounting them moves."""

@@ -17,7 +17,7 @@ import math
 from collections.abc import Hashable
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -71,6 +71,9 @@ class Hashed(RegionScheme):
             raise InputError(f"expected at most {most} bits in {dimension} dimensions, got {bits}", place="bits")
         self.dimension, self.bits = dimension, bits or min(PROVISIONAL_BITS, most)
         self.finders = FINDERS if dimension >= MANY_DIMENSIONS else 0
+        ranged = f" and a range finder of {self.finders} directions" if self.finders else ""
+        self.text = f"{1 << self.bits:,} cells by {self.bits} random hyperplanes{ranged}"
+        self.shape = {"mode": "hash", "bits": self.bits, "finders": self.finders}
         one, square = math.isqrt(dimension * RADIUS**2) + 1, RADIUS**2
         # count : sum = 1 : sqrt(d) minimises the error of a cell's mean.
         counts = max(1 / (1 + math.sqrt(dimension)), 0.1)
@@ -87,15 +90,6 @@ class Hashed(RegionScheme):
         )
 
         self.counts = len(self.kinds) - 2
-
-    @property
-    def text(self) -> str:
-        finder = f" and a range finder of {self.finders} directions" if self.finders else ""
-        return f"{1 << self.bits:,} cells by {self.bits} random hyperplanes{finder}"
-
-    @property
-    def shape(self) -> dict[str, Any]:
-        return {"mode": "hash", "bits": self.bits, "finders": self.finders}
 
     def error(self, deviations: F64, k: int) -> float:
         return math.sqrt(max(1.0, (1 << self.bits) / k)) * float(deviations[-1])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ...arrays import F64, I64
-from ...checks import flag, positive_int
+from ...checks import choice, flag, positive_int
 from ...coins import Coins
 from ...errors import InputError
 from ...messages import exact_text
@@ -82,9 +82,7 @@ class KMeans(Statistic):
         super().__init__(**options)
         self.ball, self.k = Ball(fields, radius, centre, scale), positive_int(k, "k")
         self.clip, self.expected = flag(clip, "clip"), positive_int(expected, "expected")
-        if mode not in (None, "grid", "hash", "theorem"):
-            raise InputError(f"expected 'grid', 'hash' or 'theorem', got {mode!r}", place="mode")
-        self.mode = mode
+        self.mode = None if mode is None else choice(mode, get_args(Mode), "mode")
         self.levels = None if levels is None else positive_int(levels, "levels")
         self.bits = None if bits is None else positive_int(bits, "bits")
 

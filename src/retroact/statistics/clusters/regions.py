@@ -143,6 +143,10 @@ class RegionScheme(ABC):
     kinds: tuple[Kind, ...]
     counts: int
     """Which kind counts the records of a region."""
+    text: str
+    """The regions, for people."""
+    shape: dict[str, Any]
+    """What its regions follow from, in fixed words: part of the names of coins."""
     loose: float
     """A root mean square distance below this part of the radius says that the radius is loose."""
 
@@ -150,16 +154,6 @@ class RegionScheme(ABC):
     def most_instances(cls, releases: int | None, objective: Objective) -> int:
         """How many of it run side by side over so many releases."""
         return 1
-
-    @property
-    @abstractmethod
-    def text(self) -> str:
-        """The regions, for people."""
-
-    @property
-    @abstractmethod
-    def shape(self) -> dict[str, Any]:
-        """What its regions follow from, in fixed words: part of the names of coins."""
 
     def notes(self, objective: Objective) -> tuple[str, ...]:
         """What a plan should say beside its error."""
