@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import F64
 from ..errors import InputError
+from ..messages import mismatch
 from ..params import Parameters
 from ..schema import Boolean, Category, Rows, Schema
 from ..schema.field import field_names, one_or_list
@@ -37,9 +38,7 @@ class GroupBy(Linear):
 
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
         if not isinstance(of, Linear) or isinstance(of, GroupBy):
-            raise InputError(
-                f"expected a count, sum, mean, variance or query, not grouped itself, got {of!r}", place="of"
-            )
+            raise mismatch("a count, sum, mean, variance or query, not grouped itself", of, "of")
         # Options may be given on either; conditions of both must hold.
         conditions = dict(options.get("where") or {})
         twice = conditions.keys() & of.where.keys()

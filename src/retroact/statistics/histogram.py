@@ -83,7 +83,7 @@ class Histogram(Statistic):
             Example("histogram of declared bins", cls("country")),
             Example("histogram of listed bins", cls("city", bins=["a", ""], sum="amount"), {"delta": 0.0}),
             Example("histogram with a threshold", cls("city"), small, checks=shown),
-            Example("histogram of sums in a window", cls(["city", "age"], sum="amount", window=3), small, checks=shown),
+            Example("histogram of sums", cls("city", sum="amount"), small, checks=shown),
         ]
 
     def layout(self, schema: Schema) -> Layout:

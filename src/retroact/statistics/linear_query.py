@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..arrays import F64, I64
 from ..checks import positive_int
 from ..errors import InputError
+from ..messages import mismatch
 from ..schema import Rows, Schema, field_names
 from .answer import Answer, Noisy, vector
 from .example import Example
@@ -102,9 +103,7 @@ class LinearQuery(Linear):
     def layout(self, schema: Schema) -> Layout:
         for name in self.fields or ():
             if name not in schema.fields:
-                raise InputError(
-                    f"expected some of the fields {', '.join(schema.fields)}, got {name!r}", place="fields"
-                )
+                raise mismatch(f"some of the fields {', '.join(schema.fields)}", name, "fields")
         return Layout((1,) * self.size, Fraction(self.norm1), Fraction(self.norm2_squared), self._largest)
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
@@ -116,9 +115,7 @@ class LinearQuery(Linear):
             return self._merged(out, rows.count)
         amounts = np.asarray(out)
         if amounts.shape != (rows.count, self.size):
-            raise InputError(
-                f"expected an array of shape {(rows.count, self.size)}, got {amounts.shape}", place=self.name
-            )
+            raise mismatch(f"an array of shape {(rows.count, self.size)}", amounts.shape, self.name)
         _integers(amounts, self.name)
         row, coordinate = np.nonzero(amounts)
         return Contributions(row, coordinate, self._bounded(amounts[row, coordinate], row))

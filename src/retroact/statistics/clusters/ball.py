@@ -16,7 +16,7 @@ import numpy as np
 
 from ...arrays import F64, I64, Mask
 from ...errors import InputError
-from ...messages import exact_text
+from ...messages import exact_text, mismatch
 from ...params import Parameters
 from ...schema import Boolean, Field, Integer, Number, Rows, Schema, Vector
 from ...schema.field import one_or_list
@@ -79,9 +79,7 @@ class Space:
 
     def _listed(self, given: Sequence[Fraction] | None, default: list[Fraction], place: str) -> tuple[Fraction, ...]:
         if given is not None and len(given) != self.dimension:
-            raise InputError(
-                f"expected {self.dimension} numbers, one for each coordinate, got {len(given)}", place=place
-            )
+            raise mismatch(f"{self.dimension} numbers, one for each coordinate", len(given), place)
         return tuple(default if given is None else given)
 
     def _default_radius(self, fields: Sequence[Field]) -> Fraction:
@@ -227,7 +225,7 @@ def _exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
-        raise InputError(f"expected a list of numbers, got {given!r}", place=place)
+        raise mismatch("a list of numbers", given, place)
     return tuple(exact_number(part, place) for part in given)
 
 
@@ -235,9 +233,7 @@ def _named_fields(fields: str | Sequence[str]) -> tuple[str, ...]:
     """As they were written."""
     names = (fields,) if isinstance(fields, str) else tuple(fields) if isinstance(fields, Sequence) else ()
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise InputError(
-            f"expected the name of a vector, or of one or more different numbers, got {fields!r}", place="fields"
-        )
+        raise mismatch("the name of a vector, or of one or more different numbers", fields, "fields")
     return names
 
 
@@ -249,8 +245,7 @@ def as_points(data: Any, columns: Sequence[str], dimension: int) -> F64:
             raise InputError(
                 f"expected the columns {', '.join(columns)}, got none named {missing[0]!r}", place="columns"
             )
-        parts = [np.asarray(data[name], dtype=np.float64) for name in columns]
-        points = parts[0] if parts[0].ndim == 2 else np.stack(parts, axis=1)
+        points = np.column_stack([np.asarray(data[name], dtype=np.float64) for name in columns])
     else:
         try:
             points = np.asarray(data, dtype=np.float64)

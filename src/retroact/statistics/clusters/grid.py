@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import F64, I64, U64, Mask
-from ...errors import InputError
+from ...messages import mismatch
 from ..tally import Tally
 from .ball import BITS, RADIUS
 from .lloyd import Clustering, Objective, search
@@ -65,12 +65,10 @@ class GridRegions(RegionScheme):
 
     def __init__(self, dimension: int, levels: int) -> None:
         if dimension > MOST_DIMENSIONS:
-            raise InputError(
-                f"expected at most {MOST_DIMENSIONS} dimensions in mode 'grid', got {dimension}", place="mode"
-            )
+            raise mismatch(f"at most {MOST_DIMENSIONS} dimensions in mode 'grid'", dimension, "mode")
         most = (BITS * dimension - FIRST) // STEP + 1
         if levels > most:
-            raise InputError(f"expected at most {most} levels in {dimension} dimensions, got {levels}", place="levels")
+            raise mismatch(f"at most {most} levels in {dimension} dimensions", levels, "levels")
         self.dimension = dimension
         self.depths = tuple(FIRST + STEP * level for level in range(levels))
         self.text = f"a grid with {', '.join(f'{1 << depth:,}' for depth in self.depths)} cells"

@@ -23,7 +23,7 @@ import numpy as np
 
 from ...arrays import F64, I64, U64
 from ...coins import Coins
-from ...errors import InputError
+from ...messages import mismatch
 from ..tally import Tally
 from .ball import RADIUS, inside
 from .borrowed_means import smoothed
@@ -68,7 +68,7 @@ class Hashed(RegionScheme):
     def __init__(self, dimension: int, bits: int | None = None) -> None:
         most = min(MOST_BITS, 2 * dimension)
         if bits is not None and bits > most:
-            raise InputError(f"expected at most {most} bits in {dimension} dimensions, got {bits}", place="bits")
+            raise mismatch(f"at most {most} bits in {dimension} dimensions", bits, "bits")
         self.dimension, self.bits = dimension, bits or min(PROVISIONAL_BITS, most)
         self.finders = FINDERS if dimension >= MANY_DIMENSIONS else 0
         ranged = f" and a range finder of {self.finders} directions" if self.finders else ""
