@@ -81,7 +81,7 @@ class Quantiles(Statistic):
         found = cls("age", [0.25, 0.5], cdf=[40], counts=[(18, 50)])
         return [Example("quantiles", found, {"epsilon": 4.0}, checks={"epsilon": 70.0})]
 
-    def scale(self, schema: Schema) -> Field:
+    def domain(self, schema: Schema) -> Field:
         """The values that are ordered."""
         return field_of(schema, self.field, Number, Integer, Date, Timestamp)
 
@@ -93,7 +93,7 @@ class Quantiles(Statistic):
         return offsets(rows.columns[self.field], schema.fields[self.field].lower)
 
     def layout(self, schema: Schema) -> Layout:
-        field = self.scale(schema)
+        field = self.domain(schema)
         if isinstance(self.noise, Oblivious):
             raise InputError("a law of your own is for statistics with a list of coordinates", place="noise")
         for point in self.cdf:
@@ -115,7 +115,7 @@ class QuantilesBound(Bound):
 
     def __init__(self, statistic: Quantiles, grant: Grant) -> None:
         super().__init__(statistic, grant)
-        self.field = statistic.scale(grant.schema)
+        self.field = statistic.domain(grant.schema)
         self.bits = _bits(self.field)
 
     def _gather(self, rows: Rows, weights: I64) -> Tally:

@@ -56,7 +56,7 @@ class Distances(Quantiles):
     def argument(self, name: str) -> Any:
         return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)
 
-    def scale(self, schema: Schema) -> Field:
+    def domain(self, schema: Schema) -> Field:
         radius = self.ball.space(schema).radius
         return Number(0, exact_text(radius), step=exact_text(radius / RADIUS))
 
