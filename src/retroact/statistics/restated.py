@@ -159,27 +159,24 @@ class RestatedBound(WrapperBound):
 
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         assert isinstance(noise, Lagged)
-        # Rounds before the stream's own first one have no noise in it.
-        shown = [at.index * self.grant.every - lag >= 1 for lag in self.statistic.lags]
+        each = zip(self.statistic.lags, self.parts, totals, noise.parts, strict=True)
         answers = {
-            at.round - lag: part.release([total], own, at)
-            for lag, part, total, own, there in zip(
-                self.statistic.lags, self.parts, totals, noise.parts, shown, strict=True
-            )
-            if there
+            view: part.release([total], own, at)
+            for view, (lag, part, total, own) in enumerate(each)
+            # Rounds before the stream's own first one have no noise in it.
+            if at.index * self.grant.every - lag >= 1
         }
         common = math.lcm(*(one.denominator for one in answers.values()))
         numerators = [n * (common // one.denominator) for one in answers.values() for n in one.numerators]
+        answer = by_name({at.round - self.statistic.lags[view]: one.answer for view, one in answers.items()})
 
         def noisy_of_all() -> NoisyTotals:
-            views = (view for view, there in enumerate(shown) if there)
             return {
                 (view, name, place): total * (common // one.denominator)
-                for view, one in zip(views, answers.values(), strict=True)
+                for view, one in answers.items()
                 for (_, name, place), total in noisy_totals(one).items()
             }
 
-        answer = by_name({past: one.answer for past, one in answers.items()})
         return Published(answer, tuple(numerators), common, noisy_of_all)
 
     def notes(self, records: int) -> tuple[str, ...]:

@@ -76,10 +76,8 @@ def distinct(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], I64]:
         values, where = np.unique(column, axis=0 if column.ndim > 1 else None, return_inverse=True)
         return values, where.reshape(-1)
     # A dictionary, and not a sort: comparing texts is what costs.
-    codes: dict[Any, int] = {}
     listed = column.tolist()
-    for value in dict.fromkeys(listed):
-        codes[value] = len(codes)
+    codes = {value: code for code, value in enumerate(dict.fromkeys(listed))}
     values = np.empty(len(codes), dtype=object)
     values[:] = list(codes)
     return values, np.fromiter(map(codes.__getitem__, listed), dtype=np.int64, count=len(listed))

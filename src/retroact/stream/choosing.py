@@ -11,11 +11,11 @@ is named in the digest and stored with the stream, and opening never chooses aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import InputError
 from ..noise import Oblivious
@@ -30,6 +30,8 @@ LEAST = 1e-300
 EXACT = Context(prec=50)
 
 Grants = Mapping[str, Grant]
+Option = TypeVar("Option", bound=str)
+Judged = TypeVar("Judged")
 
 
 @dataclass(frozen=True)
@@ -62,25 +64,16 @@ def choose(
 ) -> Choice:
     """``granted`` says what every statistic is given under a law. A law under which some statistic cannot be had is
     left out; if that is all of them, the reason is raised."""
-    found: dict[Law, tuple[Decimal, Grants, dict[str, str]]] = {}
-    reason: InputError | None = None
-    for law in laws:
-        try:
-            grants = granted(law)
-            judged = {
-                # Sorted, so that the sum is the same whatever the order of the statistics.
-                name: best(statistics[name], grants[name], records)
-                for name in sorted(statistics)
-                if len(laws) > 1 and _votes(statistics[name])
-            }
-        except InputError as error:
-            reason = reason or error
-            continue
-        score = _mean({name: width for name, (_, width) in judged.items()}, weights)
-        found[law] = score, grants, {name: process for name, (process, _) in judged.items()}
-    if not found:
-        assert reason is not None
-        raise reason
+
+    def judged(law: Law) -> tuple[Decimal, Grants, dict[str, str]]:
+        # Sorted, so that the sum is the same whatever the order of the statistics.
+        voting = [name for name in sorted(statistics) if len(laws) > 1 and _votes(statistics[name])]
+        grants = granted(law)
+        chosen = {name: best(statistics[name], grants[name], records) for name in voting}
+        score = _mean({name: width for name, (_, width) in chosen.items()}, weights)
+        return score, grants, {name: process for name, (process, _) in chosen.items()}
+
+    found = _possible(laws, judged)
     law = min(found, key=lambda law: (found[law][0], LAWS.index(law)))
     _, grants, noise = found[law]
     return Choice(
@@ -97,20 +90,28 @@ def best(statistic: Statistic, grant: Grant, records: int) -> tuple[str, float]:
     preferred = statistic.preferred(grant)
     if preferred is not None:
         return preferred, 0.0
-    found: dict[str, float] = {}
-    reason: InputError | None = None
-    for name in statistic.candidates(grant):
-        try:
-            bound = statistic.bind(replace(grant, noise=name))
-        except InputError as error:
-            reason = reason or error  # noise that is too wide for its integers
-            continue
-        found[name] = rounded_up(bound.expected_error(bound.outlook.worst, records, LEVEL))
-    if not found:
-        assert reason is not None
-        raise reason
+
+    def width(name: str) -> float:
+        bound = statistic.bind(replace(grant, noise=name))  # refuses noise that is too wide for its integers
+        return rounded_up(bound.expected_error(bound.outlook.worst, records, LEVEL))
+
+    found = _possible(statistic.candidates(grant), width)
     name = min(found, key=found.__getitem__)
     return name, found[name]
+
+
+def _possible(options: Iterable[Option], judge: Callable[[Option], Judged]) -> dict[Option, Judged]:
+    """Without those that are refused; if that is all of them, the first reason is raised."""
+    found: dict[Option, Judged] = {}
+    reason: InputError | None = None
+    for option in options:
+        try:
+            found[option] = judge(option)
+        except InputError as error:
+            reason = reason or error
+    if reason is not None and not found:
+        raise reason
+    return found
 
 
 def _votes(statistic: Statistic) -> bool:
