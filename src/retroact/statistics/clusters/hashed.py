@@ -62,8 +62,8 @@ class Hashed(RegionScheme):
     """
 
     loose = 1 / 5
-    _planes: F64
-    _directions: F64
+    planes: F64
+    directions: F64
 
     def __init__(self, dimension: int, bits: int | None = None) -> None:
         most = min(MOST_BITS, 2 * dimension)
@@ -105,10 +105,9 @@ class Hashed(RegionScheme):
 
     def drawn(self, coins: Coins) -> Self:
         mine = copy(self)
-        planes = orthogonal(seed_of(coins, "planes"), min(self.bits, self.dimension), self.dimension)
-        vars(mine)["_planes"] = planes
+        mine.planes = orthogonal(seed_of(coins, "planes"), min(self.bits, self.dimension), self.dimension)
         if self.finders:
-            vars(mine)["_directions"] = independent(seed_of(coins, "finder"), self.finders, self.dimension)
+            mine.directions = independent(seed_of(coins, "finder"), self.finders, self.dimension)
         return mine
 
     def gather(self, points: I64, weights: I64) -> Sums:
@@ -118,7 +117,7 @@ class Hashed(RegionScheme):
 
     def codes(self, points: F64) -> U64:
         """A bit for each hyperplane; with more bits than dimensions, also whether a point is far from it."""
-        sides = points @ self._planes
+        sides = points @ self.planes
         bits = sides > 0
         if self.bits > self.dimension:
             far = math.floor(FAR * RADIUS * LENGTH / math.sqrt(self.dimension))
@@ -126,7 +125,7 @@ class Hashed(RegionScheme):
         return bits @ (np.uint64(1) << np.arange(self.bits - 1, -1, -1, dtype=np.uint64))
 
     def _finder(self, points: F64, weights: I64) -> I64:
-        signs = np.sign(points @ self._directions)
+        signs = np.sign(points @ self.directions)
         # Exact in floats, in whatever order: at most 2^30 records come and as many go, with coordinates up to 2^16, so
         # that all partial sums are integers up to 2^47.
         return ((signs * weights[:, None]).T @ points).astype(np.int64)
@@ -206,7 +205,7 @@ class Hashed(RegionScheme):
         nearest, farthest = np.zeros(side.shape), np.full(side.shape, float(RADIUS))
         nearest[:, : far.shape[1]] = np.where(far, FAR * RADIUS / math.sqrt(self.dimension), 0.0)
         farthest[:, : far.shape[1]] = np.where(far, RADIUS, FAR * RADIUS / math.sqrt(self.dimension))
-        planes = self._planes[:, :known] / LENGTH
+        planes = self.planes[:, :known] / LENGTH
         along = means @ planes
         inner = np.clip(along, np.where(side, nearest, -farthest), np.where(side, farthest, -nearest))
         return np.asarray(means + (inner - along) @ planes.T)
