@@ -171,8 +171,6 @@ class Operations:
     @classmethod
     def of_singles(cls, schema: Schema, singles: Sequence[Any]) -> Operations:
         """What single additions hold, one behind the other."""
-        if not singles:
-            return cls()
         records, stamps, ids, subjects = (singles[place::PARTS] for place in range(PARTS))
         owners = None if subjects.count(None) == len(subjects) else list(subjects)
         every = Stamped(Rows.from_tuples(schema, records), np.array(stamps, dtype=np.int64), owners)
@@ -184,9 +182,8 @@ class Operations:
     @classmethod
     def concatenate(cls, batches: Sequence[Operations]) -> Operations:
         """One behind the other."""
-        batches = [batch for batch in batches if len(batch)] or [cls()]
-        if len(batches) == 1:
-            return batches[0]
+        if len(batches) < 2:
+            return batches[0] if batches else cls()
         ids: list[str] = []
         emptied: list[int] = []
         for batch in batches:

@@ -102,6 +102,10 @@ class Updates:
     def _joined(self, number: int, singles: int) -> Operations:
         """What came after so many batches, and after so many parts of the single records behind them."""
         begun = self._batches[number - 1][1][singles:] if number else []
-        entries = [(Operations(), begun), *self._batches[number:]]
-        each = ((batch, Operations.of_singles(self.schema, own)) for batch, own in entries)
-        return Operations.concatenate([part for pair in each for part in pair])
+        parts = [Operations.of_singles(self.schema, begun)] if begun else []
+        for batch, own in self._batches[number:]:
+            if len(batch):
+                parts.append(batch)
+            if own:
+                parts.append(Operations.of_singles(self.schema, own))
+        return Operations.concatenate(parts)
