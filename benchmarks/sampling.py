@@ -18,9 +18,9 @@ import opendp.prelude as dp
 
 import retroact as ra
 from retroact.coins import Key, distinct
-from retroact.compilers.live_records import Live, Unranked
+from retroact.compilers.drawing import smallest
+from retroact.compilers.live_records import Live
 from retroact.compilers.outlook import drawn_from
-from retroact.compilers.persistent_ranks import Ranked, smallest
 from retroact.oneshot import InteriorPoint, Median, interior_point
 from retroact.paper import gate_union
 from retroact.paper.sampling_costs import paper_cost
@@ -33,22 +33,22 @@ LIVE = 1_000_000
 EPSILON, DELTA, HORIZON, BETA = 1.0, 1e-6, 2**16, 0.05
 
 
-def kept(values, stamps, span, make, weight=1):
+def kept(values, stamps, span, ranks, weight=1):
     rows = Rows({"x": values}, len(values), stamps=stamps)
-    return Live.of(rows, np.full(len(values), weight, dtype=np.int64), ("x",), SCHEMA, COINS, span=span, make=make)
+    return Live.of(rows, np.full(len(values), weight, dtype=np.int64), ("x",), SCHEMA, COINS, span=span, ranks=ranks)
 
 
-def slide(window, make, rounds, deleted):
+def slide(window, ranks, rounds, deleted):
     """(operations a second, milliseconds for a sample of 100); of the older records so many are deleted for each new
     one, wherever they are."""
     each, random = LIVE // window, np.random.default_rng(window)
     span = max(1, window // 32)
     values = random.integers(0, 2**40, (window + rounds) * each)
     stamps = np.repeat(np.arange(1, window + rounds + 1), each)
-    live = kept(values[:LIVE], stamps[:LIVE], span, make)
+    live = kept(values[:LIVE], stamps[:LIVE], span, ranks)
 
     def draw(round):
-        if make is not Unranked:
+        if ranks is not None:
             return smallest(live, 100)
         return live.rows(distinct(COINS.branch(round), live.count, 100))
 
@@ -63,9 +63,9 @@ def slide(window, make, rounds, deleted):
         some = some[~gone[some]]
         gone[some] = True
         start = time.perf_counter()
-        live = live + kept(values[new], stamps[new], span, make)
-        live = live - kept(values[old], stamps[old], span, make)
-        live = live - kept(values[some], stamps[some], span, make)
+        live = live + kept(values[new], stamps[new], span, ranks)
+        live = live - kept(values[old], stamps[old], span, ranks)
+        live = live - kept(values[some], stamps[some], span, ranks)
         spent += time.perf_counter() - start
         operations += each + len(old) + len(some)
         start = time.perf_counter()
@@ -102,8 +102,8 @@ def rates():
     for window, rounds in ((100, 20), (1000, 40), (10_000, 60)):
         peer = recompute(window, rounds)
         for deleted in (0, 0.1):
-            fresh = slide(window, Unranked, rounds, deleted)
-            ranks = slide(window, lambda tally: Ranked(tally, COINS), rounds, deleted)
+            fresh = slide(window, None, rounds, deleted)
+            ranks = slide(window, COINS, rounds, deleted)
             row = f"{window:>8,} {LIVE // window:>8,} {deleted:>8.0%}  {fresh[0]:>10,.0f} {fresh[1]:>6.2f} ms"
             row += f"  {ranks[0]:>10,.0f} {ranks[1]:>6.2f} ms"
             print(f"{row}  {peer[0]:>10,.0f} {peer[1]:>6.2f} ms  {fresh[0] / peer[0]:>6.1f}" if not deleted else row)

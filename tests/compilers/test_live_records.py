@@ -8,8 +8,8 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Coins, Key
-from retroact.compilers.live_records import Live, Unranked
-from retroact.compilers.persistent_ranks import Ranked, below, smallest
+from retroact.compilers.drawing import below, smallest
+from retroact.compilers.live_records import Live
 from retroact.schema import Category, Integer, Rows, Schema, Text, Vector
 
 COINS = Key.for_testing(3).coins("live")
@@ -17,20 +17,16 @@ AGES = Schema({"age": Integer(-5, 120)})
 WIDE = Schema({"who": Text(), "age": Integer(0, 9), "kind": Category(["a", "b"]), "place": Vector(2, radius=4, step=1)})
 
 
-def ranked(tally):
-    return Ranked(tally, COINS)
-
-
-def live_of(records, *, schema=AGES, names=("age",), span=3, make=Unranked, weight=1, coins=COINS):
+def live_of(records, *, schema=AGES, names=("age",), span=3, ranks=None, weight=1, coins=COINS):
     """Of (stamp, encoded tuple) pairs."""
     rows = Rows.from_tuples(schema, [value for _, value in records])
     rows = Rows(rows.columns, rows.count, stamps=np.array([stamp for stamp, _ in records], dtype=np.int64))
-    return Live.of(rows, np.full(rows.count, weight, dtype=np.int64), names, schema, coins, span=span, make=make)
+    return Live.of(rows, np.full(rows.count, weight, dtype=np.int64), names, schema, coins, span=span, ranks=ranks)
 
 
 def contents(live):
     out = Counter()
-    for block in live.blocks:
+    for block in live.blocks.values():
         assert len(block.tally)
         for key, amount in zip(zip(*block.tally.words, strict=True), block.tally.amounts[:, 0].tolist(), strict=True):
             assert amount > 0
@@ -50,27 +46,27 @@ def histories(random, steps=60):
         yield added, gone, held.copy()
 
 
-@pytest.mark.parametrize("make", [Unranked, ranked])
+@pytest.mark.parametrize("ranks", [None, COINS], ids=["unranked", "ranked"])
 @pytest.mark.parametrize("span", [1, 3, 100])
-def test_lives_add_up_and_depend_on_nothing_but_what_is_in_them(make, span):
+def test_lives_add_up_and_depend_on_nothing_but_what_is_in_them(ranks, span):
     random = Random(span)
-    live = live_of([], make=make, span=span)
+    live = live_of([], ranks=ranks, span=span)
     for added, gone, held in histories(random):
-        live = live + live_of(added, make=make, span=span) - live_of(gone, make=make, span=span)
-        if make is ranked and random.random() < 0.5 and live.count:
+        live = live + live_of(added, ranks=ranks, span=span) - live_of(gone, ranks=ranks, span=span)
+        if ranks is not None and random.random() < 0.5 and live.count:
             smallest(live, 2)  # from now on ranks are kept up
         shuffled = list(held.elements())
         random.shuffle(shuffled)
-        anew = live_of(shuffled, make=make, span=span)
+        anew = live_of(shuffled, ranks=ranks, span=span)
         assert contents(live) == {(stamp, value[0]): count for (stamp, value), count in held.items()} == contents(anew)
         assert live.count == anew.count == held.total()
-        assert live.numbers.tolist() == anew.numbers.tolist() == sorted({stamp // span for stamp, _ in held})
+        assert list(live.blocks) == list(anew.blocks) == sorted({stamp // span for stamp, _ in held})
         if live.count:
             places = np.array(sorted(random.sample(range(live.count), random.randint(0, live.count))), dtype=np.int64)
             expected = [value[0] for _, value in sorted(held.elements())]
             assert live.rows(places).columns["age"].tolist() == [expected[i] for i in places]
             assert sorted(live.all().columns["age"].tolist()) == sorted(expected)
-        if make is ranked and live.count:
+        if ranks is not None and live.count:
             for size in (1, 3, 1000):
                 assert values(smallest(live, size)) == values(smallest(anew, size)) == naive(held, size)
             assert values(below(live, 1 << 62)) == values(below(anew, 1 << 62)) == naive(held, bound=1 << 62)
@@ -109,7 +105,7 @@ def test_records_of_any_fields_are_told_apart_by_their_values():
     ]
     live = live_of(records, schema=WIDE, names=names)
     expected = Counter(records)
-    assert sum(len(block.tally) for block in live.blocks) == len(expected)
+    assert sum(len(block.tally) for block in live.blocks.values()) == len(expected)
     rows = live.all()
     found = Counter(
         zip(
@@ -131,20 +127,20 @@ def test_records_of_any_fields_are_told_apart_by_their_values():
 
 
 def test_ranks_are_uniform_and_independent_of_each_other():
-    live = live_of([(1, (v,)) for v in range(100)] * 40, make=ranked)
+    live = live_of([(1, (v,)) for v in range(100)] * 40, ranks=COINS)
     (block,) = live.blocks
     share = block.ranks.high.astype(np.float64) / 2.0**64
     assert len(share) == 4000
     counts = np.histogram(share, bins=20, range=(0, 1))[0]
     assert ((counts - 200) ** 2 / 200).sum() < 60  # chi-square with 19 degrees: beyond it with probability 4e-6
-    other = live_of([(1, (v,)) for v in range(100)] * 40, make=lambda tally: Ranked(tally, Coins(bytes(32))))
+    other = live_of([(1, (v,)) for v in range(100)] * 40, ranks=Coins(bytes(32)))
     assert not np.intersect1d(block.ranks.high, other.blocks[0].ranks.high).size
 
 
 def test_a_deletion_takes_the_last_copy():
-    three = live_of([(1, (7,))] * 3 + [(1, (8,))], make=ranked)
+    three = live_of([(1, (7,))] * 3 + [(1, (8,))], ranks=COINS)
     smallest(three, 1)
-    two = three - live_of([(1, (7,))], make=ranked)
+    two = three - live_of([(1, (7,))], ranks=COINS)
     gone = set(three.blocks[0].ranks.high.tolist()) - set(two.blocks[0].ranks.high.tolist())
     assert gone == {int(COINS.words([2], [1], cell_of(7)).block(0)[0][0, 0])}
 
@@ -168,7 +164,7 @@ def test_nothing_of_an_erased_record_stays_in_memory():
     for state in (stream, ra.Stream.from_state(stream.specification, stream.state(), key=ra.Key.for_testing(1))):
         (live,) = state._core.engine.running["it"].totals
         assert live.count == 11
-        for block in live.blocks:
+        for block in live.blocks.values():
             arrays = [*block.tally.words, block.tally.amounts, *block.tally.labels]
             arrays += [block.ranks.high, block.ranks.low, *block.ranks.labels]
             for array in [*arrays, *live.empty.columns.values()]:

@@ -48,6 +48,20 @@ def ranks(lower, upper, error=1, alpha=1, beta=Fraction(1, 10**6), block=1):
     return RankMap(lower, upper).at(Fraction(error), Fraction(alpha), beta, block)
 
 
+class RealGaussian(GaussianMap):
+    """Gaussian noise in the reals, without a lattice."""
+
+    def __init__(self, sigma):
+        super().__init__(sigma=sigma)
+
+    def closeness(self, distance, block=1):
+        return GaussianDP(float(distance) / self.sigma * math.sqrt(block))
+
+
+def real_gaussian(sigma, failure=0.0):
+    return ApproximateRetroactivity(Fraction(1), RealGaussian(sigma), failure)
+
+
 # The numbers of the theorem ------------------------------------------------------------------------------------------
 
 
@@ -65,7 +79,7 @@ def test_noise_for_one_answer(alpha, beta, paper, exact, true):
     assert digits(reference.sigma, 3) == paper
     assert digits(gaussian(alpha=alpha, beta=beta, calibration="paper").sigma, 3) == paper
     assert digits(gaussian(alpha=alpha, beta=beta).sigma, 3) == exact
-    assert digits(ApproximateRetroactivity.gaussian(1, reference.sigma).beta(alpha), 1) == true
+    assert digits(real_gaussian(reference.sigma).beta(alpha), 1) == true
 
 
 def test_an_alpha_above_one_is_covered_exactly_and_not_by_the_paper():
@@ -89,7 +103,7 @@ def test_an_alpha_above_one_is_covered_exactly_and_not_by_the_paper():
 )
 def test_blocks_under_the_noise_of_the_paper(alpha, block, paper, same, at):
     reference = PaperRetroactivity(1.0, alpha, 1e-6)
-    exact = ApproximateRetroactivity.gaussian(1, reference.sigma)
+    exact = real_gaussian(reference.sigma)
     assert f"{reference.alpha_of(block, 1e-6):.3g}" == paper
     assert reference.beta_of(block, 1e-6) == pytest.approx((block + 1) * 1e-6)
     assert f"{exact.alpha((block + 1) * 1e-6, block):.3g}" == same
@@ -99,7 +113,7 @@ def test_blocks_under_the_noise_of_the_paper(alpha, block, paper, same, at):
 
 
 def test_the_failure_of_the_base_is_added_once():
-    exact = ApproximateRetroactivity.gaussian(1, 2.0, failure=1e-4)
+    exact = real_gaussian(2.0, failure=1e-4)
     reference = PaperRetroactivity(1.0, 1.0, 1e-6, failure=1e-4)
     assert exact.beta(5.0) == pytest.approx(GaussianDP(1.0).delta(5.0) + 1e-4)
     assert reference.beta_of(5, 1e-6) == pytest.approx(6e-6 + (2 + math.exp(5)) * 1e-4)

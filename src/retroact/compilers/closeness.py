@@ -25,11 +25,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..checks import is_number, number, positive_int
 from ..errors import InputError
-from ..privacy import GaussianDP, Measure, PureDP, ZeroConcentratedDP
+from ..privacy import Measure, PureDP, ZeroConcentratedDP
+
+if TYPE_CHECKING:
+    from .maps import Map
 
 MARGINALLY_RETROACTIVE = "private, marginally approximately retroactive"
 
@@ -53,28 +56,12 @@ class BlockCloseness:
         return self.closeness.epsilon(float(beta) - self.failure) if beta >= self.failure else math.inf
 
 
-class Close(Protocol):
-    """What is asked of a map K here."""
-
-    def closeness(self, distance: Fraction, block: int = 1) -> Measure:
-        """Of the maps of ``block`` answers, each of which moves by at most ``distance``."""
-
-
-@dataclass(frozen=True)
-class RealGaussian:
-    """Gaussian noise in the reals, without a lattice: for reference."""
-
-    sigma: Fraction
-
-    def closeness(self, distance: Fraction, block: int = 1) -> GaussianDP:
-        return GaussianDP(float(distance / self.sigma) * math.sqrt(block))
-
-
 @dataclass(frozen=True)
 class ApproximateRetroactivity:
     """For any map with a closeness: ``error`` is E, ``failure`` beta_0; what the map was ``made_for`` is only shown.
 
-    >>> promise = ApproximateRetroactivity.gaussian(error=1, sigma=8.45)
+    >>> from retroact.compilers.maps import GaussianMap
+    >>> promise = ApproximateRetroactivity(Fraction(1), GaussianMap(sigma=8.45))
     >>> round(promise.alpha(1e-6), 3), round(promise.block(10).alpha(1e-6), 2)
     (1.0, 3.52)
     >>> print(promise.text)
@@ -85,19 +72,12 @@ class ApproximateRetroactivity:
     """
 
     error: Fraction
-    map: Close = field(repr=False)
+    map: Map = field(repr=False)
     failure: float = 0.0
     made_for: tuple[float, int] = (1e-6, 1)
     """beta and the block."""
     stated_by: str = ""
     """The base that states its error itself; nothing where the caller promises it."""
-
-    @classmethod
-    def gaussian(
-        cls, error: float | Fraction, sigma: float | Fraction, failure: float = 0.0
-    ) -> ApproximateRetroactivity:
-        """Of Gaussian noise with this deviation, as it is in the reals."""
-        return cls(Fraction(error), RealGaussian(Fraction(sigma)), failure)
 
     def block(self, length: int) -> BlockCloseness:
         """What holds for ``length`` consecutive answers together."""

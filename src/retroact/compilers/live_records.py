@@ -11,10 +11,9 @@ what has no record left has no block.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import Protocol, Self
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -22,37 +21,45 @@ from ..arrays import I64, U64
 from ..coins import Coins, name_bytes
 from ..schema import Rows, Schema
 from ..statistics.tally import Labels, Tally
+from .persistent_ranks import RankColumns
 
 SIGN = np.uint64(1 << 63)
 
 
-class LiveBlock(Protocol):
-    """The records of some stamps: a tally by (stamp, value), and what else is kept with it."""
+class LiveBlock:
+    """The records of some stamps: a tally by (stamp, value), how many copies it holds and, under coins for them, the
+    ranks of all copies, which are worked out when first asked for and kept up from then on."""
+
+    __slots__ = ("_coins", "_ranks", "size", "tally")
+
+    def __init__(self, tally: Tally, size: int, coins: Coins | None, ranks: RankColumns | None = None) -> None:
+        self.tally, self.size = tally, size
+        self._coins, self._ranks = coins, ranks
+
+    def __add__(self, other: LiveBlock) -> LiveBlock:
+        ranks = self._ranks
+        if ranks is not None and self._coins is not None:
+            touched = other.tally
+            before = self.tally.find(touched.words)[:, 0]
+            after = before + touched.amounts[:, 0]
+            fewer, more = np.flatnonzero(before > after), np.flatnonzero(after > before)
+            ranks = ranks.edited(
+                RankColumns.of(taken(touched, fewer), after[fewer], before[fewer], self._coins),
+                RankColumns.of(taken(touched, more), before[more], after[more], self._coins),
+            )
+        return LiveBlock(self.tally + other.tally, self.size + other.size, self._coins, ranks)
+
+    def __neg__(self) -> LiveBlock:
+        tally = self.tally
+        return LiveBlock(Tally(tally.words, -tally.amounts, tally.labels), -self.size, self._coins)
 
     @property
-    def tally(self) -> Tally: ...
-
-    def __add__(self, other: Self) -> Self: ...
-
-    def negated(self) -> Self: ...
-
-
-class Unranked:
-    """A tally and no more."""
-
-    __slots__ = ("tally",)
-
-    def __init__(self, tally: Tally) -> None:
-        self.tally = tally
-
-    def __add__(self, other: Unranked) -> Unranked:
-        return Unranked(self.tally + other.tally)
-
-    def negated(self) -> Unranked:
-        return Unranked(negated(self.tally))
-
-
-Make = Callable[[Tally], LiveBlock]
+    def ranks(self) -> RankColumns:
+        assert self._coins is not None
+        if self._ranks is None:
+            counts = self.tally.amounts[:, 0]
+            self._ranks = RankColumns.of(self.tally, np.zeros_like(counts), counts, self._coins)
+        return self._ranks
 
 
 class Live:
@@ -66,16 +73,13 @@ class Live:
     (3, [44, 31], 0)
     """
 
-    __slots__ = ("__dict__", "blocks", "empty", "numbers", "sizes")
+    __slots__ = ("__dict__", "blocks", "empty")
 
-    def __init__(self, empty: Rows, numbers: I64, sizes: I64, blocks: list[LiveBlock]) -> None:
+    def __init__(self, empty: Rows, blocks: Mapping[int, LiveBlock]) -> None:
         self.empty = empty
         """No records, of the fields that are kept."""
-        self.numbers = numbers
-        """Of the blocks, in order."""
-        self.sizes = sizes
-        """How many copies each holds."""
         self.blocks = blocks
+        """By number, in order."""
 
     @classmethod
     def of(
@@ -87,9 +91,10 @@ class Live:
         coins: Coins,
         *,
         span: int,
-        make: Make = Unranked,
+        ranks: Coins | None = None,
     ) -> Live:
-        """Of records in any order, each ``weights`` times (also less than zero: a change)."""
+        """Of records in any order, each ``weights`` times (also less than zero: a change), with ``ranks`` by name of
+        these coins."""
         assert rows.stamps is not None
         tally = Tally.of(
             (rows.stamps.astype(np.uint64), *_keys(rows, names, schema, coins)),
@@ -98,61 +103,54 @@ class Live:
         )
         numbers = tally.words[0].astype(np.int64) // span
         begins = np.flatnonzero(np.diff(numbers, prepend=np.int64(-1)))
-        # Copies, and no views: a block must not keep what its neighbours, or the round's deletions, were.
-        ends = pairwise([*begins.tolist(), len(tally)])
-        parts = [taken(tally, np.arange(start, stop)) for start, stop in ends]
-        sizes = np.array([int(part.amounts.sum()) for part in parts], dtype=np.int64)
-        empty = Rows({name: rows.columns[name][:0].copy() for name in names}, 0)
-        return cls(empty, numbers[begins], sizes, [make(part) for part in parts])
+        blocks = {}
+        for start, stop in pairwise([*begins.tolist(), len(tally)]):
+            # A copy, and no view: a block must not keep what its neighbours, or the round's deletions, were.
+            part = taken(tally, np.arange(start, stop))
+            blocks[int(numbers[start])] = LiveBlock(part, int(part.amounts.sum()), ranks)
+        return cls(Rows({name: rows.columns[name][:0].copy() for name in names}, 0), blocks)
 
     @property
     def count(self) -> int:
         """How many copies are live."""
-        return int(self.sizes.sum())
+        return self._offsets[-1]
 
     def __add__(self, other: Live) -> Live:
-        if not len(other.blocks):
-            return self
-        if not len(self.blocks):
-            return other
-        mine = dict(zip(self.numbers.tolist(), zip(self.sizes.tolist(), self.blocks, strict=True), strict=True))
-        for number, size, block in zip(other.numbers.tolist(), other.sizes.tolist(), other.blocks, strict=True):
-            if number in mine:
-                before, old = mine[number]
-                size, block = before + size, old + block
+        if not self.blocks or not other.blocks:
+            return self if self.blocks else other
+        blocks = dict(self.blocks)
+        for number, change in other.blocks.items():
+            block = blocks[number] + change if number in blocks else change
             if len(block.tally):
-                mine[number] = size, block
+                blocks[number] = block
             else:
-                del mine[number]
-        numbers = sorted(mine)
-        sizes = np.array([mine[number][0] for number in numbers], dtype=np.int64)
-        return Live(self.empty, np.array(numbers, dtype=np.int64), sizes, [mine[number][1] for number in numbers])
+                del blocks[number]
+        return Live(self.empty, dict(sorted(blocks.items())))
 
     def __sub__(self, other: Live) -> Live:
-        return self + Live(other.empty, other.numbers, -other.sizes, [block.negated() for block in other.blocks])
+        return self + Live(other.empty, {number: -block for number, block in other.blocks.items()})
 
     @cached_property
-    def _before(self) -> I64:
+    def _offsets(self) -> list[int]:
         """How many copies are in earlier blocks than each, and how many there are."""
-        return np.concatenate([[0], np.cumsum(self.sizes)])
+        return [0, *accumulate(block.size for block in self.blocks.values())]
 
     def rows(self, places: I64) -> Rows:
         """The records at these places of the canonical order, which are sorted."""
-        number = np.searchsorted(self._before, places, side="right") - 1
+        ends = np.searchsorted(places, self._offsets).tolist()
         parts = []
-        begins = np.flatnonzero(np.diff(number, prepend=-1))
-        for start, stop in pairwise([*begins.tolist(), len(places)]):
-            block = int(number[start])
-            tally = self.blocks[block].tally
-            within = places[start:stop] - self._before[block]
-            if self.sizes[block] != len(tally):  # otherwise there is one copy of each
+        for block, offset, (start, stop) in zip(self.blocks.values(), self._offsets, pairwise(ends), strict=False):
+            if start == stop:
+                continue
+            within, tally = places[start:stop] - offset, block.tally
+            if block.size != len(tally):  # otherwise there is one copy of each
                 within = np.searchsorted(tally.below, within, side="right") - 1
             parts.append(tuple(label[within] for label in tally.labels))
         return self.joined(parts)
 
     def all(self) -> Rows:
         """Every live copy."""
-        return self.joined([repeated(block.tally) for block in self.blocks])
+        return self.joined([repeated(block.tally) for block in self.blocks.values()])
 
     def joined(self, parts: Sequence[Labels]) -> Rows:
         """The records of all parts."""
@@ -173,10 +171,6 @@ def taken(tally: Tally, where: I64) -> Tally:
         tally.amounts[where],
         tuple(label[where] for label in tally.labels),
     )
-
-
-def negated(tally: Tally) -> Tally:
-    return Tally(tally.words, -tally.amounts, tally.labels)
 
 
 def _keys(rows: Rows, names: tuple[str, ...], schema: Schema, coins: Coins) -> tuple[U64, ...]:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..checks import choice, integer, positive_int
+from ..checks import choice, integer, number, positive_int
 from ..coins import Coins, DiscreteGaussian, integer_cells
 from ..coins.law import WIDEST
 from ..errors import InputError
@@ -71,6 +71,10 @@ class Map(ABC):
 
     def __hash__(self) -> int:
         return hash((type(self), words(self.spec())))
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={value}" for name, value in self.spec().items() if name != "type")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class GaussianMap(Map):
@@ -172,7 +176,7 @@ class GaussianMap(Map):
         listed = list(numbers) if isinstance(numbers, Sequence) and not isinstance(numbers, str) else [numbers]
         if len(listed) != self.dimension:
             raise InputError(f"expected {self.dimension} numbers, got {len(listed)}", place="answer")
-        return [_exact(number) for number in listed]
+        return [Fraction(number(one, "answer", "a finite number", above=-math.inf, below=math.inf)) for one in listed]
 
     def apply(self, answer: Any, coins: Coins) -> Fraction | tuple[Fraction, ...]:
         exact, step = self.check(answer), self.spacing
@@ -188,11 +192,6 @@ class GaussianMap(Map):
         if self._variance is None:
             return own
         return {**own, "variance": plain(self._variance), "spacing": plain(self.spacing)}
-
-    def __repr__(self) -> str:
-        if self._variance is None:
-            return f"GaussianMap(dimension={self.dimension}, calibration={self.calibration!r})"
-        return f"GaussianMap(dimension={self.dimension}, variance={self._variance}, spacing={self.spacing})"
 
 
 class RankMap(Map):
@@ -310,10 +309,6 @@ class RankMap(Map):
         own: dict[str, Any] = {"type": "rank", "lower": self.lower, "upper": self.upper}
         return own if self._rate is None else {**own, "rate": plain(self._rate), "spacing": plain(self._spacing)}
 
-    def __repr__(self) -> str:
-        width = "" if self._rate is None else f", rate={self._rate}, spacing={self._spacing}"
-        return f"RankMap({self.lower}, {self.upper}{width})"
-
 
 def as_map(candidate: Any) -> Map:
     """What may serve as K; raises for everything else, and says why where it is a private algorithm."""
@@ -331,13 +326,6 @@ def refuse_one_shot(candidate: Any, place: str) -> None:
             "same data the interval counts of all points may move at once. Use RankMap(lower, upper)",
             place=place,
         )
-
-
-def _exact(number: Any) -> Fraction:
-    finite = isinstance(number, int | Fraction) or (isinstance(number, float) and math.isfinite(number))
-    if isinstance(number, bool) or not finite:
-        raise InputError(f"expected a finite number, got {number!r}", place="answer")
-    return Fraction(number)
 
 
 def _settled(value: Fraction | None) -> Fraction:

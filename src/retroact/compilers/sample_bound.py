@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import F64, I64
@@ -27,9 +27,8 @@ from ..statistics.tally import Labelled
 from ..statistics.wrapper import core
 from .drawing import drawn
 from .gate import Limit
-from .live_records import Live, Make, Unranked
+from .live_records import Live
 from .outlook import outlook, rank_error, sampling_error
-from .persistent_ranks import Ranked
 
 if TYPE_CHECKING:
     from .window_sample import WindowSample
@@ -68,9 +67,9 @@ class SampleBound(Bound):
     def named(self, totals: Totals, coins: Coins) -> Live:
         stamps, *columns = totals.labels
         rows = Rows(dict(zip(self.reads, columns, strict=True)), len(totals), stamps=stamps)
-        persistent, span = self.statistic.persistent, self.statistic.span
-        make: Make = partial(Ranked, coins=coins.branch("ranks")) if persistent else Unranked
-        return Live.of(rows, totals.amounts[:, 0], self.reads, self.schema, coins, span=span, make=make)
+        ranks = coins.branch("ranks") if self.statistic.persistent else None
+        span = self.statistic.span
+        return Live.of(rows, totals.amounts[:, 0], self.reads, self.schema, coins, span=span, ranks=ranks)
 
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         return Published(Answer(self._answer(totals[0], noise, at), None, lambda level: None), (), 1)
