@@ -65,9 +65,7 @@ class Gate(Parameters):
         """The processes that hide a change of the count."""
         if self.noise == "paper" and releases is None:
             raise InputError("the paper's own gate needs a horizon", place=f"{place}.gate")
-        if self.noise == "paper":
-            return candidates(self.noise, releases, None, place=f"{place}.gate")
-        return candidates(None, releases, live, place=f"{place}.gate")
+        return candidates(self.noise, releases, None if self.noise else live, place=f"{place}.gate")
 
     def kind_of_share(self, delta: Fraction) -> Kind:
         """Of its noise, with so much of delta to spend."""

@@ -70,7 +70,7 @@ def outlook(bound: SampleBound) -> Iterator[str]:
         own = _needed(bound, seen)
         yield f"{own:,} live records are enough for an answer within the data (probability {1 - BETA:.2f})"
     found = {
-        "the whole window": _whole(sample, grant),
+        "the whole window": _at(sample.replaced(), grant, BETA),
         "a Poisson sample": _poisson(sample, grant),
         "a fixed size behind a gate": _fixed(sample, grant),
     }
@@ -92,10 +92,6 @@ def _needed(bound: SampleBound, seen: int) -> int:
     if sample.rate is not None:
         return max(opened, drawn_from(sample.of.needed(grant.schema, BETA / 2) or seen, sample.rate))
     return max(seen, sample.occupancy or 0, opened)
-
-
-def _whole(sample: WindowSample, grant: Grant) -> int | None:
-    return _at(sample.replaced(), grant, BETA)
 
 
 def _poisson(sample: WindowSample, grant: Grant) -> int | None:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ..checks import number
 from ..coins import Key
 from ..errors import InputError
 from ..ledger.definition import Update
@@ -39,7 +40,6 @@ from .closeness import (
 )
 from .maps import Calibration, GaussianMap, Map, as_map
 
-LARGEST_ALPHA = 1000
 # What a map is held to may be off by the floats that its measure is shown in.
 SHOWN = 1 + 1e-6
 
@@ -148,9 +148,7 @@ def smooth(
     """
     if not isinstance(stateful, Stateful):
         raise InputError(_not_stateful(stateful), place="stateful")
-    exact_alpha = check_positive(alpha, "alpha")
-    if exact_alpha > LARGEST_ALPHA:
-        raise InputError(f"expected a number above 0 and up to {LARGEST_ALPHA:,}, got {alpha!r}", place="alpha")
+    exact_alpha = Fraction(number(alpha, "alpha", "a number above 0 and up to 1,000", above=0, most=1000))
     exact_beta = check_probability(beta, "beta")
     exact_failure = check_probability(failure, "failure", zero=True)
     exact_error, stated = _error(stateful, error, exact_failure)

@@ -27,7 +27,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from ..checks import flag, positive_int
+from ..checks import choice, flag, positive_int
 from ..errors import InputError
 from ..noise import Fresh
 from ..noise.default_process import Candidates, quietest
@@ -94,8 +94,7 @@ class WindowSample(Statistic):
             raise InputError(
                 "expected a size or a rate beside it: without a sample nothing persists", place="persistent"
             )
-        if accounting not in ("exact", "paper"):
-            raise InputError(f"expected 'exact' or 'paper', got {accounting!r}", place="accounting")
+        choice(accounting, ("exact", "paper"), "accounting")
         if accounting == "paper" and size is None:
             raise InputError(
                 "expected a size beside it: the paper has samples of a fixed size only", place="accounting"
@@ -166,7 +165,7 @@ class WindowSample(Statistic):
         reach, place = _reach(stream.reach, stream.place), stream.place
         self._check_gate(failure, place)
         _, own = self._failures(failure)
-        cost = self._cost(self.of, reach, own)
+        cost = self._cost(reach, own)
         if cost.epsilon == float("inf"):
             raise InputError(
                 f"{self.of.kind} fails with probability {float(self.of.contract.delta):.3g} in each of {reach:,} "
@@ -257,23 +256,15 @@ class WindowSample(Statistic):
             "substitution": contract.relation == SUBSTITUTION,
         }
 
-    def _cost(self, of: OneShot, reach: int, delta: Fraction) -> Cost:
-        spent = float(of.contract.epsilon)
-        if self.accounting == "paper":
-            theirs: Cost = paper_form("paper_cost")(self.form, epsilon0=spent, **self._paper_terms(reach, delta))
-            return theirs
-        return window_cost(self.form, epsilon0=spent, **self._terms(reach, delta))
+    def _cost(self, reach: int, delta: Fraction) -> Cost:
+        cost = paper_form("paper_cost") if self.accounting == "paper" else window_cost
+        found: Cost = cost(self.form, epsilon0=float(self.of.contract.epsilon), **self._terms(reach, delta))
+        return found
 
     def _largest(self, reach: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-        if self.accounting == "paper":
-            terms = self._paper_terms(reach, delta)
-            theirs: Fraction = paper_form("paper_epsilon0")(self.form, epsilon=float(epsilon), **terms)
-            return theirs
-        return largest_epsilon0(self.form, epsilon=float(epsilon), **self._terms(reach, delta))
-
-    def _paper_terms(self, reach: int, delta: Fraction) -> dict[str, Any]:
-        wanted = ("releases", "delta0", "delta", "size", "occupancy")
-        return {name: value for name, value in self._terms(reach, delta).items() if name in wanted}
+        largest = paper_form("paper_epsilon0") if self.accounting == "paper" else largest_epsilon0
+        found: Fraction = largest(self.form, epsilon=float(epsilon), **self._terms(reach, delta))
+        return found
 
     # What it is ------------------------------------------------------------------------------------------------------
 
@@ -300,7 +291,7 @@ class WindowSample(Statistic):
 
     def settled_cost(self, grant: Grant) -> Cost:
         """Of a settled sample, without its gate."""
-        return self._cost(self.of, _reach(grant.reach, grant.place), self._failures(grant.failure)[1])
+        return self._cost(_reach(grant.reach, grant.place), self._failures(grant.failure)[1])
 
 
 def _reach(reach: int | None, place: str) -> int:

@@ -16,7 +16,8 @@ Column = npt.NDArray[Any] | list[Any]
 
 
 def canonical(rows: Rows, schema: Schema) -> Rows:
-    """The rows sorted by their fields, in the order of the schema; texts by their bytes.
+    """The rows sorted by their fields, in the order of the schema; texts by code points, as their bytes in
+    UTF-8 would be.
 
     >>> from retroact.schema import Text
     >>> schema = Schema({"name": Text(), "age": Integer(0, 120)})
@@ -29,7 +30,7 @@ def canonical(rows: Rows, schema: Schema) -> Rows:
             continue
         column = rows.columns[name]
         if field.interned:
-            place = {text: i for i, text in enumerate(sorted(set(column.tolist()), key=_bytes))}
+            place = {text: i for i, text in enumerate(sorted(set(column.tolist())))}
             keys.append(np.array([place[text] for text in column.tolist()], dtype=np.int64))
         else:
             keys += [column] if column.ndim == 1 else list(column.T)
@@ -57,10 +58,6 @@ def columns_of(rows: Rows, schema: Schema, names: Sequence[str] | None = None) -
     ordered = canonical(rows, schema)
     chosen = rows.columns if names is None else names
     return {name: decoded(ordered.columns[name], schema.fields[name]) for name in chosen}
-
-
-def _bytes(text: str | bytes) -> bytes:
-    return text.encode() if isinstance(text, str) else text
 
 
 def known_field(schema: Schema, name: str, place: str) -> Field:

@@ -1,4 +1,4 @@
-"""What the paper's own theorems charge for samples of a fixed size: for comparison with `privacy.sampled_cost_cost`.
+"""What the paper's own theorems charge for samples of a fixed size: for comparison with `privacy.window_cost`.
 
 **Privacy.** Theorem "sampling", parts 2 and 3, and Theorem "amplification" of Appendix C, constant by constant.
 """
@@ -72,9 +72,18 @@ def _advanced(releases: int, epsilon: float, slack: float) -> float:
 
 
 def paper_cost(
-    form: Form, *, releases: int, epsilon0: float, delta0: float, delta: float, size: int, occupancy: int | None
+    form: Form,
+    *,
+    releases: int,
+    epsilon0: float,
+    delta0: float,
+    delta: float,
+    size: int,
+    occupancy: int | None,
+    **unused: Any,
 ) -> Cost:
-    """Theorem "sampling", parts 2 and 3, and Theorem "amplification": the least of what applies at this delta.
+    """Theorem "sampling", parts 2 and 3, and Theorem "amplification": the least of what applies at this delta. What
+    else `privacy.window_cost` asks for plays no part.
 
     >>> cost = paper_cost("fresh", releases=1000, epsilon0=1.0, delta0=0, delta=1e-6, size=100, occupancy=9999)
     >>> round(cost.epsilon, 2), cost.bound
@@ -91,17 +100,14 @@ def _costs(
     if failure <= delta:
         yield Cost(basic, failure, "the paper's, part 2", True, False)
     if failure < delta:
-        yield Cost(
-            paper_advanced(releases, epsilon0, delta0, delta - failure)[0], delta, "the paper's, part 2", True, False
-        )
+        advanced, _ = paper_advanced(releases, epsilon0, delta0, delta - failure)
+        yield Cost(advanced, delta, "the paper's, part 2", True, False)
     if occupancy is None:
         return
     rate = size / (occupancy + 1)
     if form == "fresh" and epsilon0 <= 1 and rate * failure < delta:
-        slack = delta - rate * failure
-        yield Cost(
-            paper_amplified(releases, epsilon0, delta0, slack, rate)[0], delta, "the paper's, part 3", True, True
-        )
+        amplified, _ = paper_amplified(releases, epsilon0, delta0, delta - rate * failure, rate)
+        yield Cost(amplified, delta, "the paper's, part 3", True, True)
     if form == "ranks" and failure < delta:
         slack = (delta - failure) * (1 - RANKS)
         whole = paper_advanced(releases, epsilon0, delta0, slack)

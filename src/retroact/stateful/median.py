@@ -150,17 +150,13 @@ class MedianDesign:
     @property
     def block(self) -> int:
         """The length of blocks that makes the error smallest."""
-        return self._chosen[0]
+        return _best(self)[0]
 
     @property
     def node_delta(self) -> Fraction:
         """A delta makes gaps between blocks shorter and fail more often: no more of it is used than ``failure``
         allows."""
-        return self._chosen[1]
-
-    @property
-    def _chosen(self) -> tuple[int, Fraction]:
-        return _best(self)
+        return _best(self)[1]
 
     def error(self, beta: float) -> float:
         """E: with probability 1 - beta, C(x) - N/2 is off by at most that, for all values and rounds at once. Infinite
@@ -177,7 +173,7 @@ class MedianDesign:
         >>> [round(design.error(1e-4)) for design in designs]
         [8790, 17346]
         """
-        return self.error_of(*self._chosen, beta)
+        return self.error_of(*_best(self), beta)
 
     def error_of(self, block: int, delta: Fraction, beta: float) -> float:
         share = beta / (2 * self.horizon)
