@@ -18,10 +18,10 @@ import opendp.prelude as dp
 
 import retroact as ra
 from retroact.coins import Key, distinct
-from retroact.compilers.drawing import smallest
-from retroact.compilers.live_records import Live
+from retroact.compilers.live_records import Live, smallest
 from retroact.compilers.outlook import drawn_from
-from retroact.oneshot import InteriorPoint, Median, interior_point
+from retroact.oneshot import InteriorPoint, Median
+from retroact.oneshot.exponential import interior_point
 from retroact.paper import gate_union
 from retroact.paper.sampling_costs import paper_cost
 from retroact.privacy import largest_epsilon0, window_cost

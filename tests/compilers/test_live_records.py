@@ -8,8 +8,7 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Coins, Key
-from retroact.compilers.drawing import below, smallest
-from retroact.compilers.live_records import Live
+from retroact.compilers.live_records import Live, below, smallest
 from retroact.schema import Category, Integer, Rows, Schema, Text, Vector
 
 COINS = Key.for_testing(3).coins("live")

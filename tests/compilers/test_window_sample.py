@@ -13,8 +13,7 @@ from in_bound import Planted
 import retroact as ra
 from retroact.coins import Key
 from retroact.compilers import Gate, WindowSample
-from retroact.compilers.drawing import drawn, threshold
-from retroact.compilers.live_records import Live
+from retroact.compilers.live_records import Live, drawn, threshold
 from retroact.errors import InputError, VerificationError
 from retroact.ledger.definition import Add, Delete
 from retroact.oneshot import (
@@ -369,9 +368,8 @@ def test_the_settled_algorithm_spends_the_share_and_no_more(form, delta):
     assert cost.epsilon <= 1 - gate
     assert cost.epsilon > 0.99 * (1 - gate)
     assert spec.guarantee.epsilon == 1.0
-    more = window_cost(
-        sample.form, epsilon0=1.01 * float(sample.of.epsilon), **sample._terms(24, sample._failures(grant.failure)[1])
-    )
+    terms = sample._terms(24, sample._failures(grant.failure, "it")[1])
+    more = window_cost(sample.form, epsilon0=1.01 * float(sample.of.epsilon), **terms)
     assert more.epsilon > 1 - gate
 
 

@@ -7,12 +7,22 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from exact_laws import probabilities
 
 from retroact.coins import Coins
 from retroact.errors import InputError
-from retroact.oneshot import BOTTOM, BlockCDF, block_cdf, block_error, estimate
-from retroact.oneshot.block_cdf import GAPS, POINTS, gap_length, lengths, used_parts, walk_bound
-from retroact.oneshot.exponential import probabilities
+from retroact.oneshot import BOTTOM, BlockCDF
+from retroact.oneshot.block_cdf import (
+    GAPS,
+    POINTS,
+    block_cdf,
+    block_error,
+    estimate,
+    gap_length,
+    lengths,
+    used_parts,
+    walk_bound,
+)
 from retroact.oneshot.ordered_domain import laplace
 from retroact.paper import tree_log
 from retroact.schema import Integer, Rows, Schema

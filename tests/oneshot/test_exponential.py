@@ -6,21 +6,21 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from exact_laws import probabilities
 
 from retroact.coins import Coins
 from retroact.coins.exact_cdf import exp_minus
 from retroact.errors import InputError
 from retroact.oneshot.exponential import (
     Steps,
+    Weights,
     choose,
     interior_point,
-    probabilities,
     quantile_law,
     quantile_point,
     step_law,
     unit_of,
 )
-from retroact.oneshot.exponential_weights import Weights
 
 getcontext().prec = 60
 COINS = Coins(bytes(32)).branch("exponential")

@@ -7,13 +7,14 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from exact_laws import probabilities
 
 from retroact.coins import Coins
 from retroact.coins.exact_cdf import exp_minus
 from retroact.errors import InputError
-from retroact.oneshot import InteriorPoint, Median, Quantile, QuantilePoints, quantile_points
-from retroact.oneshot.exponential import probabilities, quantile_law
-from retroact.oneshot.quantiles import interior_records, quantile_records, rank_bound, told_apart
+from retroact.oneshot import InteriorPoint, Median, Quantile, QuantilePoints
+from retroact.oneshot.exponential import quantile_law
+from retroact.oneshot.quantiles import interior_records, quantile_points, quantile_records, rank_bound, told_apart
 from retroact.schema import Date, Integer, Number, Rows, Schema, Text, Timestamp
 
 COINS = Coins(bytes(32)).branch("points")

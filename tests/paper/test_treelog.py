@@ -9,12 +9,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from exact_laws import probabilities
 
 from retroact.coins import Coins
 from retroact.errors import InputError
 from retroact.oneshot import BOTTOM
-from retroact.oneshot.exponential import probabilities, step_law
-from retroact.oneshot.exponential_weights import Weights
+from retroact.oneshot.exponential import Weights, step_law
 from retroact.oneshot.quantiles import interior_records
 from retroact.paper import TreeLog, tree_log
 from retroact.paper.treelog import WEIGHTS, LevelPlan, node_pieces, tail

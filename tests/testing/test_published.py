@@ -14,7 +14,7 @@ from retroact.audit import Seeds, Target
 from retroact.audit.published_law import published_law
 from retroact.audit.run import TESTS
 from retroact.compilers import sample_bound
-from retroact.compilers.drawing import drawn
+from retroact.compilers.live_records import drawn
 from retroact.noise import Fresh, Mechanism
 from retroact.oneshot import Median
 from retroact.privacy import Share

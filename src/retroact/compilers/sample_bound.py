@@ -25,15 +25,16 @@ from ..statistics.bound import At, Bound, Totals
 from ..statistics.grant import Grant
 from ..statistics.tally import Labelled
 from ..statistics.wrapper import core
-from .drawing import drawn
 from .gate import Limit
-from .live_records import Live
+from .live_records import Live, drawn
 from .outlook import outlook, rank_error, sampling_error
 
 if TYPE_CHECKING:
     from .window_sample import WindowSample
 
 ONE = Fraction(1)
+# A window is kept in about so many blocks.
+BLOCKS = 32
 
 
 class SampleBound(Bound):
@@ -68,7 +69,7 @@ class SampleBound(Bound):
         stamps, *columns = totals.labels
         rows = Rows(dict(zip(self.reads, columns, strict=True)), len(totals), stamps=stamps)
         ranks = coins.branch("ranks") if self.statistic.persistent else None
-        span = self.statistic.span
+        span = max(1, (self.grant.window or self.grant.horizon or 1) // BLOCKS)
         return Live.of(rows, totals.amounts[:, 0], self.reads, self.schema, coins, span=span, ranks=ranks)
 
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:

@@ -28,6 +28,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal
 
 from ..checks import choice, flag, positive_int
+from ..coins import COIN_BITS
 from ..errors import InputError
 from ..noise import Fresh
 from ..noise.default_process import Candidates, quietest
@@ -36,15 +37,13 @@ from ..paper_forms import paper_form
 from ..params import Parameters
 from ..privacy import Cost, Form, largest_epsilon0, window_cost
 from ..schema import Schema
+from ..schema.numbers import exact_number
 from ..statistics.example import Example
 from ..statistics.grant import Demand, Grant, Layout, StreamTerms
 from ..statistics.statistic import Statistic
-from .drawing import exact_rate
 from .gate import PARTS, Calibrated, Gate, gate_of
 from .sample_bound import SampleBound
 
-# A window is kept in about so many blocks.
-BLOCKS = 32
 # What one run may spend where it is not the whole share that sets the limit.
 MOST = Fraction(10)
 
@@ -124,7 +123,6 @@ class WindowSample(Statistic):
                 "same size: give a size, and an occupancy or a gate",
                 place="of",
             )
-        self.span = 1
         self.calibrated: Calibrated | None = None
 
     @classmethod
@@ -163,8 +161,7 @@ class WindowSample(Statistic):
     def _fixed_cost(self, stream: StreamTerms, failure: Fraction) -> tuple[Fraction, Fraction]:
         """What it spends of epsilon, where its algorithm has a price of its own."""
         reach, place = _reach(stream.reach, stream.place), stream.place
-        self._check_gate(failure, place)
-        _, own = self._failures(failure)
+        _, own = self._failures(failure, place)
         cost = self._cost(reach, own)
         if cost.epsilon == float("inf"):
             raise InputError(
@@ -188,9 +185,7 @@ class WindowSample(Statistic):
                 place=f"{grant.place}.persistent",
             )
         mine = copy(self)
-        mine.span = max(1, (grant.window or grant.horizon or 1) // BLOCKS)
-        lost, own = self._failures(grant.failure)
-        self._check_gate(grant.failure, grant.place)
+        lost, own = self._failures(grant.failure, grant.place)
         epsilon = grant.share.amount
         if self.gate is not None:
             given = Fraction(self.gate.epsilon) if self.gate.epsilon else epsilon / PARTS
@@ -210,48 +205,40 @@ class WindowSample(Statistic):
                 raise error.under(f"{grant.place}.of") from None
         return mine
 
-    def _check_gate(self, failure: Fraction, place: str) -> None:
-        if self.gate is not None and not failure and self._some_contract.relation == SUBSTITUTION:
-            raise InputError(
-                "a gate lets too few records pass with some probability, which takes a delta above 0, and "
-                f"{self.of.kind} must never see too few",
-                place=f"{place}.gate",
-            )
-
     @property
     def _some_contract(self) -> Contract:
         """That of its algorithm, at an epsilon of 1 where it is not settled yet."""
         return self.of.promised(Fraction(1) if self.of.epsilon is None else self.of.epsilon)
 
-    def replaced(
-        self, *, size: int | None = None, rate: Fraction | None = None, gate: int | None = None
-    ) -> WindowSample:
+    def replaced(self, **sample: Any) -> WindowSample:
         """The same algorithm, with all to spend that it is granted, on another kind of sample: for comparison."""
         of = copy(self.of)
         of.epsilon = None
-        return WindowSample(of, size=size, rate=rate, gate=gate, **self.options())
+        return WindowSample(of, **sample, **self.options())
 
-    def _failures(self, failure: Fraction) -> tuple[Fraction, Fraction]:
+    def _failures(self, failure: Fraction, place: str) -> tuple[Fraction, Fraction]:
         """Of delta: what the gate gets, once for its noise and once for letting too few pass, and what is left."""
-        if self.gate is None or not failure:
+        if self.gate is None:
             return Fraction(0), failure
+        if not failure and self._some_contract.relation == SUBSTITUTION:
+            raise InputError(
+                "a gate lets too few records pass with some probability, which takes a delta above 0, and "
+                f"{self.of.kind} must never see too few",
+                place=f"{place}.gate",
+            )
         return failure / 4, failure / 2
 
-    def _amplified(self, failure: Fraction) -> int | None:
-        """How many live records the cost may rest on."""
-        if self.gate is not None:
-            return self.gate.records if self._rests_on and failure else None
-        return self.occupancy
-
     def _terms(self, reach: int, delta: Fraction) -> dict[str, Any]:
-        contract = self._some_contract
+        contract, live = self._some_contract, self.occupancy
+        if self.gate is not None and self._rests_on and delta:
+            live = self.gate.records
         return {
             "releases": reach,
             "delta0": float(contract.delta),
             "delta": float(delta),
             "size": self.size,
             "rate": None if self.rate is None else float(self.rate),
-            "occupancy": self._amplified(delta),
+            "occupancy": live,
             "bounded_range": contract.bounded_range,
             "substitution": contract.relation == SUBSTITUTION,
         }
@@ -280,7 +267,7 @@ class WindowSample(Statistic):
 
     def preferred(self, grant: Grant) -> str:
         """The process for its gate, which has no interval."""
-        kind = "pure" if self.gate is None else self.gate.kind_of_share(self._failures(grant.failure)[0])
+        kind = "pure" if self.gate is None else self.gate.kind_of_share(self._failures(grant.failure, grant.place)[0])
         return quietest(self.candidates(grant), kind, grant.judged)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
@@ -291,7 +278,7 @@ class WindowSample(Statistic):
 
     def settled_cost(self, grant: Grant) -> Cost:
         """Of a settled sample, without its gate."""
-        return self._cost(_reach(grant.reach, grant.place), self._failures(grant.failure)[1])
+        return self._cost(_reach(grant.reach, grant.place), self._failures(grant.failure, grant.place)[1])
 
 
 def _reach(reach: int | None, place: str) -> int:
@@ -300,3 +287,17 @@ def _reach(reach: int | None, place: str) -> int:
             "expected a window, or a horizon: how many releases can one record be in?", place=f"{place}.window"
         )
     return reach
+
+
+def exact_rate(rate: float | Fraction) -> Fraction:
+    """As it was written, exactly.
+
+    >>> exact_rate(0.1)
+    Fraction(1, 10)
+    """
+    exact = Fraction(rate) if isinstance(rate, Fraction) else exact_number(rate, "rate")
+    if not 0 < exact <= 1:
+        raise InputError(f"expected a rate above 0 and up to 1, got {rate!r}", place="rate")
+    if exact * (1 << COIN_BITS) < 1:
+        raise InputError(f"expected a rate of at least 2^-{COIN_BITS}, got {rate!r}", place="rate")
+    return exact

@@ -1,21 +1,13 @@
-"""One-shot private algorithms, which the compilers run on samples: total, each with a contract and with named coins."""
+"""One-shot private algorithms, which the compilers run on samples: total, each with a contract and with named coins.
+
+What they are made of is in their modules: `exponential`, `quantiles`, `block_cdf`.
+"""
 
 from .base import ADD_REMOVE, BOTTOM, SUBSTITUTION, Bottom, Contract, OneShot
-from .block_cdf import BlockCDF, block_cdf, block_error, estimate
-from .columns import columns_of
-from .declared import Own, Unkeyed
-from .exponential import choose, interior_point, probabilities, quantile_point
+from .block_cdf import BlockCDF
+from .declared import Own, Unkeyed, columns_of
 from .opendp import OpenDP
-from .quantiles import (
-    InteriorPoint,
-    Median,
-    Quantile,
-    QuantilePoints,
-    interior_records,
-    quantile_points,
-    quantile_records,
-    rank_bound,
-)
+from .quantiles import InteriorPoint, Median, Quantile, QuantilePoints
 
 __all__ = [
     "ADD_REMOVE",
@@ -32,16 +24,5 @@ __all__ = [
     "Quantile",
     "QuantilePoints",
     "Unkeyed",
-    "block_cdf",
-    "block_error",
-    "choose",
     "columns_of",
-    "estimate",
-    "interior_point",
-    "interior_records",
-    "probabilities",
-    "quantile_point",
-    "quantile_points",
-    "quantile_records",
-    "rank_bound",
 ]

@@ -11,9 +11,8 @@ import numpy as np
 from ..errors import InputError
 from ..params import plain
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Text
-from .base import ADD_REMOVE, SUBSTITUTION, Contract, Relation
-from .columns import columns_of, known_field
-from .declared import Unkeyed
+from .base import ADD_REMOVE, SUBSTITUTION, Contract, Relation, known_field
+from .declared import Unkeyed, columns_of
 
 UNBOUNDED = ("SymmetricDistance", "InsertDeleteDistance")
 BOUNDED = ("ChangeOneDistance",)

@@ -19,8 +19,7 @@ from ..errors import InputError
 from ..privacy.budget import check_epsilon
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
 from ..schema.lattice import offsets
-from .base import OneShot
-from .columns import known_field
+from .base import OneShot, known_field
 
 Decode = Callable[[int], Any]
 

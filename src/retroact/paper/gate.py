@@ -19,7 +19,9 @@ def gate_union(horizon: int, epsilon: float, delta: float) -> int:
     >>> [gate_union(2**h, 1.0, 1e-6) for h in (10, 12, 16, 20)]
     [5189, 7716, 14797, 25024]
     """
-    nodes = _depth(horizon) + 1
+    if horizon < 2 or horizon & (horizon - 1):
+        raise InputError(f"expected a power of two from 2 on, got {horizon!r}", place="horizon")
+    nodes = horizon.bit_length()
     return math.ceil(2 * nodes**2 * math.log(2 * horizon / delta) / epsilon)
 
 
@@ -32,9 +34,3 @@ def paper_limit(records: int, releases: int, epsilon: Fraction, failure: Fractio
             place=f"{place}.gate",
         )
     return 2 * records
-
-
-def _depth(horizon: int) -> int:
-    if horizon < 2 or horizon & (horizon - 1):
-        raise InputError(f"expected a power of two from 2 on, got {horizon!r}", place="horizon")
-    return horizon.bit_length() - 1

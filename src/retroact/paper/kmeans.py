@@ -23,9 +23,10 @@ centres that follow their own noise.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -40,6 +41,8 @@ from ..statistics.clusters.regions import KEEP, Found, Kind, Reader, RegionSchem
 from ..statistics.tally import Tally
 from .greedy import GridCells, Groups, beside, greedy, refined, within
 
+Exact = Callable[[U64, int | I64], I64]
+"""The totals of some cells of a level."""
 # Without a horizon.
 INSTANCES = 16
 MOST_CENTRES, MOST_MEDIAN_DIMENSIONS = 128, 8
@@ -55,18 +58,6 @@ COUNTS, SQUARES, SUMS = range(3)
 GREEDY = 3
 # Of each level, so many cells for each centre are opened, and at least as many as have so many cells in them.
 OPENED, LOOKED_AT = 4, 1 << 10
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """What one instance would release."""
-
-    centres: F64
-    counts: F64
-    count_errors: F64
-    cost: float = 0.0
-    cost_error: float = 0.0
-    squares: float = 0.0
 
 
 class Theorem(RegionScheme):
@@ -195,11 +186,11 @@ class Theorem(RegionScheme):
                     out |= counters(kind + SUMS, cells.words[0], cells.amounts[:, 1:-1])
         return out
 
-    def _range(self, tally: Tally, words: U64, level: int | I64) -> tuple[I64, I64]:
-        """Where the finest cells within some cells are in a tally."""
+    def _exact(self, finest: U64, sums: I64, words: U64, level: int | I64) -> I64:
+        """The totals of some cells, from the running sums over the finest ones."""
         below = np.asarray(self.width * (self.levels - level)).astype(np.uint64)
         first, last = words << below, (words + np.uint64(1)) << below
-        return np.searchsorted(tally.words[0], first), np.searchsorted(tally.words[0], last)
+        return sums[np.searchsorted(finest, last)] - sums[np.searchsorted(finest, first)]
 
     # A release -----------------------------------------------------------------------------------------------------
 
@@ -207,22 +198,23 @@ class Theorem(RegionScheme):
         records, candidates = self.candidates(totals, reader, k, objective)
         if not candidates:
             return Found.nothing(self.dimension, records, reader.deviation(COUNTS))
-        best = min(candidates, key=lambda candidate: candidate.cost)
-        whole = float(best.counts.sum())
-        part = max(records, 0.0) / whole
-        shown = best.centres, best.counts * part, best.count_errors * part, records
-        if objective == "medians":
-            return Found(*shown, None, None, None)
-        return Found(*shown, max(best.cost, 0.0), best.cost_error, math.sqrt(max(best.squares, 0.0) / whole))
+        best = min(candidates, key=lambda candidate: candidate.cost or 0.0)
+        part = max(records, 0.0) / float(best.weights.sum())
+        cost = None if best.cost is None else max(best.cost, 0.0)
+        weights, errors = best.weights * part, best.weight_errors * part
+        return replace(best, weights=weights, weight_errors=errors, records=records, cost=cost)
 
-    def candidates(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> tuple[float, list[Candidate]]:
-        """The number of records as the first instance counts them, and what all those that see any would release."""
+    def candidates(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> tuple[float, list[Found]]:
+        """The number of records as the first instance counts them, and what all those that see any would release, with
+        weights and costs as they come of noisy counters."""
         # Of the three kinds, in whatever instance.
         noise = tuple(reader.deviation(kind) for kind in range(min(3, len(self.kinds))))
         out, records = [], []
         for instance, tally in enumerate(totals):
             assert isinstance(tally, Tally)
-            cells = self._standing_out(tally, reader, instance, noise[COUNTS], k)
+            sums = np.vstack([np.zeros((1, tally.amounts.shape[1]), np.int64), np.cumsum(tally.amounts, axis=0)])
+            exact = partial(self._exact, tally.words[0], sums)
+            cells = self._standing_out(exact, reader, instance, noise[COUNTS], k)
             records.append(float(cells.counts[0]))
             if records[-1] < _least(noise[COUNTS]):
                 continue
@@ -235,21 +227,21 @@ class Theorem(RegionScheme):
             labels[kept] = found.labels
             groups = Groups(labels, cells.parents, len(found.centres))
             if objective == "means":
-                out.append(self._lifted(cells, groups, tally, reader, instance, noise))
+                out.append(self._lifted(cells, groups, exact, reader, instance, noise))
             else:
                 centres = inside(found.centres - self.reach - self._shifts[instance])
                 errors = np.sqrt(groups.noises) * noise[COUNTS]
-                out.append(Candidate(centres, groups.sums(cells.counts), errors))
+                out.append(Found(centres, groups.sums(cells.counts), errors, records[-1], None, None, None))
         return records[0], out
 
-    def _standing_out(self, tally: Tally, reader: Reader, instance: int, noise: float, k: int) -> GridCells:
+    def _standing_out(self, exact: Exact, reader: Reader, instance: int, noise: float, k: int) -> GridCells:
         """The cell that is everything; then, level by level, a cell is opened if it would be seen even with its records
         spread evenly over the cells in it, and those that stand out are kept. Of many the largest are opened."""
         fan = 1 << self.width
         most = max(OPENED * k, LOOKED_AT >> self.width)
         halves = np.arange(fan)[:, None] >> np.arange(self.width - 1, -1, -1) & 1
         words, corners = np.ones(1, dtype=np.uint64), np.zeros((1, self.width), dtype=np.int64)
-        counts = self._counts(tally, reader, instance, words, 0)
+        counts = reader.read(3 * instance + COUNTS, words, exact(words, 0)[:, :1])[:, 0]
         parts = [GridCells(words, corners, np.array([1 << self.side_bits]), np.array([-1]), counts)]
         before = 0
         for level in range(1, self.levels + 1):
@@ -259,7 +251,7 @@ class Theorem(RegionScheme):
             if not opened.size:
                 break
             words = (around.words[opened, None] << np.uint64(self.width) | np.arange(fan, dtype=np.uint64)).ravel()
-            counts = self._counts(tally, reader, instance, words, level)
+            counts = reader.read(3 * instance + COUNTS, words, exact(words, level)[:, :1])[:, 0]
             kept = np.flatnonzero(counts >= _least(noise))
             parents = opened[kept >> self.width]
             side = 1 << (self.side_bits - level)
@@ -268,20 +260,14 @@ class Theorem(RegionScheme):
             before += len(around.words)
         return joined(parts)
 
-    def _counts(self, tally: Tally, reader: Reader, instance: int, words: U64, level: int) -> F64:
-        first, last = self._range(tally, words, level)
-        return reader.read(3 * instance + COUNTS, words, (tally.below[last] - tally.below[first])[:, None])[:, 0]
-
     def _lifted(
-        self, cells: GridCells, groups: Groups, tally: Tally, reader: Reader, instance: int, noise: tuple[float, ...]
-    ) -> Candidate:
+        self, cells: GridCells, groups: Groups, exact: Exact, reader: Reader, instance: int, noise: tuple[float, ...]
+    ) -> Found:
         """In the original space: means from sums, and from squares what they cost."""
-        first, last = self._range(tally, cells.words, self.side_bits + 1 - np.frexp(cells.sides)[1].astype(np.int64))
-        below = np.vstack([np.zeros((1, self.dimension + 1), dtype=np.int64), np.cumsum(tally.amounts[:, 1:], axis=0)])
-        exact = below[last] - below[first]
+        totals = exact(cells.words, self.side_bits + 1 - np.frexp(cells.sides)[1].astype(np.int64))
         counts = groups.sums(cells.counts)
-        sums = groups.sums(reader.read(3 * instance + SUMS, cells.words, exact[:, :-1]))
-        squares = groups.sums(reader.read(3 * instance + SQUARES, cells.words, exact[:, -1:]))[:, 0]
+        sums = groups.sums(reader.read(3 * instance + SUMS, cells.words, totals[:, 1:-1]))
+        squares = groups.sums(reader.read(3 * instance + SQUARES, cells.words, totals[:, -1:]))[:, 0]
         variances = [deviation**2 * groups.noises for deviation in noise]
         means = sums / np.maximum(counts, 1.0)[:, None]
         centres = inside(means)
@@ -292,15 +278,11 @@ class Theorem(RegionScheme):
         costs = squares - 2 * (sums * centres).sum(axis=1) + counts * lengths + optimism
         variance = variances[SQUARES] + 4 * lengths * variances[SUMS] + lengths**2 * variances[COUNTS]
         # As if what does not stand out were like the rest, so that no instance looks good because it sees little.
-        part = float(cells.counts[0]) / float(counts.sum())
-        return Candidate(
-            centres,
-            counts,
-            np.sqrt(variances[COUNTS]),
-            float(costs.sum()) * part,
-            math.sqrt(float(variance.sum())) * part,
-            float(squares.sum()),
-        )
+        whole, records = float(counts.sum()), float(cells.counts[0])
+        part = records / whole
+        cost, error = float(costs.sum()) * part, math.sqrt(float(variance.sum())) * part
+        length = math.sqrt(max(float(squares.sum()), 0.0) / whole)
+        return Found(centres, counts, np.sqrt(variances[COUNTS]), records, cost, error, length)
 
 
 def _least(noise: float, counters: int | I64 = 1) -> F64:

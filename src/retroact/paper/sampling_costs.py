@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -89,34 +89,24 @@ def paper_cost(
     >>> round(cost.epsilon, 2), cost.bound
     (14.25, "the paper's, part 3")
     """
-    found = list(_costs(form, releases, epsilon0, delta0, delta, size, occupancy))
-    return min(found, key=lambda cost: cost.epsilon, default=Cost(math.inf, delta, "none applies", True, False))
-
-
-def _costs(
-    form: Form, releases: int, epsilon0: float, delta0: float, delta: float, size: int, occupancy: int | None
-) -> Iterator[Cost]:
     basic, failure = paper_basic(releases, epsilon0, delta0)
+    found: list[Cost] = []
     if failure <= delta:
-        yield Cost(basic, failure, "the paper's, part 2", True, False)
+        found.append(Cost(basic, failure, "the paper's, part 2", True, False))
     if failure < delta:
         advanced, _ = paper_advanced(releases, epsilon0, delta0, delta - failure)
-        yield Cost(advanced, delta, "the paper's, part 2", True, False)
-    if occupancy is None:
-        return
-    rate = size / (occupancy + 1)
-    if form == "fresh" and epsilon0 <= 1 and rate * failure < delta:
+        found.append(Cost(advanced, delta, "the paper's, part 2", True, False))
+    rate = 1.0 if occupancy is None else size / (occupancy + 1)
+    if form == "fresh" and occupancy is not None and epsilon0 <= 1 and rate * failure < delta:
         amplified, _ = paper_amplified(releases, epsilon0, delta0, delta - rate * failure, rate)
-        yield Cost(amplified, delta, "the paper's, part 3", True, True)
-    if form == "ranks" and failure < delta:
-        slack = (delta - failure) * (1 - RANKS)
-        whole = paper_advanced(releases, epsilon0, delta0, slack)
-        try:
+        found.append(Cost(amplified, delta, "the paper's, part 3", True, True))
+    if form == "ranks" and occupancy is not None and failure < delta:
+        whole = paper_advanced(releases, epsilon0, delta0, (delta - failure) * (1 - RANKS))
+        with suppress(InputError):  # outside of what the theorem assumes
             epsilon, total = paper_ranks(releases, size, occupancy, *whole, (delta - failure) * RANKS)
-        except InputError:
-            return  # outside of what the theorem assumes
-        if total <= delta:
-            yield Cost(epsilon, total, "the paper's, Appendix C", False, True)
+            if total <= delta:
+                found.append(Cost(epsilon, total, "the paper's, Appendix C", False, True))
+    return min(found, key=lambda cost: cost.epsilon, default=Cost(math.inf, delta, "none applies", True, False))
 
 
 def paper_epsilon0(form: Form, *, releases: int, epsilon: float, delta: float, **terms: Any) -> Fraction:

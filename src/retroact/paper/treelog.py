@@ -17,8 +17,7 @@ from ..coins import Coins
 from ..coins.exact_cdf import exp_minus
 from ..errors import InputError
 from ..oneshot.base import BOTTOM, Bottom, Contract
-from ..oneshot.exponential import Values, choose, interior_point, ordered
-from ..oneshot.exponential_weights import Weights
+from ..oneshot.exponential import Values, Weights, choose, interior_point, ordered
 from ..oneshot.ordered_domain import Decode, Ordered, check_beta, laplace, log_up
 from ..oneshot.quantiles import interior_records
 from ..schema import Schema

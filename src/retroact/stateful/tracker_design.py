@@ -54,7 +54,8 @@ class TrackerDesign:
         self.lazy = None if flips is not None else Lazy(horizon, rho=rho, coins=coins.branch("lazy"))
         self.gates: list[AboveThreshold] = []
         if flips is None:
-            epsilon_gate = root_below(2 * self.rho * GATES / count)
+            # The square root, rounded down to a multiple of 2^-40.
+            epsilon_gate = Fraction(math.isqrt(math.floor(2 * self.rho * GATES / count * 2**80)), 2**40)
             for limit in self.limits:
                 bar = quiet(horizon, count, epsilon_gate) + math.isqrt(math.ceil(mean_square(horizon, limit, rho)))
                 branch = coins.branch("gate", limit)
@@ -88,11 +89,6 @@ def largest_rho(epsilon: float | Fraction, delta: float | Fraction) -> Fraction:
         raise InputError("expected a delta above 0: Gaussian noise needs one, got 0", place="delta")
     low, _ = halved(lambda rho: ZeroConcentratedDP(rho).epsilon(failure) <= whole, 0.0, whole, steps=100)
     return Fraction(f"{low * (1 - 1e-9):.9e}")
-
-
-def root_below(square: Fraction) -> Fraction:
-    """A square root, rounded down to a multiple of 2^-40."""
-    return Fraction(math.isqrt(math.floor(square * 2**80)), 2**40)
 
 
 def quiet(horizon: int, levels: int, epsilon: Fraction) -> int:
