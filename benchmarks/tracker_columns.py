@@ -16,7 +16,7 @@ import numpy.typing as npt
 from retroact.arrays import I64
 from retroact.audit.lives import FlipColumns
 from retroact.stateful.tracker_design import TrackerDesign
-from retroact.stateful.tracker_noise import Continual, Lazy
+from retroact.stateful.tracker_noise import AboveThreshold, Continual, Lazy
 
 # Rounds whose noise is computed at once.
 COLUMN = 1 << 15
@@ -63,7 +63,7 @@ def track(design: TrackerDesign, flips: FlipColumns) -> Track:
         leave = None
         if design.gates:
             frozen = _running(flips.rounds, ranks == limit + 1, horizon)
-            leave = design.gates[level].first(frozen, start)
+            leave = first_exceeded(design.gates[level], frozen, start)
         last = horizon if leave is None else leave - 1
         if start <= last:
             counts = _running(flips.rounds, np.where(ranks <= limit, flips.signs, 0), horizon)[start - 1 : last]
@@ -76,6 +76,12 @@ def track(design: TrackerDesign, flips: FlipColumns) -> Track:
     held = _held(design.lazy, _running(flips.rounds, flips.signs, horizon), start)
     numerators[start - 1 :] = held * denominator
     return Track(numerators, denominator, levels)
+
+
+def first_exceeded(gate: AboveThreshold, counts: I64, start: int) -> int | None:
+    """The first round from ``start`` on that exceeds; ``counts`` holds rounds 1, 2, ... to the last."""
+    listed = counts.tolist()
+    return next((round for round in range(start, len(listed) + 1) if gate.exceeded(listed[round - 1], round)), None)
 
 
 def _numerators(noise: Continual, first: int, last: int) -> I64:
@@ -93,6 +99,6 @@ def _running(rounds: I64, changes: npt.NDArray[np.generic], horizon: int) -> I64
 def _held(lazy: Lazy, present: I64, start: int) -> I64:
     releases = np.arange(start - 1, len(present)) // lazy.every
     first = int(releases[0])
-    noises = lazy.noises(first, int(releases[-1]) - first + 1)
-    held: I64 = present[releases * lazy.every] + noises[releases - first]
+    noises = [lazy.noise(release * lazy.every + 1) for release in range(first, int(releases[-1]) + 1)]
+    held: I64 = present[releases * lazy.every] + np.array(noises)[releases - first]
     return held

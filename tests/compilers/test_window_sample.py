@@ -540,6 +540,13 @@ def test_samples_in_a_file():
         Specification.from_dict(data)
 
 
+@pytest.mark.parametrize("rate", [0.1, "0.25", Fraction(1, 3)])
+def test_a_rate_is_read_as_it_is_written(rate):
+    sample = WindowSample(Median("age"), window=4, rate=rate)
+    assert ra.statistics.Statistic.from_spec(sample.spec(), "it") == sample
+    assert sample.rate == Fraction(str(rate))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

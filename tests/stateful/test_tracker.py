@@ -24,7 +24,7 @@ from retroact.stateful.tracker_design import TrackerDesign
 from retroact.stateful.tracker_noise import AboveThreshold, Continual
 from retroact.statistics import Linear
 from retroact.testing import CheckFailedError, Pair, Shape, check_replay, check_twin, history
-from tracker_columns import flippancy, track
+from tracker_columns import first_exceeded, flippancy, track
 
 SIGMAS = 5
 NOISE_RUNS = 4000
@@ -215,7 +215,7 @@ def test_a_gate_opens_where_its_law_says():
     for run in range(runs):
         gate = AboveThreshold(4, Fraction(1), horizon=4, coins=coins.branch(run))
         rounds = [r for r, c in enumerate(counts, start=1) if gate.exceeded(c, r)]
-        assert gate.first(np.array(counts), 1) == (rounds[0] if rounds else None)
+        assert first_exceeded(gate, np.array(counts), 1) == (rounds[0] if rounds else None)
         opened[rounds[0] if rounds else 0] += 1
     for round, probability in enumerate(first_above(counts, 4, 2.0)):
         deviation = math.sqrt(probability * (1 - probability) / runs)

@@ -28,7 +28,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from ..checks import is_number, number, positive_int
-from ..errors import InputError
 from ..privacy import Measure, PureDP, ZeroConcentratedDP
 
 if TYPE_CHECKING:
@@ -151,8 +150,7 @@ def check_block(length: int, place: str = "block") -> int:
 
 def check_probability(value: float | Fraction, place: str, *, zero: bool = False) -> Fraction:
     """Below 1, and above 0 (or from 0 on); 1e-60 is the least that calibration can work with."""
-    fits = is_number(value) and 0 <= value < 1
-    if not fits or (value < 1e-60 and not (zero and value == 0)):
-        least = "0, or 1e-60" if zero else "1e-60"
-        raise InputError(f"expected a probability from {least} to below 1, got {value!r}", place=place)
-    return Fraction(value)
+    if zero and is_number(value) and value == 0:
+        return Fraction(0)
+    least = "0, or 1e-60" if zero else "1e-60"
+    return Fraction(number(value, place, f"a probability from {least} to below 1", least=1e-60, below=1))

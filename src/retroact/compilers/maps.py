@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..checks import choice, integer, number, positive_int
+from ..checks import choice, number, positive_int
 from ..coins import Coins, DiscreteGaussian, integer_cells
 from ..coins.law import WIDEST
 from ..errors import InputError
@@ -28,7 +28,7 @@ from ..paper_forms import paper_form
 from ..params import plain, words
 from ..privacy import GaussianDP, Measure, discreteness, largest_mu
 from ..privacy.halving import halved
-from ..stateful import Cumulative
+from ..stateful.median import Cumulative, check_ends
 from .closeness import check_block, check_positive, check_probability, repeated
 from .gaussian_vectors import chi_quantile, power_of_two_below, root_above
 
@@ -118,7 +118,7 @@ class GaussianMap(Map):
             return self
         spacing = power_of_two_below(error / 2**FINER / root_above(self.dimension))
         # Squares are exact, the one square root is rounded up.
-        squared = (2 * error + self._rounding(spacing)) ** 2 * check_block(block)
+        squared = (2 * error + spacing * root_above(self.dimension)) ** 2 * check_block(block)
         if self.calibration == "paper":
             needed: Fraction = paper_form("paper_variance")(squared, alpha, beta)
         else:
@@ -154,7 +154,7 @@ class GaussianMap(Map):
 
     def closeness(self, distance: Fraction, block: int = 1) -> GaussianDP:
         variance = _settled(self._variance)
-        moved = (distance + self._rounding(self.spacing)) / self.spacing
+        moved = distance / self.spacing + root_above(self.dimension)
         mu_squared = moved**2 / variance * discreteness(variance) ** 2
         return GaussianDP(math.sqrt(mu_squared) * math.sqrt(check_block(block)))
 
@@ -183,9 +183,6 @@ class GaussianMap(Map):
         noise = self.law.sample(coins.words([0], [0], integer_cells(self.dimension)))[0].tolist()
         moved = tuple((round(y / step) + n) * step for y, n in zip(exact, noise, strict=True))
         return moved[0] if self.dimension == 1 else moved
-
-    def _rounding(self, spacing: Fraction) -> Fraction:
-        return spacing * root_above(self.dimension)
 
     def spec(self) -> dict[str, Any]:
         own: dict[str, Any] = {"type": "gaussian", "dimension": self.dimension, "calibration": self.calibration}
@@ -227,9 +224,7 @@ class RankMap(Map):
     ) -> None:
         for end, place in ((lower, "lower"), (upper, "upper")):
             refuse_one_shot(end, place)
-            integer(end, place)
-        if lower > upper:
-            raise InputError(f"expected an upper end from {lower} on, got {upper}", place="upper")
+        check_ends(lower, upper)
         self.lower, self.upper = lower, upper
         self._rate = None if rate is None else check_positive(rate, "rate")
         self._spacing = None if rate is None else self._fine(1 / check_positive(rate, "rate"))

@@ -27,6 +27,7 @@ from ..checks import number
 from ..coins import Key
 from ..errors import InputError
 from ..ledger.definition import Update
+from ..messages import mismatch
 from ..noise.process import check_horizon
 from ..params import words
 from ..privacy import Guarantee
@@ -186,11 +187,8 @@ def _error(stateful: Stateful, error: float | Fraction | None, failure: Fraction
     own = check_positive(known, "error")
     given = own if error is None else check_positive(error, "error")
     if given < own:
-        raise InputError(
-            f"expected at least {float(own):.6g}, the error of {name} with probability 1 - {float(failure):g}, got "
-            f"{error!r}",
-            place="error",
-        )
+        least = f"at least {float(own):.6g}, the error of {name} with probability 1 - {float(failure):g}"
+        raise mismatch(least, error, "error")
     return given, name
 
 

@@ -27,9 +27,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from ..checks import choice, flag, positive_int
+from ..checks import as_fraction, choice, flag, positive_int
 from ..coins import COIN_BITS
 from ..errors import InputError
+from ..messages import mismatch
 from ..noise import Fresh
 from ..noise.default_process import Candidates, quietest
 from ..oneshot import SUBSTITUTION, Contract, InteriorPoint, Median, OneShot
@@ -37,7 +38,6 @@ from ..paper_forms import paper_form
 from ..params import Parameters
 from ..privacy import Cost, Form, largest_epsilon0, window_cost
 from ..schema import Schema
-from ..schema.numbers import exact_number
 from ..statistics.example import Example
 from ..statistics.grant import Demand, Grant, Layout, StreamTerms
 from ..statistics.statistic import Statistic
@@ -74,7 +74,7 @@ class WindowSample(Statistic):
         of: OneShot,
         *,
         size: int | None = None,
-        rate: float | Fraction | None = None,
+        rate: float | str | Fraction | None = None,
         persistent: bool = False,
         occupancy: int | None = None,
         gate: Gate | int | None = None,
@@ -289,15 +289,15 @@ def _reach(reach: int | None, place: str) -> int:
     return reach
 
 
-def exact_rate(rate: float | Fraction) -> Fraction:
+def exact_rate(rate: float | str | Fraction) -> Fraction:
     """As it was written, exactly.
 
-    >>> exact_rate(0.1)
-    Fraction(1, 10)
+    >>> exact_rate(0.1), exact_rate("1/3")
+    (Fraction(1, 10), Fraction(1, 3))
     """
-    exact = Fraction(rate) if isinstance(rate, Fraction) else exact_number(rate, "rate")
-    if not 0 < exact <= 1:
-        raise InputError(f"expected a rate above 0 and up to 1, got {rate!r}", place="rate")
+    exact = as_fraction(rate)
+    if exact is None or not 0 < exact <= 1:
+        raise mismatch("a rate above 0 and up to 1", rate, "rate")
     if exact * (1 << COIN_BITS) < 1:
-        raise InputError(f"expected a rate of at least 2^-{COIN_BITS}, got {rate!r}", place="rate")
+        raise mismatch(f"a rate of at least 2^-{COIN_BITS}", rate, "rate")
     return exact

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
+from ..checks import number
 from ..coins import Coins
 from ..errors import InputError
 from ..params import Parameters
@@ -57,10 +58,8 @@ class Contract(Parameters):
     bounded_range: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon <= 1000:
-            raise InputError(f"expected a number above 0 and up to 1,000, got {float(self.epsilon)!r}", place="epsilon")
-        if not 0 <= self.delta < 1:
-            raise InputError(f"expected a number from 0 to below 1, got {float(self.delta)!r}", place="delta")
+        number(float(self.epsilon), "epsilon", "a number above 0 and up to 1,000", above=0, most=1000)
+        number(float(self.delta), "delta", "a number from 0 to below 1", least=0, below=1)
 
 
 class OneShot(Parameters, ABC):

@@ -86,8 +86,8 @@ class OpenDP(Unkeyed):
         if not isinstance(field, Number | Integer):
             return
         bounds = element.bounds
-        limits = np.iinfo(f"{'u' if carrier[0] == 'u' else ''}int{carrier[1:]}") if carrier[0] in "iu" else None
-        if bounds is None and limits is not None:
+        if bounds is None and carrier[0] in "iu":
+            limits = np.iinfo(carrier.replace("i", "int").replace("u", "uint"))
             bounds = (int(limits.min), int(limits.max))
         first, last = field.decode(field.lower), field.decode(field.upper)
         if bounds is not None and not bounds[0] <= first <= last <= bounds[1]:

@@ -17,7 +17,7 @@ from ..coins import Coins, DiscreteLaplace
 from ..coins.coins import integer_cells
 from ..errors import InputError
 from ..privacy.budget import check_epsilon
-from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
+from ..schema import Date, Integer, Number, Rows, Schema, Timestamp
 from ..schema.lattice import offsets
 from .base import OneShot, known_field
 
@@ -37,7 +37,12 @@ class Ordered(OneShot):
         self.epsilon = None if epsilon is None else check_epsilon(from_text(epsilon))
 
     def check(self, schema: Schema, place: str) -> None:
-        ordered_field(schema, self.field, f"{place}.field")
+        at = f"{place}.field"
+        field = known_field(schema, self.field, at)
+        if not isinstance(field, Number | Integer | Date | Timestamp):
+            raise InputError(
+                f"expected a field with an order (number, integer, date, timestamp), got {field}", place=at
+            )
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return (self.field,)
@@ -53,15 +58,8 @@ class Ordered(OneShot):
 
     def size(self, schema: Schema) -> int:
         """How many values the field has."""
-        field = ordered_field(schema, self.field, "field")
+        field = schema.fields[self.field]
         return field.upper - field.lower + 1
-
-
-def ordered_field(schema: Schema, name: str, place: str) -> Field:
-    field = known_field(schema, name, place)
-    if not isinstance(field, Number | Integer | Date | Timestamp):
-        raise InputError(f"expected a field with an order (number, integer, date, timestamp), got {field}", place=place)
-    return field
 
 
 def laplace(epsilon: Fraction, coins: Coins, count: int = 1) -> I64:

@@ -106,6 +106,11 @@ class Cumulative:
         return cls(tuple(steps))
 
 
+def check_ends(lower: int, upper: int) -> None:
+    integer(lower, "lower")
+    integer(upper, "upper", least=lower, expected=f"an upper end from {lower} on")
+
+
 @dataclass(frozen=True)
 class RankEstimate:
     """The answer of one round: a distribution function, and the median by it."""
@@ -250,10 +255,7 @@ class MedianTracker(Stateful):
         failure: float = 1e-4,
         key: Key,
     ) -> None:
-        for end, place in ((lower, "lower"), (upper, "upper")):
-            integer(end, place)
-        if lower > upper:
-            raise InputError(f"expected an upper end from {lower} on, got {upper}", place="upper")
+        check_ends(lower, upper)
         exact = check_budget(epsilon, delta)
         if exact[1] == 0:
             raise InputError("expected a delta above 0: the gaps between blocks need one, got 0", place="delta")

@@ -123,11 +123,6 @@ class AboveThreshold:
         """Whether the noisy count is above the noisy threshold: to be asked in round after round until it is."""
         return count + self._buffer.at(round) > self._bar
 
-    def first(self, counts: I64, start: int) -> int | None:
-        """The first round from ``start`` on that exceeds; ``counts`` holds rounds 1, 2, ... to the last."""
-        above = np.flatnonzero(counts[start - 1 :] + self._noise(start, len(counts)) > self._bar)
-        return start + int(above[0]) if above.size else None
-
     def _noise(self, first: int, last: int) -> I64:
         rounds = np.arange(first, last + 1)
         return self.law.sample(self._coins.words(np.ones(len(rounds)), rounds))[:, 0]
@@ -166,11 +161,7 @@ class Lazy:
 
     def noise(self, round: int) -> int:
         """Of the release that is due in this round."""
-        return int(self.noises((round - 1) // self.every, 1)[0])
-
-    def noises(self, first: int, count: int) -> I64:
-        """Of releases first, first + 1, ... (from 0)."""
-        return self.law.sample(self._coins.words(np.zeros(count), np.arange(first, first + count)))[:, 0]
+        return int(self.law.sample(self._coins.words([0], [(round - 1) // self.every]))[0, 0])
 
 
 def _period(horizon: int, rho: Fraction) -> int:
