@@ -19,9 +19,8 @@ from retroact.noise import Schauder
 from retroact.privacy import ZeroConcentratedDP
 from retroact.stateful import Estimate, FlippancyTracker, Stateful
 from retroact.stateful.presence import Presence
-from retroact.stateful.sensitivity import STATES, longest_shift
 from retroact.stateful.tracker_design import TrackerDesign
-from retroact.stateful.tracker_noise import AboveThreshold, Continual
+from retroact.stateful.tracker_noise import STATES, AboveThreshold, Continual, longest_shift
 from retroact.statistics import Linear
 from retroact.testing import CheckFailedError, Pair, Shape, check_replay, check_twin, history
 from tracker_columns import first_exceeded, flippancy, track

@@ -90,14 +90,10 @@ class WindowSample(Statistic):
             raise InputError("expected a size or a rate, not both", place="rate")
         flag(persistent, "persistent")
         if persistent and size is None and rate is None:
-            raise InputError(
-                "expected a size or a rate beside it: without a sample nothing persists", place="persistent"
-            )
+            raise InputError("expected a size or a rate: without a sample nothing persists", place="persistent")
         choice(accounting, ("exact", "paper"), "accounting")
         if accounting == "paper" and size is None:
-            raise InputError(
-                "expected a size beside it: the paper has samples of a fixed size only", place="accounting"
-            )
+            raise InputError("expected a size: the paper has samples of a fixed size only", place="accounting")
         self.of = of
         self.size = None if size is None else positive_int(size, "size")
         self.rate = None if rate is None else exact_rate(rate)
@@ -105,9 +101,7 @@ class WindowSample(Statistic):
         self.occupancy = None if occupancy is None else positive_int(occupancy, "occupancy")
         self.gate = gate_of(gate)
         if self.occupancy is not None and self.size is None:
-            raise InputError(
-                "expected a size beside it: nothing else rests on how many records are live", place="occupancy"
-            )
+            raise InputError("expected a size: nothing else rests on how many records are live", place="occupancy")
         if self.occupancy is not None and self.gate is not None:
             raise InputError("expected a promise (occupancy) or a gate, not both", place="gate")
         for name, live in (("occupancy", self.occupancy), ("gate", None if self.gate is None else self.gate.records)):

@@ -39,22 +39,14 @@ def heavy_path(values: Sequence[int]) -> tuple[int, int]:
     return values[low], largest
 
 
-def levels(values: Sequence[int], leaf: int, bits: int) -> list[int]:
-    """How many leading bits, of so many, each value shares with the leaf.
-
-    >>> levels([1, 2, 3, 7], 2, 3)
-    [1, 3, 2, 0]
-    """
-    return [bits - (value ^ leaf).bit_length() for value in values]
-
-
 def deepest(values: Sequence[int], leaf: int, bits: int, count: int) -> tuple[list[int], list[int]]:
-    """The levels of all but the deepest values, and so many deepest values, by level and then by value.
+    """The levels of all but the deepest values, and so many deepest values, by level and then by value. The level of a
+    value is how many leading bits, of so many, it shares with the leaf.
 
     >>> deepest([1, 2, 3, 7], 2, 3, 2)
     ([0, 1], [3, 2])
     """
-    by_level = sorted(zip(levels(values, leaf, bits), values, strict=True))
+    by_level = sorted((bits - (value ^ leaf).bit_length(), value) for value in values)
     cut = max(len(by_level) - count, 0)
     return [level for level, _ in by_level[:cut]], [value for _, value in by_level[cut:]]
 
