@@ -122,12 +122,13 @@ def test_records_of_any_fields_are_told_apart_by_their_values():
     assert all((first.columns[name] == again.columns[name]).all() for name in names)
     # fewer fields: what agrees in them is the same
     some = live_of(records, schema=WIDE, names=("age",))
-    assert sum(len(block.tally) for block in some.blocks) == len({(stamp, value[1]) for stamp, value in records})
+    ages = {(stamp, value[1]) for stamp, value in records}
+    assert sum(len(block.tally) for block in some.blocks.values()) == len(ages)
 
 
 def test_ranks_are_uniform_and_independent_of_each_other():
     live = live_of([(1, (v,)) for v in range(100)] * 40, ranks=COINS)
-    (block,) = live.blocks
+    (block,) = live.blocks.values()
     share = block.ranks.high.astype(np.float64) / 2.0**64
     assert len(share) == 4000
     counts = np.histogram(share, bins=20, range=(0, 1))[0]
