@@ -403,7 +403,7 @@ def test_a_declared_price_is_charged():
     sample = WindowSample(Median("age", epsilon=0.01), window=100)
     alone = Specification(AGES, {"it": sample}, epsilon=1.0, delta=1e-6, horizon=1000)
     spent = float(alone.shares["it"].amount)
-    assert spent == pytest.approx(sample._cost(sample.of, 100, Fraction(1e-6)).epsilon, rel=1e-6)
+    assert spent == pytest.approx(sample._cost(100, Fraction(1e-6)).epsilon, rel=1e-6)
     both = Specification(AGES, {"it": sample, "n": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=1000)
     assert both.measure.epsilon(1e-6) <= 1.0
     with pytest.raises(InputError, match="declared to cost"):
@@ -500,7 +500,7 @@ def test_an_audit_of_compiled_answers_stays_below_the_cost_and_near_it(form, att
             / runs
         )
     loss = math.log(shown[1] / shown[0])
-    cost = sample._cost(sample.of, 1, Fraction(0)).epsilon
+    cost = sample._cost(1, Fraction(0)).epsilon
     error = math.sqrt((1 / shown[0] + 1 / shown[1]) / runs)
     assert loss < cost + 4 * error
     if attained:
@@ -715,8 +715,8 @@ def test_what_all_parts_spend_together_is_within_the_budget(mix):
     """Every part is looked up where it is used, and added up anew."""
     spec = Specification(AGES, MIXES[mix], epsilon=2.0, delta=1e-6, horizon=500, late=False)
     pure, delta, square = 0.0, 0.0, 0.0
-    for name, statistic in spec.statistics.items():
-        share, grant = spec.shares[name], spec.grants[name]
+    for name, bound in spec.bounds.items():
+        statistic, share, grant = bound.statistic, spec.shares[name], spec.grants[name]
         if not isinstance(statistic, WindowSample):
             pure += float(share.amount) if share.kind == "pure" else 0.0
             square += float(share.amount) if share.kind == "gaussian" else 0.0
