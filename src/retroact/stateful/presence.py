@@ -31,7 +31,8 @@ class Survivors:
         came = [p for event in events if isinstance(event, Add) and (p := event.point(round)) is not None]
         named = [Point(event.stamp, event.value, None, event.subject) for event in events if isinstance(event, Delete)]
         went = []
-        self._points.update(came)
+        for point in came:
+            self._points[point] += 1
         for point in named:
             if point in self._points:
                 went.append(point)
@@ -58,8 +59,9 @@ class Presence(Survivors):
         """Applies one round; +1 for a value that came, -1 for one that went."""
         came, went = self.apply(updates, round)
         before = {point.value: self._copies[point.value] > 0 for point in (*came, *went)}
-        self._copies.update(point.value for point in came)
-        self._copies.subtract(point.value for point in went)
+        for points, sign in ((came, 1), (went, -1)):
+            for point in points:
+                self._copies[point.value] += sign
         return [(value, -1 if was else 1) for value, was in before.items() if (self._copies[value] > 0) != was]
 
 
