@@ -16,7 +16,7 @@ from ..privacy import Guarantee
 from .door import Barred, Door
 from .engine import Engine, composed
 from .erasure import Outcome
-from .open_round import OpenRound, RoundMark, Sources, checked_source
+from .open_round import OpenRound, PositionSet, RoundMark, Sources, checked_source, read_on
 from .release import Applied, Release, Round
 from .specification import Specification
 
@@ -106,7 +106,9 @@ class Core:
         self.origin, self.round, self.before = origin, origin + 1 if round is None else round, tuple(before)
         self.followed = False
         """Whether another stream goes on from this one."""
-        self.open, self.sources = OpenRound(specification.schema), Sources()
+        self.open = OpenRound(specification.schema)
+        self.sources: Sources = {}
+        """Those that were read in rounds that are closed."""
         self.lock = threading.RLock()
         self._require_room(0)
         spent = composed(specification.guarantee, before)
@@ -139,7 +141,8 @@ class Core:
                 return
             opened, mark = self.open, self.open.mark()
             if source is not None:
-                opened.read(source, max(position, self.position(source) or ()), delivered)
+                reached = max(position, self.position(source) or ())
+                read_on(opened.reading, source, reached, PositionSet.of(delivered))
             self._entered = True
             try:
                 yield
@@ -174,8 +177,7 @@ class Core:
 
     def position(self, source: str) -> Position | None:
         """How far a source was read."""
-        reading = self.open.reading
-        return reading[source][0] if source in reading else self.sources.positions.get(source)
+        return self.open.reading.get(source, self.sources.get(source, (None,)))[0]
 
     def outcomes(self, who: Sequence[str | bytes]) -> list[Outcome]:
         """What there is now of each of these subjects."""
@@ -234,7 +236,8 @@ class Core:
             self.ledger.commit(change)
             self.engine.adopt(totals)
             self.open = OpenRound(self.schema)
-            self.sources.settle(closed)
+            for source, read in closed.reading.items():
+                read_on(self.sources, source, *read)
             self.round += 1
             self.keep.publish(self)
             ignored = change.ignored_deletions, change.ignored_additions

@@ -19,7 +19,6 @@ from ..store.tables import Request
 from .core import Core
 from .door import Names
 from .erasure import Asked, Earlier, Erasure, Hashes, Requested, earlier_streams
-from .open_round import PositionSet
 from .stored import columns_note, untouched, written
 from .stream import Stream
 from .vault import Vault
@@ -196,10 +195,7 @@ class Durable(Stream):
                     "a stream with statistics that files cannot describe has no successor in a store", place="where"
                 )
             removal, ledger = core.removed()
-            sources = {
-                name: (position, core.sources.taken.get(name, PositionSet.of()).to_bytes())
-                for name, position in self.store.sources().items()
-            }
+            sources = {name: (position, taken.to_bytes()) for name, (position, taken) in core.sources.items()}
             this = Earlier(self.name, public_key(self.hashes.signing), self.store.where)
             told = {
                 "before": [*msgspec.json.decode(self.store.note("before") or "[]"), own],

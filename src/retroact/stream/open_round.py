@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,8 @@ class PositionSet:
         return place >= 0 and position <= int(self._last[place])
 
     def __or__(self, other: PositionSet) -> PositionSet:
+        if not len(other._first):
+            return self
         first, last = (np.concatenate(pair) for pair in ((self._first, other._first), (self._last, other._last)))
         order = np.argsort(first, kind="stable")
         return PositionSet._joined(first[order], last[order])
@@ -74,12 +76,16 @@ class PositionSet:
         return cls(numbers[0], numbers[1])
 
 
+Sources = dict[str, tuple[Position, PositionSet]]
+"""How far each source was read, so that nothing of it is taken twice, and which single positions were taken."""
+
+
 @dataclass(frozen=True)
 class RoundMark:
     """How much an open round held, to go back to."""
 
     updates: UpdatesMark
-    reading: Mapping[str, tuple[Position, set[int]]]
+    reading: Sources
     requests: int
     rejected: int
 
@@ -87,8 +93,7 @@ class RoundMark:
 class OpenRound:
     def __init__(self, schema: Schema) -> None:
         self.updates = Updates(schema)
-        self.reading: dict[str, tuple[Position, set[int]]] = {}
-        """How far each source was read, and which single positions were."""
+        self.reading: Sources = {}
         self.requests: list[tuple[Request, list[bytes]]] = []
         """Erasures that wait for the round to close, each with the hashes of its subjects."""
         self.rejected = 0
@@ -105,36 +110,11 @@ class OpenRound:
         self.reading, self.rejected = dict(moment.reading), moment.rejected
         del self.requests[moment.requests :]
 
-    def holds(self, source: str, position: int) -> bool:
-        """Whether a single position of a source was read."""
-        return source in self.reading and position in self.reading[source][1]
 
-    def read(self, source: str, position: Position, delivered: Sequence[int]) -> None:
-        """A source was read up to this position at least."""
-        reached, known = self.reading.get(source, ((), set()))
-        self.reading[source] = (max(reached, position), known | {*delivered} if delivered else known)
-
-
-@dataclass
-class Sources:
-    """How far each source was read in rounds that are closed, so that nothing of it is taken twice."""
-
-    positions: dict[str, Position] = field(default_factory=dict)
-    taken: dict[str, PositionSet] = field(default_factory=dict)
-    """Which single positions, where a source tells them."""
-
-    def settle(self, round: OpenRound) -> None:
-        """The open round closes: what it read is settled."""
-        for source, (position, known) in round.reading.items():
-            self.positions[source] = max(position, self.positions.get(source, ()))
-            if known:
-                self.take(source, PositionSet.of(known))
-
-    def holds(self, source: str, position: int) -> bool:
-        return source in self.taken and position in self.taken[source]
-
-    def take(self, source: str, positions: PositionSet) -> None:
-        self.taken[source] = self.taken.get(source, PositionSet.of()) | positions
+def read_on(sources: Sources, source: str, position: Position, taken: PositionSet) -> None:
+    """A source was read up to this position at least, and these single positions were taken."""
+    reached, known = sources.get(source, ((), PositionSet.of()))
+    sources[source] = max(reached, position), known | taken
 
 
 def checked_source(source: Any, position: Any, delivered: Any) -> tuple[Position, list[int]]:

@@ -219,7 +219,7 @@ class Stream:
     @property
     def sources(self) -> list[str]:
         """What was read from, by the names that positions are kept under."""
-        return list(self._core.sources.positions | self._core.open.reading)
+        return list(self._core.sources | self._core.open.reading)
 
     def position(self, source: str) -> Position | None:
         """How far a source was read, so that nothing of it is taken twice."""
@@ -227,11 +227,12 @@ class Stream:
 
     def settled(self, source: str) -> Position | None:
         """How far a source was read in rounds that are closed."""
-        return self._core.sources.positions.get(source)
+        return self._core.sources.get(source, (None,))[0]
 
     def delivered(self, source: str, position: int) -> bool:
         """Whether a single position of a source was taken."""
-        return self._core.open.holds(source, position) or self._core.sources.holds(source, position)
+        read = self._core.open.reading, self._core.sources
+        return any(position in sources[source][1] for sources in read if source in sources)
 
     @property
     def waiting(self) -> int:

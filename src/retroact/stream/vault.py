@@ -37,7 +37,7 @@ from .core import Core, Keep
 from .door import Barred
 from .erasure import Asked, Hashes, Outcome
 from .latest import FenceGuard
-from .open_round import OpenRound, PositionSet, RoundMark
+from .open_round import OpenRound, PositionSet, RoundMark, read_on
 from .release import Release
 
 
@@ -127,8 +127,9 @@ class Vault(Keep):
         for entry in (inbox.read(core.schema, stored) for stored in self.store.inbox()):
             opened.updates.append(entry.operations)
             if entry.source is not None and entry.position is not None:
-                reached = max(entry.position, core.sources.positions.get(entry.source, ()))
-                opened.read(entry.source, reached, entry.delivered)
+                settled, _ = core.sources.get(entry.source, ((), None))
+                reached = max(entry.position, settled)
+                read_on(opened.reading, entry.source, reached, PositionSet.of(entry.delivered))
             for name, content, received, subjects, outcome in entry.requests:
                 opened.requests.append((Request(name, content, "received", received, outcome=outcome), subjects))
             opened.entries += 1
@@ -173,7 +174,7 @@ class Vault(Keep):
     def _prepare(self, core: Core, notes: Mapping[str, str]) -> None:
         hashes = _rejected(core)
         reading = core.open.reading.items()
-        positions = {source: (position, PositionSet.of(known).to_bytes()) for source, (position, known) in reading}
+        positions = {source: (position, taken.to_bytes()) for source, (position, taken) in reading}
         if positions or core.open.requests or notes:
             self.store.prepare(core.round, positions, self._decided(core), hashes, notes)
         self._erased |= {*hashes}
