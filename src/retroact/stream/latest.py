@@ -81,14 +81,7 @@ def promises(store: Store) -> list[str]:
 
 
 def standing(
-    store: Store,
-    fence: Fence,
-    mark: Mark | None,
-    *,
-    over: bool = False,
-    restored: bool = False,
-    after: int | None = None,
-    erasures_asked: bool = False,
+    store: Store, fence: Fence, mark: Mark | None, over: bool, restored: bool, after: int | None, erasures_asked: bool
 ) -> Standing:
     """Of a store against its fence; refuses one that is older than what was published or acknowledged. ``over``:
     no round comes any more."""
@@ -204,6 +197,10 @@ class FenceGuard:
         if mark != self._left:
             self.fence.advance(mark)
             self._left = mark
+        # what a restore left to do is done when the round that waited for it is behind the fence
+        if self._owed is not None and core.round - 1 > self._owed.round:
+            self._owed = None
+            self._store.write_notes({"owed": ""})
 
     def require_unmoved(self) -> None:
         mark = self.fence.read()
@@ -254,12 +251,6 @@ class FenceGuard:
                 "published: replay additions and deletions up to that round first (docs/operations.md)"
             )
         self.require_erasures(core)
-
-    def settle_debt(self, core: Core) -> None:
-        """What a restore left to do is done when the round that waited for it is behind the fence."""
-        if self._owed is not None and core.round - 1 > self._owed.round:
-            self._owed = None
-            self._store.write_notes({"owed": ""})
 
 
 def _words(mark: Mark | None) -> str:

@@ -26,27 +26,13 @@ def written(spec: Specification) -> dict[str, Any] | None:
             statistics[name]["weight"] = weight
     data = {**_limits(spec), "schema": spec.schema.spec(), "statistics": statistics}
     data |= {"rounds": spec.rounds.spec()} if spec.rounds.spec() else {}
-    return _plain(data) if _same(spec, data) else None
-
-
-def columns_tables(spec: Specification) -> dict[str, dict[str, Any]]:
-    """The tables of columns by name: that of the stream, and those of its sources."""
-    return {"columns": spec.columns.spec(), **{f"sources.{name}": own["columns"] for name, own in spec.sources.items()}}
-
-
-def _plain(data: Mapping[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(data))
-    return plain
-
-
-def _same(spec: Specification, data: Mapping[str, Any]) -> bool:
-    """Whether the tables make the same specification after a journey through JSON."""
     try:
-        other = Specification.from_dict(_plain(data))
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(data))
+        other = Specification.from_dict(plain)
     except (InputError, TypeError, NotImplementedError):
-        return False
-    same = other.whole_digest == spec.whole_digest and other.shares == spec.shares
-    return same and other.rounds == spec.rounds
+        return None
+    own, read = ((each.whole_digest, each.shares, each.rounds) for each in (spec, other))
+    return plain if own == read else None
 
 
 def _limits(spec: Specification) -> dict[str, Any]:
@@ -173,15 +159,18 @@ def _with_columns(
         return stored, {}
     if untouched(store):
         return given, columns_note(given)
-    parts = [
-        {f"{name}.{role}": column for name, table in columns_tables(spec).items() for role, column in table.items()}
-        for spec in (stored, given)
-    ]
     raise InputError(
         f"{store.where}: expected the columns that this stream has, got others: "
-        f"{'; '.join(differences(parts[0], parts[1]))}. They change by `retroact columns`",
+        f"{'; '.join(differences(_roles(stored), _roles(given)))}. They change by `retroact columns`",
         place="columns",
     )
+
+
+def _roles(spec: Specification) -> dict[str, Any]:
+    """The columns of all roles: those of the stream, and those of its sources."""
+    tables = {"columns": spec.columns.spec()}
+    tables |= {f"sources.{name}": own["columns"] for name, own in spec.sources.items()}
+    return {f"{name}.{role}": column for name, table in tables.items() for role, column in table.items()}
 
 
 def end_of(store: Store, spec: Specification) -> str | None:

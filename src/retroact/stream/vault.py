@@ -168,7 +168,6 @@ class Vault(Keep):
     def publish(self, core: Core) -> None:
         self.guard.advance(core)
         self._sealing = False
-        self.guard.settle_debt(core)
         self._purge(core)
 
     def _prepare(self, core: Core, notes: Mapping[str, str]) -> None:
@@ -280,7 +279,6 @@ class Vault(Keep):
         self.load(core)
         self._require_amended(core)
         self.guard.advance(core)
-        self.guard.settle_debt(core)
         self._recover_amended(core)
         if self._unscrubbed and store.scrub():
             self._unscrubbed = False

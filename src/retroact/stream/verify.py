@@ -43,37 +43,30 @@ def verify(core: Core, vault: Vault, progress: Callable[[int, int], None] | None
     round, revised = core.round - 1, store.number("revised")
     first = max(revised, vault.silent + 1, core.origin + 1)
     unkeyed = tuple(name for name, bound in core.specification.bounds.items() if not bound.keyed)
-    result = Verification(first, round, unkeyed=unkeyed)
     if not store.overwrites:
         store.purge()
-    result.problems += store.residue()
-    result.problems += store.problems()
-    result.problems += _data(core, vault)
+    problems = [*store.residue(), *store.problems(), *_data(core, vault)]
     kept = store.releases(problems=[])
-    result.problems += _marks(core, vault, kept)
-    result.problems += _kept(core, vault, kept)
+    problems += [*_marks(core, vault, kept), *_kept(core, vault, kept)]
+    result = Verification(first, round, unkeyed=unkeyed, problems=problems)
     # of a stream that is over, data change without a round
     if revised > round + core.over:
         result.problems.append(f"journal: expected a last deletion up to round {round + core.over}, got {revised}")
     stored = {(each.round, each.statistic): each for each in kept if first <= each.round <= round}
     for number, again in _again(core, first, round):
         for release in again:
-            if release.statistic in unkeyed:
-                continue
             known = stored.pop((release.round, release.statistic), None)
-            if known is None:
-                continue  # told already
-            if known != release:
+            if known is None or release.statistic in unkeyed:
+                continue  # it is reported as missing already, or nobody can work it out again
+            if known == release:
+                result.compared += 1
+            else:
                 result.problems.append(
                     f"round {number} of {release.statistic}: the stored release is not what the surviving data give"
                 )
-            else:
-                result.compared += 1
         if progress is not None:
             progress(number - first + 1, round - first + 1)
-    result.problems += [
-        f"round {number} of {name}: a release that was never due" for number, name in stored if name not in unkeyed
-    ]
+    result.problems += [f"round {number} of {name}: a release that was never due" for number, name in stored]
     return result
 
 
