@@ -155,18 +155,19 @@ class Apart:
         """The data without the columns that are no fields, and the ids, subjects and stamps: as ``given`` or as they
         stand in columns. Unknown columns stay, for the schema to refuse."""
         found = {role: value for role, value in given.items() if value is not None}
-        if hasattr(data, "__arrow_c_stream__"):
-            data = columns_of(data)
-        records = [data] if isinstance(data, Mapping) else data
-        if not isinstance(records, list | tuple) or not all(isinstance(record, Mapping) for record in records):
-            return data, found
-        if self._plain and all(record.keys() == self._fields for record in records):
-            return data, found
         if isinstance(data, Mapping):
+            if self._plain and data.keys() == self._fields:
+                return data, found
             return self._fields_of(data), found | self._beside(data, found)
-        named = {*chain.from_iterable(records)}
-        columns = {name: [record.get(name) for record in records] for name in self._roles.values() if name in named}
-        return [self._fields_of(record) for record in records], found | self._beside(columns, found)
+        if hasattr(data, "__arrow_c_stream__"):
+            return self.of(columns_of(data), given)
+        if not isinstance(data, list | tuple) or not all(isinstance(record, Mapping) for record in data):
+            return data, found
+        if self._plain and all(record.keys() == self._fields for record in data):
+            return data, found
+        named = {*chain.from_iterable(data)}
+        columns = {name: [record.get(name) for record in data] for name in self._roles.values() if name in named}
+        return [self._fields_of(record) for record in data], found | self._beside(columns, found)
 
     def _fields_of(self, data: Mapping[str, Any]) -> dict[str, Any]:
         beside = {*self._roles.values()} - self._fields
