@@ -110,7 +110,7 @@ class Columns:
         return replace(self, given=True)
 
     def without(self, names: Collection[str]) -> Columns:
-        """Without the roles that nobody asked for, where a field has that name."""
+        """Without roles that follow from a name alone, where a field has that name."""
         if self.given:
             return self
         taken: dict[str, Any] = {role: None for role, own in self.items() if own.column in names}
@@ -158,7 +158,7 @@ class Apart:
         if isinstance(data, Mapping):
             if self._plain and data.keys() == self._fields:
                 return data, found
-            return self._fields_of(data), found | self._beside(data, found)
+            return self._fields_of(data), found | self._from_columns(data, found)
         if hasattr(data, "__arrow_c_stream__"):
             return self.of(columns_of(data), given)
         if not isinstance(data, list | tuple) or not all(isinstance(record, Mapping) for record in data):
@@ -167,18 +167,18 @@ class Apart:
             return data, found
         named = {*chain.from_iterable(data)}
         columns = {name: [record.get(name) for record in data] for name in self._roles.values() if name in named}
-        return [self._fields_of(record) for record in data], found | self._beside(columns, found)
+        return [self._fields_of(record) for record in data], found | self._from_columns(columns, found)
 
     def _fields_of(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        beside = {*self._roles.values()} - self._fields
+        others = {*self._roles.values()} - self._fields
         return {
             name: column
             for name, column in data.items()
-            if name in self._fields or not (name in beside or self._columns.ignores(name))
+            if name in self._fields or not (name in others or self._columns.ignores(name))
         }
 
-    def _beside(self, data: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-        """What stands in columns of the ids, subjects and stamps that are not ``found`` yet."""
+    def _from_columns(self, data: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+        """The ids, subjects and stamps that stand in columns, but for those that are ``found`` already."""
         taken: dict[str, Any] = {}
         for role, column in self._roles.items():
             if column not in data:
@@ -197,7 +197,7 @@ class Apart:
 
 
 def sources_from_spec(tables: Any, columns: Columns) -> dict[str, dict[str, Any]]:
-    """What single sources have of their own, by name: the tables [sources.NAME.columns]."""
+    """The columns of single sources, by name: the tables [sources.NAME.columns]."""
     if not isinstance(tables, Mapping):
         raise mismatch("a table of sources", tables, "sources")
     own: dict[str, dict[str, Any]] = {}

@@ -113,7 +113,7 @@ class Core:
         self._require_room(0)
         spent = composed(specification.guarantee, before)
         guarantee = replace(spent, promises=(*spent.promises, *promises))
-        # A stream that follows another begins later, and so has names of its own even under the same testing key.
+        # A stream that follows another begins later, and so has other names even under the same testing key.
         coins = key.coins("stream", *([origin] if origin else []), *([salt] if salt else []))
         self.engine = Engine(specification, coins, ledger, origin, self.round - 1, guarantee)
         self._warned = self._entered = False

@@ -33,7 +33,7 @@ class Door:
     def stamped(
         self, data: Any, now: int, *, subject: Names = None, stamp: Stamps = None, numbers: I64 | None = None
     ) -> Stamped:
-        """Records with stamps and subjects, one for all or one for each; those in no column of theirs count from now.
+        """Records with stamps and subjects, one for all or one for each; without a stamp they count from now.
         Errors name the rows of ``data``, or the ``numbers`` that they have."""
         with _numbered(numbers):
             rows, _ = self._schema.encode(data)
@@ -45,8 +45,8 @@ class Door:
     ) -> tuple[Operations | Single, int | None]:
         """See `Stream.add`: the operations, and their stamp if there is one for all."""
         if not self._apart.nothing(data):
-            data, beside = self._apart.of(data, {"id": id, "subject": subject, "stamp": stamp})
-            id, subject, stamp = beside.get("id"), beside.get("subject"), beside.get("stamp")
+            data, found = self._apart.of(data, {"id": id, "subject": subject, "stamp": stamp})
+            id, subject, stamp = found.get("id"), found.get("subject"), found.get("stamp")
         if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self._schema.is_record(data):
             owner = name_of(subject, "subject")
             if self._apart.asks:
@@ -107,7 +107,7 @@ class Door:
         return Operations(erased=names, digests=digests)
 
     def ids(self, given: Any, count: int) -> list[str]:
-        """An id for each of so many events."""
+        """An id for each event."""
         named = names_of(given, count, "id")
         ids = [named] * count if named is None or isinstance(named, str) else named
         if None in ids:

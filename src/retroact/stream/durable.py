@@ -1,4 +1,4 @@
-"""A stream that lasts, in a store: what people ask of it beside what they ask of any stream."""
+"""A stream that lasts, in a store: what it can do in addition to any stream."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Durable(Stream):
 
     @property
     def missing_erasures(self) -> int | None:
-        """How many acknowledged erasures a restored store still lacks; None where its fence was lost: nobody knows. No
-        round is released until so many were asked for, or `Stream.open` was told `erasures_asked`."""
+        """How many acknowledged erasures a restored store still lacks; None where its fence was lost, which leaves it
+        unknown. No round is released until that many were asked for, or `Stream.open` had `erasures_asked`."""
         return self._vault.guard.missing_erasures(self._core)
 
     @property
@@ -177,7 +177,7 @@ class Durable(Stream):
         key_file: str | Path | None = None,
         fence: str | Path | None = None,
     ) -> Durable:
-        """As for any stream, in a store of its own. This one keeps its data and can still erase: an erasure that is
+        """As for any stream, in another store. This one keeps its data and can still erase: an erasure that is
         asked for later is asked for in both."""
         from .open import Follows, open_stream
 
@@ -197,14 +197,14 @@ class Durable(Stream):
             removal, ledger = core.removed()
             sources = {name: (position, taken.to_bytes()) for name, (position, taken) in core.sources.items()}
             this = Earlier(self.name, public_key(self.hashes.signing), self.store.where)
-            told = {
+            noted = {
                 "before": [*msgspec.json.decode(self.store.note("before") or "[]"), own],
                 "earlier": [*earlier_streams(self.store), this],
                 "promises": self.promises,
             }
             follows = Follows(
                 core.round - 1,
-                {name: msgspec.json.encode(part).decode() for name, part in told.items()},
+                {name: msgspec.json.encode(part).decode() for name, part in noted.items()},
                 Records.of(ledger.data(), core.schema),
                 inbox.without(core.schema, self.store.inbox(), removal),
                 sources,

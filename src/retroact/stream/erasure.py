@@ -1,7 +1,7 @@
 """Erasures: what was asked and found, how far it is, and the signed receipt. Only keyed hashes of it are kept.
 
 An erasure is entered and applied in the same way whether it found anything. The streams that a successor goes on from
-hold records of their own, until their own receipts say otherwise.
+hold records too, until their receipts say otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of one identifier. Exact, so for whoever runs the stream only."""
+    """What was found of one identifier. Exact, so for the operator only."""
 
     identifier: str
     found: bool
@@ -76,7 +76,7 @@ class Accepted:
     """What was published, where it closed the round."""
 
 
-# Up to so many subjects, the size of a sealed outcome does not tell their number.
+# Up to this many subjects, the size of a sealed outcome does not tell their number.
 PADDED = 64
 
 
@@ -210,7 +210,7 @@ class Requested(Erasure):
         return unerased(self._stream.store, self.now.content, [earlier] if isinstance(earlier, bytes) else earlier)
 
     def receipt(self, earlier: bytes | Sequence[bytes] = ()) -> bytes:
-        """Signed, for whoever asked; without a count. Once it is applied, it says whether records were found.
+        """Signed, for the one who asked; without a count. Once it is applied, it says whether records were found.
 
         Streams that this one goes on from are named under what remains, but for those whose own receipts for the same
         request are handed in (``earlier``).

@@ -31,7 +31,7 @@ class Owed(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     since: int
     """The round that was open when the store was restored."""
     needed: int | None
-    """How many requests the next released round must hold; None where the fence was lost, and nobody knows."""
+    """How many requests the next released round must hold; None where the fence was lost, which leaves it unknown."""
     lacked: int = 0
     """How many erasures the fence counts, and the store never will."""
     lost: str = ""
@@ -148,7 +148,7 @@ def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
     # what waits for a round that was published before is none of those that the fence counts
     count = 0 if behind else acknowledged(store, waiting, mark.round, debt, over=over)
     lacks = max(0, mark.erasures - count) if mark.round == latest or not behind else 0
-    # of a lost fence every copy of the store has to tell what the operator said, or be told again
+    # after a lost fence every copy of the store has to know what the operator said, or the operator says it again
     unknown = bool(mark.lost) and (debt is None or debt.lost != mark.lost)
     if (lacks or unknown) and not restored:
         raise VerificationError(
@@ -191,7 +191,7 @@ class FenceGuard:
     def advance(self, core: Core) -> None:
         """Nothing up to the last round is published again, and no erasure acknowledged since is forgotten."""
         reached = max(core.round - 1, self.silent)
-        # a loss of the fence is told of until it moves beyond that round
+        # the loss of a fence is noted until the fence moves beyond that round
         lost = self._mark.lost if reached == self._mark.round else ""
         mark = Mark(self._mark.stream, reached, self._mark.salt, self.acknowledged(core), lost)
         if mark != self._left:
@@ -220,7 +220,7 @@ class FenceGuard:
         return core.round <= self.silent
 
     def missing_erasures(self, core: Core) -> int | None:
-        """How many acknowledged erasures a restored store still lacks; None where nobody knows."""
+        """How many acknowledged erasures a restored store still lacks; None where that is unknown."""
         if self._owed is None or self._owed.needed is None:
             return None if self._owed else 0
         waiting = {made.name for made, _ in core.open.requests}

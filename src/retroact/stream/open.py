@@ -93,7 +93,7 @@ def open_stream(
         salt = mark.salt if mark else store.note("salt") or ("" if own.testing else secrets.token_hex(16))
         store.unlock(own.derive("rows of the store"), f"{name} {salt}")
         if refused is not None:
-            raise refused  # a wrong key was told before
+            raise refused  # a wrong key was reported before
         if follows is not None and not fresh:
             _require_same(store, follows, own)
         new = specification if fresh and store.committed == 0 else None

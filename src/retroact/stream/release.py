@@ -58,7 +58,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Applied:
-    """What a round did to the surviving data. For whoever runs the stream; it is exact, so it is never published."""
+    """What a round did to the surviving data. For the operator: it is exact, so it is never published."""
 
     added: int
     removed: int

@@ -108,7 +108,7 @@ class Specification:
         return Specification(**{**own, **changes})
 
     def following(self, before: int, *, epsilon: float, delta: float, horizon: int | None) -> Specification:
-        """Of a stream that goes on after so many rounds: unless it has a horizon, what is left of the grid is one."""
+        """Of a stream that goes on after ``before`` rounds: without a horizon, what is left of the grid is one."""
         left = (self.rounds.count or 0) - before
         return self.replace(epsilon=epsilon, delta=delta, horizon=left if horizon is None and left > 0 else horizon)
 
@@ -123,7 +123,7 @@ class Specification:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Specification:
-        """As a file has it: the tables [schema] and [statistics], and the budget beside them."""
+        """As a file has it: the tables [schema] and [statistics], and the budget."""
         try:
             if not isinstance(data, Mapping):
                 raise mismatch("a table", data, None)
@@ -153,7 +153,7 @@ class Specification:
         return self.columns if own is None else self.columns.updated(own["columns"])
 
     def check_rounds(self, wanted: int | None = None, *, before: int = 0) -> None:
-        """That the horizon has room for so many rounds, or for those of the grid; some were published ``before``."""
+        """That the horizon has room for the ``wanted`` rounds, or for those of the grid; some were published ``before``."""
         count = self.rounds.count if wanted is None else wanted
         if count is not None and self.horizon is not None and count > before + self.horizon:
             raise InputError(

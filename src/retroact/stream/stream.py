@@ -106,7 +106,7 @@ class Stream:
         """A stream that lasts, in a folder or in a database (postgresql://...#name): made if it is not there yet.
 
         Schema, statistics and budget (epsilon and the other arguments of a stream) may be left out when it is there,
-        and must not differ. The key lies in a file beside the folder, unless it is given, in RETROACT_KEY, or printed
+        and must not differ. The key lies in a file next to the folder, unless it is given, in RETROACT_KEY, or printed
         by RETROACT_KEY_COMMAND; so does the fence. ``restored``: the store is an old backup; rounds that were published
         are replayed without releases. ``after``: the fence is lost, nothing was published after this round, and a new
         fence begins there. ``erasures_asked``: all erasures that it lacks (`missing_erasures`) were asked for again.
@@ -137,7 +137,7 @@ class Stream:
     def add(self, data: Any, *, id: Names = None, subject: Names = None, stamp: Stamps = None) -> int | None:
         """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
 
-        Ids, subjects and stamps are given beside it, one for each record, or stand in columns that the stream knows
+        Ids, subjects and stamps are arguments, one for each record, or stand in columns that the stream knows
         (`Specification.columns`).
 
         Returns the stamp; None when it lies in the future, which makes the addition a no-op, and for a batch with a
@@ -240,8 +240,8 @@ class Stream:
         return len(self._core.open.updates)
 
     def discard(self) -> int:
-        """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay: whoever
-        asked for one was told that it will be done."""
+        """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay:
+        they were acknowledged."""
         with self._core.lock:
             return self._core.discard()
 
@@ -283,7 +283,7 @@ class Stream:
         return {name: self.specification.measure_of(name) for name in self.specification.statistics}
 
     def check_rounds(self, wanted: int | None = None) -> None:
-        """That so many rounds, or those of the grid, can be published at all: to be asked before anything is read."""
+        """That the ``wanted`` rounds, or those of the grid, can be published at all: to be asked before anything is read."""
         self.specification.check_rounds(wanted, before=self._core.origin)
 
     def plan(self) -> Plan:
@@ -322,7 +322,7 @@ class Stream:
     def successor(
         self, *, epsilon: float, delta: float = 0.0, horizon: int | None = None, key: Key | None = None
     ) -> Stream:
-        """A stream that goes on from the surviving data of this one, with a budget, a horizon and a key of its own.
+        """A stream that goes on from the surviving data of this one, with another budget, horizon and key.
 
         This is the way on when a horizon is used up. Both streams see the same records, so their guarantees compose:
         the successor's guarantee says what both spend together. Round numbers go on, and what the open round holds goes

@@ -26,7 +26,7 @@ class Verification:
     compared: int = 0
     """How many releases were the same, byte for byte."""
     unkeyed: tuple[str, ...] = ()
-    """Statistics with randomness of their own, which nobody can work out again."""
+    """Statistics whose randomness is not keyed, so that it cannot be worked out again."""
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -37,7 +37,7 @@ class Verification:
 def verify(core: Core, vault: Vault, progress: Callable[[int, int], None] | None = None) -> Verification:
     """Rebuild a stream from what its store holds and compare: releases, data, fence, and residue in the files.
 
-    ``progress`` is told how many rounds are done, of how many.
+    ``progress`` is called with how many rounds are done, and of how many.
     """
     store = vault.store
     round, revised = core.round - 1, store.number("revised")
@@ -57,7 +57,7 @@ def verify(core: Core, vault: Vault, progress: Callable[[int, int], None] | None
         for release in again:
             known = stored.pop((release.round, release.statistic), None)
             if known is None or release.statistic in unkeyed:
-                continue  # it is reported as missing already, or nobody can work it out again
+                continue  # reported as missing already, or not to be worked out again
             if known == release:
                 result.compared += 1
             else:
@@ -76,7 +76,7 @@ def _data(core: Core, vault: Vault) -> Iterator[str]:
     try:
         same = expected == vault.store.blocks()
     except VerificationError:
-        return  # told already
+        return  # reported already
     if not same:
         yield "table block: the stored blocks are not those of the surviving data"
     if vault.store.sealed != core.round - 1 and core.round - 1 > core.origin:
