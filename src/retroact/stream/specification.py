@@ -153,7 +153,7 @@ class Specification:
         return self.columns if own is None else self.columns.updated(own["columns"])
 
     def check_rounds(self, wanted: int | None = None, *, before: int = 0) -> None:
-        """That the horizon has room for the ``wanted`` rounds, or for those of the grid; some were published ``before``."""
+        """That the horizon has room for the ``wanted`` rounds, or those of the grid, after those ``before``."""
         count = self.rounds.count if wanted is None else wanted
         if count is not None and self.horizon is not None and count > before + self.horizon:
             raise InputError(

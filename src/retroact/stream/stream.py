@@ -283,7 +283,7 @@ class Stream:
         return {name: self.specification.measure_of(name) for name in self.specification.statistics}
 
     def check_rounds(self, wanted: int | None = None) -> None:
-        """That the ``wanted`` rounds, or those of the grid, can be published at all: to be asked before anything is read."""
+        """That the ``wanted`` rounds, or those of the grid, can be published: asked before anything is read."""
         self.specification.check_rounds(wanted, before=self._core.origin)
 
     def plan(self) -> Plan:
