@@ -172,10 +172,8 @@ def _key(key: Key | None, key_file: str | Path | None, base: Path, *, create: bo
         if not isinstance(key, Key):
             raise InputError("expected a Key, such as Key.generate()", place="key")
         return key, None
-    if key_file is None:
-        given = from_environment()
-        if given is not None:
-            return given[0], None
+    if key_file is None and (given := from_environment()) is not None:
+        return given[0], None
     path = Path(key_file) if key_file is not None else base.with_name(base.name + ".key")
     return from_file(path, create=create)[0], path
 

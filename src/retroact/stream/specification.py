@@ -84,7 +84,7 @@ class Specification:
         if after_erasure not in ("accept", "reject"):
             raise InputError(f"expected accept or reject, got {after_erasure!r}", place="after_erasure")
         self.after_erasure = after_erasure
-        self.statistics = _checked(statistics)
+        self.statistics = _checked(statistics, self.horizon)
         self.demands = {name: s.demand(self.schema, self.terms(name)) for name, s in self.statistics.items()}
         for name, weight in (weights or {}).items():
             if name not in self.statistics:
@@ -92,7 +92,6 @@ class Specification:
             check_weight(weight, f"weights.{name}")
         self.weights = {name: s.weight for name, s in self.statistics.items()} | dict(weights or {})
         self.capacity = self._capacity()
-        self._check_schedules()
         self.choice = self._choose() if choice is None else self._checked_choice(choice)
         """The law of the stream, and the process of each statistic by name."""
         self.grants = granted(self, self.choice.law, self.choice.noise)
@@ -253,15 +252,6 @@ class Specification:
             raise InputError("expected the choice of a stream with the same statistics and law", place="choice")
         return Choice(choice.law, {name: choice.noise[name] for name in self.statistics})
 
-    def _check_schedules(self) -> None:
-        for name, statistic in self.statistics.items():
-            if self.horizon is not None and statistic.every > self.horizon:
-                raise InputError(
-                    f"expected at most the horizon, {self.horizon:,} rounds, got {statistic.every:,}: it would never "
-                    "be released",
-                    place=f"statistics.{name}.every",
-                )
-
     def _capacity(self) -> int:
         capacity = LARGEST_TOTAL
         for name, demand in self.demands.items():
@@ -290,7 +280,7 @@ REJECTED = (
 )
 
 
-def _checked(statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
+def _checked(statistics: Mapping[str, Statistic], horizon: int | None) -> dict[str, Statistic]:
     if not isinstance(statistics, Mapping) or not statistics:
         raise InputError("expected at least one statistic, by name", place="statistics")
     for name, statistic in statistics.items():
@@ -300,5 +290,11 @@ def _checked(statistics: Mapping[str, Statistic]) -> dict[str, Statistic]:
             raise InputError(
                 f"expected a statistic such as Count(), got {statistic!r}: only retroactive statistics go in a stream",
                 place=f"statistics.{name}",
+            )
+        if horizon is not None and statistic.every > horizon:
+            raise InputError(
+                f"expected at most the horizon, {horizon:,} rounds, got {statistic.every:,}: it would never be "
+                "released",
+                place=f"statistics.{name}.every",
             )
     return dict(statistics)
