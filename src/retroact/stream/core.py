@@ -34,7 +34,6 @@ class Keep:
     lasts = False
     identity: str | None = None
     """Where it is kept, for the key to know."""
-
     silent = 0
     """Rounds up to here are replayed and not released."""
 
@@ -147,7 +146,9 @@ class Core:
             try:
                 yield
             except BaseException:
-                self._undo(None if self.open is not opened else mark)
+                # back to the mark, or to the beginning of a round that was opened since
+                with self.keep.writing():
+                    self.open.go_back(mark if self.open is opened else OpenRound(self.schema).mark())
                 raise
             finally:
                 self._entered = False
@@ -201,13 +202,8 @@ class Core:
         self.keep.forget(self)
         return dropped
 
-    def _undo(self, mark: RoundMark | None) -> None:
-        """Back to a mark, or to the beginning of a round that was opened since."""
-        with self.keep.writing():
-            self.open.go_back(OpenRound(self.schema).mark() if mark is None else mark)
-
     def _require_room(self, count: int) -> None:
-        """So many records at most, each adding at most ``Layout.largest`` to a total: 2^62 in all. Sums on the way may
+        """There is an upper limit of records, each adding at most ``Layout.largest`` to a total: 2^62 in all. Sums on the way may
         wrap around, since all that is done to totals is addition modulo 2^64; the totals themselves do not."""
         if self.followed and count:
             raise InputError("this stream has a successor, which takes records from now on; here they can be deleted")
