@@ -203,7 +203,7 @@ class Core:
         return dropped
 
     def _require_room(self, count: int) -> None:
-        """There is an upper limit of records, each adding at most ``Layout.largest`` to a total: 2^62 in all. Sums on the way may
+        """Each record adds at most ``Layout.largest`` to a total, and all together at most 2^62. Sums on the way may
         wrap around, since all that is done to totals is addition modulo 2^64; the totals themselves do not."""
         if self.followed and count:
             raise InputError("this stream has a successor, which takes records from now on; here they can be deleted")
