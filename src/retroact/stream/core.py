@@ -40,7 +40,7 @@ class Keep:
     def require_ready(self) -> None:
         """That something can come in."""
 
-    def barred(self, core: Core) -> Barred | None:
+    def barred(self) -> Barred | None:
         """Which subjects' records are not taken any more; None where all are."""
         return None
 
@@ -140,8 +140,7 @@ class Core:
                 return
             opened, mark = self.open, self.open.mark()
             if source is not None:
-                reached = max(position, self.position(source) or ())
-                read_on(opened.reading, source, reached, PositionSet.of(delivered))
+                self.read(source, position, delivered)
             self._entered = True
             try:
                 yield
@@ -161,7 +160,7 @@ class Core:
 
     def append(self, batch: Operations | Single) -> None:
         """Into the open round, as far as it may."""
-        batch, rejected = self.door.admit(batch, self.round, self.keep.barred(self))
+        batch, rejected = self.door.admit(batch, self.round, self.keep.barred())
         self._require_room(1 if isinstance(batch, Single) else batch.records)
         self.open.updates.append(batch)
         self.open.rejected += rejected
@@ -175,6 +174,11 @@ class Core:
         self.append(batch)
         if not self._entered and not isinstance(batch, Single) and self.over:
             self.keep.remove(self, Removal.of(self.open.updates, self.round))
+
+    def read(self, source: str, position: Position, delivered: Sequence[int]) -> None:
+        """The open round read a source, up to this position at least."""
+        reached = max(position, self.position(source) or ())
+        read_on(self.open.reading, source, reached, PositionSet.of(delivered))
 
     def position(self, source: str) -> Position | None:
         """How far a source was read."""

@@ -37,7 +37,7 @@ from .core import Core, Keep
 from .door import Barred
 from .erasure import Asked, Hashes, Outcome
 from .latest import FenceGuard
-from .open_round import OpenRound, PositionSet, RoundMark, read_on
+from .open_round import OpenRound, RoundMark
 from .release import Release
 
 
@@ -86,7 +86,7 @@ class Vault(Keep):
 
     # What comes in ---------------------------------------------------------------------------------------------------
 
-    def barred(self, core: Core) -> Barred | None:
+    def barred(self) -> Barred | None:
         if not self._erased:
             return None
         erased, hashed = self._erased, self.hashes.subject
@@ -127,9 +127,7 @@ class Vault(Keep):
         for entry in (inbox.read(core.schema, stored) for stored in self.store.inbox()):
             opened.updates.append(entry.operations)
             if entry.source is not None and entry.position is not None:
-                settled, _ = core.sources.get(entry.source, ((), None))
-                reached = max(entry.position, settled)
-                read_on(opened.reading, entry.source, reached, PositionSet.of(entry.delivered))
+                core.read(entry.source, entry.position, entry.delivered)
             for name, content, received, subjects, outcome in entry.requests:
                 opened.requests.append((Request(name, content, "received", received, outcome=outcome), subjects))
             opened.entries += 1
