@@ -16,7 +16,7 @@ from ..privacy import Guarantee
 from .door import Barred, Door
 from .engine import Engine, composed
 from .erasure import Outcome
-from .open_round import OpenRound, PositionSet, RoundMark, Sources, checked_source, read_on
+from .open_round import NO_POSITIONS, OpenRound, PositionSet, RoundMark, Sources, checked_source, read_on
 from .release import Applied, Release, Round
 from .specification import Specification
 
@@ -178,7 +178,8 @@ class Core:
     def read(self, source: str, position: Position, delivered: Sequence[int]) -> None:
         """The open round read a source, up to this position at least."""
         reached = max(position, self.position(source) or ())
-        read_on(self.open.reading, source, reached, PositionSet.of(delivered))
+        taken = PositionSet.of(delivered) if delivered else NO_POSITIONS
+        read_on(self.open.reading, source, reached, taken)
 
     def position(self, source: str) -> Position | None:
         """How far a source was read."""

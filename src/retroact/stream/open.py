@@ -25,7 +25,7 @@ from .core import Core
 from .durable import Durable
 from .erasure import Hashes
 from .latest import FenceGuard, Standing, promises, standing
-from .open_round import PositionSet, read_on
+from .open_round import NO_POSITIONS, PositionSet, read_on
 from .specification import Specification
 from .stored import end_of, stored_specification, written_notes
 from .vault import Vault
@@ -139,7 +139,7 @@ def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, ha
     round = max(store.sealed, origin) + 1
     core = Core(spec, key, ledger, vault, origin=origin, round=round, before=before, promises=promised, salt=salt)
     core.followed = bool(store.note("followed"))
-    core.sources = {source: (position, PositionSet.of()) for source, position in store.sources().items()}
+    core.sources = {source: (position, NO_POSITIONS) for source, position in store.sources().items()}
     for source, ranges in store.delivered():
         read_on(core.sources, source, (), PositionSet.from_bytes(ranges))
     vault.recover(core)

@@ -76,6 +76,7 @@ class PositionSet:
         return cls(numbers[0], numbers[1])
 
 
+NO_POSITIONS = PositionSet.of()
 Sources = dict[str, tuple[Position, PositionSet]]
 """How far each source was read, so that nothing of it is taken twice, and which single positions were taken."""
 
@@ -113,7 +114,7 @@ class OpenRound:
 
 def read_on(sources: Sources, source: str, position: Position, taken: PositionSet) -> None:
     """A source was read up to this position at least, and these single positions were taken."""
-    reached, known = sources.get(source, ((), PositionSet.of()))
+    reached, known = sources.get(source, ((), NO_POSITIONS))
     sources[source] = max(reached, position), known | taken
 
 
