@@ -16,7 +16,7 @@ from ..privacy import Guarantee
 from .door import Barred, Door
 from .engine import Engine, composed
 from .erasure import Outcome
-from .open_round import NO_POSITIONS, OpenRound, PositionSet, RoundMark, Sources, checked_source, read_on
+from .open_round import NO_POSITIONS, OpenRound, PositionSet, Reading, RoundMark, Sources, checked_source, read_on
 from .release import Applied, Release, Round
 from .specification import Specification
 
@@ -44,10 +44,8 @@ class Keep:
         """Which subjects' records are not taken any more; None where all are."""
         return None
 
-    def receive(
-        self, core: Core, mark: RoundMark, source: str | None, position: Position, delivered: Sequence[int]
-    ) -> None:
-        """What came in since a mark, of a source read so far, is acknowledged when this returns."""
+    def receive(self, core: Core, mark: RoundMark, reading: Reading | None) -> None:
+        """What came in since a mark, by reading a source or not, is acknowledged when this returns."""
 
     def writing(self) -> AbstractContextManager[None]:
         """A failure in here leaves memory and what lasts apart."""
@@ -131,16 +129,15 @@ class Core:
         """What comes in between the outermost pair of these is one entry, kept whole or not at all."""
         with self.lock:
             self.keep.require_ready()
-            if source is not None:
-                position, delivered = checked_source(source, position, delivered)
+            reading = None if source is None else checked_source(source, position, delivered)
             if self._entered:
-                if source is not None:
+                if reading is not None:
                     raise InputError("expected one source at a time: what is handed over inside comes from one")
                 yield
                 return
             opened, mark = self.open, self.open.mark()
-            if source is not None:
-                self.read(source, position, delivered)
+            if reading is not None:
+                self.read(*reading)
             self._entered = True
             try:
                 yield
@@ -153,8 +150,8 @@ class Core:
                 self._entered = False
             if self.open is not opened:
                 # the round was closed with it, and what came after that is of no source
-                mark, source, delivered = OpenRound(self.schema).mark(), None, ()
-            self.keep.receive(self, mark, source, position, delivered)
+                mark, reading = OpenRound(self.schema).mark(), None
+            self.keep.receive(self, mark, reading)
             if self.over:
                 self.keep.remove(self, Removal.of(self.open.updates, self.round))
 

@@ -76,6 +76,8 @@ class PositionSet:
         return cls(numbers[0], numbers[1])
 
 
+Reading = tuple[str, Position, list[int]]
+"""A source, how far it is read, and the single positions that it delivers."""
 NO_POSITIONS = PositionSet.of()
 Sources = dict[str, tuple[Position, PositionSet]]
 """How far each source was read, so that nothing of it is taken twice, and which single positions were taken."""
@@ -118,7 +120,7 @@ def read_on(sources: Sources, source: str, position: Position, taken: PositionSe
     sources[source] = max(reached, position), known | taken
 
 
-def checked_source(source: Any, position: Any, delivered: Any) -> tuple[Position, list[int]]:
+def checked_source(source: Any, position: Any, delivered: Any) -> Reading:
     """A source and how far it was read."""
     if not isinstance(source, str) or not source:
         raise InputError(f"expected the name of a source, got {source!r}", place="source")
@@ -126,4 +128,4 @@ def checked_source(source: Any, position: Any, delivered: Any) -> tuple[Position
         for number in numbers if isinstance(numbers, list | tuple) else [numbers]:
             if not is_integral(number) or abs(int(number)) > LARGEST:
                 raise InputError(f"expected whole numbers below 2^62, got {number!r}", place=place)
-    return tuple(map(int, position)), list(map(int, delivered))
+    return source, tuple(map(int, position)), list(map(int, delivered))

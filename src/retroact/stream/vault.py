@@ -27,7 +27,6 @@ import msgspec
 from ..errors import InputError, RetroactError, VerificationError
 from ..ledger import Change, Entry, Operations, Removal
 from ..ledger.codec import Records
-from ..ledger.operations import Position
 from ..store import canonical_blocks, inbox
 from ..store.canonical_blocks import Place
 from ..store.receipt import moment
@@ -37,7 +36,7 @@ from .core import Core, Keep
 from .door import Barred
 from .erasure import Asked, Hashes, Outcome
 from .latest import FenceGuard
-from .open_round import OpenRound, RoundMark
+from .open_round import OpenRound, Reading, RoundMark
 from .release import Release
 
 
@@ -98,19 +97,17 @@ class Vault(Keep):
         sealed = self.hashes.seal(asked.content, found, asked.subjects) if asked.who else None
         return Request(asked.name, asked.content, "received", moment(), outcome=sealed)
 
-    def receive(
-        self, core: Core, mark: RoundMark, source: str | None, position: Position, delivered: Sequence[int]
-    ) -> None:
+    def receive(self, core: Core, mark: RoundMark, reading: Reading | None) -> None:
         opened = core.open
         batch = opened.updates.since(mark.updates)
-        if source is None and not len(batch):
+        if reading is None and not len(batch):
             return
         if core.over and len(opened.requests) == mark.requests and isinstance(batch, Operations) and batch.emptied:
             opened.requests.append((self.request(self.hashes.request(None, [], []), []), []))
         made = opened.requests[mark.requests :]
         requests = [[each.name, each.content, each.received, subjects, each.outcome] for each, subjects in made]
-        read = None if source is None else position
-        entry = inbox.write(core.schema, Entry(batch, source, read, delivered, requests))
+        source, position, delivered = reading or (None, None, ())
+        entry = inbox.write(core.schema, Entry(batch, source, position, delivered, requests))
         with self.writing():
             number = opened.entries + 1
             if core.over and self.store.note("amended"):
