@@ -127,6 +127,22 @@ def test_a_violation_can_be_reproduced(program: Program, folder: Path, monkeypat
     assert "verdict: violation" in again.out
 
 
+def test_of_several_failures_the_gravest_is_the_exit_code(
+    program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A violation, and a report that cannot be written: both are said."""
+    alone(monkeypatch, planted("violation", True))
+
+    def refuse(source: Path, target: Path) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    ended = program("audit", "shop.toml", "--out", "r.json", "--workers", 1)
+    assert ended.code == 4
+    assert "error: expected every promise to hold" in ended.err
+    assert "error: r.json: operation not permitted" in ended.err
+
+
 def test_a_missed_bug_makes_it_void(program: Program, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone(monkeypatch, planted("passed", False))
     ended = program("audit", "shop.toml", "--out", "report.json", "--workers", 1)

@@ -284,6 +284,6 @@ def test_unexpected_errors_are_not_hidden(program: Program, monkeypatch: pytest.
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("retroact.cli.running.Stream.from_specification", broken)
+    monkeypatch.setattr("retroact.cli.run.Stream.from_specification", broken)
     with pytest.raises(ZeroDivisionError):
         program("run", "-", "--spec", "shop.toml", stdin=b'{"op": "close"}\n')

@@ -9,7 +9,7 @@ import pytest
 from cli_program import Program
 
 import retroact as ra
-from retroact.cli.options import read_toml
+from retroact.cli.specification import read_toml
 
 OPTIONS = ("--count", "--sum", "amount:0..500", "--horizon", 100, "--delta", 1e-6)
 

@@ -17,7 +17,8 @@ import pytest
 from cli_program import CLOSE, add, lines
 
 import retroact as ra
-from retroact.cli.options import read_toml
+from retroact.cli.main import COMMANDS, _gravest
+from retroact.cli.specification import read_toml
 
 PROGRAM = [sys.executable, "-c", "from retroact.cli import main; main()"]
 
@@ -165,9 +166,24 @@ def test_importing_and_help_leave_numpy_alone() -> None:
     code = (
         "import sys; from retroact.cli import main\n"
         "try: main(['--help'])\nexcept SystemExit: pass\n"
-        "heavy = {'numpy', 'msgspec', 'cryptography', 'retroact.stream'} & set(sys.modules); assert not heavy, heavy"
+        "heavy = {'numpy', 'msgspec', 'cryptography', 'jinja2', 'rich', 'retroact.stream'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30, capture_output=True)
+
+
+def test_help_names_every_command_and_its_module() -> None:
+    shown = retroact("--help").stdout.decode()
+    modules = {path.stem for path in (Path(ra.__file__).parent / "cli").iterdir()}
+    for name in COMMANDS:
+        assert f"  {name} " in shown
+        assert name in modules
+    assert b"No such command 'rum'. Did you mean 'run'?" in retroact("rum").stderr
+
+
+def test_of_several_exit_codes_the_gravest_counts() -> None:
+    assert [_gravest(2, 4), _gravest(5, 3), _gravest(3, 2), _gravest(5, 2), _gravest(0, 5)] == [4, 3, 2, 2, 5]
+    assert (_gravest(0), _gravest(1, 0)) == (0, 1)
 
 
 def test_lazy_names() -> None:

@@ -13,7 +13,7 @@ import pytest
 from cli_program import CLOSE, Program, add, lines
 
 import retroact as ra
-from retroact.cli.options import read_toml
+from retroact.cli.specification import read_toml
 
 ORDERS = """country,amount,order,customer,day,note
 DE,12.50,o1,u1,1,"two
@@ -299,7 +299,7 @@ def test_key_file(program: Program, folder: Path) -> None:
 
 
 def test_key_forms_agree(folder: Path) -> None:
-    from retroact.cli.keys import choose_key
+    from retroact.cli.run import choose_key
 
     secret = bytes(range(32))
     for name, content in (("raw", secret), ("hex", secret.hex().encode() + b"\n")):

@@ -11,7 +11,7 @@ import pytest
 from feed_shop import CLOSE, Played, row, shop, written
 
 import retroact as ra
-from retroact.cli.report import Report
+from retroact.cli.notes import Notes
 from retroact.errors import InputError
 from retroact.feeds import Grid, play
 
@@ -171,7 +171,7 @@ def test_taking_up_is_told(tmp_path: Path, kind: str, capsys: pytest.CaptureFixt
     path, stream = as_file(tmp_path, kind, [row(), row()]), shop()
     assert Played(path, stream).totals.taken_up is None
     totals = Played(path, stream, source_name=None).totals
-    Report(quiet=False).totals(stream, totals, None)
+    Notes(quiet=False).totals(stream, totals, None)
     told = " ".join(capsys.readouterr().err.split())
     assert told.replace(" ", "").startswith(f"note:{path}istakenupafter{'row' if kind == 'parquet' else 'line'}")
 

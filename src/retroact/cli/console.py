@@ -10,6 +10,7 @@ from retroact.escape import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 # Where there is no terminal there is no width to respect.
 WIDE = 160
@@ -32,3 +33,10 @@ def message(console: Console, text: str, style: str | None = None) -> None:
 def say(text: str, *, err: bool = False) -> None:
     """The same, without a console."""
     typer.echo(printable(text), err=err)
+
+
+def plain(text: str) -> Text:
+    """A text that rich takes as it is, square brackets included, with no name in it that can do anything."""
+    from rich.text import Text
+
+    return Text(printable(text))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import Annotated
+
+import typer
 
 from retroact.cli.console import console_for, message
-from retroact.cli.options import Asked
-
-if TYPE_CHECKING:
-    from retroact.privacy import Guarantee
-    from retroact.stream import Specification
+from retroact.cli.options import command
+from retroact.cli.specification import Asked
+from retroact.compilers import sample_in
+from retroact.privacy import Guarantee
+from retroact.stream import Specification
 
 Section = tuple[str, list[str]]
 
@@ -46,7 +48,20 @@ NOT_PROTECTED = (
 )
 
 
-def explain_command(asked: Asked, *, subject_records: int) -> None:
+@command
+def explain(
+    asked: Asked,
+    subject_records: Annotated[
+        int, typer.Option(min=1, metavar="C", help="The most records that one person ever adds.")
+    ] = 5,
+) -> None:
+    """Say in plain words what is protected, what is not, and what an erasure does.
+
+    \b
+    Examples:
+      retroact explain retroact.toml --subject-records 20
+      retroact explain --count --epsilon 1 --horizon 365
+    """
     console = console_for("stdout")
     console.width = min(console.width, 100)
     for title, paragraphs in sections(asked.specification(), subject_records):
@@ -117,8 +132,6 @@ def _rounds(spec: Specification) -> str:
 
 
 def _noise(spec: Specification, name: str) -> str:
-    from retroact.compilers import sample_in
-
     found, process = sample_in(spec.bounds[name]), f"noise by {spec.processes[name]!r}"
     if found is None:
         return process

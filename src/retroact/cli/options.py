@@ -1,254 +1,139 @@
-"""What to publish, as options of the command line or as a file: either becomes a checked specification."""
+"""Options that several commands share, each declared once."""
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from retroact.cli.console import say
 from retroact.errors import InputError
 
 if TYPE_CHECKING:
-    from retroact.stream import Specification
+    from retroact.stream import Durable
 
-DEFAULT_FILE = Path("retroact.toml")
-_STATISTICS, _BUDGET = "Statistics, in place of a file", "Budget, in place of a file"
-_BOUNDS = re.compile(r"(?P<field>.+):(?P<lower>[^:]+?)\.\.(?P<upper>[^:]+)(?::(?P<step>[^:]+))?", re.DOTALL)
-_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
+SPEC_HELP = "The stream as a TOML file; retroact.toml if it is there."
+SpecArgument = Annotated[Path | None, typer.Argument(metavar="[SPEC]", help=SPEC_HELP)]
+StreamArgument = Annotated[
+    str, typer.Argument(metavar="STREAM", help="The folder of a stream, or postgresql://...#name.")
+]
+AllowMissing = Annotated[
+    bool, typer.Option("--allow-missing", help="Do not fail (exit code 5) when an erasure finds no record.")
+]
+OutOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Appears whole or not at all; stdout if absent.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")]
 
-SpecOption = Annotated[
-    Path | None, typer.Option("--spec", metavar="FILE", help="The stream as a TOML file; retroact.toml if it is there.")
-]
-SpecArgument = Annotated[
-    Path | None, typer.Argument(metavar="[SPEC]", help="The stream as a TOML file; retroact.toml if it is there.")
-]
-CountOption = Annotated[bool, typer.Option("--count", help="How many records.", rich_help_panel=_STATISTICS)]
-SumOption = Annotated[
-    list[str] | None,
-    typer.Option("--sum", metavar="FIELD:LOW..HIGH[:STEP]", help="Such as amount:0..500.", rich_help_panel=_STATISTICS),
-]
-MeanOption = Annotated[
-    list[str] | None,
-    typer.Option("--mean", metavar="FIELD:LOW..HIGH[:STEP]", help="Such as age:0..120.", rich_help_panel=_STATISTICS),
-]
-VarianceOption = Annotated[
-    list[str] | None,
-    typer.Option("--variance", metavar="FIELD:LOW..HIGH[:STEP]", help="As --mean.", rich_help_panel=_STATISTICS),
-]
-ByOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--by", metavar="FIELD=A,B,...", help="A count for each declared category.", rich_help_panel=_STATISTICS
-    ),
-]
-ClipOption = Annotated[
-    bool,
-    typer.Option(
-        "--clip", help="Values out of bounds count as the bound, instead of an error.", rich_help_panel=_STATISTICS
-    ),
-]
-SkipOption = Annotated[
-    bool,
-    typer.Option(
-        "--skip-missing",
-        help="Leave a record that lacks a value out of the statistics that need it, instead of an error.",
-        rich_help_panel=_STATISTICS,
-    ),
-]
-EpsilonOption = Annotated[
-    float | None, typer.Option("--epsilon", help="Over the whole sequence; required.", rich_help_panel=_BUDGET)
-]
-DeltaOption = Annotated[
-    float | None,
-    typer.Option("--delta", help="Such as 1e-6: much less noise over many rounds.", rich_help_panel=_BUDGET),
-]
-HorizonOption = Annotated[
-    int | None,
-    typer.Option("--horizon", help="Rounds promised in advance; unbounded if absent.", rich_help_panel=_BUDGET),
-]
-WindowOption = Annotated[
-    int | None, typer.Option("--window", help="Only records of the last so many rounds.", rich_help_panel=_BUDGET)
-]
-RecordsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--records",
-        min=1,
-        help="About how many records to expect, to judge errors by; 10,000 if absent. Public: not from the data.",
-        rich_help_panel=_BUDGET,
-    ),
-]
-EveryOption = Annotated[
-    int | None, typer.Option("--every", help="Publish every so many rounds.", rich_help_panel=_BUDGET)
-]
-AllowMissingOption = Annotated[
-    bool, typer.Option("--allow-missing", help="Not exit code 5 when an erasure finds no record.")
-]
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """A function for typer: a parameter that is a dataclass stands for all its fields, each of which is an option.
+
+    >>> @command
+    ... def show(name: str, given: Restoring) -> None:
+    ...     print(name, given.after)
+    >>> list(signature(show).parameters)
+    ['name', 'restored', 'after', 'erasures_asked']
+    >>> show(name="orders", restored=False, after=3, erasures_asked=False)
+    orders 3
+    """
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(function).parameters.items():
+        if name not in groups:
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name]))
+            continue
+        own = get_type_hints(groups[name], include_extras=True)
+        for field in fields(groups[name]):
+            parameters.append(
+                Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=own[field.name])
+            )
+
+    @wraps(function)
+    def call(**given: Any) -> None:
+        made = {name: kind(**{one.name: given.pop(one.name) for one in fields(kind)}) for name, kind in groups.items()}
+        function(**made, **given)
+
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return call
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What was asked for: a file, or statistics by options."""
+class Secrets:
+    """What a stream that lasts has outside its store."""
 
-    spec: Path | None = None
-    count: bool = False
-    sums: list[str] = field(default_factory=list)
-    means: list[str] = field(default_factory=list)
-    variances: list[str] = field(default_factory=list)
-    by: list[str] = field(default_factory=list)
-    clip: bool = False
-    skip_missing: bool = False
-    epsilon: float | None = None
-    delta: float | None = None
-    horizon: int | None = None
-    window: int | None = None
-    records: int | None = None
-    every: int | None = None
+    key_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The secret; beside the stream, or RETROACT_KEY, if absent.")
+    ] = None
+    fence: Annotated[Path | None, typer.Option(metavar="FILE", help="The fence; beside the key if absent.")] = None
+
+
+@dataclass(frozen=True)
+class Restoring:
+    """What an operator says of a store that is not the latest, or of one whose fence is lost."""
+
+    restored: Annotated[
+        bool, typer.Option("--restored", help="An old backup: replay what was published, without releases.")
+    ] = False
+    after: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="ROUND", help="The fence is lost; nothing was published after this round."),
+    ] = None
+    erasures_asked: Annotated[
+        bool,
+        typer.Option("--erasures-asked", help="All erasures that a restored store lacks were asked for again."),
+    ] = False
 
     @property
-    def given(self) -> bool:
-        """Whether anything says what to publish."""
-        return self.spec is not None or any(self._given().values()) or DEFAULT_FILE.is_file()
+    def given(self) -> dict[str, Any]:
+        """What was said, as `Stream.open` takes it."""
+        return {name: value for name, value in asdict(self).items() if value is not None and value is not False}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a source have which role."""
+
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="The id of a record; '' for none.")] = None
+    subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whom it belongs to; '' for none.")] = None
+    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="When it happened, for a grid.")] = None
+    op: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is done with it; '' for none.")] = None
+    position: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Such as source.lsn: repeats are absorbed.")
+    ] = None
+    stamp: Annotated[str | None, typer.Option(metavar="COLUMN", help="The round it counts from; '' for none.")] = None
+    round: Annotated[str | None, typer.Option(metavar="COLUMN", help="Its round, from 1; '' for none.")] = None
+    optional: Annotated[list[str] | None, typer.Option(metavar="ROLE", help="Records may lack it; repeatable.")] = None
 
     @property
-    def file(self) -> Path | None:
-        """The specification file, given or found; None when options say it all."""
-        options = [f"--{name}" for name, value in self._given().items() if value]
-        if self.spec is not None:
-            if options:
-                raise InputError(f"expected either a specification file or options, got {self.spec} and {options[0]}")
-            return self.spec
-        if self._statistics_given():
-            return None
-        if options:
-            raise InputError(f"expected a statistic such as --count beside {options[0]}")
-        if DEFAULT_FILE.is_file():
-            return DEFAULT_FILE
-        raise InputError(
-            "expected what to publish: a specification file (--spec FILE, or retroact.toml in this folder), or "
-            "statistics such as --count --sum amount:0..500 with --epsilon 1"
-        )
-
-    def specification(
-        self,
-        *,
-        epsilon: float | None = None,
-        columns: Mapping[str, Any] | None = None,
-        rounds: Mapping[str, Any] | None = None,
-        declared: int | None = None,
-    ) -> Specification:
-        """The checked specification; ``epsilon`` stands in where none is given, a ``declared`` number of rounds for a
-        horizon, and options for roles of columns and the cut of rounds: they may add to a file and not contradict it.
-        """
-        from retroact.cli.declaring import add_to
-        from retroact.stream import Specification
-
-        path = self.file
-        if path is not None:
-            data = add_to(read_toml(path), columns or {}, rounds or {}, declared)
-            return Specification.from_dict(data if epsilon is None else {"epsilon": epsilon, **data}, str(path))
-        budget = self.epsilon if self.epsilon is not None else epsilon
-        if budget is None:
-            raise InputError(
-                "expected a budget for the whole published sequence, such as --epsilon 1", place="--epsilon"
-            )
-        data = {**self._tables(), "epsilon": budget, **self._limits()}
-        if columns is not None:
-            data["columns"] = {"ignore": True}
-        return Specification.from_dict(add_to(data, columns or {}, rounds or {}, declared))
-
-    def _given(self) -> dict[str, Any]:
-        budget = {"epsilon": self.epsilon, "delta": self.delta, "horizon": self.horizon, "window": self.window}
-        budget["records"] = self.records
-        others = {"every": self.every, "clip": self.clip, "skip-missing": self.skip_missing}
-        return {
-            **self._statistics_given(),
-            **{name: value not in (None, False) for name, value in (budget | others).items()},
-        }
-
-    def _statistics_given(self) -> dict[str, Any]:
-        every = {"count": self.count, "sum": self.sums, "mean": self.means, "variance": self.variances, "by": self.by}
-        return {name: value for name, value in every.items() if value}
-
-    def _limits(self) -> dict[str, Any]:
-        limits = {"delta": self.delta, "horizon": self.horizon, "window": self.window, "records": self.records}
-        return {name: value for name, value in limits.items() if value is not None}
-
-    def _tables(self) -> dict[str, Any]:
-        """The tables [schema] and [statistics] that a file would have."""
-        from retroact.feeds.events import EVERY_RECORD
-
-        schema: dict[str, dict[str, Any]] = {}
-        statistics: dict[str, dict[str, Any]] = {}
-        if self.count:
-            statistics["count"] = {"type": "count"}
-        for kind, texts in (("sum", self.sums), ("mean", self.means), ("variance", self.variances)):
-            for text in texts:
-                name, table = _bounded(text, f"--{kind}")
-                self._declare(schema, name, table, f"--{kind} {text}")
-                _publish(statistics, f"{kind}_{name}", {"type": kind, "field": name}, f"--{kind} {text}")
-        for text in self.by:
-            name, table = _categories(text)
-            self._declare(schema, name, table, f"--by {text}")
-            _publish(statistics, f"count_by_{name}", {"type": "count", "by": name}, f"--by {text}")
-        if self.every is not None:
-            statistics = {name: {**table, "every": self.every} for name, table in statistics.items()}
-        if not schema:
-            schema[EVERY_RECORD] = {"type": "integer", "lower": 0, "upper": 0}
-        return {"schema": schema, "statistics": statistics}
-
-    def _declare(self, schema: dict[str, dict[str, Any]], name: str, table: dict[str, Any], place: str) -> None:
-        from retroact.schema import Field
-
-        shared: dict[str, Any] = {"missing": "skip"} if self.skip_missing else {}
-        if self.clip and table["type"] == "number":
-            shared["clip"] = True
-        whole = {**table, **shared}
-        if schema.setdefault(name, whole) != whole:
-            raise InputError(f"expected {name} with the same bounds everywhere, got other ones", place=place)
-        Field.from_spec(whole, place)
+    def table(self) -> dict[str, str | dict[str, Any]]:
+        """As the table [columns] of a specification has them."""
+        given = asdict(self)
+        optional = given.pop("optional") or []
+        named = {role: column for role, column in given.items() if column is not None}
+        for role in optional:
+            if not named.get(role):
+                raise InputError(f"expected a role that is named, such as --{role} COLUMN", place="--optional")
+            named[role] = {"column": named[role], "optional": True}
+        return named
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    from retroact.feeds.source import read_text
+@contextmanager
+def opened(where: str, secrets: Secrets, restoring: Restoring | None = None) -> Iterator[Durable]:
+    """A stream that lasts."""
+    from retroact.stream import Stream
 
-    text = read_text(path)
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = _LINE.search(str(error))
-        line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1
-        reason = _LINE.sub("", str(error))
-        wrong = InputError(f"expected TOML: {reason[:1].lower()}{reason[1:]}")
-        raise wrong.found_in(str(path), row=line, unit="line") from None
+    given = {} if restoring is None else restoring.given
+    with Stream.open(where, key_file=secrets.key_file, fence=secrets.fence, **given) as stream:
+        yield stream
 
 
-def _bounded(text: str, option: str) -> tuple[str, dict[str, Any]]:
-    """
-    >>> _bounded("amount:0..500:0.01", "--sum")
-    ('amount', {'type': 'number', 'lower': '0', 'upper': '500', 'step': '0.01'})
-    """
-    parts = _BOUNDS.fullmatch(text)
-    if parts is None:
-        raise InputError(f"expected a field with its bounds, such as amount:0..500, got {text!r}", place=option)
-    name, *numbers = parts.groups()
-    keys = zip(("lower", "upper", "step"), numbers, strict=True)
-    return name, {"type": "number", **{key: number.strip() for key, number in keys if number is not None}}
-
-
-def _categories(text: str) -> tuple[str, dict[str, Any]]:
-    name, equals, values = text.partition("=")
-    if not (name and equals and values):
-        raise InputError(f"expected a field with its categories, such as country=DE,FR,US, got {text!r}", place="--by")
-    return name, {"type": "category", "values": values.split(",")}
-
-
-def _publish(statistics: dict[str, dict[str, Any]], name: str, table: dict[str, Any], place: str) -> None:
-    if name in statistics:
-        raise InputError(f"expected every statistic once, got {name} twice", place=place)
-    statistics[name] = table
+def warn_of_debt(stream: Durable) -> None:
+    """What is left to do after a restore, whether or not a run is quiet."""
+    if stream.debt:
+        say(f"warning: {stream.debt}", err=True)

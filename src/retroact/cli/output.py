@@ -9,9 +9,13 @@ from contextlib import contextmanager
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
 
-from retroact.cli.places import Told, opened
+import msgspec
+import typer
+
+from retroact.checks import is_number
+from retroact.cli.files import NamedFile, opened
 from retroact.errors import InputError
 from retroact.files import os_errors
 
@@ -32,6 +36,9 @@ class OutputFormat(StrEnum):
     parquet = "parquet"
 
 
+FormatOption = Annotated[OutputFormat | None, typer.Option(help="By the name of the file if absent.")]
+
+
 class Writer:
     """Writes rounds as they close."""
 
@@ -44,8 +51,6 @@ class Writer:
 
     def write_line(self, line: Mapping[str, Any]) -> None:
         """One release as `Release.to_dict` has it."""
-        import msgspec
-
         self._file.write(msgspec.json.encode(line) + b"\n")
 
     def flush(self) -> None:
@@ -116,8 +121,6 @@ def format_of(path: Path | None, format: OutputFormat | None) -> OutputFormat:
 
 
 def _number(value: Any) -> float | None:
-    from retroact.checks import is_number
-
     return float(value) if is_number(value) else None
 
 
@@ -163,12 +166,12 @@ def open_output(
     """
     make = WRITERS[format]
     if path is None:
-        writer = make(cast(BinaryIO, Told(sys.stdout.buffer, STDOUT)))
+        writer = make(cast(BinaryIO, NamedFile(sys.stdout.buffer, STDOUT)))
         yield writer
         writer.finish()
         return
     with opened((path, "--out")) as (place,):
-        writer = make(cast(BinaryIO, Told(place.file, path, "--out")))
+        writer = make(cast(BinaryIO, NamedFile(place.file, path, "--out")))
         if place.part is None:
             yield writer
             writer.finish()

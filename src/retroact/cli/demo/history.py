@@ -22,7 +22,7 @@ from ...schema import Category, Integer, Number
 from ...statistics import Count, GroupBy, Mean, Sum
 from ...store.targets import check_targets
 from ...stream import HorizonWarning, Release, Round, Stream
-from ..places import opened, put
+from ..files import opened, put
 from .page import page
 from .shop import COUNTRIES, LARGEST_ORDER, ORDERS_A_ROUND, Order, Shop, open_shop
 from .story import Line, Point, Story
@@ -210,7 +210,7 @@ def _line(release: Release, true: float) -> Line:
 
 
 def _progress(console: Console) -> Progress:
-    """Gone when it is done; not there at all where nobody watches."""
+    """A progress bar; hidden without a terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),

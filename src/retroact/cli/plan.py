@@ -5,24 +5,39 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
-from retroact.cli.console import console_for, message
-from retroact.cli.options import Asked
+import msgspec
+import typer
+from rich import box
+from rich.table import Table
+
+from retroact.cli.console import console_for, message, plain
+from retroact.cli.options import command
+from retroact.cli.specification import Asked
 from retroact.errors import InputError
-from retroact.escape import printable
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from retroact.stream import Plan
+from retroact.stream import Plan, solve
+from retroact.stream import plan as planned
 
 
-def plan_command(asked: Asked, *, errors: Sequence[str], as_json: bool) -> None:
-    import msgspec
+@command
+def plan(
+    asked: Asked,
+    error: Annotated[
+        list[str] | None,
+        typer.Option(metavar="STATISTIC=ERROR", help="Wanted: ± 95 % in the worst round, for each one."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """The expected error of every statistic, before anything is released; or the epsilon that wanted errors cost.
 
-    from retroact.stream import plan, solve
-
+    \b
+    Examples:
+      retroact plan retroact.toml
+      retroact plan --count --sum amount:0..500 --horizon 365 --delta 1e-6 \\
+        --error count=50 --error sum_amount=2000
+    """
+    errors = error or []
     # A specification is checked as a whole; an epsilon that is to be found needs a stand-in for that.
     spec = asked.specification(epsilon=1.0 if errors else None)
     if errors:
@@ -37,7 +52,7 @@ def plan_command(asked: Asked, *, errors: Sequence[str], as_json: bool) -> None:
         }
         result = solve(spec.schema, spec.statistics, errors=wanted, **shape)  # type: ignore[arg-type]
     else:
-        result = plan(spec)
+        result = planned(spec)
     if as_json:
         found = {"weights": dict(result.weights)} if errors else {}
         sys.stdout.write(msgspec.json.format(msgspec.json.encode({**result.to_dict(), **found})).decode() + "\n")
@@ -61,10 +76,7 @@ def plan_command(asked: Asked, *, errors: Sequence[str], as_json: bool) -> None:
             message(console, f"  weight of {name} = {weight:.6g}")
 
 
-def plan_table(plan: Plan, *, brief: bool) -> Table:
-    from rich import box
-    from rich.table import Table
-
+def plan_table(expected: Plan, *, brief: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("statistic", overflow="fold")
     heads = ["± 95 %\nworst round", "± 95 %\ntypical"]
@@ -74,12 +86,18 @@ def plan_table(plan: Plan, *, brief: bool) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("noise", no_wrap=True)
     table.add_column("budget", no_wrap=True)
-    for row in plan.rows:
+    for row in expected.rows:
         more = () if brief else (number(row.standard_deviation), number(row.simultaneous))
         table.add_row(
             plain(row.statistic), number(row.half_width), number(row.typical_half_width), *more, row.noise, row.budget
         )
     return table
+
+
+def number(value: float | None) -> str:
+    if value is None or math.isnan(value):
+        return "–"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def wanted_errors(texts: Sequence[str]) -> Mapping[str, float]:
@@ -97,19 +115,6 @@ def wanted_errors(texts: Sequence[str]) -> Mapping[str, float]:
         if not (name and equals):
             raise InputError(f"expected a statistic and its error, such as orders=50, got {text!r}", place="--error")
     return wanted
-
-
-def number(value: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "–"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
-def plain(text: str) -> Any:
-    """A text that rich takes as it is, square brackets included, with no name in it that can do anything."""
-    from rich.text import Text
-
-    return Text(printable(text))
 
 
 def _rounded_up(value: float) -> str:

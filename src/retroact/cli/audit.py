@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import webbrowser
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import box
+from rich.table import Table
 
-from retroact.cli import options as o
-from retroact.cli.console import say
-from retroact.cli.places import opened, put
-from retroact.errors import InputError, VerificationError
+from retroact.cli.console import console_for, message, plain, say
+from retroact.cli.files import opened, put
+from retroact.cli.notes import Notes, Progress
+from retroact.cli.options import QuietOption, SpecArgument, command
+from retroact.cli.specification import DEFAULT_FILE, Asked
+from retroact.coins.keyring import from_file
+from retroact.errors import InputError, RetroactError, VerificationError
 from retroact.files import os_errors
 from retroact.store.targets import check_targets
+from retroact.stream import Specification
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from retroact.audit.report import Report
-    from retroact.stream import Specification
 
 PURPOSE = "audit report"
 NEEDED = {"scipy": "scipy", "sklearn": "scikit-learn"}
-_AGAIN = "Running one again"
 
 
 class Effort(StrEnum):
@@ -33,33 +37,23 @@ class Effort(StrEnum):
     thorough = "thorough"
 
 
+@command
 def audit(
-    spec: o.SpecArgument = None,
+    spec: SpecArgument = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="The signed report; appears whole or not at all.")
+        Path | None, typer.Option(metavar="FILE", help="The signed report; appears whole or not at all.")
     ] = None,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The report as a page with pictures.")
-    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="The report as a page with pictures.")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page when it is done.")] = False,
-    seed: Annotated[
-        int | None, typer.Option("--seed", min=0, max=2**63 - 1, help="Another audit; 1 if absent.")
-    ] = None,
-    effort: Annotated[Effort | None, typer.Option("--effort", help="How many runs; normal if absent.")] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; all cores if absent.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**63 - 1, help="Another audit; 1 if absent.")] = None,
+    effort: Annotated[Effort | None, typer.Option(help="How many runs; normal if absent.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores if absent.")] = None,
     key_file: Annotated[
-        Path | None,
-        typer.Option("--key-file", metavar="FILE", help="Sign by a key derived from this one; created if absent."),
+        Path | None, typer.Option(metavar="FILE", help="Sign by a key derived from this one; created if absent.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")] = False,
-    reproduce: Annotated[
-        Path | None,
-        typer.Option("--reproduce", metavar="REPORT", help="Run a report again and compare.", rich_help_panel=_AGAIN),
-    ] = None,
-    public_key: Annotated[
-        str | None,
-        typer.Option("--public-key", metavar="HEX", help="Whose signature is expected.", rich_help_panel=_AGAIN),
-    ] = None,
+    quiet: QuietOption = False,
+    reproduce: Annotated[Path | None, typer.Option(metavar="REPORT", help="Run a report again and compare.")] = None,
+    public_key: Annotated[str | None, typer.Option(metavar="HEX", help="Whose signature is expected.")] = None,
 ) -> None:
     """Try to break every promise of a stream: retroactivity, privacy, reconstruction. Needs retroact[audit].
 
@@ -70,11 +64,10 @@ def audit(
 
     Exit codes: 0 passed or reproduced, 2 bad input, 4 a violation, a void test, or not reproduced.
 
+    \b
     Examples:
-
-    retroact audit retroact.toml --out report.json --html report.html --key-file audit.key
-
-    retroact audit --reproduce report.json
+      retroact audit retroact.toml --out report.json --html report.html --key-file audit.key
+      retroact audit --reproduce report.json
     """
     if reproduce is not None:
         given = {"SPEC": spec, "--out": out, "--html": html, "--open": open_page, "--seed": seed, "--effort": effort,
@@ -86,40 +79,39 @@ def audit(
         _reproduce(reproduce, public_key, workers=workers, quiet=quiet)
         return
     targets = [("--out", out), ("--html", html)]
-    check_targets(targets, used={"specification": spec or o.DEFAULT_FILE}, key_file=key_file)
+    check_targets(targets, used={"specification": spec or DEFAULT_FILE}, key_file=key_file)
     if open_page and html is None:
         raise InputError("expected --html FILE beside --open", place="--open")
     _check_installed()
     specification, name = _specification(spec)
     # opened before the work, which may take hours; put in their places after it
     with opened((out, "--out"), (html, "--html")) as outputs:
-        secret, told = _secret(key_file, public_key)
+        secret, whose = _secret(key_file, public_key)
         report = _run(
             specification, name=name, seed=1 if seed is None else seed, effort=(effort or Effort.normal).value,
             confidence=None, workers=workers, quiet=quiet,
         )  # fmt: skip
+        failure = _failure(report)
         try:
-            _tell(report)
-        finally:
-            put(outputs, _contents(report, out, html, secret))
+            try:
+                _show(report)
+            finally:
+                put(outputs, _contents(report, out, html, secret))
+        except (RetroactError, OSError) as error:
+            raise error if failure is None else ExceptionGroup("an audit", [failure, error]) from None
     if out is not None and not quiet:
-        say(told, err=True)
+        say(whose, err=True)
     if html is not None and open_page:
-        import webbrowser
-
         webbrowser.open(html.resolve().as_uri())
-    _end(report)
-
-
-def register(app: typer.Typer) -> None:
-    app.command(short_help="Try to break every promise of a stream; a signed report.")(audit)
+    if failure is not None:
+        raise failure
 
 
 def _specification(spec: Path | None) -> tuple[Specification, str]:
-    if spec is None and not o.DEFAULT_FILE.is_file():
+    if spec is None and not DEFAULT_FILE.is_file():
         raise InputError("expected a specification file: retroact audit FILE, or retroact.toml in this folder")
-    name = (spec or o.DEFAULT_FILE).stem.encode(errors="replace").decode()
-    return o.Asked(spec).specification(), name
+    name = (spec or DEFAULT_FILE).stem.encode(errors="replace").decode()
+    return Asked(spec).specification(), name
 
 
 def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
@@ -132,8 +124,6 @@ def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
         return os.urandom(32), (
             "note: signed by a throw-away key: this shows that the report is whole, not whose it is (see --key-file)"
         )
-    from retroact.coins.keyring import from_file
-
     key, created = from_file(key_file)
     secret = key.derive(PURPOSE)
     if expected is not None and public_key(secret) != expected:
@@ -154,10 +144,8 @@ def _run(
     only: str | None = None,
 ) -> Report:
     from retroact.audit.run import CONFIDENCE, audit_stream
-    from retroact.cli.report import Progress
-    from retroact.cli.report import Report as Operator
 
-    with Progress(Operator(quiet=quiet)) as bar:
+    with Progress(Notes(quiet=quiet)) as bar:
         return audit_stream(
             specification,
             name=name,
@@ -171,9 +159,7 @@ def _run(
 
 
 def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    missing = [name for module, name in NEEDED.items() if find_spec(module) is None]
+    missing = [name for module, name in NEEDED.items() if importlib.util.find_spec(module) is None]
     if missing:
         raise InputError(f"expected {' and '.join(missing)}, which an audit needs: install retroact[audit]")
 
@@ -189,7 +175,7 @@ def _reproduce(path: Path, public_key: str | None, *, workers: int | None, quiet
         old.specified(str(path)), name=old.target, seed=settings.seed, effort=settings.effort,
         confidence=float(settings.confidence), workers=workers, quiet=quiet, only=settings.only,
     )  # fmt: skip
-    _tell(new)
+    _show(new)
     whose = "by the expected key" if public_key else f"by {signer(content, place=str(path))}, whoever that is"
     say(f"{path}: the signature holds, {whose}")
     differences = compare(old, new)
@@ -204,10 +190,8 @@ def _reproduce(path: Path, public_key: str | None, *, workers: int | None, quiet
     say(f"reproduced: all {old.tests:,} tests gave the same again; verdict: {new.verdict}")
 
 
-def _tell(report: Report) -> None:
+def _show(report: Report) -> None:
     """A row for each test, and the claim that they were held against."""
-    from retroact.cli.console import console_for, message
-
     console = console_for("stdout")
     console.print(_table(report))
     for result in report.violations:
@@ -227,11 +211,6 @@ def _silent(report: Report) -> str:
 
 
 def _table(report: Report) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    from retroact.cli.planning import plain
-
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("test", overflow="fold")
     table.add_column("verdict", no_wrap=True)
@@ -259,16 +238,16 @@ def _first_sentence(text: str) -> str:
     return text.split(". ")[0].removesuffix(".")
 
 
-def _end(report: Report) -> None:
+def _failure(report: Report) -> VerificationError | None:
     """An audit that did not pass ends the program with exit code 4, after all is written."""
-
     names = ", ".join(result.test for result in report.violations or report.voids)
     if report.verdict == "violation":
-        raise VerificationError(f"expected every promise to hold, found a violation by: {names}")
+        return VerificationError(f"expected every promise to hold, found a violation by: {names}")
     if report.voids:
-        raise VerificationError(f"expected every planted bug to be caught; this audit says nothing: {names}")
+        return VerificationError(f"expected every planted bug to be caught; this audit says nothing: {names}")
     if report.verdict == "void":
-        raise VerificationError(f"expected a test to pass; this audit says nothing: {_silent(report)}")
+        return VerificationError(f"expected a test to pass; this audit says nothing: {_silent(report)}")
+    return None
 
 
 def _contents(report: Report, out: Path | None, html: Path | None, secret: bytes) -> list[bytes]:

@@ -67,12 +67,12 @@ def put(outputs: list[Place], contents: list[bytes]) -> None:
 
 
 def _close(file: BinaryIO) -> None:
-    # what could not be written has been os_errors
+    # what could not be written has been reported
     with suppress(OSError):
         file.close()
 
 
-class Told:
+class NamedFile:
     """A file that says where it could not be written."""
 
     closed = False

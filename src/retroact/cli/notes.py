@@ -11,23 +11,26 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from retroact.cli.console import console_for, message
-from retroact.cli.planning import plan_table
+from retroact.cli.plan import plan_table
+from retroact.errors import RetroactError
 from retroact.feeds.batch import Changes
 from retroact.feeds.envelopes import NATIVE
 from retroact.feeds.events import EVERY_RECORD, Roles
 from retroact.feeds.options import Options
-from retroact.feeds.totals import Totals
+from retroact.feeds.totals import Missed, Totals
 from retroact.messages import show
-from retroact.stream import HorizonWarning, Plan, Specification, Stream
+from retroact.stream import HorizonWarning, Plan, Specification, Stream, plan
 
 if TYPE_CHECKING:
     from retroact.feeds.play import Feed
     from retroact.privacy import Guarantee
 
+# A bar appears after this many seconds.
 PATIENCE = 1.0
+ALLOW = "If that is right: --allow-missing"
 
 
-class Report:
+class Notes:
     """Everything but errors, which are told whether or not a run is quiet."""
 
     def __init__(self, *, quiet: bool) -> None:
@@ -76,8 +79,6 @@ class Report:
 
     def _planned(self, spec: Specification, contribution: int | None) -> None:
         """The errors to expect, and the guarantee."""
-        from retroact.stream import plan
-
         expected = plan(spec)
         self.console.print(plan_table(expected, brief=True))
         self.line(f"{_rounds(expected)}; {expected.guarantee.text}")
@@ -145,10 +146,10 @@ class Report:
 class Progress:
     """A bar that appears when something takes its time; only on a terminal, and gone when it ends."""
 
-    def __init__(self, report: Report, total: int | None = None, *, shown: bool = True) -> None:
-        self._console = report.console
+    def __init__(self, notes: Notes, total: int | None = None, *, shown: bool = True) -> None:
+        self._console = notes.console
         self._total = total
-        self._wanted = shown and report.console.is_terminal and not report.quiet
+        self._wanted = shown and notes.console.is_terminal and not notes.quiet
         self._began = time.monotonic()
         self._bar: Any = None
 
@@ -170,6 +171,34 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+class NotFoundError(RetroactError):
+    """No record was found of somebody who is to be erased. Nothing else went wrong."""
+
+    exit_code = 5
+
+
+@contextmanager
+def naming_not_found(missed: Missed, notes: Notes, *, allowed: bool) -> Iterator[None]:
+    """Around a run: the erasures in it that found nothing are named at its end, also when it ends by another error."""
+    try:
+        yield
+    except BaseException:
+        tell(missed, notes, allowed=allowed)
+        raise
+    if allowed or not missed.count:
+        tell(missed, notes, allowed=allowed)
+    else:
+        words = missed.words() if missed.untold else f"{missed.source}: no record was found for erasures named before"
+        raise NotFoundError(f"{words}. {ALLOW}")
+
+
+def tell(missed: Missed, notes: Notes, *, allowed: bool) -> None:
+    """Of those that nobody was told of yet."""
+    if missed.untold:
+        words = missed.words()
+        notes.line(f"note: {words}") if allowed else notes.warn(words)
 
 
 def _brief(text: str) -> str:

@@ -1,0 +1,271 @@
+"""`retroact erase`: all records of a subject, with a signed receipt."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from retroact.cli.console import say
+from retroact.cli.files import check_sources, put
+from retroact.cli.files import opened as opened_files
+from retroact.cli.notes import ALLOW, NotFoundError
+from retroact.cli.options import AllowMissing, Restoring, Secrets, StreamArgument, command, opened, warn_of_debt
+from retroact.errors import InputError, RetroactError, VerificationError
+from retroact.feeds.source import read_text
+from retroact.files import os_errors
+from retroact.store.receipt import verify
+from retroact.store.targets import check_targets
+from retroact.stream import Durable
+from retroact.stream.erasure import Outcome, Requested
+
+
+@command
+def erase(
+    stream: StreamArgument,
+    secrets: Secrets,
+    restoring: Restoring,
+    subject: Annotated[list[str] | None, typer.Option(help="Whose records; may be repeated.")] = None,
+    sha256: Annotated[
+        list[str] | None, typer.Option(metavar="HEX", help="The same by the SHA-256 of the subject.")
+    ] = None,
+    requests: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="CSV", help="Columns subject or sha256, and request if there is one."),
+    ] = None,
+    request: Annotated[str | None, typer.Option(metavar="NAME", help="Idempotency key: nothing is done twice.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be found, and change nothing.")] = False,
+    close: Annotated[
+        bool, typer.Option("--close", help="Also close the open round now, if a request waits for it.")
+    ] = False,
+    receipt: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the signed receipt; a folder for --from.")
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="RECEIPT", help="Of the same request, by a stream that this one goes on from."),
+    ] = None,
+    allow_missing: AllowMissing = False,
+    status: Annotated[bool, typer.Option("--status", help="List all requests and how far they are.")] = False,
+) -> None:
+    """Erase all records of a subject: received, applied when the round closes, purged.
+
+    Asked again under the same --request, the command tells how far it is and what it found, and writes the receipt
+    anew.
+
+    A subject of which no record is found is entered all the same, but a typo looks like that: the exit code is 5, and
+    no receipt is written, unless --allow-missing is given.
+
+    After the last round, nothing waits: the erasure is applied at once, and nothing is published after it. A stream
+    that goes on from another one says where that is: it holds records of its own.
+
+    What is printed here is exact: it is for whoever runs the stream.
+
+    \b
+    Examples:
+      retroact erase orders --subject u17 --request ticket-881 --dry-run
+      retroact erase orders --subject u17 --request ticket-881 --close --receipt receipt.json
+    """
+    asked = _asked(subject or [], sha256 or [], requests, request)
+    if not asked and not status:
+        raise InputError("expected --subject, --sha256, --from or --status", place="erase")
+    if receipt is not None and requests is not None and not receipt.is_dir():
+        raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
+    if dry_run and restoring.given:
+        raise InputError(
+            "a dry run changes nothing: expected it without what opens a restored store", place="--dry-run"
+        )
+    before = EarlierReceipts(earlier)
+    used = {"file of requests": requests, **before.used}
+    protected: dict[str, Any] = {"used": used, "store": stream, **vars(secrets)}
+    check_targets([("--receipt", receipt)], folders=True, **protected)
+    with opened(stream, secrets, restoring) as open_stream:
+        if close and open_stream.specification.rounds.grid is not None:
+            raise InputError(
+                "expected no --close on a grid: its rounds end when their time is over, and an erasure must not move "
+                "that. The request is applied when the round closes",
+                place="--close",
+            )
+        # all of them are looked at before the first is taken
+        looked = [each.erase(open_stream, dry_run=True) for each in asked]
+        before.check(looked)
+        files = [("--receipt", _receipt_file(receipt, each)) for each in looked]
+        check_targets(files, **protected)
+        check_sources(files, open_stream)
+        erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
+        if close and not dry_run and any(erasure.state == "received" for erasure in erasures):
+            with _shown_anyway(erasures, open_stream):
+                open_stream.close_round()
+        missed = 0
+        for erasure in erasures:
+            _show(erasure, open_stream.round)
+            before.show(erasure)
+            missed += sum(not outcome.found for outcome in erasure.outcomes)
+            if not dry_run and (erasure.found or allow_missing):
+                with opened_files((_receipt_file(receipt, erasure), "--receipt")) as outputs:
+                    put(outputs, [erasure.receipt(before.of(erasure)) for _ in outputs])
+        if status:
+            _list(open_stream)
+        warn_of_debt(open_stream)
+    if missed and not allow_missing:
+        many = f"{missed:,} subjects" if missed > 1 else "a subject"
+        unwritten = "" if receipt is None or dry_run else ", and no receipt was written for that request"
+        raise NotFoundError(f"no record was found of {many}{unwritten}. {ALLOW}")
+
+
+@contextmanager
+def _shown_anyway(erasures: Sequence[Requested], stream: Durable) -> Iterator[None]:
+    """What was entered is shown, also when the round is not closed."""
+    try:
+        yield
+    except RetroactError:
+        for erasure in erasures:
+            _show(erasure, stream.round)
+        raise
+
+
+def _receipt_file(receipt: Path | None, erasure: Requested) -> Path | None:
+    if receipt is not None and receipt.is_dir():
+        return receipt / f"{erasure.now.content.hex()}.json"
+    return receipt
+
+
+def _show(erasure: Requested, open_round: int) -> None:
+    now = erasure.now
+    if now.state == "received":
+        found = missed = f"received; applied when round {open_round} closes"
+    elif now.state == "dry run":
+        found = missed = "dry run"
+    elif now.round is None:
+        found, missed = f"{now.state}; nothing is published after it", "applied; nothing is published after it"
+    else:
+        found = f"{now.state}; answers are as if never there from round {now.round} on"
+        missed = f"applied in round {now.round}"
+    applied = "it was applied" if now.round is None else f"round {now.round} closed"
+    when = applied if now.applied is not None else "it was asked for"
+    for outcome in erasure.outcomes:
+        entered = "" if now.state == "dry run" else "entered all the same: "
+        say(f"{_found(outcome, when)}; {found if outcome.found else entered + missed} ({erasure.name})")
+
+
+def _found(outcome: Outcome, when: str) -> str:
+    """In words; what was found before is known without counts."""
+    who = outcome.identifier
+    if not outcome.found:
+        return f"no record was found of {who}" + (f" when {when}" if outcome.surviving is None else "")
+    if outcome.surviving is None:
+        return f"{who}: records were found when {when}"
+    surviving, waiting = outcome.surviving, outcome.waiting
+    many = f"{surviving:,} surviving record{'s' * (surviving != 1)}" if surviving else "no surviving record"
+    return f"{who}: {many}" + (f" and {waiting:,} in the open round" if waiting else "")
+
+
+def _list(stream: Durable) -> None:
+    """All requests, and how far they are."""
+    for known in stream.requests():
+        line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
+        when = "after the last round" if known.round is None else f"in round {known.round}"
+        line += "" if known.applied is None else f", applied {when}"
+        say(line if known.purged is None else f"{line}, purged {known.purged}")
+
+
+@dataclass
+class ErasureRequest:
+    """One request."""
+
+    request: str | None
+    subjects: list[str]
+    digests: list[bytes]
+
+    def erase(self, stream: Durable, *, dry_run: bool) -> Requested:
+        return stream.erase(
+            subject=self.subjects or None, sha256=self.digests or None, request=self.request, dry_run=dry_run
+        )
+
+
+def _asked(
+    subjects: Sequence[str], digests: Sequence[str], file: Path | None, request: str | None
+) -> list[ErasureRequest]:
+    if file is not None:
+        if subjects or digests or request:
+            raise InputError("expected either --from or single subjects", place="--from")
+        return _from_file(file)
+    if not subjects and not digests:
+        return []
+    return [ErasureRequest(request, list(subjects), [_digest(text, "--sha256") for text in digests])]
+
+
+def _from_file(path: Path) -> list[ErasureRequest]:
+    """All of it is read before any of it is done."""
+    rows = csv.DictReader(StringIO(read_text(path), newline=""), strict=True)
+    found: dict[Any, ErasureRequest] = {}
+    try:
+        names = rows.fieldnames or []
+        known = ("subject", "sha256", "request")
+        if not {"subject", "sha256"} & {*names} or {*names} - {*known}:
+            raise InputError(f"expected columns subject or sha256, and request, got {', '.join(names)}")
+        for row in rows:
+            subject, digest = row.get("subject") or "", row.get("sha256") or ""
+            if None in row or None in row.values() or bool(subject) == bool(digest):
+                raise InputError("expected a subject or a sha256")
+            name = row.get("request") or None
+            own = found.setdefault(name or object(), ErasureRequest(name, [], []))
+            if subject:
+                own.subjects.append(subject)
+            else:
+                own.digests.append(_digest(digest, "sha256"))
+    except InputError as error:
+        raise error.found_in(str(path), row=max(1, rows.line_num), unit="line") from None
+    except csv.Error as error:
+        line = rows.reader.line_num
+        raise InputError(f"expected CSV, got {error}", source=str(path), row=line, unit="line") from None
+    if not found:
+        raise InputError("no requests in it", source=str(path))
+    return list(found.values())
+
+
+def _digest(text: str, place: str) -> bytes:
+    try:
+        digest = bytes.fromhex(text)
+    except ValueError:
+        digest = b""
+    if len(digest) != 32:
+        raise InputError(f"expected 64 hexadecimal digits, got {text!r}", place=place)
+    return digest
+
+
+class EarlierReceipts:
+    """The receipts of other streams that were handed in, by the request that they are of."""
+
+    def __init__(self, paths: Sequence[Path] | None) -> None:
+        self.used = {f"receipt {path}": path for path in paths or ()}
+        self._found: dict[bytes, list[bytes]] = {}
+        for path in paths or ():
+            with os_errors(path, "--earlier"):
+                content = path.read_bytes()
+            request = verify(content, place=str(path)).request
+            self._found.setdefault(bytes.fromhex(request), []).append(content)
+
+    def check(self, erasures: Sequence[Requested]) -> None:
+        """That all of them are of these requests and of streams before this one."""
+        if {*self._found} - {erasure.now.content for erasure in erasures}:
+            raise VerificationError("--earlier: expected receipts of the same requests, got one of another")
+        for erasure in erasures:
+            erasure.unerased(self.of(erasure))
+
+    def of(self, erasure: Requested) -> list[bytes]:
+        return self._found.get(erasure.now.content, [])
+
+    def show(self, erasure: Requested) -> None:
+        """Where records may still be."""
+        for held in erasure.unerased(self.of(erasure)):
+            say(
+                f"note: this stream goes on from {held.where}, which holds records of its own: erase there too, under "
+                "the same --request, and hand its receipt in (--earlier)"
+            )
