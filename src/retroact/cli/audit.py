@@ -7,7 +7,7 @@ import os
 import webbrowser
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
@@ -89,7 +89,7 @@ def audit(
         secret, whose = _secret(key_file, public_key)
         report = _run(
             specification, name=name, seed=1 if seed is None else seed, effort=(effort or Effort.normal).value,
-            confidence=None, workers=workers, quiet=quiet,
+            workers=workers, quiet=quiet,
         )  # fmt: skip
         failure = _failure(report)
         try:
@@ -132,29 +132,15 @@ def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
     return secret, f"note: signed by a key derived from the one {where} {key_file}; public key {public_key(secret)}"
 
 
-def _run(
-    specification: Specification,
-    *,
-    name: str,
-    seed: int,
-    effort: str,
-    confidence: float | None,
-    workers: int | None,
-    quiet: bool,
-    only: str | None = None,
-) -> Report:
-    from retroact.audit.run import CONFIDENCE, audit_stream
+def _run(specification: Specification, *, workers: int | None, quiet: bool, **settings: Any) -> Report:
+    from retroact.audit.run import audit_stream
 
     with Progress(Notes(quiet=quiet)) as bar:
         return audit_stream(
             specification,
-            name=name,
-            seed=seed,
-            effort=effort,
-            confidence=CONFIDENCE if confidence is None else confidence,
             workers=workers or os.cpu_count() or 1,
-            only=only,
             progress=lambda done, total, text: bar.update(done, text, total),
+            **settings,
         )
 
 
