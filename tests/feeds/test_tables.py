@@ -242,7 +242,7 @@ def test_late_stamps_and_subjects():
 
 
 def test_a_count_alone_needs_no_columns():
-    from retroact.feeds.events import EVERY_RECORD
+    from retroact.feeds.batch import EVERY_RECORD
 
     bare = {"schema": {EVERY_RECORD: ra.Integer(0, 0)}, "statistics": {"n": ra.Count()}}
     for source in (rows({"other": 1}, {"other": 2}), rows({"op": "add", "id": "a"}, {"op": "add", "id": "b"})):

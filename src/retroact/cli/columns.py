@@ -13,7 +13,7 @@ from retroact.errors import InputError
 @command
 def columns(
     stream: StreamArgument,
-    roles: Roles,
+    roles: dict[str, str],
     secrets: Secrets,
     ignore: Annotated[
         list[str] | None,

@@ -13,9 +13,8 @@ import msgspec
 from retroact.cli.console import console_for, message
 from retroact.cli.plan import plan_table
 from retroact.errors import RetroactError
-from retroact.feeds.batch import Changes
+from retroact.feeds.batch import EVERY_RECORD, Changes
 from retroact.feeds.envelopes import NATIVE
-from retroact.feeds.events import EVERY_RECORD, Roles
 from retroact.feeds.options import Options
 from retroact.feeds.totals import Missed, Totals
 from retroact.messages import show
@@ -205,10 +204,10 @@ def _brief(text: str) -> str:
     return text if len(text) <= 300 else f"{text[:300]}…"
 
 
-def _roles(roles: Roles, options: Options) -> str:
+def _roles(roles: dict[str, str], options: Options) -> str:
     others = [("time", options.time), ("position", options.position)]
     named = [f"{role} in {show(column)}" for role, column in [*roles.items(), *others] if column]
-    missing = [f"no {role}" for role in ("id", "subject") if role not in dict(roles.items())]
+    missing = [f"no {role}" for role in ("id", "subject") if role not in roles]
     return ", ".join(named + missing)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from retroact.cli.options import SPEC_HELP, SpecArgument
 from retroact.errors import InputError
-from retroact.feeds.events import EVERY_RECORD
+from retroact.feeds.batch import EVERY_RECORD
 from retroact.feeds.source import read_text
 from retroact.messages import show
 from retroact.schema import Field

@@ -18,6 +18,8 @@ from retroact.schema.dictionary_column import Coded
 ColumnReader = Callable[[list[Any]], list[Any]]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
 """An update is an addition that needs an id; the image before an update is a deletion that needs none."""
+EVERY_RECORD = "*"
+"""A schema has at least one field, and a count needs none: this one has the same value in every record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +142,7 @@ class Batch:
 class Changes:
     """Rows that say what is to be done: with the fields of their records, and what else they have by its role (id,
     subject, stamp, round, position, time; ``born``, the time that a deleted record had, where it is not that of the
-    row). Several may come from one line."""
+    row, in a tuple). Several may come from one line."""
 
     numbers: I64
     codes: NDArray[np.int8]

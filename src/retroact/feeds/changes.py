@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from retroact.arrays import I64, Mask
 from retroact.errors import InputError, Place, Unit
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
-from retroact.feeds.operation_words import NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, WORDS, kind_of, weigh
+from retroact.feeds.operation_words import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, code_of, weigh
 from retroact.feeds.options import Options
 from retroact.feeds.roles import Heading
 from retroact.messages import mismatch
 from retroact.stream.open_round import LARGEST
 
-_CODES = {"add": ADD, "update": UPDATE, "delete": DELETE, "erase": ERASE, "close": CLOSE}
-_BY_WORD = {word: _CODES[kind] for word, kind in WORDS.items()}
 RoleReader = Callable[[ColumnValues, str], ColumnValues]
 
 
@@ -47,7 +45,7 @@ class RowReader:
         self._progress = progress
         """The column that says that a row tells progress alone."""
         own = {"time": heading.time, "position": heading.position, "version": heading.version}
-        self._columns = {**dict(heading.roles.items()), **{role: column for role, column in own.items() if column}}
+        self._columns = {**heading.roles, **{role: column for role, column in own.items() if column}}
 
     def read(self, batch: Batch, name: str, unit: Unit) -> Iterator[Changes]:
         """The changes of a batch; of one with a row that is refused, those before it."""
@@ -150,17 +148,15 @@ def _refuse(odd: Mask, error: InputError) -> None:
 def _words(cells: ColumnValues, column: str) -> NDArray[np.int8]:
     if cells.words is not None and cells.present is None:
         used = np.bincount(cells.values, minlength=len(cells.words)) > 0
-        codes = [
-            _BY_WORD.get(word) if there else NOTHING for word, there in zip(cells.words, used.tolist(), strict=True)
-        ]
+        codes = [CODES.get(word) if there else NOTHING for word, there in zip(cells.words, used.tolist(), strict=True)]
         if None not in codes:
             by_word: NDArray[np.int8] = np.array(codes, np.int8)[cells.values]
             return by_word
     words = cells.listed()
-    found = [_BY_WORD.get(word) if isinstance(word, str) else None for word in words]
+    found = [CODES.get(word) if isinstance(word, str) else None for word in words]
     if None in found:
         first = found.index(None)
-        kind_of(words[first], Place(column, first + 1))
+        code_of(words[first], Place(column, first + 1))
     return np.array(found, np.int8)
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from retroact.arrays import I64, Mask
 from retroact.errors import InputError, RetroactError, Unit
-from retroact.feeds.batch import ADD, DELETE, ERASE, NOTHING, UPDATE, Changes
-from retroact.feeds.events import EVERY_RECORD, located
+from retroact.feeds.batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
 from retroact.feeds.rounds import RoundCloser
 from retroact.ledger import Entry, Operations, Stamped
 from retroact.ledger.operations import NO_RECORDS
@@ -179,3 +178,17 @@ def unfound(outcomes: Sequence[Outcome], subjects: Sequence[Any], before: Sequen
         if not outcome.surviving and (outcome.waiting or 0) <= later[outcome.identifier]:
             missed.append(place)
     return missed[::-1]
+
+
+def located(
+    error: RetroactError, source: str, *, row: int | None = None, unit: Unit = "row", during: str = ""
+) -> RetroactError:
+    """The same error, beginning with the source, and the row or line of it.
+
+    >>> print(located(InputError("expected a number, got 'x'", place="amount"), "events.jsonl", row=17, unit="line"))
+    events.jsonl:17: expected a number, got 'x' - at amount
+    """
+    if isinstance(error, InputError):
+        return error.found_in(source, row=row, unit=unit, during=during)
+    number = "" if row is None else f":{row}" if unit == "line" else f": row {row}"
+    return type(error)(f"{source}{number}{', ' if during else ''}{during}: {error}")

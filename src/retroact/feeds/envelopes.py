@@ -1,44 +1,40 @@
-"""The envelopes that a JSON line may come in, and how each is told from the others."""
+"""The envelopes that a JSON line may come in: how each is told from the others, and what its lines say is done."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
-import msgspec
-
 from retroact.errors import InputError
-from retroact.feeds.debezium import Debezium
-from retroact.feeds.events import OPS, Event
-from retroact.feeds.operation_words import OPERATION_COLUMNS, WEIGHT_COLUMNS, WORDS, copied, kind_of, update, weigh
-from retroact.feeds.shapes import Shape
+from retroact.feeds.batch import CLOSE, DELETE, ERASE, UPDATE
+from retroact.feeds.json_rows import RowForm, Step
+from retroact.feeds.native_events import KEYS
+from retroact.feeds.operation_words import (
+    CODES,
+    ONE_ON_AN_ID,
+    OPERATION_COLUMNS,
+    PROGRESS,
+    WEIGHT_COLUMNS,
+    code_of,
+    weigh,
+)
 from retroact.messages import mismatch, show
-from retroact.schema import Schema
 
-NATIVE, PLAIN, CHANGES, WRAPPED = "native events", "plain records", "insert/delete", "Debezium with its schema"
-DEBEZIUM = "Debezium"
-PROGRESS = "mz_progressed"
-KEYS = tuple(Event.__struct_fields__)
+NATIVE, PLAIN, CHANGES = "native events", "plain records", "insert/delete"
+DEBEZIUM, WRAPPED = "Debezium", "Debezium with its schema"
 _CHANGES = ("insert", "delete", "update")
-MARKS = (*_CHANGES, "payload", "op")
-"""Keys of envelopes, which no plain record has."""
-IMAGES = ("before", "after")
-"""Both together are such a mark, too."""
-
-
-class Envelope(Protocol):
-    """How the lines of one envelope become events."""
-
-    label: str
-
-    def parse(self, text: bytes) -> Event | list[Event]: ...
-
-    def check(self, value: Any) -> None: ...
+_MARKS = (*_CHANGES, "payload", "op")
+_OPS = "c, r, u, d, t, m"
+_TRUNCATED = (
+    "a truncation deletes records without naming them, and is refused: erase their subjects, or begin another stream"
+)
+_NO_BEFORE = (
+    "expected the row before, got none: the source must send it (in PostgreSQL a primary key, or REPLICA IDENTITY FULL)"
+)
 
 
 def recognise(
-    value: Any, fields: set[str], columns: set[str], beside: Collection[str] = (), operation: str | None = None
+    value: Any, fields: Collection[str], columns: set[str], beside: Collection[str] = (), operation: str | None = None
 ) -> str | None:
     """The envelope of a decoded line; None where it may be that of several, or of none.
 
@@ -76,25 +72,24 @@ def recognise(
 
 
 def mark_in(value: Any, data: Collection[str]) -> str | None:
-    """A key that a plain record has only where it is data.
+    """A key that a plain record has only where it is data: that of an envelope, or both images of a row.
 
     >>> mark_in({"delete": {"id": 1}}, {"amount"}), mark_in({"before": {}, "after": {}}, {}), mark_in({"after": 1}, {})
     ('delete', 'before', None)
     """
     keys = {*value}.difference(data) if isinstance(value, dict) else set()
-    return next((key for key in MARKS if key in keys), "before" if keys.issuperset(IMAGES) else None)
+    return next((key for key in _MARKS if key in keys), "before" if {"before", "after"} <= keys else None)
 
 
 def _by_op(value: Mapping[str, Any], columns: set[str]) -> str | None:
     op = value["op"]
-    if isinstance(op, str) and ("before" in value or "after" in value or (op in ("t", "m") and "source" in value)):
+    if not isinstance(op, str):
+        return None
+    if "before" in value or "after" in value or (op in ("t", "m") and "source" in value):
         return DEBEZIUM
-    row = bool(columns & {*value} - {*KEYS}) and "record" not in value
-    if op in OPS:
-        if op in ("close", "erase") and not row:
-            return None
-        return worded("op") if row else NATIVE
-    return worded("op") if row and isinstance(op, str) and op in WORDS else None
+    if columns & {*value} - {*KEYS} and "record" not in value:
+        return worded("op") if op in CODES else None
+    return NATIVE if op in ("add", "delete") else None
 
 
 def worded(column: str) -> str:
@@ -153,51 +148,64 @@ def operation_in(label: str, own: str | None = None) -> str | None:
     return next((column for column in every if label in (worded(column), weighted(column))), None)
 
 
-def envelope_for(
-    label: str, shape: Shape, schema: Schema, skipped: Counter[str], contribution: int | None, column: str | None
-) -> Envelope:
-    """The envelope of this name, for all but native events and plain records."""
+class Envelope(Protocol):
+    """What the lines of one envelope say is done, and with which rows."""
+
+    def steps(self, value: Any) -> list[Step] | str:
+        """Those of a line, or what it is called when it is skipped. The rows are not looked at."""
+
+    def check(self, value: Any) -> None:
+        """Say what is wrong with a line that does not fit, or with its rows."""
+
+
+def envelope_for(label: str, form: RowForm, data: set[str], contribution: int | None, mark: str | None) -> Envelope:
+    """The envelope of this name, for all but native events."""
+    if label == PLAIN:
+        return Plain(form, data)
     if label in (DEBEZIUM, WRAPPED):
-        return Debezium(shape, schema, skipped, wrapped=label == WRAPPED)
-    if label == CHANGES:
-        return InsertsAndDeletes(shape, schema)
-    assert column is not None
-    if label == worded(column):
-        return Worded(shape, schema, column)
-    return Weighted(shape, schema, skipped, column, contribution)
+        return Debezium(form, wrapped=label == WRAPPED)
+    if label == CHANGES or mark is None:
+        return InsertsAndDeletes(form)
+    return Worded(form, mark) if label == worded(mark) else Weighted(form, mark, contribution)
+
+
+class Plain:
+    """Rows that are added. One with a key that says otherwise is none of them."""
+
+    def __init__(self, form: RowForm, data: set[str]) -> None:
+        self._form, self._data = form, data
+        own = form.columns.column("op") or "op"
+        self._marks = {*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *_MARKS, own}.difference(data)
+
+    def steps(self, value: Any) -> list[Step] | str:
+        if not isinstance(value, dict) or not self._marks.isdisjoint(value) or ("after" in value and self._mark(value)):
+            raise InputError(f"expected {PLAIN}")
+        return [self._form.added(value)]
+
+    def check(self, value: Any) -> None:
+        mark = self._mark(value)
+        if mark is not None:
+            raise InputError(f"expected {PLAIN}, as in the first events, got {show(mark)}, a key of another envelope")
+        self._form.check(value)
+
+    def _mark(self, value: Any) -> str | None:
+        return mark_in(value, self._data)
 
 
 class InsertsAndDeletes:
     """{"insert": {...}}, {"delete": {...}} and {"update": {...}}, or several of them as an array."""
 
-    label = CHANGES
+    def __init__(self, form: RowForm) -> None:
+        self._form = form
+        self._kinds = {"insert": form.added, "delete": form.removed, "update": form.updated}
 
-    def __init__(self, shape: Shape, schema: Schema) -> None:
-        self._shape = shape
-        self._schema = schema
-        unset = msgspec.UnsetType
-        whole, brief = shape.whole(), shape.brief()
-        columns = [("insert", whole), ("delete", brief), ("update", whole)]
-        parts: list[Any] = [(name, kind | unset, msgspec.UNSET) for name, kind in columns]
-        change = msgspec.defstruct("Change", parts, forbid_unknown_fields=True, gc=False)
-        self._one = msgspec.json.Decoder(change).decode
-        self._many = msgspec.json.Decoder(list[change]).decode  # type: ignore[valid-type]
-
-    def parse(self, text: bytes) -> Event | list[Event]:
-        if text[:1] == b"[" or text.lstrip()[:1] == b"[":
-            return [self._event(change) for change in self._many(text)]
-        return self._event(self._one(text))
-
-    def _event(self, change: Any) -> Event:
-        insert, delete, changed = change.insert, change.delete, change.update
-        unset = msgspec.UNSET
-        if insert is not unset and delete is unset and changed is unset:
-            return self._shape.added(insert)
-        if delete is not unset and insert is unset and changed is unset:
-            return self._shape.removed(delete)
-        if changed is not unset and insert is unset and delete is unset:
-            return update(self._shape.added(changed))
-        raise InputError(f"expected one of {', '.join(_CHANGES)} in an event")
+    def steps(self, value: Any) -> list[Step] | str:
+        found = []
+        for change in value if isinstance(value, list) else [value]:
+            if not isinstance(change, dict) or len(change) != 1 or not {*change} <= {*_CHANGES}:
+                raise InputError(f"expected one of {', '.join(_CHANGES)} in an event")
+            found += [self._kinds[kind](row) for kind, row in change.items()]
+        return found
 
     def check(self, value: Any) -> None:
         for position, change in enumerate(value if isinstance(value, list) else [value]):
@@ -207,84 +215,131 @@ class InsertsAndDeletes:
                 place = f"[{position}].{name}" if isinstance(value, list) else name
                 if not isinstance(row, dict):
                     raise mismatch("an object", row, place)
-                self._shape.check(row, self._schema, brief=name == "delete")
+                self._form.check(row, brief=name == "delete")
 
 
 class Worded:
     """Rows with a word for what is done with them: Flink's +I, -U, +U, -D, Delta's change types and the like."""
 
-    def __init__(self, shape: Shape, schema: Schema, column: str) -> None:
-        self.label = worded(column)
-        self._shape = shape
-        self._schema = schema
-        self._column = column
-        beside: list[Any] = [("word_", Any, msgspec.field(name=column))]
-        self._whole = msgspec.json.Decoder(shape.whole(beside)).decode
-        self._brief = msgspec.json.Decoder(shape.brief(beside)).decode
+    def __init__(self, form: RowForm, column: str) -> None:
+        self._form, self._column = form, column
 
-    def parse(self, text: bytes) -> Event | list[Event]:
-        try:
-            row = self._whole(text)
-            kind = kind_of(row.word_, self._column)
-        except msgspec.ValidationError:
-            row = self._brief(text)
-            kind = kind_of(row.word_, self._column)
-            if kind != "delete":
-                raise
-        if kind == "delete":
-            return self._shape.removed(row)
-        if kind == "close" or kind == "erase":
-            raise InputError(f'expected {{"op": "{kind}"}} without a record', place=self._column)
-        added = self._shape.added(row)
-        return update(added) if kind == "update" else added
+    def steps(self, value: Any) -> list[Step] | str:
+        code = self._code(value)
+        if code in (CLOSE, ERASE):
+            word = "close" if code == CLOSE else "erase"
+            raise InputError(f'expected {{"op": "{word}"}} without a record', place=self._column)
+        form = self._form
+        return [(form.removed if code == DELETE else form.updated if code == UPDATE else form.added)(value)]
 
     def check(self, value: Any) -> None:
-        if not isinstance(value, dict) or self._column not in value:
-            raise InputError(f"expected {show(self._column)}, as in the first event, got none")
-        kind = kind_of(value[self._column], self._column)
-        self._shape.check(value, self._schema, brief=kind == "delete")
+        self._form.check(value, brief=self._code(value) == DELETE)
+
+    def _code(self, value: Any) -> int:
+        return code_of(_marked(value, self._column), self._column)
 
 
 class Weighted:
     """Rows with a weight, as Materialize and differential dataflow have them: 1 adds, -1 deletes, in the order of
     arrival; on an id, 1 makes it hold the record, and -1 empties it."""
 
-    def __init__(
-        self, shape: Shape, schema: Schema, skipped: Counter[str], column: str, contribution: int | None
-    ) -> None:
-        self.label = weighted(column)
-        self._shape = shape
-        self._schema = schema
-        self._skipped = skipped
-        self._column = column
-        self._contribution = contribution
-        beside: list[Any] = [
-            ("weight_", Any, msgspec.field(name=column)),
-            ("progressed_", Any, msgspec.field(name=PROGRESS, default=None)),
-        ]
-        self._whole = msgspec.json.Decoder(shape.whole(beside)).decode
-        self._brief = msgspec.json.Decoder(shape.brief(beside)).decode
+    def __init__(self, form: RowForm, column: str, contribution: int | None) -> None:
+        self._form, self._column, self._contribution = form, column, contribution
 
-    def parse(self, text: bytes) -> Event | list[Event]:
-        try:
-            row = self._whole(text)
-        except msgspec.ValidationError:
-            row = self._brief(text)
-            if row.weight_ != -1:
-                raise
-        if row.progressed_ is True:
-            raise msgspec.DecodeError("a progress message")
-        weight = row.weight_
-        if weight != 1 or weight is True:
-            weight = weigh(weight, self._column, self._contribution)
+    def steps(self, value: Any) -> list[Step] | str:
+        weight = self._weight(value)
+        if is_progress(value):
+            raise InputError("expected a row, got a progress message")
         if weight == 0:
-            self._skipped["weights of 0"] += 1
-            return []
-        event = self._shape.added(row) if weight > 0 else self._shape.removed(row)
-        return event if weight == 1 else copied(event, weight, self._column)
+            self._form.require_whole([value])
+            return "weights of 0"
+        if abs(weight) > 1 and self._form.has_id(value):
+            raise InputError(expected=ONE_ON_AN_ID, found=str(weight), place=self._column)
+        return [(self._form.added if weight > 0 else self._form.removed)(value)] * abs(weight)
 
     def check(self, value: Any) -> None:
-        if not isinstance(value, dict) or self._column not in value:
-            raise InputError(f"expected {show(self._column)}, as in the first event, got none")
-        weight = weigh(value[self._column], self._column, self._contribution)
-        self._shape.check(value, self._schema, brief=weight < 0)
+        self._form.check(value, brief=self._weight(value) < 0)
+
+    def _weight(self, value: Any) -> int:
+        return weigh(_marked(value, self._column), self._column, self._contribution)
+
+
+class Debezium:
+    """Debezium's change events, {"op": "u", "before": {...}, "after": {...}}, bare or as a payload beside their schema.
+
+    With an id an update is one event on that id and a deletion needs nothing but the id; without one both delete the
+    row before by its value, which needs all its fields and its stamp."""
+
+    def __init__(self, form: RowForm, *, wrapped: bool) -> None:
+        self._form, self._wrapped = form, wrapped
+
+    def steps(self, value: Any) -> list[Step] | str:
+        if value is None or (self._wrapped and isinstance(value, dict) and value.get("payload", value) is None):
+            return "tombstones"
+        change, form = self._change(value), self._form
+        op, before, after = change.get("op"), change.get("before"), change.get("after")
+        if op in ("c", "r"):
+            return [form.added(_there(after, "after"))]
+        if op == "u":
+            added = form.added(_there(after, "after"))
+            same = form.has_id(after) and (before is None or _equal_ids(before, after, form.known["id"]))
+            return [added] if same else [self._replaced(_there(before, "before"), after), added]
+        if op == "d":
+            return [form.removed(_there(before, "before"))]
+        if op == "m":
+            return "messages"
+        if op == "t":
+            raise InputError(_TRUNCATED, place="op")
+        raise mismatch(f"one of {_OPS}", op, "op")
+
+    def check(self, value: Any) -> None:
+        change = self._change(value)
+        if "op" not in change:
+            raise InputError(f'expected "op" with one of {_OPS}, got none')
+        op = change["op"]
+        if op in ("c", "r", "u"):
+            self._check_row(change, "after", brief=False)
+        if op == "d" or (op == "u" and (change.get("before") is not None or not self._form.has_id(change["after"]))):
+            self._check_row(change, "before", brief=True)
+
+    def _change(self, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise mismatch("an object", value, None)
+        change = value.get("payload") if self._wrapped else value
+        if not isinstance(change, dict):
+            raise mismatch("an object", change, "payload")
+        return change
+
+    def _replaced(self, before: Any, after: Any) -> Step:
+        """The row before, which goes in the round of the one after it."""
+        code, row = self._form.removed(before)
+        round = self._form.known.get("round")
+        both = round is not None and isinstance(row, dict) and isinstance(after, dict)
+        return code, {**row, round: after.get(round)} if both else row
+
+    def _check_row(self, change: dict[str, Any], part: str, *, brief: bool) -> None:
+        row = _there(change.get(part), part)
+        try:
+            self._form.check(row, brief=brief)
+        except InputError as error:
+            advice = ""
+            if brief and "id" not in self._form.named and not self._form.has_id(row) and isinstance(row, dict):
+                advice = "; with the column of the id (--id) a deletion needs nothing else"
+            raise InputError(f"{error.message}{advice}", place=error.under(part).path) from None
+
+
+def _equal_ids(before: Any, after: Any, column: str) -> bool:
+    return isinstance(before, dict) and bool(before.get(column) == after[column])
+
+
+def _there(row: Any, part: str) -> Any:
+    if row is None:
+        raise InputError(_NO_BEFORE if part == "before" else "expected the row after, got none", place=part)
+    return row
+
+
+def _marked(value: Any, column: str) -> Any:
+    """What the column of a row says that is to be done with it."""
+    if not isinstance(value, dict) or column not in value:
+        raise InputError(f"expected {show(column)}, as in the first event, got none")
+    return value[column]

@@ -12,8 +12,7 @@ import numpy as np
 from retroact.arrays import I64, Mask
 from retroact.errors import InputError, RetroactError
 from retroact.feeds.batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
-from retroact.feeds.deliver import Delivery
-from retroact.feeds.events import located
+from retroact.feeds.deliver import Delivery, located
 from retroact.feeds.instants import cells_of
 from retroact.feeds.options import Options
 from retroact.feeds.rounds import changed
@@ -73,9 +72,9 @@ class _OnGrid:
         rows = np.flatnonzero(changes.there("born"))
         own = np.full(len(rows), _NO_TIME, np.int64)
         times = changes.roles["born"].take(rows).listed()
-        given = [place for place, time in enumerate(times) if time.time is not None]
+        given = [place for place, time in enumerate(times) if time[0] is not None]
         if given:
-            own[given] = self.cells([times[place].time for place in given], changes.numbers[rows][given])
+            own[given] = self.cells([times[place][0] for place in given], changes.numbers[rows][given])
         self.require_inside(own, changes.numbers[rows])
         cells = cells.copy()
         cells[rows] = own

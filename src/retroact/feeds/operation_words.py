@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
+from retroact.checks import is_int
 from retroact.errors import InputError
-from retroact.feeds.events import OPS, Event, Moment, Name
+from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, UPDATE
 from retroact.messages import mismatch, show
 
-Kind = Literal["add", "update", "delete", "erase", "close"]
-_KINDS: dict[Kind, str] = {
-    "add": "add insert c r +I +U update_postimage",
-    "update": "update upsert u",
-    "delete": "delete d -D -U update_preimage",
-    "erase": "erase",
-    "close": "close",
+OPS = {"add": ADD, "delete": DELETE, "erase": ERASE, "close": CLOSE}
+"""The words of Retroact itself."""
+_WORDS = {
+    ADD: "add insert c r +I +U update_postimage",
+    UPDATE: "update upsert u",
+    DELETE: "delete d -D -U update_preimage",
+    ERASE: "erase",
+    CLOSE: "close",
 }
-WORDS: dict[str, Kind] = {word: kind for kind, words in _KINDS.items() for word in words.split()}
+CODES = {word: code for code, words in _WORDS.items() for word in words.split()}
 """Of Retroact itself, of Debezium, of Flink's changelogs and of Delta's change data feed."""
 OPERATION_COLUMNS = ("op", "_change_type")
 WEIGHT_COLUMNS = ("mz_diff", "diff", "weight")
+PROGRESS = "mz_progressed"
+"""The column that says that a row with a weight tells progress alone."""
 
 NEEDS_STAMP = (
     "a deletion without id names the round that its record was added in: name the column of the id (--id), or of the "
@@ -33,16 +37,16 @@ _AGGREGATED = (
 )
 
 
-def kind_of(word: Any, place: str) -> Kind:
+def code_of(word: Any, place: str) -> int:
     """
-    >>> kind_of("+U", "op"), kind_of("update_preimage", "_change_type")
-    ('add', 'delete')
+    >>> code_of("+U", "op") == ADD, code_of("update_preimage", "_change_type") == DELETE
+    (True, True)
     """
-    kind = WORDS.get(word) if isinstance(word, str) else None
-    if kind is None:
-        others = ", ".join(known for known in WORDS if known not in OPS)
+    code = CODES.get(word) if isinstance(word, str) else None
+    if code is None:
+        others = ", ".join(known for known in CODES if known not in OPS)
         raise mismatch(f"one of {', '.join(OPS)} (or {others})", word, place)
-    return kind
+    return code
 
 
 def weigh(weight: Any, place: str, contribution: int | None) -> int:
@@ -57,7 +61,7 @@ def weigh(weight: Any, place: str, contribution: int | None) -> int:
     records and the guarantee for one record says little; with --contribution C, the most that one event stands for, it
     is taken as that many records - at diff
     """
-    if isinstance(weight, bool) or not isinstance(weight, int):
+    if not is_int(weight):
         raise mismatch("a whole number", weight, place)
     if abs(weight) > 1:
         if contribution is None:
@@ -68,26 +72,3 @@ def weigh(weight: Any, place: str, contribution: int | None) -> int:
                 place=place,
             )
     return weight
-
-
-def copied(event: Event, weight: int, place: str) -> list[Event]:
-    """An event as often as its weight says; an id holds one record, whatever its weight."""
-    if event.id is not None and abs(weight) > 1:
-        raise InputError(expected=ONE_ON_AN_ID, found=str(weight), place=place)
-    return [event] * abs(weight)
-
-
-def deletion(row: Any, id: Name | None, subject: Name | None, stamp: int | Moment | None) -> Event:
-    """By id alone where there is one; otherwise by value, with its stamp."""
-    if id is not None:
-        return Event("delete", None, id)
-    if stamp is None:
-        raise InputError(NEEDS_STAMP, place="delete")
-    return Event("delete", row, None, subject, stamp)  # type: ignore[arg-type]  # a grid makes a round of a time
-
-
-def update(event: Event) -> Event:
-    """An addition that must have an id."""
-    if event.id is None:
-        raise InputError(NEEDS_ID, place="update")
-    return event

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from retroact.errors import InputError
-from retroact.feeds.events import EVERY_RECORD, ROLES, Roles
+from retroact.feeds.batch import EVERY_RECORD
 from retroact.feeds.operation_words import OPERATION_COLUMNS, WEIGHT_COLUMNS
 from retroact.messages import meant, show
 from retroact.schema import Schema
 from retroact.stream.columns import Columns
 
+ROLES = ("id", "subject", "stamp", "round")
 VERSION = "_commit_version"
 # What comes with a column that says what is done with a row.
 METADATA = {
@@ -25,7 +26,7 @@ class Heading:
     """The columns of a source, by what they are for."""
 
     fields: tuple[str, ...]
-    roles: Roles
+    roles: dict[str, str]
     operation: str | None
     """The column that says what to do; None when all rows are additions."""
     time: str | None
@@ -42,22 +43,12 @@ class Heading:
     def needed(self) -> set[str]:
         """Every column that is read."""
         others = (self.operation, self.time, self.position, self.version)
-        return {*self.fields, *(column for _, column in self.roles.items()), *(name for name in others if name)}
+        return {*self.fields, *self.roles.values(), *(name for name in others if name)}
 
     @property
     def words(self) -> set[str]:
         """Those whose texts are likely to repeat."""
         return {*self.fields, *((self.operation,) if self.operation else ())}
-
-
-def required(columns: Columns) -> Roles:
-    """The roles whose columns must be there."""
-    return Roles(**{role: own.column for role, own in columns.items() if role in ROLES and not own.optional})
-
-
-def known(columns: Columns) -> Roles:
-    """All of them."""
-    return Roles(**{role: own.column for role, own in columns.items() if role in ROLES})
 
 
 def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number: bool, timed: bool) -> Heading:
@@ -66,7 +57,7 @@ def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number
     >>> from retroact.schema import Number
     >>> schema, columns = Schema({"amount": Number(0, 500)}), Columns.from_spec({"id": "order", "ignore": True})
     >>> found = heading(["order", "op", "amount", "note"], schema, columns, by_number=True, timed=False)
-    >>> found.roles.id, found.operation, found.ignored
+    >>> found.roles["id"], found.operation, found.ignored
     ('order', 'op', ('note',))
     """
     columns = columns.without(schema.fields)
@@ -87,7 +78,7 @@ def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number
     roles = {role: column for role, column in there.items() if role in ROLES and (by_number or role != "round")}
     version = VERSION if VERSION in ignored else None
     time = there.get("time") if timed else None
-    return Heading(fields, Roles(**roles), operation, time, there.get("position"), ignored, version)
+    return Heading(fields, roles, operation, time, there.get("position"), ignored, version)
 
 
 def _operation(names: Sequence[str], taken: Collection[str], columns: Columns) -> str | None:

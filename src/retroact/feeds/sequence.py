@@ -9,8 +9,7 @@ import numpy as np
 from retroact.arrays import I64, Mask
 from retroact.errors import InputError, RetroactError
 from retroact.feeds.batch import CLOSE, NOTHING, Changes
-from retroact.feeds.deliver import Delivery, Position, waits
-from retroact.feeds.events import located
+from retroact.feeds.deliver import Delivery, Position, located, waits
 from retroact.feeds.options import Options
 from retroact.feeds.roles import VERSION
 from retroact.feeds.rounds import shorter

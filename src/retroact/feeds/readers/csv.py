@@ -14,12 +14,10 @@ import msgspec
 import numpy as np
 
 from retroact.errors import InputError, Place, Unit
-from retroact.feeds.batch import Batch, Changes, ColumnReader, ColumnValues, names_distinct
+from retroact.feeds.batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues, names_distinct
 from retroact.feeds.changes import RowReader
-from retroact.feeds.envelopes import PROGRESS
-from retroact.feeds.events import EVERY_RECORD, Roles
 from retroact.feeds.json_paths import position_of
-from retroact.feeds.operation_words import kind_of
+from retroact.feeds.operation_words import CODES, PROGRESS
 from retroact.feeds.options import Options
 from retroact.feeds.roles import heading
 from retroact.feeds.source import LONGEST_LINE, Source, not_utf8
@@ -59,8 +57,8 @@ class CsvFile:
         return f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
 
     @property
-    def roles(self) -> Roles:
-        return Roles() if self._reader is None else self._reader.heading.roles
+    def roles(self) -> dict[str, str]:
+        return {} if self._reader is None else self._reader.heading.roles
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -240,10 +238,7 @@ def _is_addition(cell: str, worded: bool) -> bool:
     if not worded:
         weight = _number(cell)
         return isinstance(weight, int) and weight > 0
-    try:
-        return kind_of(cell, "") == "add"
-    except InputError:
-        return False
+    return CODES.get(cell) == ADD
 
 
 def _number(cell: str) -> int | str:

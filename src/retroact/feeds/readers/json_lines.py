@@ -1,30 +1,32 @@
-"""JSON lines: the envelope is recognised from the first events and then enforced."""
+"""JSON lines, in blocks of columns."""
 
 from __future__ import annotations
 
+import gc
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from retroact.arrays import I64
 from retroact.errors import InputError, Unit
-from retroact.feeds.batch import Changes
-from retroact.feeds.envelopes import NATIVE, PLAIN, places_in
-from retroact.feeds.events import Event, Events, Roles
-from retroact.feeds.json_paths import picker, position_of
+from retroact.feeds.batch import ADD, Changes
+from retroact.feeds.envelopes import NATIVE
+from retroact.feeds.json_events import JsonEvents
+from retroact.feeds.json_paths import value_at
+from retroact.feeds.native_events import DECODING
 from retroact.feeds.options import Options
 from retroact.feeds.readers.repeated_keys import first_repeated
-from retroact.feeds.recognition import REFUSED, Recognition
-from retroact.feeds.source import Source
+from retroact.feeds.source import Source, not_utf8
 from retroact.schema import Schema
 
-Pick = Callable[[bytes], Any]
 # Of these, more cannot make anything but an addition, since no key comes twice.
 _ADDS = re.compile(rb'\s*\{\s*"op"\s*:\s*"add"\s*[,}]')
+_BYTE = re.compile(r"^(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?(?: - at `.*`)?$")
+_decode = msgspec.json.Decoder().decode
 
 
 class JsonLines:
@@ -37,27 +39,27 @@ class JsonLines:
         self.options = options
         self.begin_after = 0
         """The lines up to this one were read before."""
-        self._seen = Recognition(schema, options)
+        self._events = JsonEvents(schema, options)
         self._line = 1
 
     @property
     def label(self) -> str | None:
         """The envelope, once an event was seen."""
-        return self._seen.label
+        return self._events.label
 
     @property
-    def roles(self) -> Roles:
+    def roles(self) -> dict[str, str]:
         """What the first record has."""
-        return self._seen.roles
+        return self._events.roles
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        return self._seen.ignored
+        return self._events.ignored
 
     @property
     def skipped(self) -> Counter[str]:
         """Lines that are no events, by what they are."""
-        return self._seen.skipped
+        return self._events.skipped
 
     @property
     def has_column_names(self) -> bool:
@@ -65,75 +67,49 @@ class JsonLines:
         return self.label not in (None, NATIVE)
 
     def __iter__(self) -> Iterator[Changes]:
-        for events in self._blocks():
-            if not events.events:
-                yield Changes.nothing()
+        self._events.begin_anew()
+        for start, lines in self._blocks():
+            if self.label is not None and self._line <= self.begin_after + 1:
                 continue
-            refused = events.first_refused(closes=self.options.close_by in ("lines", "progress"))
-            if refused is None:
-                yield events.changes(self._seen.records)
+            changes = self._events.quick(range(start, self._line), lines) if start > self.begin_after else None
+            if changes is not None:
+                yield changes
                 continue
-            place, wrong = refused
-            line = events.lines[place]
-            events.cut(place)
-            if events.events:
-                yield events.changes(self._seen.records)
-            raise self.source.refused(wrong, line)
+            numbers, values, wrong = _decoded(lines, start, self.source)
+            if self.label is None:
+                self._events.recognise(values)
+            left = bisect_left(numbers, self.begin_after + 1)
+            changes, wrong = self._read(lines, start, numbers[left:], values[left:], wrong)
+            if len(changes) or wrong is not None or self.source.follow:
+                # what comes before an error is good, and may have ended rounds
+                yield changes
+            if wrong is not None:
+                raise wrong
 
-    def _blocks(self) -> Iterator[Events]:
-        self._seen.begin_anew()
-        line = self._line = 1
-        parse = self._seen.parse
-        time, position = self._picker("time"), self._picker("position")
-        several = time is not None or position is not None
+    def _blocks(self) -> Iterator[tuple[int, list[bytes]]]:
+        """Lines, many at once, with the number of the first."""
+        self._line = 1
         for content in self.source.blocks():
-            block = Events()
             lines = content.removesuffix(b"\n").split(b"\n") if content else []
-            if self.label is None and self._seen.recognise(lines) is not None:
-                parse = self._seen.parse
-                time, position = self._picker("time"), self._picker("position")
-                several = self.label not in (NATIVE, PLAIN) or several
-            start, line = line, line + len(lines)
-            self._line = line
-            if start <= self.begin_after:
-                if line <= self.begin_after + 1:
-                    continue
-                lines = lines[self.begin_after + 1 - start :]
-                start = self.begin_after + 1
-            took, at = block.events.append, block.lines.append
-            try:
-                for number, text in enumerate(lines, start):
-                    try:
-                        event: Any = parse(text)
-                    except (*REFUSED, InputError):
-                        if text.strip():
-                            self._several(block, number, text, self._by_hand(text, number), time, position)
-                        continue
-                    if several:
-                        self._several(block, number, text, event, time, position)
-                    else:
-                        took(event)
-                        at(number)
-            except InputError as wrong:
-                # what comes before the error is good, and may have ended rounds
-                twice = self._twice(lines, start, block)
-                yield block
-                raise (twice or wrong) from None
-            twice = self._twice(lines, start, block)
-            if block.events or self.source.follow:
-                yield block
-            if twice is not None:
-                raise twice
+            start, self._line = self._line, self._line + len(lines)
+            yield start, lines
 
-    def _twice(self, lines: list[bytes], start: int, block: Events) -> InputError | None:
-        """The first line with a key that comes twice, which is taken out of the block with all that follow it."""
-        found = first_repeated(
-            lines, block.events, len(self._seen.records.columns_read) if self.label == NATIVE else None
-        )
-        if found is None:
-            return None
-        block.cut(bisect_left(block.lines, start + found[0]))
-        return self.source.refused(found[1], start + found[0])
+    def _read(
+        self, lines: list[bytes], start: int, numbers: Sequence[int], values: list[Any], wrong: InputError | None
+    ) -> tuple[Changes, InputError | None]:
+        """The changes of a block up to the first line that is wrong, and what is wrong with it."""
+        events, refused = self._events, self.source.refused
+        twice = first_repeated([lines[number - start] for number in numbers], values)
+        if twice is not None:
+            values, wrong = values[: twice[0]], refused(twice[1], numbers[twice[0]])
+        try:
+            changes, skipped = events.changes(numbers[: len(values)], values)
+        except InputError:
+            place = bisect_left(range(len(values)), True, key=lambda last: not events.fit(values[: last + 1]))
+            wrong = refused(events.refusal(values[place]), numbers[place])
+            changes, skipped = events.changes(numbers[:place], values[:place])
+        self.skipped.update(skipped)
+        return changes, wrong
 
     def unfinished(self) -> tuple[int, bool] | None:
         """The number of a last line that nothing ends, and whether it can only become an addition."""
@@ -142,18 +118,17 @@ class JsonLines:
             return None
         if self.label in (None, NATIVE) and _ADDS.match(rest):
             return self._line, True
-        skipped = self.skipped.copy()
+        _, values, _ = _decoded([rest], self._line, self.source)
+        if not values or not rest.rstrip().endswith(b"}"):
+            # only an object that is whole cannot become another one
+            return self._line, False
         try:
             if self.label is None:
-                self._seen.recognise([rest])
-            # an object that is whole cannot become another one
-            found = self._by_hand(rest, self._line) if rest.rstrip().endswith(b"}") else Event("close")
+                self._events.recognise(values)
+            changes, _ = self._events.changes([self._line], values)
         except InputError:
             return self._line, False
-        finally:
-            self._seen.skipped = skipped
-        events = found if isinstance(found, list) else [found]
-        return self._line, all(event.op == "add" for event in events)
+        return self._line, bool((changes.codes == ADD).all())
 
     def count(self) -> int:
         """How many lines there are, when all were read."""
@@ -161,67 +136,68 @@ class JsonLines:
 
     def times(self) -> Iterator[tuple[Any, Any]]:
         """The lines that have a time, block by block, with their times as they stand."""
-        line = 1
-        pick: Pick | None = None
-        waiting: list[tuple[int, bytes]] = []
-        for content in self.source.blocks():
-            lines = content.removesuffix(b"\n").split(b"\n")
-            numbered = [(number, text) for number, text in enumerate(lines, line) if text]
-            line += len(lines)
-            if pick is None and self.label is None and self._seen.recognise(lines) is None:
+        waiting: list[tuple[int, Any]] = []
+        for start, lines in self._blocks():
+            waiting += [(number, _whatever(text)) for number, text in enumerate(lines, start)]
+            if self.label is None and not self._events.recognise([value for _, value in waiting]):
                 # where their times are, a later line tells
-                waiting += numbered
                 continue
-            pick = pick or self._time_picker()
-            yield from _timed(pick, waiting + numbered)
+            yield from self._timed(waiting)
             waiting = []
-        if waiting:
-            yield from _timed(self._time_picker(), waiting)
+        yield from self._timed(waiting)
 
-    def _by_hand(self, text: bytes, line: int) -> Event | list[Event]:
-        try:
-            return self._seen.by_hand(text)
-        except InputError as wrong:
-            raise self.source.refused(wrong, line) from None
-
-    def _time_picker(self) -> Pick:
-        return picker(places_in(self.label or NATIVE, self.options.time or ""))
-
-    def _picker(self, role: str) -> Pick | None:
-        """What finds a position and, where there is no pass over all times first, a time."""
-        path: str | None = getattr(self.options, role)
-        if path is None or (role == "time" and not self.options.follow):
-            return None
-        return picker(places_in(self.label or NATIVE, path))
-
-    def _several(
-        self,
-        block: Events,
-        line: int,
-        text: bytes,
-        found: Event | list[Event],
-        time: Pick | None,
-        position: Pick | None,
-    ) -> None:
-        """The events of one line, with its time and position."""
-        events = found if isinstance(found, list) else [found]
-        if position is not None and events:
-            place = position(text)
-            # a round may end without a position
-            if place is not None or events[0].op != "close":
-                try:
-                    place = position_of(place, self.options.position or "")
-                except InputError as wrong:
-                    raise self.source.refused(wrong, line) from None
-            block.positions += [place] * len(events)
-        if time is not None and events:
-            block.times += [time(text)] * len(events)
-        block.events += events
-        block.lines += [line] * len(events)
+    def _timed(self, numbered: list[tuple[int, Any]]) -> Iterator[tuple[Any, Any]]:
+        places = self._events.places("time")
+        found = [(number, time) for number, value in numbered if (time := value_at(value, places)) is not None]
+        if found:
+            yield np.array([number for number, _ in found], np.int64), [time for _, time in found]
 
 
-def _timed(pick: Pick, numbered: Sequence[tuple[int, bytes]]) -> Iterator[tuple[I64, list[Any]]]:
-    found = [(number, pick(text)) for number, text in numbered]
-    timed = [(number, time) for number, time in found if time is not None]
-    if timed:
-        yield np.array([number for number, _ in timed], np.int64), [time for _, time in timed]
+def _decoded(lines: list[bytes], start: int, source: Source) -> tuple[Sequence[int], list[Any], InputError | None]:
+    """The numbers and the values of lines, blank ones left out, up to one that is no JSON; and what that is."""
+    collects = gc.isenabled()
+    gc.disable()  # there are no cycles in what is read
+    try:
+        return range(start, start + len(lines)), list(map(_decode, lines)), None
+    except DECODING:
+        pass
+    finally:
+        if collects:
+            gc.enable()
+    numbers: list[int] = []
+    values: list[Any] = []
+    for number, text in enumerate(lines, start):
+        if text.strip():
+            try:
+                values.append(_decode(text))
+            except DECODING as error:
+                return numbers, values, source.refused(_reason(text, error), number)
+            numbers.append(number)
+    return numbers, values, None
+
+
+def _whatever(text: bytes) -> Any:
+    try:
+        return _decode(text)
+    except DECODING:
+        return None  # refused when it is read
+
+
+def _reason(text: bytes, error: Exception) -> InputError:
+    """What is wrong with a line that is no JSON."""
+    if isinstance(error, RecursionError):
+        return InputError("expected JSON, got more nesting than can be read")
+    try:
+        # an error of decoding speaks of one text inside the line
+        text.decode()
+    except UnicodeDecodeError as odd:
+        return not_utf8(odd, f"column {odd.start + 1}")
+    found = _BYTE.match(str(error))
+    reason = str(error) if found is None else found[1][:1].lower() + found[1][1:]
+    at = len(text) if found is None or found[2] is None else int(found[2])
+    # of trailing characters it names the second
+    at -= found is not None and found[2] is not None and reason == "trailing characters"
+    word = re.match(rb"-?(NaN|Infinity)", text[at:] if text[at - 1 : at] != b"-" else text[at - 1 :])
+    if word:
+        return InputError(f"expected a finite number, got {word[0].decode()}", place=f"column {at + 1}")
+    return InputError(f"expected JSON, got broken JSON ({reason})", place=f"column {at + 1}")

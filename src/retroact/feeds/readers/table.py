@@ -9,7 +9,6 @@ from typing import Any
 from retroact.errors import InputError, Unit
 from retroact.feeds.batch import Changes
 from retroact.feeds.changes import RowReader
-from retroact.feeds.events import Roles
 from retroact.feeds.options import Options
 from retroact.feeds.readers.arrow import ColumnarSource
 from retroact.feeds.roles import heading
@@ -46,7 +45,7 @@ class TableReader:
         return None if operation is None else f"operations in {show(operation)}"
 
     @property
-    def roles(self) -> Roles:
+    def roles(self) -> dict[str, str]:
         return self._reader.heading.roles
 
     @property
