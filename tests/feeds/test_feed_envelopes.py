@@ -259,3 +259,18 @@ def test_a_stream_without_late_data_takes_no_stamps(tmp_path: Path) -> None:
     path = written(tmp_path / "e.jsonl", [CLOSE, {**row(), "stamp": 1}])
     with pytest.raises(InputError, match=r"e.jsonl:2: this stream takes no late data"):
         Played(path, shop(late=False))
+
+
+def test_an_operation_in_a_column_of_its_own_is_not_passed_over(tmp_path: Path) -> None:
+    """The first event has none, so that all are taken for additions: one that has is none of them."""
+    path = written(tmp_path / "e.jsonl", [row(id="a"), row(id="a", action="delete")])
+    columns = {"id": "id", "op": {"column": "action", "optional": True}}
+    for ignore in (False, True):
+        with pytest.raises(InputError, match=r"e.jsonl:2: expected plain records, .* with operations in 'action'"):
+            Played(path, shop(columns={**columns, "ignore": ignore}))
+
+
+def test_an_image_that_is_not_needed_is_not_looked_at(tmp_path: Path) -> None:
+    events = [debezium("c", {"x": 1}, A), CLOSE, debezium("d", A, {"x": 1}), debezium("m", 5, 5)]
+    assert Played(written(tmp_path / "e.jsonl", events), id="id").totals.removed == 0
+    assert Played(written(tmp_path / "e.jsonl", [*events, CLOSE]), id="id").totals.removed == 1

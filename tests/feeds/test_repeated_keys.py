@@ -10,6 +10,7 @@ from feed_shop import Played, shop
 from hypothesis import given
 from hypothesis import strategies as st
 
+import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds.readers.repeated_keys import most_keys, repeated
 
@@ -54,6 +55,22 @@ def test_a_key_in_two_objects_is_fine(line: str, tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
     path.write_text(f"{line}\n" * 3)
     assert Played(path, shop()).totals.added in (1, 3)
+
+
+def test_a_key_comes_twice_where_an_optional_field_is_absent(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    fields = {"country": ra.Text(missing="skip"), "amount": ra.Number(0, 500)}
+    stream = ra.Stream(fields, {"n": ra.Count()}, epsilon=1.0, horizon=9)
+    path.write_text(f'{GOOD}\n{{"op": "add", "record": {{"amount": 1, "amount": 2}}}}\n')
+    with pytest.raises(InputError, match=r"e.jsonl:2: expected every key once, got 'amount' twice"):
+        Played(path, stream)
+
+
+def test_the_first_line_that_is_wrong_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text(f'{GOOD}\n{{"op": "add", "record": {{"country": "DE"}}}}\n{{"op": "add", "op": "add"}}\n')
+    with pytest.raises(InputError, match=r"e.jsonl:2: expected the fields country, amount, got no 'amount'"):
+        Played(path)
 
 
 class Pairs(list):

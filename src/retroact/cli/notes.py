@@ -57,7 +57,7 @@ class Notes:
         shown = reader.has_column_names or options.time or options.position
         columns = _roles(reader.roles, options) if shown else None
         self._taken_for(f"{feed.source.name}: {kind}", columns, reader.ignored, spec)
-        self._planned(spec, options.contribution)
+        self._planned(spec, options.cut.contribution)
         if feed.delivery is not None:
             self._taken_up(feed.delivery.rounds.totals)
         self._example(first, reader.unit)
@@ -108,9 +108,9 @@ class Notes:
     def summary(self, stream: Stream, feed: Feed, totals: Totals) -> None:
         delivery = feed.delivery
         if delivery is not None and delivery.begun and not feed.clocked and not feed.options.follow:
-            why = "" if feed.options.close_by == "end" else f"no close {delivery.unit}s and no round numbers: "
+            why = "" if feed.options.cut.close_by == "end" else f"no close {delivery.unit}s and no round numbers: "
             self.line(f"note: {why}the whole input is one round")
-        self.totals(stream, totals, feed.options.contribution)
+        self.totals(stream, totals, feed.options.cut.contribution)
 
     def totals(self, stream: Stream, totals: Totals, contribution: int | None) -> None:
         """What was done, in exact numbers."""

@@ -129,14 +129,6 @@ class Batch:
     def take(self, rows: Any) -> Batch:
         return Batch(self.numbers[rows], {name: cells.take(rows) for name, cells in self.columns.items()})
 
-    @classmethod
-    def concatenate(cls, parts: Sequence[Batch]) -> Batch:
-        if len(parts) == 1:
-            return parts[0]
-        names = parts[0].columns
-        columns = {name: ColumnValues.concatenate([part.columns[name] for part in parts]) for name in names}
-        return cls(np.concatenate([part.numbers for part in parts]), columns)
-
 
 @dataclass(frozen=True, eq=False)
 class Changes:

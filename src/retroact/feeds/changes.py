@@ -14,7 +14,7 @@ from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Bat
 from retroact.feeds.operation_words import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, code_of, weigh
 from retroact.feeds.options import Options
 from retroact.feeds.roles import Heading
-from retroact.messages import mismatch
+from retroact.messages import mismatch, show
 from retroact.stream.open_round import LARGEST
 
 RoleReader = Callable[[ColumnValues, str], ColumnValues]
@@ -67,7 +67,7 @@ class RowReader:
         fields = {name: batch.columns[name] for name in heading.fields}
         changes = Changes(batch.numbers, codes, fields, roles, copies, self._fields)
         self._check(changes)
-        if progress is not None and self._options.close_by != "progress":
+        if progress is not None and self._options.cut.close_by != "progress":
             self.skipped["progress messages"] += int(progress.sum())
         nothing = codes == NOTHING if progress is None else (codes == NOTHING) & ~progress
         if heading.weighted and self._strict and nothing.any():
@@ -103,8 +103,8 @@ class RowReader:
             cells = ColumnValues.of(
                 [0 if told else cell for told, cell in zip(progress.tolist(), cells.listed(), strict=True)]
             )
-        codes, copies = _weights(cells, column, self._options.contribution)
-        if progress is not None and self._options.close_by == "progress":
+        codes, copies = _weights(cells, column, self._options.cut.contribution)
+        if progress is not None and self._options.cut.close_by == "progress":
             codes[progress] = CLOSE
         return codes, copies
 
@@ -138,6 +138,33 @@ class RowReader:
             for cells in changes.fields.values():
                 more |= cells.values != ""
             _refuse(chosen & more, InputError(wrong, place=place))
+
+
+class HeadedSource:
+    """What is known of a source whose columns have a heading, once that was read."""
+
+    has_column_names = True
+    _reader: RowReader | None = None
+
+    @property
+    def label(self) -> str | None:
+        """What says which rows are added and which deleted."""
+        found = None if self._reader is None else self._reader.heading
+        if found is None or found.operation is None:
+            return None
+        return f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
+
+    @property
+    def roles(self) -> dict[str, str]:
+        return {} if self._reader is None else self._reader.heading.roles
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        return () if self._reader is None else self._reader.heading.ignored
+
+    @property
+    def skipped(self) -> Counter[str]:
+        return Counter() if self._reader is None else self._reader.skipped
 
 
 def _refuse(odd: Mask, error: InputError) -> None:

@@ -44,6 +44,10 @@ class Delivery:
     def was_delivered(self, position: int) -> bool:
         return self.source is not None and self.stream.delivered(self.source, position)
 
+    def place(self, number: int) -> str:
+        """A row of the source, in words."""
+        return f"{self.name}:{number}" if self.unit == "line" else f"{self.name}: row {number}"
+
     @property
     def finished_before(self) -> bool:
         """Whether all of the input went into rounds that were closed before."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from retroact.errors import InputError
-from retroact.feeds.batch import CLOSE, DELETE, ERASE, UPDATE
+from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, UPDATE
 from retroact.feeds.json_rows import RowForm, Step
 from retroact.feeds.native_events import KEYS
 from retroact.feeds.operation_words import (
@@ -180,7 +180,7 @@ class Plain:
     def steps(self, value: Any) -> list[Step] | str:
         if not isinstance(value, dict) or not self._marks.isdisjoint(value) or ("after" in value and self._mark(value)):
             raise InputError(f"expected {PLAIN}")
-        return [self._form.added(value)]
+        return [(ADD, value)]
 
     def check(self, value: Any) -> None:
         mark = self._mark(value)
@@ -197,7 +197,7 @@ class InsertsAndDeletes:
 
     def __init__(self, form: RowForm) -> None:
         self._form = form
-        self._kinds = {"insert": form.added, "delete": form.removed, "update": form.updated}
+        self._kinds = {"insert": lambda row: (ADD, row), "delete": form.removed, "update": form.updated}
 
     def steps(self, value: Any) -> list[Step] | str:
         found = []
@@ -229,8 +229,9 @@ class Worded:
         if code in (CLOSE, ERASE):
             word = "close" if code == CLOSE else "erase"
             raise InputError(f'expected {{"op": "{word}"}} without a record', place=self._column)
-        form = self._form
-        return [(form.removed if code == DELETE else form.updated if code == UPDATE else form.added)(value)]
+        if code == DELETE:
+            return [self._form.removed(value)]
+        return [self._form.updated(value) if code == UPDATE else (ADD, value)]
 
     def check(self, value: Any) -> None:
         self._form.check(value, brief=self._code(value) == DELETE)
@@ -255,7 +256,7 @@ class Weighted:
             return "weights of 0"
         if abs(weight) > 1 and self._form.has_id(value):
             raise InputError(expected=ONE_ON_AN_ID, found=str(weight), place=self._column)
-        return [(self._form.added if weight > 0 else self._form.removed)(value)] * abs(weight)
+        return [(ADD, value) if weight > 0 else self._form.removed(value)] * abs(weight)
 
     def check(self, value: Any) -> None:
         self._form.check(value, brief=self._weight(value) < 0)
@@ -279,9 +280,9 @@ class Debezium:
         change, form = self._change(value), self._form
         op, before, after = change.get("op"), change.get("before"), change.get("after")
         if op in ("c", "r"):
-            return [form.added(_there(after, "after"))]
+            return [(ADD, _there(after, "after"))]
         if op == "u":
-            added = form.added(_there(after, "after"))
+            added = (ADD, _there(after, "after"))
             same = form.has_id(after) and (before is None or _equal_ids(before, after, form.known["id"]))
             return [added] if same else [self._replaced(_there(before, "before"), after), added]
         if op == "d":

@@ -26,11 +26,11 @@ class _OnGrid:
     """What both ways of playing on a grid do with the times of changes."""
 
     def __init__(self, delivery: Delivery, options: Options) -> None:
-        if options.grid is None:
+        if options.cut.grid is None:
             raise InputError("expected a grid", place="grid")
         self._delivery, self._rounds, self._stream = delivery, delivery.rounds, delivery.stream
         self._options = options
-        self._grid: Grid = options.grid
+        self._grid: Grid = options.cut.grid
 
     def cells(self, times: Any, numbers: Any) -> I64:
         """The rounds of times, which are those of rows with these numbers."""
@@ -57,12 +57,11 @@ class _OnGrid:
         cells = self._born(changes, cells)
         late = ((codes == ADD) | (codes == UPDATE)) & (cells <= closed) & ~changes.there("stamp")
         changes = changes.within(cells)
-        if self._options.late != "refuse" or not late.any():
+        if self._options.cut.late_events != "refuse" or not late.any():
             return changes
-        totals, number = self._rounds.totals, changes.numbers[int(np.argmax(late))]
-        name = self._delivery.name
-        totals.leave_out(f"{name}:{number}" if self._delivery.unit == "line" else f"{name}: row {number}")
-        totals.late += int(late.sum()) - 1
+        totals = self._rounds.totals
+        totals.late += int(late.sum())
+        totals.first_late = totals.first_late or self._delivery.place(changes.numbers[int(np.argmax(late))])
         return changes.take(~late)
 
     def _born(self, changes: Changes, cells: I64) -> I64:
@@ -233,8 +232,8 @@ class Followed(_OnGrid):
 
     def _taking(self) -> int:
         """The round that takes records now: the first whose time, and what stragglers get, is not over."""
-        round, last = self._stream.round, self._grid.rounds
-        while (last is None or round <= last) and now() >= (self._grid.closes(round) + self._options.grace).timestamp():
+        round, last, grace = self._stream.round, self._grid.rounds, self._options.cut.grace
+        while (last is None or round <= last) and now() >= (self._grid.closes(round) + grace).timestamp():
             round += 1
         return round
 

@@ -52,7 +52,7 @@ class JsonEvents:
         self._base = RowForm(schema, self._columns)
         without: dict[str, None] = dict.fromkeys((*ROLES, "op"))
         records = RowForm(schema, replace(self._columns, **without))  # type: ignore[arg-type]
-        self._native = NativeEvents(records, closes=options.close_by in ("lines", "progress"))
+        self._native = NativeEvents(records, closes=options.cut.close_by in ("lines", "progress"))
         self._asked = {*self._base.fields, *self._base.known.values()}
         """All that a row is asked for."""
         paths = {path for path in map(self._columns.column, ("time", "position")) if path}
@@ -99,7 +99,7 @@ class JsonEvents:
             told = () if label == PLAIN else {"id", "round"}.intersection(form.named)
             self.roles = {role: column for role, column in form.known.items() if column in row or role in told}
             data = {*self._asked, *self._beside}
-            self._envelope = envelope_for(label, form, data, self._options.contribution, mark)
+            self._envelope = envelope_for(label, form, data, self._options.cut.contribution, mark)
             self._form = form
         others = METADATA.get(mark or "", ())
         needed = {*self._schema.fields, *self.roles.values(), *others, *self._form.tops, mark}
@@ -219,7 +219,7 @@ class JsonEvents:
             if not is_progress(value) and not self._may_be_native(value):
                 raise
         if is_progress(value):
-            return [(CLOSE, _NOTHING)] if self._options.close_by == "progress" else "progress messages"
+            return [(CLOSE, _NOTHING)] if self._options.cut.close_by == "progress" else "progress messages"
         return [(_NATIVE, value)]
 
     # Lines that do not ------------------------------------------------------------------------------------------------

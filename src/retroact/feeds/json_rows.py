@@ -40,8 +40,6 @@ class RowForm:
 
     >>> from retroact.schema import Number
     >>> form = RowForm(Schema({"amount": Number(0, 500)}), Columns.from_spec({"id": "order"}))
-    >>> form.added({"amount": 3, "order": "o1"})
-    (0, {'amount': 3, 'order': 'o1'})
     >>> form.removed({"amount": 3, "order": "o1"})
     (2, {'order': 'o1'})
     """
@@ -73,9 +71,6 @@ class RowForm:
         others = (*self.tops, *self.listed, *METADATA.get(mark or "", ()), *([mark] if mark else []))
         self.taken = {*schema.fields, *(own.column for _, own in columns.items()), *others}
         """Every key that a row may have, if that is looked at."""
-
-    def added(self, row: Any) -> Step:
-        return ADD, row
 
     def updated(self, row: Any) -> Step:
         if not self.has_id(row):

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from retroact.errors import InputError
 from retroact.messages import show
 from retroact.stream.columns import Columns
-from retroact.stream.rounds import CloseBy, Late
 from retroact.stream.rounds import Rounds as Cut
 from retroact.stream.stored import differences
 
 if TYPE_CHECKING:
     from retroact.stream import Stream
-    from retroact.stream.grid import Grid
 
 
 @dataclass(frozen=True)
 class Options:
     """What is known of a feed before it is opened.
 
-    >>> Options(Columns.from_spec({"id": "order"}), Cut(close_by="end")).close_by
+    >>> Options(Columns.from_spec({"id": "order"}), Cut(close_by="end")).cut.close_by
     'end'
     """
 
@@ -39,11 +36,11 @@ class Options:
     """Whether the last line is a whole one, though nothing ends it; without that a durable stream leaves it unread."""
 
     def __post_init__(self) -> None:
-        if self.grid is not None and self.rounds is not None:
+        if self.cut.grid is not None and self.rounds is not None:
             raise InputError("expected no number of rounds beside a grid: its end says how many", place="rounds")
-        if self.grid is not None and self.time is None and not self.follow:
+        if self.cut.grid is not None and self.time is None and not self.follow:
             raise InputError("expected the column of the time (--time) beside a grid", place="time")
-        if self.grid is not None and self.position is not None and not self.follow:
+        if self.cut.grid is not None and self.position is not None and not self.follow:
             raise InputError(
                 "expected no positions beside a grid: a complete file is played in the order of its rounds, and is "
                 "taken up again where it was left",
@@ -51,29 +48,9 @@ class Options:
             )
 
     @property
-    def grid(self) -> Grid | None:
-        return self.cut.grid
-
-    @property
-    def close_by(self) -> CloseBy:
-        return self.cut.close_by
-
-    @property
-    def late(self) -> Late:
-        return self.cut.late_events
-
-    @property
-    def contribution(self) -> int | None:
-        return self.cut.contribution
-
-    @property
-    def grace(self) -> timedelta:
-        return self.cut.grace
-
-    @property
     def time(self) -> str | None:
         """The column, or dotted path, of when an event happened, where a grid asks for it."""
-        return None if self.grid is None else self.columns.column("time")
+        return None if self.cut.grid is None else self.columns.column("time")
 
     @property
     def position(self) -> str | None:
@@ -83,7 +60,7 @@ class Options:
     @property
     def by_number(self) -> bool:
         """Whether events may have the numbers of their rounds."""
-        return self.grid is None and self.close_by != "end"
+        return self.cut.grid is None and self.cut.close_by != "end"
 
 
 def options_for(

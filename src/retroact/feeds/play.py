@@ -156,11 +156,11 @@ class Feed:
         options, stream = self.options, delivery.stream
         again = isinstance(self.source, ColumnarSource) or self._again
         # a grid that is over has no rounds for what comes: it deletes at once
-        if options.grid is not None and stream.over and len(delivery.reached() or ()) < 2:
+        if options.cut.grid is not None and stream.over and len(delivery.reached() or ()) < 2:
             return AfterTheEnd(delivery, options, by_line=again)
-        if options.grid is None or options.follow:
+        if options.cut.grid is None or options.follow:
             sequence = Sequence(delivery, options, by_line=again)
-            return sequence if options.grid is None else Followed(delivery, options, sequence)
+            return sequence if options.cut.grid is None else Followed(delivery, options, sequence)
         if isinstance(self.source, Source) and self.source.path is None:
             raise InputError(
                 "a grid on standard input needs --follow: rounds then close by the clock", place="--follow"
@@ -245,9 +245,8 @@ class Feed:
     def _may_be_empty(self) -> bool:
         """Whether it was said how many rounds there are: those are published without any record, too. A table without
         rows is a whole one."""
-        return (
-            self.options.grid is not None or self.options.rounds is not None or isinstance(self.source, ColumnarSource)
-        )
+        options = self.options
+        return options.cut.grid is not None or options.rounds is not None or isinstance(self.source, ColumnarSource)
 
     @property
     def _again(self) -> bool:

@@ -46,14 +46,14 @@ class Sequence:
         self._options = options
         self._by_line = by_line
         """Whether the numbers of rows are positions; a source that cannot be read again has none."""
-        self._numbered = options.close_by == "lines"
-        self._closes = options.close_by in ("lines", "progress")
+        self._numbered = options.cut.close_by == "lines"
+        self._closes = options.cut.close_by in ("lines", "progress")
         self._by_number: bool | None = None
         """Whether rows have the numbers of their rounds: all of them or none, as the first one says."""
         self._advanced = False
         self._after = 0
         self._versions = Versions()
-        self.clocked = options.close_by in ("progress", "grid")
+        self.clocked = options.cut.close_by in ("progress", "grid")
         """Whether something but the end of the input closes rounds, or closed some while this source was read."""
         self.clocked |= self._closes and (by_line or options.position is not None) and delivery.settled() is not None
 
@@ -186,9 +186,9 @@ class Sequence:
         end = len(changes) if conflict is None else (conflict.row or 1) - 1
         absorbed = np.unique(numbers[:end][~fresh[:end]])
         if len(absorbed):
-            totals, name = self._rounds.totals, self._delivery.name
-            totals.absorb(f"{name}:{absorbed[0]}" if self._delivery.unit == "line" else f"{name}: row {absorbed[0]}")
-            totals.absorbed += len(absorbed) - 1
+            totals = self._rounds.totals
+            totals.absorbed += len(absorbed)
+            totals.first_absorbed = totals.first_absorbed or self._delivery.place(absorbed[0])
         return changes if fresh.all() else changes.take(np.flatnonzero(fresh[:end])), conflict
 
     def _conflict(self, changes: Changes, again: I64, first: I64) -> InputError | None:

@@ -89,11 +89,3 @@ class Totals:
     """Erasures that found no record."""
     waiting: Waiting | None = None
     """The last line, where it was left unread because nothing ends it."""
-
-    def absorb(self, place: str) -> None:
-        self.absorbed += 1
-        self.first_absorbed = self.first_absorbed or place
-
-    def leave_out(self, place: str) -> None:
-        self.late += 1
-        self.first_late = self.first_late or place

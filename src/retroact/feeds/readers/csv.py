@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import StringIO
@@ -15,13 +14,13 @@ import numpy as np
 
 from retroact.errors import InputError, Place, Unit
 from retroact.feeds.batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues, names_distinct
-from retroact.feeds.changes import RowReader
+from retroact.feeds.changes import HeadedSource, RowReader
 from retroact.feeds.json_paths import position_of
 from retroact.feeds.operation_words import CODES, PROGRESS
 from retroact.feeds.options import Options
 from retroact.feeds.roles import heading
 from retroact.feeds.source import LONGEST_LINE, Source, not_utf8
-from retroact.messages import mismatch, show
+from retroact.messages import mismatch
 from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
 
 ROWS = 4096
@@ -30,10 +29,9 @@ _FLOAT_DIGITS = 15
 _DECIMAL = frozenset("0123456789.-")
 
 
-class CsvFile:
+class CsvFile(HeadedSource):
     """Columns that are neither fields nor roles are refused, unless they are to be ignored."""
 
-    has_column_names = True
     unit: Unit = "line"
 
     def __init__(self, source: Source, schema: Schema, options: Options) -> None:
@@ -42,31 +40,10 @@ class CsvFile:
         self.options = options
         self.begin_after = 0
         """The rows that begin on lines up to this one were read before."""
-        self._reader: RowReader | None = None
         self._names: list[str] = []
         self._fields = cell_readers(schema)
         self._line = 1
         self._open_quote = False
-
-    @property
-    def label(self) -> str | None:
-        """What says which rows are added and which deleted, once the header was read."""
-        found = None if self._reader is None else self._reader.heading
-        if found is None or found.operation is None:
-            return None
-        return f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
-
-    @property
-    def roles(self) -> dict[str, str]:
-        return {} if self._reader is None else self._reader.heading.roles
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        return () if self._reader is None else self._reader.heading.ignored
-
-    @property
-    def skipped(self) -> Counter[str]:
-        return Counter() if self._reader is None else self._reader.skipped
 
     def __iter__(self) -> Iterator[Changes]:
         for batch in self._batches():

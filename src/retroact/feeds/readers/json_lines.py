@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import re
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,37 +28,17 @@ _BYTE = re.compile(r"^(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?(?: - at 
 _decode = msgspec.json.Decoder().decode
 
 
-class JsonLines:
+class JsonLines(JsonEvents):
     """Keys of records that are neither fields nor roles are refused, unless they are to be ignored."""
 
     unit: Unit = "line"
 
     def __init__(self, source: Source, schema: Schema, options: Options) -> None:
+        super().__init__(schema, options)
         self.source = source
-        self.options = options
         self.begin_after = 0
         """The lines up to this one were read before."""
-        self._events = JsonEvents(schema, options)
         self._line = 1
-
-    @property
-    def label(self) -> str | None:
-        """The envelope, once an event was seen."""
-        return self._events.label
-
-    @property
-    def roles(self) -> dict[str, str]:
-        """What the first record has."""
-        return self._events.roles
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        return self._events.ignored
-
-    @property
-    def skipped(self) -> Counter[str]:
-        """Lines that are no events, by what they are."""
-        return self._events.skipped
 
     @property
     def has_column_names(self) -> bool:
@@ -67,17 +46,17 @@ class JsonLines:
         return self.label not in (None, NATIVE)
 
     def __iter__(self) -> Iterator[Changes]:
-        self._events.begin_anew()
+        self.begin_anew()
         for start, lines in self._blocks():
             if self.label is not None and self._line <= self.begin_after + 1:
                 continue
-            changes = self._events.quick(range(start, self._line), lines) if start > self.begin_after else None
+            changes = self.quick(range(start, self._line), lines) if start > self.begin_after else None
             if changes is not None:
                 yield changes
                 continue
             numbers, values, wrong = _decoded(lines, start, self.source)
             if self.label is None:
-                self._events.recognise(values)
+                self.recognise(values)
             left = bisect_left(numbers, self.begin_after + 1)
             changes, wrong = self._read(lines, start, numbers[left:], values[left:], wrong)
             if len(changes) or wrong is not None or self.source.follow:
@@ -98,16 +77,16 @@ class JsonLines:
         self, lines: list[bytes], start: int, numbers: Sequence[int], values: list[Any], wrong: InputError | None
     ) -> tuple[Changes, InputError | None]:
         """The changes of a block up to the first line that is wrong, and what is wrong with it."""
-        events, refused = self._events, self.source.refused
+        refused = self.source.refused
         twice = first_repeated([lines[number - start] for number in numbers], values)
         if twice is not None:
             values, wrong = values[: twice[0]], refused(twice[1], numbers[twice[0]])
         try:
-            changes, skipped = events.changes(numbers[: len(values)], values)
+            changes, skipped = self.changes(numbers[: len(values)], values)
         except InputError:
-            place = bisect_left(range(len(values)), True, key=lambda last: not events.fit(values[: last + 1]))
-            wrong = refused(events.refusal(values[place]), numbers[place])
-            changes, skipped = events.changes(numbers[:place], values[:place])
+            place = bisect_left(range(len(values)), True, key=lambda last: not self.fit(values[: last + 1]))
+            wrong = refused(self.refusal(values[place]), numbers[place])
+            changes, skipped = self.changes(numbers[:place], values[:place])
         self.skipped.update(skipped)
         return changes, wrong
 
@@ -124,8 +103,8 @@ class JsonLines:
             return self._line, False
         try:
             if self.label is None:
-                self._events.recognise(values)
-            changes, _ = self._events.changes([self._line], values)
+                self.recognise(values)
+            changes, _ = self.changes([self._line], values)
         except InputError:
             return self._line, False
         return self._line, bool((changes.codes == ADD).all())
@@ -139,7 +118,7 @@ class JsonLines:
         waiting: list[tuple[int, Any]] = []
         for start, lines in self._blocks():
             waiting += [(number, _whatever(text)) for number, text in enumerate(lines, start)]
-            if self.label is None and not self._events.recognise([value for _, value in waiting]):
+            if self.label is None and not self.recognise([value for _, value in waiting]):
                 # where their times are, a later line tells
                 continue
             yield from self._timed(waiting)
@@ -147,7 +126,7 @@ class JsonLines:
         yield from self._timed(waiting)
 
     def _timed(self, numbered: list[tuple[int, Any]]) -> Iterator[tuple[Any, Any]]:
-        places = self._events.places("time")
+        places = self.places("time")
         found = [(number, time) for number, value in numbered if (time := value_at(value, places)) is not None]
         if found:
             yield np.array([number for number, _ in found], np.int64), [time for _, time in found]

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from retroact.errors import InputError, Unit
 from retroact.feeds.batch import Changes
-from retroact.feeds.changes import RowReader
+from retroact.feeds.changes import HeadedSource, RowReader
 from retroact.feeds.options import Options
 from retroact.feeds.readers.arrow import ColumnarSource
 from retroact.feeds.roles import heading
-from retroact.messages import show
 from retroact.schema import Schema
 
 
-class TableReader:
+class TableReader(HeadedSource):
     """Only the columns that are needed are read, and only the rows that were not read before."""
 
-    has_column_names = True
     unit: Unit = "row"
 
     def __init__(self, table: ColumnarSource, schema: Schema, options: Options) -> None:
         if options.follow:
             raise InputError("expected JSON lines or CSV to follow: a table is complete", place="follow")
-        if options.close_by == "progress":
+        if options.cut.close_by == "progress":
             raise InputError(
                 "expected rounds that close by lines, by a grid or at the end of a table", place="close_by"
             )
@@ -37,36 +34,19 @@ class TableReader:
             found = heading(table.names, schema, options.columns, by_number=options.by_number, timed=timed)
         except InputError as error:
             raise error.found_in(table.name) from None
-        self._reader = RowReader(found, options)
-
-    @property
-    def label(self) -> str | None:
-        operation = self._reader.heading.operation
-        return None if operation is None else f"operations in {show(operation)}"
-
-    @property
-    def roles(self) -> dict[str, str]:
-        return self._reader.heading.roles
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        return self._reader.heading.ignored
-
-    @property
-    def skipped(self) -> Counter[str]:
-        return self._reader.skipped
+        self._reader = self._rows = RowReader(found, options)
 
     def __iter__(self) -> Iterator[Changes]:
         """From the last row that was read before, which shows that there are so many."""
-        found, table = self._reader.heading, self.source
+        found, table = self._rows.heading, self.source
         table.done = 0
         for batch in table.batches(found.needed, skip=max(0, self.begin_after - 1), words=found.words):
             table.done = int(batch.numbers[-1])
-            yield from self._reader.read(batch, table.name, self.unit)
+            yield from self._rows.read(batch, table.name, self.unit)
 
     def times(self) -> Iterator[tuple[Any, Any]]:
         """All rows, many at once, with their times."""
-        time, self.source.done = self._reader.heading.time or "", 0
+        time, self.source.done = self._rows.heading.time or "", 0
         for batch in self.source.batches({time}):
             self.source.done = int(batch.numbers[-1])
             yield batch.numbers, batch.columns[time].column()
