@@ -142,10 +142,9 @@ def of_row(label: str, path: str | None) -> str | None:
     return path if whole or any("after" in place[:-1] for place in places_in(label, path)) else None
 
 
-def operation_in(label: str, own: str | None = None) -> str | None:
-    """The column that an envelope of rows says what is done by."""
-    every = (*OPERATION_COLUMNS, *WEIGHT_COLUMNS, *([own] if own else []))
-    return next((column for column in every if label in (worded(column), weighted(column))), None)
+def operation_in(label: str, row: Mapping[str, Any]) -> str | None:
+    """The column of the first row by which an envelope says what is done."""
+    return next((column for column in row if label in (worded(column), weighted(column))), None)
 
 
 class Envelope(Protocol):

@@ -106,7 +106,7 @@ class Complete(_OnGrid):
         self._reached = reached
         self._first = reached[0] if reached else self._stream.round
         self._last = self._grid.rounds
-        self._versions: tuple[int, Versions] = (0, Versions())
+        self._versions = Versions()
         self._held: dict[int, list[Changes]] = {}
 
     def read_times(self, times: Iterable[tuple[Any, Any]], count: Any) -> int:
@@ -190,7 +190,7 @@ class Complete(_OnGrid):
             if parts is not None:
                 changes = Changes.concatenate(parts)
                 with self._delivery.at(changes.numbers):
-                    self._in_order(changes, round)
+                    self._versions.check(changes)
                 position = (self._first, round, int(changes.numbers[-1]), self._count)
                 self._delivery.deliver(changes, position)
             if read < self._ends[round - self._first]:
@@ -199,12 +199,8 @@ class Complete(_OnGrid):
                 self._rounds.close()
             except RetroactError as error:
                 raise located(error, self._delivery.name, during=f"at the end of round {round:,}") from None
-
-    def _in_order(self, changes: Changes, round: int) -> None:
-        """Only within a round does the order of the source count."""
-        if self._versions[0] != round:
-            self._versions = (round, Versions())
-        self._versions[1].check(changes)
+            # only within a round does the order of the source count
+            self._versions = Versions()
 
 
 class Followed(_OnGrid):

@@ -89,7 +89,7 @@ class JsonEvents:
         """Lines are of this envelope from now on."""
         self.label = label
         row, own = row_in(label, value), self._columns.column("op")
-        mark = operation_in(label, own)
+        mark = operation_in(label, row)
         if mark is not None and mark != own and not self._columns.marked:
             refuse(row, self._form.fields, self._columns, [mark])
         if label != NATIVE:

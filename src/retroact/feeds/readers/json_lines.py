@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -134,15 +133,10 @@ class JsonLines(JsonEvents):
 
 def _decoded(lines: list[bytes], start: int, source: Source) -> tuple[Sequence[int], list[Any], InputError | None]:
     """The numbers and the values of lines, blank ones left out, up to one that is no JSON; and what that is."""
-    collects = gc.isenabled()
-    gc.disable()  # there are no cycles in what is read
     try:
         return range(start, start + len(lines)), list(map(_decode, lines)), None
     except DECODING:
         pass
-    finally:
-        if collects:
-            gc.enable()
     numbers: list[int] = []
     values: list[Any] = []
     for number, text in enumerate(lines, start):
