@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
+from itertools import compress
+from operator import attrgetter, not_
 from typing import Any, Literal
 
 import msgspec
@@ -76,9 +77,11 @@ class NativeEvents:
     def _columns(self, events: list[Any]) -> Steps:
         codes = list(map(OPS.__getitem__, map(attrgetter("op"), events)))
         records = list(map(attrgetter("record"), events))
-        for code, record, event in zip(codes, records, events, strict=True):
-            if code != ADD or record is None:
-                self._check_parts(code, record, event.id, event.subject, event.stamp)
+        additions = [code == ADD for code in codes]
+        if None in compress(records, additions):
+            raise InputError("expected a record to add, got none", place="record")
+        for event in compress(events, map(not_, additions)):
+            self._check_parts(OPS[event.op], event.record, event.id, event.subject, event.stamp)
         rows = [_NO_RECORD if record is None else record for record in records]
         fields = {name: list(map(attrgetter(self._attributes[name]), rows)) for name in self._form.fields}
         roles = {role: list(map(attrgetter(role), events)) for role in ROLES}
