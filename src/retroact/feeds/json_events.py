@@ -26,7 +26,7 @@ from retroact.feeds.envelopes import (
     row_in,
 )
 from retroact.feeds.json_paths import position_of, value_at
-from retroact.feeds.json_rows import Row, RowForm, Step, Steps
+from retroact.feeds.json_rows import Row, RowForm, Step, StepColumns
 from retroact.feeds.native_events import DECODING, KEYS, NativeEvents
 from retroact.feeds.operation_words import OPS
 from retroact.feeds.options import Options
@@ -130,7 +130,7 @@ class JsonEvents:
             steps.roles["position"] = self._positions(steps.codes, [values[place] for place in steps.places])
         return self._assembled(numbers, steps), steps.skipped
 
-    def _assembled(self, numbers: Sequence[int], steps: Steps) -> Changes:
+    def _assembled(self, numbers: Sequence[int], steps: StepColumns) -> Changes:
         given = {role: column for role, column in steps.roles.items() if column.count(None) < len(column)}
         roles = {role: _integers(given[role]) if role in _WHOLE else ColumnValues.of(given[role]) for role in given}
         fields = {name: ColumnValues(np.fromiter(column, object, len(column))) for name, column in steps.fields.items()}
@@ -160,7 +160,7 @@ class JsonEvents:
             for position, code in zip(found, codes, strict=True)
         ]
 
-    def _steps(self, values: Sequence[Any]) -> Steps:
+    def _steps(self, values: Sequence[Any]) -> StepColumns:
         if self._envelope is None:
             try:
                 return self._native.steps(values)
@@ -191,7 +191,7 @@ class JsonEvents:
                     whole[name][place] = cell
         for place, code in zip(natives, events.codes, strict=True):
             codes[place] = code
-        return Steps(places, codes, fields, roles, skipped)
+        return StepColumns(places, codes, fields, roles, skipped)
 
     def _columns_of(self, codes: list[int], rows: list[Any]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
         """Fields and roles of rows, which must have what their operations need."""

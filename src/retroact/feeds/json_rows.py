@@ -22,7 +22,7 @@ Step = tuple[int, Any]
 
 
 @dataclass
-class Steps:
+class StepColumns:
     """What some lines say is done, in columns."""
 
     places: Sequence[int]

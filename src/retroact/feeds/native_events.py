@@ -11,7 +11,7 @@ import msgspec
 
 from retroact.errors import InputError
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE
-from retroact.feeds.json_rows import RowForm, Steps, check_role
+from retroact.feeds.json_rows import RowForm, StepColumns, check_role
 from retroact.feeds.operation_words import OPS
 from retroact.feeds.roles import ROLES
 from retroact.messages import mismatch, show
@@ -59,7 +59,7 @@ class NativeEvents:
         self._event: Any = msgspec.defstruct("NativeEvent", parts, forbid_unknown_fields=True, gc=False)
         self._decode = msgspec.json.Decoder(self._event).decode
 
-    def decoded(self, lines: Sequence[bytes]) -> tuple[Steps, int]:
+    def decoded(self, lines: Sequence[bytes]) -> tuple[StepColumns, int]:
         """What lines say is done, and how many keys they have at least."""
         events = list(map(self._decode, lines))
         steps = self._columns(events)
@@ -67,14 +67,14 @@ class NativeEvents:
         columns = (records, *steps.roles.values(), *steps.fields.values())
         return steps, len(events) + sum(len(events) - column.count(None) for column in columns)
 
-    def steps(self, values: Sequence[Any]) -> Steps:
+    def steps(self, values: Sequence[Any]) -> StepColumns:
         """What decoded lines say is done."""
         try:
             return self._columns(msgspec.convert(values, list[self._event]))  # type: ignore[name-defined]
         except msgspec.ValidationError as error:
             raise InputError(str(error)) from None
 
-    def _columns(self, events: list[Any]) -> Steps:
+    def _columns(self, events: list[Any]) -> StepColumns:
         codes = list(map(OPS.__getitem__, map(attrgetter("op"), events)))
         records = list(map(attrgetter("record"), events))
         additions = [code == ADD for code in codes]
@@ -85,7 +85,7 @@ class NativeEvents:
         rows = [_NO_RECORD if record is None else record for record in records]
         fields = {name: list(map(attrgetter(self._attributes[name]), rows)) for name in self._form.fields}
         roles = {role: list(map(attrgetter(role), events)) for role in ROLES}
-        return Steps(range(len(events)), codes, fields, roles)
+        return StepColumns(range(len(events)), codes, fields, roles)
 
     def _check_parts(self, code: int, record: Any, id: Any, subject: Any, stamp: Any) -> None:
         """That an event has what it needs, and no more."""
