@@ -13,7 +13,7 @@ from retroact.errors import InputError
 @command
 def columns(
     stream: StreamArgument,
-    roles: dict[str, str],
+    roles: Roles,
     secrets: Secrets,
     ignore: Annotated[
         list[str] | None,

@@ -92,7 +92,7 @@ def run(
         str, typer.Argument(metavar="EVENTS", help="JSON lines, CSV, Parquet, Arrow, or - for JSON lines on stdin.")
     ],
     asked: AskedOfRun,
-    roles: dict[str, str],
+    roles: Roles,
     reading: Reading,
     order: Run,
     restoring: Restoring,
