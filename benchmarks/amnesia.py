@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from distinct_counts import block_mechanism, fresh_mechanism
-from retroact.audit.lives import seen
+from retroact.audit.counting_attack import seen
 from retroact.coins import Key
 from retroact.errors import InputError
 from retroact.ledger.definition import Add, Delete, Update, surviving

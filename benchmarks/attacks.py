@@ -11,7 +11,7 @@ from pathlib import Path
 
 import retroact as ra
 from attack_pictures import deletions_picture, differencing_picture, transition_picture
-from reconstruction import Retroactive, Tracker
+from reconstruction import FreshLaplace, FromNoise, Retroactive, Tracker, exact
 from retraining import (
     average_releases,
     choose_queries,
@@ -21,7 +21,7 @@ from retraining import (
     read_by_median,
 )
 from retroact.audit import Seeds
-from retroact.audit.counting_attack import Attack, FreshLaplace, exact, reconstruct, transition
+from retroact.audit.counting_attack import Attack, reconstruct, transition
 from retroact.audit.decoding import ceiling
 from retroact.audit.reconstruction import plan_for
 from retroact.audit.target import MakeStream
@@ -50,7 +50,7 @@ def daily():
     for repeat in range(REPEATS):
         own = SEEDS.branch("daily", repeat)
         found.append(reconstruct(plan.answering(), plan.attack(own), own).lp)
-    return plan.noise.deviation(plan.attack(SEEDS)) / math.sqrt(plan.n), sum(found) / len(found)
+    return plan.deviation(plan.attack(SEEDS)) / math.sqrt(plan.n), sum(found) / len(found)
 
 
 def retrained():
@@ -122,7 +122,7 @@ def blocks_at_their_pace():
     found = []
     for repeat in range(3):
         own = SEEDS.branch("blocks", repeat)
-        found.append(reconstruct(plan.noise, plan.attack(own), own))
+        found.append(reconstruct(FromNoise(plan), plan.attack(own), own))
     lp, squares, error = (sum(row[i] for row in found) / len(found) for i in range(3))
     print(f"blocks of {plan.block} rounds, n = {plan.n}, T = {plan.rounds:,}: {lp:.3f} (LP), {squares:.3f} (squares), "
           f"error {error:.1f}")  # fmt: skip

@@ -24,9 +24,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from lives import FlipColumns
 from retroact.arrays import I64
 from retroact.audit.approximate import Grudge, united
-from retroact.audit.lives import FlipColumns
 from retroact.coins import Coins, Key, integer_cells
 from retroact.compilers.maps import Calibration, GaussianMap
 from retroact.compilers.smooth import smooth

@@ -15,7 +15,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from retroact.audit.lives import Lives, seen
+from lives import Lives
+from retroact.audit.counting_attack import seen
 from retroact.coins import Key
 from retroact.noise import AnyRounds, Mechanism, Process, StampedBlocks, best_block
 from retroact.params import words

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from distinct_counts import FORMS, Answers, Form
+from lives import FlipColumns, Lives
 from retroact.arrays import I64
-from retroact.audit.lives import FlipColumns, Lives
 from retroact.coins import Key
 from retroact.stateful.tracker import coins_of
 from retroact.stateful.tracker_design import TrackerDesign

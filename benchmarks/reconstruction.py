@@ -1,16 +1,21 @@
-"""Appendix D against the flippancy tracker and against two retroactive distinct counts: who keeps the secret bits."""
+"""Appendix D against retraining, the flippancy tracker and retroactive distinct counts: who keeps the secret bits."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from distinct_counts import block_mechanism, fresh_mechanism
-from retroact.audit.counting_attack import Attack, Published, draws
-from retroact.audit.decoding import Bits
-from retroact.audit.seeds import Seeds
+from lives import Lives
+from retroact.audit.counting_attack import Attack, Published
+from retroact.audit.decoding import F64, I64, Bits
+from retroact.audit.reconstruction import Plan
 from retroact.errors import InputError
+from retroact.noise import Mechanism
 from retroact.stateful.tracker import coins_of
 from retroact.stateful.tracker_design import TrackerDesign
+from retroact.testing.seeds import Seeds
 from tracker_columns import track
 
 
@@ -40,5 +45,41 @@ class Tracker:
 
     def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
         coins = coins_of(seeds.key(), attack.rounds, self.epsilon, self.delta, None)
-        found = track(TrackerDesign(attack.rounds, self.epsilon, self.delta, None, coins), attack.lives(secret).flips())
+        design = TrackerDesign(attack.rounds, self.epsilon, self.delta, None, coins)
+        found = track(design, Lives(attack.rounds, *attack.records(secret)).flips())
         return Published(found.numerators[attack.looks - 1] / found.denominator)
+
+
+def exact(attack: Attack, secret: Bits, seeds: Seeds) -> Published:
+    """Retraining: the count of the surviving data, computed again."""
+    return Published(Lives(attack.rounds, *attack.records(secret)).distinct()[attack.looks - 1].astype(np.float64))
+
+
+@dataclass(frozen=True)
+class FreshLaplace:
+    """Retraining, with Laplace noise of its own for every release: each alone is epsilon-private."""
+
+    epsilon: float
+
+    def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
+        noise = seeds.numpy().laplace(scale=1 / self.epsilon, size=attack.k + 1)
+        return Published(attack.counts(secret) + noise)
+
+
+@dataclass(frozen=True)
+class FromNoise:
+    """The answers of a stream without running it, from exact counts and the noise at the rounds that are looked at: for
+    attacks that are too long to run."""
+
+    plan: Plan
+
+    def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
+        plan = self.plan
+        mechanism = plan.specification.mechanism(plan.name, seeds.key().coins("stream"))
+        return Published(attack.counts(secret, plan.block) + draws(mechanism, plan.places(attack)), plan.block)
+
+
+def draws(mechanism: Mechanism, places: I64) -> F64:
+    """The noise of the first coordinate at some places."""
+    drawn = [mechanism.draw(place) for place in places.tolist()]
+    return np.array([int(numerators[0]) / denominator for numerators, denominator in drawn])

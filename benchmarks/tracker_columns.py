@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from lives import FlipColumns
 from retroact.arrays import I64
-from retroact.audit.lives import FlipColumns
 from retroact.stateful.tracker_design import TrackerDesign
 from retroact.stateful.tracker_noise import AboveThreshold, Continual, Lazy
 

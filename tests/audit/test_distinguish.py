@@ -11,8 +11,9 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Seeds
-from retroact.audit.answers import Columns, columns, parts, telling_most
+from retroact.audit.answers import parts
 from retroact.audit.distinguish import attack
+from retroact.audit.features import Columns, columns, telling_most
 from retroact.errors import InputError
 
 ROUNDS, NODES = 32, 9

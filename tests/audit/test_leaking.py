@@ -9,10 +9,10 @@ from leaking import LEAKING, SOUND, correct, exact_scale, floating, published, r
 from transcripts import conformance_of, transcript_likelihood, union_bound
 
 from retroact.audit.distinguish import attack
-from retroact.audit.seeds import Seeds
 from retroact.coins import Coins
 from retroact.noise import Mechanism, Tree
 from retroact.privacy import Share
+from retroact.testing.seeds import Seeds
 
 ROUNDS = 32
 ONE = Fraction(1)

@@ -2,7 +2,6 @@
 
 import pickle
 from fractions import Fraction
-from math import comb
 from random import Random
 from statistics import median
 
@@ -12,15 +11,15 @@ from transcripts import conformance_of, recover, transcript_likelihood
 
 import retroact as ra
 from retroact.audit import Seeds, Target
-from retroact.audit.bounds import game_bound
-from retroact.audit.likelihood import Moves, best_threshold, likelihood, simulate
-from retroact.audit.nodes import nodes, readable, weights, worst
+from retroact.audit.likelihood import Moves, likelihood, simulate
+from retroact.audit.nodes import nodes, readable, weights
 from retroact.audit.noise import conformance
 from retroact.coins import DiscreteLaplace
 from retroact.errors import InputError
 from retroact.noise import Bridge, Fresh, Mechanism, Oblivious, Schauder, Tree
 from retroact.privacy import Share
 from retroact.testing import check_noise_law
+from retroact.testing.worst_pair import worst
 
 SCHEMA = {"age": ra.Integer(0, 120), "height": ra.Number(-5, 5, step=0.5), "country": ra.Text()}
 PURE, GAUSSIAN = Share("pure", Fraction(1)), Share("gaussian", Fraction(1, 16))
@@ -146,20 +145,6 @@ def test_readable_noises():
     assert readable(few, "n", worst(few, "n", Random(1), pairs=3)) is False
     # its worst interval moves noises that no release up to the horizon has
     assert readable(schauder, "n", worst(schauder, "n", Random(1), pairs=3)) is False
-
-
-@pytest.mark.parametrize("count", [1, 2, 4, 7])
-def test_the_chosen_threshold_is_the_best_of_all_ratios(count):
-    # equal votes of 1/k: with j of them up the ratio is (2j - k) / k
-    runs, up = 100_000, 1 / (1 + np.exp(-1 / count))
-    law = [comb(count, j) * up**j * (1 - up) ** (count - j) for j in range(count + 1)]
-    bounds = {}
-    for j in range(count // 2 + 1, count + 1):
-        right, wrong = round(runs * sum(law[j:])), round(runs * sum(law[: count - j + 1]))
-        bounds[(2 * j - count) / count] = game_bound(right, right + wrong, runs, 0.0, 0.95)
-    threshold = best_threshold(Moves("pure", np.ones(count), np.full(count, float(count))), runs, 0.95)
-    reached = min(ratio for ratio in bounds if ratio >= threshold)
-    assert bounds[reached] == max(bounds.values())
 
 
 # Transcripts -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from transcripts import conformance_of
+from transcripts import conformance_of, cumulants
 
 import retroact as ra
 from retroact.audit import Seeds, Target
@@ -17,18 +17,9 @@ from retroact.noise import Bridge, Mechanism, Tree
 from retroact.privacy import Share
 from retroact.statistics import Layout
 from retroact.testing import check_noise_law
-from retroact.testing.conformance import (
-    Claim,
-    check_draws,
-    check_identity,
-    claimed_moments,
-    conforms,
-    cumulants,
-    drawn,
-    looked_at,
-    noises,
-    pairs_of,
-)
+from retroact.testing.characteristic import Nodes
+from retroact.testing.claimed import Claim
+from retroact.testing.noise_law import check_draws, check_identity, conforms, drawn, looked_at, noises, pairs_of
 
 SCHEMA = {"age": ra.Integer(0, 120), "country": ra.Text(), "sex": ra.Category(["f", "m"])}
 SMALL = [(12, 4), (15, 4), (20, 16), (20, 4), (30, 8), (100, 8)]
@@ -95,12 +86,13 @@ def test_moments_of_two_releases_are_those_of_many_draws():
     many = Mechanism(claim.process, claim.share, units=(1,) * 200_000, norm1=one, norm2_squared=one
                      ).under(Seeds(1).coins())  # fmt: skip
     first, last = ((lambda n, d: n / d)(*many.draw(index)) for index in (5, 7))
-    claimed = claimed_moments(claim, [5, 7], 1)
-    assert (first.var(), last.var()) == pytest.approx(claimed.variances, rel=0.03)
-    first, last = first / claimed.variances[0] ** 0.5, last / claimed.variances[1] ** 0.5
-    assert (first * last).mean() == pytest.approx(claimed.correlation, abs=0.02)
-    assert (last**4).mean() == pytest.approx(claimed.fourth, rel=0.06)
-    assert (first * last).var() == pytest.approx(claimed.product, rel=0.06)
+    nodes = Nodes(claim, 1, {5: 1, 7: 1})
+    one, other = nodes.form(5), nodes.form(7)
+    assert (first.std(), last.std()) == pytest.approx((one.deviation, other.deviation), rel=0.015)
+    for sign in (1, -1):
+        both = one.plus(other, sign)
+        assert (first + sign * last).std() == pytest.approx(both.deviation, rel=0.015)
+        assert np.cos(0.3 * (first + sign * last)).mean() == pytest.approx(both.at(0.3), abs=0.01)
 
 
 STATISTICS = {

@@ -10,20 +10,17 @@ import pytest
 from in_bound import Planted
 
 import retroact as ra
-from reconstruction import Retroactive, Tracker
+from reconstruction import FreshLaplace, FromNoise, Retroactive, Tracker, draws, exact
 from retroact.audit import Seeds, Target
 from retroact.audit.counting_attack import (
     Attack,
-    FreshLaplace,
-    draws,
-    exact,
     random_bits,
     random_sets,
     reconstruct,
     transition,
 )
 from retroact.audit.decoding import ceiling, chance, decode_lp, decode_squares, fraction_right, significant
-from retroact.audit.reconstruction import FromNoise, FromStream, Plan, plan_for, reconstruction
+from retroact.audit.reconstruction import FromStream, Plan, plan_for, reconstruction
 from retroact.audit.target import MakeStream
 from retroact.errors import InputError
 from retroact.ledger.definition import Delete, neighbouring, trajectory
@@ -197,7 +194,7 @@ def test_streams_answer_with_the_exact_counts_and_their_noise(name):
     assert plan.n == 8
     attack, secret, seeds = plan.attack(Seeds(1)), random_bits(8, Seeds(2)), Seeds(3)
     run = FromStream(plan.make, "users", plan.records, plan.block)(attack, secret, seeds).answers
-    drawn = FromNoise(spec, "users", plan.block)(attack, secret, seeds).answers
+    drawn = FromNoise(plan)(attack, secret, seeds).answers
     off = run - drawn
     # Blocks add half of what is too new to count: the same in all these rounds.
     assert np.ptp(off) < 1e-9

@@ -11,7 +11,7 @@ from retroact.audit import Seeds, Target
 from retroact.audit import rollback as module
 from retroact.audit.games import judged
 from retroact.audit.rollback import Forked, lost_fence, published_twice, rollback
-from retroact.audit.target import MakeCount, NoisyCount
+from retroact.audit.weaker import MakeCount, NoisyCount
 from retroact.privacy import Guarantee, PureDP
 from retroact.store.fence import Mark
 from retroact.stream import open as opening

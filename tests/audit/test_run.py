@@ -3,9 +3,9 @@
 import pytest
 
 import retroact as ra
-from retroact.audit.games import MakeCount
 from retroact.audit.run import TESTS, audit_algorithm, audit_statistic, audit_stream
 from retroact.audit.target import Target
+from retroact.audit.weaker import MakeCount
 from retroact.audit.work import Piece, carry_out
 from retroact.errors import InputError
 from retroact.privacy import Guarantee, PureDP

@@ -10,10 +10,11 @@ import pytest
 import retroact as ra
 from retroact.audit import Seeds, Target
 from retroact.audit.likelihood import likelihood
-from retroact.audit.nodes import candidates, nodes, worst
+from retroact.audit.nodes import nodes
 from retroact.audit.search import sensitivity, threshold_tail
 from retroact.coins import Key
 from retroact.noise import FewChanges, GaussianThreshold, Schauder, Threshold, Tree, Windowed
+from retroact.testing.worst_pair import candidates, worst
 
 SCHEMA = {"age": ra.Integer(0, 120), "height": ra.Number(-5, 5, step=0.5), "country": ra.Text()}
 

@@ -7,12 +7,12 @@ from planted_algorithms import CORRECT, NASTY, PLANTED, FloatSum, FutureDeletion
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
-from retroact.audit.pairs import FAMILIES, draw, live_window, unite_live
 from retroact.audit.shrink import as_code, operations, shrink
 from retroact.audit.twin import BUGS, MEMORIES, WHAT, answers, compare, twin
 from retroact.ledger.definition import Add, Delete, Erase, live, unite_at
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Pair, Shape
+from retroact.testing.families import FAMILIES, draw, live_window, unite_live
 from retroact.testing.histories import admitted
 
 CLAIM = Guarantee(PureDP(1.0), 1.0)

@@ -18,9 +18,9 @@ from cli_program import Ended, Program
 from retroact.audit import run
 from retroact.audit.report import Report, public_key, sign, verify
 from retroact.audit.result import Control, Result
-from retroact.audit.seeds import Seeds
 from retroact.audit.target import Target
 from retroact.coins import Key
+from retroact.testing.seeds import Seeds
 
 SECRET = bytes(32)
 Audit = Callable[..., Ended]

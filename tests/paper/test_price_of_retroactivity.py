@@ -14,8 +14,8 @@ import tracker_columns
 from amnesia import EXAMPLE, RetroactiveDistinct, Tracked, amnesia, insertion_only_twin
 from distinct_chart import picture
 from distinct_counts import FORMS, block_mechanism, fresh_mechanism
+from lives import Lives
 from price import KNOWN, STREAMS, TRACKER, price_of_retroactivity
-from retroact.audit.lives import Lives
 from retroact.coins import Key
 from retroact.errors import InputError
 from retroact.ledger.definition import Add, Delete, surviving, trajectory, unite_at

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import retroact as ra
-from retroact.audit.lives import FlipColumns
+from lives import FlipColumns
 from retroact.coins import Key
 from retroact.errors import ExhaustedError, InputError, KeyReusedError
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory

@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 
 from retroact.arrays import F64, I64, Mask
-from retroact.audit.seeds import Seeds
 from retroact.coins import Coins, DiscreteLaplace, integer_cells
 from retroact.noise import Tree
+from retroact.testing.seeds import Seeds
 
 Answers = I64 | F64
 Counter = Callable[[I64, int, Seeds], Answers]

@@ -13,16 +13,18 @@ from retroact.arrays import F64
 from retroact.audit.bounds import _check, _log_ratio
 from retroact.audit.likelihood import ROUNDING, Moves, Rows, outcome
 from retroact.audit.nodes import weights
-from retroact.audit.seeds import Seeds
-from retroact.coins import DiscreteGaussian
+from retroact.coins import DiscreteGaussian, DiscreteLaplace, Law
 from retroact.errors import InputError
-from retroact.noise import Mechanism, Process
+from retroact.noise import Mechanism, Process, Summand, Tail
 from retroact.privacy import Share
 from retroact.statistics import Layout
 from retroact.testing.bounds import binomial_lower, binomial_upper
-from retroact.testing.conformance import Claim, claimed_size, claimed_tail, cumulants, shape_deviate
+from retroact.testing.claimed import Claim, claimed_size
+from retroact.testing.seeds import Seeds
 
 CELLS = 10
+# A cell of a distribution counts where so many samples of the claimed law are expected in it.
+FEWEST = 10
 # Runs that approximations of p-values need.
 RUNS = 30
 # Rounds whose shape is looked at where nodes cannot be recovered.
@@ -234,3 +236,58 @@ def _upper(deviate: float) -> float:
 
 def _two_sided(deviate: float) -> float:
     return math.erfc(abs(deviate) / math.sqrt(2))
+
+
+def _claimed_law(claim: Claim, level: int, unit: int) -> tuple[Law, int]:
+    """The law that the guarantee asks for, and how many times finer than the data its lattice is."""
+    size = claimed_size(claim, level, unit)
+    if claim.share.kind == "pure":
+        return DiscreteLaplace(size), 1
+    # Gaussian noise is claimed up to its lattice, which is fine beside it.
+    return DiscreteGaussian(Fraction(math.ceil(size * 2**30), 2**10)), 1 << 10
+
+
+def claimed_tail(claim: Claim, index: int, unit: int) -> Tail:
+    terms = claim.process.at(index)
+    parts = []
+    fine = 1
+    for level in np.unique(terms.levels).tolist():
+        law, fine = _claimed_law(claim, level, unit)
+        parts.append(Summand.of(law, terms.weights[terms.levels == level], terms.denominator * fine))
+    spacing = math.gcd(*terms.weights.tolist()) / (terms.denominator * fine)
+    return Tail(parts, spacing)
+
+
+def cumulants(law: Law) -> tuple[float, float]:
+    """The second and the fourth, of a law that is claimed.
+
+    >>> variance, fourth = cumulants(DiscreteLaplace(1000))
+    >>> round(fourth / variance**2, 3)
+    3.0
+    """
+    if not isinstance(law, DiscreteLaplace):
+        return law.variance, 0.0  # many lattice steps wide
+    q = math.exp(-1 / law.scale)
+    return 2 * q / (1 - q) ** 2, 2 * q * (1 + 4 * q + q * q) / (1 - q) ** 4
+
+
+def shape_deviate(samples: F64, tail: Tail, spacing: float) -> float:
+    """Chi-square over cells of the claimed distribution of |noise|, as a normal deviate (Wilson and Hilferty)."""
+    edges = [tail.half_width(i / CELLS) * (1 + 1e-6) for i in range(1, CELLS)]
+    if tail.gaussian and spacing:
+        # The claim is a fine lattice: between two points of the coarser one it says what both together have.
+        edges = [(math.floor(edge / spacing) + 0.5) * spacing for edge in edges]
+    kept: list[float] = []
+    beyond = [1.0]
+    for edge in edges:
+        after = 2 * tail.upper(edge) if edge not in kept else 0.0
+        if min(beyond[-1] - after, after) * len(samples) >= FEWEST:
+            kept.append(edge)
+            beyond.append(after)
+    freedom = len(kept)
+    if not freedom:
+        return 0.0
+    expected = -np.diff([*beyond, 0.0]) * len(samples)
+    observed = np.bincount(np.searchsorted(kept, np.abs(samples)), minlength=freedom + 1)
+    chi = float(((observed - expected) ** 2 / expected).sum())
+    return float((chi / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) / math.sqrt(2 / (9 * freedom))

@@ -11,7 +11,7 @@ from in_bound import Planted
 
 import retroact as ra
 from retroact.audit import Seeds, Target
-from retroact.audit.published_law import published_law
+from retroact.audit.noise import published_law
 from retroact.audit.run import TESTS
 from retroact.compilers import sample_bound
 from retroact.compilers.live_records import drawn
@@ -21,9 +21,10 @@ from retroact.privacy import Share
 from retroact.statistics import Answer, Layout, Published
 from retroact.testing import check_published, check_residuals, check_sample
 from retroact.testing.characteristic import Nodes
-from retroact.testing.conformance import Claim
+from retroact.testing.claimed import Claim
+from retroact.testing.judgement import ERROR, judge
 from retroact.testing.published import Scene
-from retroact.testing.residuals import ERROR, enough_keys, judge, residuals
+from retroact.testing.residuals import enough_keys, residuals
 
 
 @pytest.mark.parametrize(("kind", "bug"), CASES)

@@ -1,9 +1,9 @@
 """Tries to break every promise: retroactivity, privacy, reconstruction. Finds bugs; never proves their absence."""
 
+from ..testing.seeds import Seeds
 from .report import Report
 from .result import Control, Result
 from .run import audit_algorithm, audit_statistic, audit_stream, audit_target
-from .seeds import Seeds
 from .target import Approximate, Target
 
 __all__ = [

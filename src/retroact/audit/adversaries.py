@@ -38,19 +38,6 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Deletion:
-    """Deletes a record that was added in the first round, or not."""
-
-    shape: Shape
-
-    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
-        value = self.shape.values[0]
-        if round == 2:
-            return [], Delete(value, 1)
-        return [Add(value)] if round == 1 else [], None
-
-
-@dataclass(frozen=True)
 class Toggler:
     """Adds another record of the same value and takes it away again, round after round: what counts distinct values
     then shows or hides the first record whenever the other one is away."""
@@ -68,10 +55,9 @@ class Toggler:
 
 @dataclass(frozen=True)
 class Reactive:
-    """Waits for an answer that is lower (or higher) than the one before, and challenges then."""
+    """Waits for an answer that is lower than the one before, and challenges then."""
 
     shape: Shape
-    high: bool = False
 
     def updates(self, round: int, answers: Sequence[bytes]) -> Move:
         value = self.shape.values[0]
@@ -83,7 +69,7 @@ class Reactive:
         last = max(1, self.shape.rounds - 1)
         sizes = [sum(numbers(answer)[:1]) for answer in answers[: upto - 1]]
         for index in range(1, len(sizes)):
-            if (sizes[index] > sizes[index - 1]) == self.high and sizes[index] != sizes[index - 1]:
+            if sizes[index] < sizes[index - 1]:
                 return min(index + 2, last)
         return last
 
@@ -143,31 +129,6 @@ class AdaptiveDeletion:
         return [Delete(value, 1) for value in others if _comes_up(value, answers[-1])], None
 
 
-@dataclass(frozen=True)
-class DeleteExhausted:
-    """Adds copies and deletes them one by one; the challenge is one copy more, which the last deletion then takes."""
-
-    shape: Shape
-    copies: int = 3
-
-    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
-        value = self.shape.values[0]
-        if round == 1:
-            return [Add(value)] * self.copies, Add(value)
-        return [Delete(value, 1)], None
-
-
-@dataclass(frozen=True)
-class CrowdedWindow:
-    """The window, in a crowd: many records from the first round on."""
-
-    shape: Shape
-
-    def updates(self, round: int, answers: Sequence[bytes]) -> Move:
-        regular, challenge = Window(self.shape).updates(round, answers)
-        return [*(crowd(self.shape) if round == 1 else ()), *regular], challenge
-
-
 def crowd(shape: Shape) -> tuple[Add, ...]:
     """Many records of the first value, some of every other."""
     first, *others = dict.fromkeys(shape.values)
@@ -196,26 +157,12 @@ class Player:
     name: str
     does: str
     make: Callable[[Shape], Adversary]
-    rare: bool = False
-    """Much like another one: for audits with time."""
-
-
-def _hopeful(shape: Shape) -> Reactive:
-    return Reactive(shape, high=True)
 
 
 PLAYERS = (
     Player("window", "adds one record in the first round, or not, and deletes it half-way", Window),
-    Player("crowded window", "does the same among many records", CrowdedWindow, rare=True),
-    Player("deletion", "deletes a record that was added in the first round, or leaves it", Deletion, rare=True),
     Player("toggler", "adds one record or not, and keeps adding and deleting another one of the same value", Toggler),
     Player("reactive, low", "waits for an answer lower than the one before, then adds one record or not", Reactive),
-    Player(
-        "reactive, high",
-        "waits for an answer higher than the one before, then adds one record or not",
-        _hopeful,
-        rare=True,
-    ),
     Player(
         "threshold pump",
         "adds records of one value until it shows, takes one away, then adds one record or not",
@@ -226,12 +173,6 @@ PLAYERS = (
         "adaptive deletion",
         "adds one record or not, and deletes every other record that answers show",
         AdaptiveDeletion,
-    ),
-    Player(
-        "exhausted deletion",
-        "adds copies of one record, one more or not, and deletes them one by one",
-        DeleteExhausted,
-        rare=True,
     ),
 )
 

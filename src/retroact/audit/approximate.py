@@ -25,10 +25,10 @@ from ..ledger.definition import Sequence as History
 from ..privacy import Guarantee, PureDP, epsilon_of
 from ..stateful.base import NOT_RETROACTIVE, Stateful
 from ..testing import Pair, Shape
-from .answers import Columns, columns
+from ..testing.seeds import Seeds
 from .distinguish import Attack, World, attack
+from .features import Columns, columns
 from .result import Control, Result, decimal, idle
-from .seeds import Seeds
 from .shrink import as_code
 from .target import Approximate, Target, answers
 from .twin import raises

@@ -17,13 +17,12 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InputError
-from ..ledger.definition import Sequence
-from ..noise import Mechanism
+from ..ledger.definition import Add, Delete, Sequence, Update
+from ..testing.seeds import Seeds
 from .decoding import F64, I64, Bits, decode_lp, decode_squares, fraction_right
-from .lives import Lives, seen
-from .seeds import Seeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +74,15 @@ class Attack:
         """Within a unit."""
         return np.arange(1, self.n + 1) if self.spread else np.ones(self.n, dtype=np.int64)
 
-    def lives(self, secret: Bits) -> Lives:
-        """The records: those of the secret stay, those of a query go again."""
+    def records(self, secret: Bits) -> tuple[I64, I64, I64]:
+        """Values, births and deaths of all records: those of the secret stay (until after the last round), those of a
+        query go again."""
         held = np.flatnonzero(secret)
         query, value = np.nonzero(self.sets)
         births = self._starts[query] + self._births[value]
         end = (2 + self.wait) * self.unit
         deaths = births + (1 + self.wait) * self.unit if self.spread else self._starts[query] + end
-        return Lives(
-            self.rounds,
+        return (
             np.concatenate([held, value]),
             np.concatenate([self._births[held], births]),
             np.concatenate([np.full(len(held), self.rounds + 1), deaths]),
@@ -95,7 +94,11 @@ class Attack:
         >>> Attack(np.array([[True, False]])).history(np.array([False, True]))[1]
         (Add(value=0, stamp=None, id=None, subject=None),)
         """
-        return self.lives(secret).sequence()
+        rounds: list[list[Update]] = [[] for _ in range(self.rounds + 1)]
+        for value, birth, death in zip(*(column.tolist() for column in self.records(secret)), strict=True):
+            rounds[birth - 1].append(Add(value))
+            rounds[death - 1].append(Delete(value, birth))
+        return tuple(map(tuple, rounds[:-1]))
 
     def seen(self, block: int = 0) -> tuple[Bits, Bits]:
         """For every query the values of the set that count when the attacker looks, and those values of which only the
@@ -138,7 +141,7 @@ class Recovered(NamedTuple):
 def reconstruct(answering: Answering, attack: Attack, seeds: Seeds, *, shift: bool = True) -> Recovered:
     """Fair secret bits, published through ``answering``, decoded; without a ``shift`` by the paper's own program.
 
-    >>> reconstruct(exact, Attack.paper(16, 64, Seeds(1)), Seeds(2))
+    >>> reconstruct(Gaussian(0.0), Attack.paper(16, 64, Seeds(1)), Seeds(2))
     Recovered(lp=1.0, squares=1.0, error=0.0)
     """
     secret = random_bits(attack.n, seeds.branch("secret"))
@@ -148,11 +151,6 @@ def reconstruct(answering: Answering, attack: Attack, seeds: Seeds, *, shift: bo
     decoders = partial(decode_lp, shift=shift), decode_squares
     lp, squares = (fraction_right(decode(queries, b), secret) for decode in decoders)
     return Recovered(lp, squares, error)
-
-
-def exact(attack: Attack, secret: Bits, seeds: Seeds) -> Published:
-    """Retraining: the count of the surviving data, computed again."""
-    return Published(attack.lives(secret).distinct()[attack.looks - 1].astype(np.float64))
 
 
 @dataclass(frozen=True)
@@ -170,21 +168,14 @@ class Gaussian:
         return Published(np.where(wrong, random.uniform(0, attack.n, attack.k + 1), answers))
 
 
-@dataclass(frozen=True)
-class FreshLaplace:
-    """Retraining, with Laplace noise of its own for every release: each alone is epsilon-private."""
+def seen(round: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
+    """The last stamp that counts in a round.
 
-    epsilon: float
-
-    def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
-        noise = seeds.numpy().laplace(scale=1 / self.epsilon, size=attack.k + 1)
-        return Published(attack.counts(secret) + noise)
-
-
-def draws(mechanism: Mechanism, places: I64) -> F64:
-    """The noise of the first coordinate at some places."""
-    drawn = [mechanism.draw(place) for place in places.tolist()]
-    return np.array([int(numerators[0]) / denominator for numerators, denominator in drawn])
+    >>> seen([1, 4, 5, 8], 4).tolist(), seen([1, 4, 5, 8], 0).tolist()
+    ([0, 0, 4, 4], [1, 4, 5, 8])
+    """
+    rounds = np.asarray(round, dtype=np.int64)
+    return length * ((rounds - 1) // length) if length else rounds
 
 
 def rounds_of(k: int, unit: int, wait: int = 0) -> int:

@@ -8,22 +8,20 @@ only the last part counts. So what is reported is a bound for a rule that was fi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import F64, I64, Mask
+from ..arrays import F64, Mask
 from ..errors import InputError
-from .answers import THERE, Columns, separations, telling_most
+from ..testing.seeds import Seeds
 from .bounds import game_bound, measured_tradeoff, mu_bound
-from .seeds import Seeds
+from .features import Columns, telling_most
+from .scores import SCORES
 
 World = Columns | npt.ArrayLike
-Score = Callable[[Columns], F64]
-Fit = Callable[[Columns, Mask, Seeds], Score | None]
 
 # Learning and choosing take a quarter of the runs each, and no more than this many.
 SHARE, MOST = 0.25, 40_000
@@ -33,8 +31,6 @@ NOTHING = "nothing varies"
 UNEVEN = 5
 # Standard deviations to stay on the safe side by when choosing: some thousand rules are compared.
 CAUTION = 4.0
-# Covariances of so many columns at most; and boosted trees for tables of so many numbers at most.
-WIDEST, LARGEST = 64, 2_000_000
 # Thresholds are tried where these parts of the runs (of all, and of either world) lie beyond them.
 TAILS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
@@ -201,189 +197,3 @@ def _wilson(correct: npt.NDArray[Any], guesses: npt.NDArray[Any], runs: int, del
     with np.errstate(divide="ignore", invalid="ignore"):
         out: F64 = np.where((guesses > 0) & (left > 0), np.log(left / (1 - c)), -math.inf)
     return out
-
-
-# Scores: each is learned from a training part, and is large where world 1 is likely. --------------------------------
-
-
-def _standardised(learn: Callable[[F64, Mask], Callable[[F64], F64]]) -> Fit:
-    """On numbers and presence, each column with mean 0 and deviation 1 over the training part."""
-
-    def table(given: Columns) -> F64:
-        there = [given.categories[:, i] for i, name in enumerate(given.labels) if name.endswith(THERE)]
-        return np.column_stack([given.numbers, *there]) if there else given.numbers
-
-    def fit(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
-        raw = table(train)
-        mean, deviation = raw.mean(axis=0), raw.std(axis=0)
-        kept = np.flatnonzero(deviation > 1e-12 * (1 + np.abs(mean)))
-        if not len(kept):
-            return None
-        mean, deviation = mean[kept], deviation[kept]
-        score = learn((raw[:, kept] - mean) / deviation, worlds)
-        return lambda given: score((table(given)[:, kept] - mean) / deviation)
-
-    return fit
-
-
-def _linear(ridge: float) -> Fit:
-    def learn(table: F64, worlds: Mask) -> Callable[[F64], F64]:
-        zero, one = table[~worlds], table[worlds]
-        within = (len(zero) * _covariance(zero) + len(one) * _covariance(one)) / len(table)
-        ahead = one.mean(axis=0) - zero.mean(axis=0)
-        weights: F64 = np.linalg.solve(within + ridge * np.eye(len(within)), ahead)
-        return lambda own: own @ weights
-
-    return _standardised(learn)
-
-
-def _quadratic(ridge: float) -> Fit:
-    """Normal laws with a covariance for each world, of the columns that differ most."""
-
-    def learn(table: F64, worlds: Mask) -> Callable[[F64], F64]:
-        most = max(2, min(WIDEST, len(table) // 8))
-        best = np.sort(np.argsort(-separations(np.abs(table), worlds) - separations(table, worlds))[:most])
-        laws = []
-        for side in (table[~worlds][:, best], table[worlds][:, best]):
-            values, vectors = np.linalg.eigh(_covariance(side))
-            values = np.maximum(values, 0.0) + ridge
-            laws.append((side.mean(axis=0), vectors / np.sqrt(values), float(np.log(values).sum())))
-
-        def score(own: F64) -> F64:
-            far: list[F64] = [(((own[:, best] - mean) @ root) ** 2).sum(axis=1) + log for mean, root, log in laws]
-            # Singular covariances make it huge: on this scale the middle of a gap is where it should be.
-            return np.arcsinh(far[0] - far[1])
-
-        return score
-
-    return _standardised(learn)
-
-
-def _coordinate(folded: bool) -> Fit:
-    """The one column that differs most; folded, by its distance from the middle."""
-
-    def learn(table: F64, worlds: Mask) -> Callable[[F64], F64]:
-        middle = np.median(table, axis=0)
-        seen = np.abs(table - middle) if folded else table
-        best = int(separations(seen, worlds).argmax())
-        sign = 1.0 if np.median(seen[worlds, best]) >= np.median(seen[~worlds, best]) else -1.0
-        return lambda own: sign * (np.abs(own[:, best] - middle[best]) if folded else own[:, best])
-
-    return _standardised(learn)
-
-
-def _scale(table: F64, worlds: Mask) -> Callable[[F64], F64]:
-    """The sum of squares."""
-    sizes = (table**2).sum(axis=1)
-    sign = 1.0 if np.median(sizes[worlds]) >= np.median(sizes[~worlds]) else -1.0
-    return lambda own: sign * (own**2).sum(axis=1)
-
-
-def _window(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
-    """The mean of one number over the rounds in a row where it differs most, in standard errors."""
-    best: tuple[float, npt.NDArray[np.intp]] = (0.0, np.zeros(0, dtype=np.intp))
-    series = np.array(train.series)
-    for name in dict.fromkeys(train.series):
-        own = np.flatnonzero(series == name)
-        sums = np.concatenate([np.zeros((len(train), 1)), np.cumsum(train.numbers[:, own], axis=1)], axis=1)
-        starts = range(0, len(own), max(1, len(own) // 32))
-        for first in starts:
-            for last in (*starts[1:], len(own)):
-                if last > first:
-                    total = sums[:, last] - sums[:, first]
-                    gap = float(total[worlds].mean() - total[~worlds].mean())
-                    spread = math.sqrt(float(total[worlds].var() + total[~worlds].var()))
-                    ratio = abs(gap) / spread if spread else math.inf if gap else 0.0
-                    if ratio > abs(best[0]):
-                        best = math.copysign(ratio, gap), own[first:last]
-    if not len(best[1]):
-        return None
-    sign = math.copysign(1.0, best[0])
-    return lambda given: sign * given.numbers[:, best[1]].mean(axis=1)
-
-
-def _cells(codes: Callable[[Columns], I64], best: bool) -> Fit:
-    """How much more frequent each category is in world 1: of the best column alone, or summed over all."""
-
-    def fit(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
-        table = codes(train)
-        if not table.shape[1]:
-            return None
-        odds: list[tuple[I64, F64]] = []
-        worth = []
-        for column in table.T:
-            known, places = np.unique(column, return_inverse=True)
-            one = np.bincount(places[worlds], minlength=len(known)) + 0.5
-            zero = np.bincount(places[~worlds], minlength=len(known)) + 0.5
-            logs = np.log(one / one.sum()) - np.log(zero / zero.sum())
-            odds.append((known, logs))
-            worth.append(float((np.abs(one / one.sum() - zero / zero.sum())).sum()))
-        used = [int(np.argmax(worth))] if best else range(len(odds))
-
-        def score(given: Columns) -> F64:
-            own = codes(given)
-            total = np.zeros(len(own))
-            for index in used:
-                known, logs = odds[index]
-                places = np.minimum(np.searchsorted(known, own[:, index]), len(known) - 1)
-                total += np.where(known[places] == own[:, index], logs[places], 0.0)
-            return total
-
-        return score
-
-    return fit
-
-
-def _bits(given: Columns) -> I64:
-    return given.low_bits()[1]
-
-
-def _learned(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
-    """Boosted trees on everything there is."""
-    try:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-    except ImportError:
-        raise InputError("the learned distinguisher needs scikit-learn: install retroact[audit]") from None
-    table = _everything(train)
-    if not table.shape[1] or table.size > LARGEST:
-        return None
-    model = HistGradientBoostingClassifier(
-        max_iter=60, max_leaf_nodes=8, learning_rate=0.1, early_stopping=False, random_state=seeds.number() % 2**32
-    )
-    with threadpool_limits(1):
-        model.fit(table, worlds)
-
-    def score(given: Columns) -> F64:
-        with threadpool_limits(1):
-            out: F64 = model.decision_function(_everything(given))
-        return out
-
-    return score
-
-
-def _everything(given: Columns) -> F64:
-    return np.concatenate([given.numbers, given.categories, _bits(given)], axis=1)
-
-
-def _covariance(table: F64) -> F64:
-    centred = table - table.mean(axis=0)
-    out: F64 = centred.T @ centred / len(table)
-    return out
-
-
-SCORES: dict[str, Fit] = {
-    "linear": _linear(1e-6),
-    "linear, shrunk": _linear(0.3),
-    "quadratic": _quadratic(1e-6),
-    "quadratic, shrunk": _quadratic(0.3),
-    "best coordinate": _coordinate(False),
-    "best coordinate, folded": _coordinate(True),
-    "window mean": _window,
-    "scale": _standardised(_scale),
-    "low bits": _cells(_bits, False),
-    "low bits of one number": _cells(_bits, True),
-    "pattern": _cells(Columns.patterns, False),
-    "pattern of one place": _cells(Columns.patterns, True),
-    "learned": _learned,
-}

@@ -9,27 +9,25 @@ same stream with noise that is too small.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+
+import msgspec
 
 from ..coins import Key
-from ..errors import InputError
 from ..ledger.definition import Sequence as History
 from ..privacy import GaussianDP, Guarantee
-from ..stream import Specification
-from ..testing import AdaptGame, Shape
+from ..testing import AdaptGame, Check, Finding, Shape
+from ..testing.seeds import Seeds
 from .adversaries import PLAYERS, Player, fixed_pairs, moved, telling, written
-from .answers import columns
 from .bounds import game_bound, mu_bound
 from .distinguish import NOTHING, SHARE, Attack, attack
-from .result import Control, Result, Verdict, curve, decimal, idle
-from .seeds import Seeds
-from .target import Guard, Make, MakeCount, MakeStream, Target, answers, fewer, raised
+from .features import columns
+from .result import Result, Verdict, curve, decimal, idle, report
+from .target import Guard, Make, Target, answers, fewer, raised
+from .weaker import Weaker, factors
 
-# The noise of a control is for so many times the epsilon; and the last control is for an epsilon of at least this.
-FACTORS, LOUD = (4, 16, 64), 64
 # Large claims take more runs to refute: up to so many times more are made.
 MOST_TIMES = 4
 ROUNDS = 5
@@ -44,57 +42,7 @@ Play = Callable[[Make, int, Key], list[bytes]]
 
 
 @dataclass(frozen=True)
-class Weaker:
-    """The target with noise that is too small by a factor: a stream itself, else a counter in its place."""
-
-    target: Target
-    blind: bool = False
-    counter: bool = False
-
-    @classmethod
-    def of(cls, target: Target, *, blind: bool = False) -> Weaker:
-        try:
-            if target.specification is not None:
-                _raised(target.specification, factors(target)[-1])
-        except InputError:
-            return cls(target, blind, counter=True)
-        return cls(target, blind, counter=blind or target.specification is None)
-
-    def make(self, factor: int) -> Make:
-        spec = self.target.specification
-        if spec is None or self.counter:
-            return MakeCount(base(self.target.claim) * factor, self.target.shape.rounds, self.blind)
-        return MakeStream(_raised(spec, factor))
-
-    def loudest(self) -> Make:
-        """With as little noise as there is, or the target itself: to see under one key what moves its answers."""
-        return self.target.make if self.counter else self.make(factors(self.target)[-1])
-
-    def words(self, factor: int) -> str:
-        much = f"{factor} times the epsilon" if self.target.claim.epsilon else f"epsilon = {factor}"
-        if self.blind:
-            return f"a counter that counts a deletion of what is not there, with noise for {much}"
-        what = "a counter with the same claim" if self.counter else "the same stream"
-        return f"{what}, with noise for {much} that is claimed" if self.target.claim.epsilon else f"{what}, for {much}"
-
-
-def base(claim: Guarantee) -> float:
-    """The epsilon of counters for a claim: nothing counts for 0."""
-    return claim.epsilon or 1.0
-
-
-def factors(target: Target) -> tuple[int, ...]:
-    """The last one is large enough for the noise to be small, however small the epsilon."""
-    last = math.ceil(LOUD / max(base(target.claim), 1e-300))
-    return FACTORS if last <= FACTORS[-1] else (*FACTORS, last)
-
-
-def _raised(spec: Specification, factor: int) -> Specification:
-    return spec.replace(epsilon=float(spec.epsilon) * factor)
-
-
-@dataclass(frozen=True)
-class Finding:
+class Attacked:
     """An attack, held against a claim."""
 
     attack: Attack
@@ -136,7 +84,7 @@ class Finding:
 
 def judged(
     play: Play, make: Make, claim: Guarantee, seeds: Seeds, *, runs: int, confidence: float, learned: bool = True
-) -> Finding:
+) -> Attacked:
     """So many runs, each of a world that a coin chose, and the best attack on them."""
     worlds = seeds.branch("worlds").numpy().integers(0, 2, runs)
     keys = seeds.branch("keys")
@@ -145,7 +93,7 @@ def judged(
     each = (1 + confidence) / 2 if isinstance(claim.measure, GaussianDP) else confidence
     zero, one = (views.take(worlds == world) for world in (0, 1))
     own = seeds.branch("attack")
-    return Finding(attack(zero, one, delta=claim.delta, confidence=each, seeds=own, learned=learned), claim, each)
+    return Attacked(attack(zero, one, delta=claim.delta, confidence=each, seeds=own, learned=learned), claim, each)
 
 
 def shortened(target: Target) -> Target:
@@ -182,48 +130,68 @@ def too_large(claim: Guarantee, runs: int) -> str:
     )
 
 
-class Smallest(NamedTuple):
-    """The control with the smallest factor that is caught; what can be seen, in words; and whether a control of the
-    target's own kind was caught, not only a counter in its place."""
+@dataclass(frozen=True)
+class ToldApart(Check[Target]):
+    """Two worlds, told apart by what is seen of so many runs of a game."""
 
-    control: Control
-    detectable: str
-    own: bool = True
+    question: str
+    play: Play
+    tried: str
+    pair: list[str]
+    """What the worlds differ in, as code."""
+    runs: int
+    confidence: float
+    weaker: Weaker
+    factors: tuple[int, ...]
+    adaptive: bool = False
+    """Whether updates react to answers."""
+
+    def planted(self, target: Target) -> Iterator[tuple[str, Target]]:
+        """Noise that is too small, by larger and larger factors. What publishes nothing of few records shows nothing,
+        whatever its noise: then the method alone is tried, on a counter."""
+        claim = replace(target.claim, adaptive=True)
+        for weaker in dict.fromkeys([self.weaker, replace(self.weaker, counter=True)]):
+            for factor in self.factors:
+                yield weaker.words(factor), replace(target, make=weaker.make(factor), claim=claim)
+
+    def run(self, target: Target, seeds: Seeds) -> Finding:
+        own = seeds.branch("judged")
+        found = judged(self.play, target.make, target.claim, own, runs=self.runs, confidence=self.confidence)
+        nothing = _nothing(self.play, target, found, seeds.key())
+        if nothing is not None:
+            return Finding(verdict="not applicable", found=nothing)
+        verdict, text = verdict_of(found, adaptive=self.adaptive)
+        failed = _failed(self.play, target.make, seeds.key())
+        if verdict == "passed" and failed is not None:
+            verdict, text = "inconclusive", f"{text} Not every round has an answer to compare: {failed} was raised."
+        return Finding(
+            tried=f"{self.tried} {_method(self.runs, target.shape.rounds)}",
+            runs=self.runs,
+            verdict=verdict,
+            found=text,
+            measured=found.measured(),
+            counterexample=lambda: self.pair,
+            curves={"measured": curve(found.attack.points)},
+        )
+
+    def result(self, target: Target, seeds: Seeds, test: str) -> Result:
+        """With regard to what could have been seen: what shows nothing has not passed."""
+        result = report(self, target, seeds, part="privacy", test=test)
+        if result.control is None:
+            return result
+        if not result.control.caught:
+            return msgspec.structs.replace(result, detectable="nothing: the control was not caught")
+        seen = f"{result.control.bug}: measured, with as many runs"
+        if result.control.bug in map(self.weaker.words, self.factors):
+            return msgspec.structs.replace(result, detectable=seen)
+        seen = f"nothing of the stream itself, even with noise for {self.factors[-1]} times the epsilon; else {seen}"
+        if result.verdict != "passed":
+            return msgspec.structs.replace(result, detectable=seen)
+        text = f"{result.found} But nothing of the stream itself would have shown, even with hardly any noise."
+        return msgspec.structs.replace(result, detectable=seen, verdict="inconclusive", found=text)
 
 
-def smallest(
-    play: Play, weaker: Weaker, seeds: Seeds, factors: Sequence[int], *, runs: int, confidence: float
-) -> Smallest:
-    claim = weaker.target.claim
-    for factor in factors:
-        make, own = weaker.make(factor), seeds.branch("factor", factor)
-        found = judged(play, make, claim, own, runs=runs, confidence=confidence)
-        if found.violated:
-            control = Control(bug=weaker.words(factor), caught=True, how=verdict_of(found)[1])
-            return Smallest(control, f"{control.bug}: measured, with as many runs")
-    if weaker.counter:
-        how = f"not caught: {runs} runs are too few"
-        control = Control(bug=weaker.words(factors[-1]), caught=False, how=how)
-        return Smallest(control, "nothing: the control was not caught")
-    # What publishes nothing of few records shows nothing here, whatever its noise: then the method alone is tried.
-    control, seen, _ = smallest(
-        play, replace(weaker, counter=True), seeds.branch("counter"), factors, runs=runs, confidence=confidence
-    )
-    text = f"nothing of the stream itself, even with noise for {factors[-1]} times the epsilon; else {seen}"
-    return Smallest(control, text, own=False)
-
-
-def _judgement(found: Finding, shown: Smallest, failed: str | None, *, adaptive: bool = False) -> tuple[Verdict, str]:
-    """The verdict, with regard to what could have been seen: what shows nothing has not passed."""
-    verdict, text = verdict_of(found, adaptive=adaptive)
-    if verdict == "passed" and failed is not None:
-        return "inconclusive", f"{text} Not every round has an answer to compare: {failed} was raised."
-    if verdict == "passed" and not shown.own:
-        return "inconclusive", f"{text} But nothing of the stream itself would have shown, even with hardly any noise."
-    return verdict, text
-
-
-def _nothing(play: Play, target: Target, found: Finding, key: Key) -> str | None:
+def _nothing(play: Play, target: Target, found: Attacked, key: Key) -> str | None:
     """Why there was nothing to guess by, if so."""
     if found.attack.distinguisher != NOTHING or _failed(play, target.make, key) is not None:
         return None
@@ -256,28 +224,12 @@ def neighbours(target: Target, seeds: Seeds, *, runs: int = 1500, confidence: fl
         # Where a right stream shows nothing, the pair is taken that moves most of what one with little noise publishes.
         worth.append((first.attack.expected, *moved(loud, key, one, other)))
     words, one, other = pairs[max(range(len(pairs)), key=lambda index: worth[index])]
-    play = fixed(one, other)
-    found = judged(play, target.make, target.claim, seeds.branch("judged"), runs=runs, confidence=confidence)
-    reason = _nothing(play, target, found, key)
-    if reason is not None:
-        return idle("privacy", "neighbours", NEIGHBOURS, reason)
-    shown = smallest(play, weaker, seeds.branch("control"), factors(target), runs=runs, confidence=confidence)
-    verdict, text = _judgement(found, shown, _failed(play, target.make, key))
-    return Result(
-        part="privacy",
-        test="neighbours",
-        question=NEIGHBOURS,
-        tried=f"{len(pairs)} pairs of histories that differ in one operation, of which {pilot} runs each chose one: "
-        f"{words}. {_method(runs, target.shape.rounds)}",
-        runs=runs,
-        verdict=verdict,
-        found=text,
-        detectable=shown.detectable,
-        control=shown.control,
-        measured=found.measured(),
-        counterexample=[f"one = {written(one)}", f"other = {written(other)}"] if found.violated else [],
-        curves={"measured": curve(found.attack.points)},
+    tried = (
+        f"{len(pairs)} pairs of histories that differ in one operation, of which {pilot} runs each chose one: {words}."
     )
+    code = [f"one = {written(one)}", f"other = {written(other)}"]
+    check = ToldApart(NEIGHBOURS, fixed(one, other), tried, code, runs, confidence, weaker, factors(target))
+    return check.result(target, seeds, "neighbours")
 
 
 def adaptive(
@@ -306,28 +258,10 @@ def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence
     if not play.challenges(target.make, seeds.key()):
         reason = "Within so few rounds no deletion is taken, so this adversary has nothing to do."
         return idle("privacy", name, ADAPTIVE, reason)
-    found = judged(play, target.make, target.claim, seeds.branch("judged"), runs=runs, confidence=confidence)
-    nothing = _nothing(play, target, found, seeds.key())
-    if nothing is not None:
-        return idle("privacy", name, ADAPTIVE, nothing)
-    weaker = Weaker.of(target, blind=player.name == "no-op deletion")
-    loudest = factors(target)[-1:]
-    shown = smallest(play, weaker, seeds.branch("control"), loudest, runs=runs, confidence=confidence)
-    verdict, text = _judgement(found, shown, _failed(play, target.make, seeds.key()), adaptive=True)
-    return Result(
-        part="privacy",
-        test=name,
-        question=ADAPTIVE,
-        tried=f"An adversary who {player.does}. {_method(runs, target.shape.rounds)}",
-        runs=runs,
-        verdict=verdict,
-        found=text,
-        detectable=shown.detectable,
-        control=shown.control,
-        measured=found.measured(),
-        counterexample=[f"retroact.audit.adversaries, {player.name}: {player.does}"] if found.violated else [],
-        curves={"measured": curve(found.attack.points)},
-    )
+    weaker, loudest = Weaker.of(target, blind=player.name == "no-op deletion"), factors(target)[-1:]
+    tried, code = f"An adversary who {player.does}.", [f"retroact.audit.adversaries, {player.name}: {player.does}"]
+    check = ToldApart(ADAPTIVE, play, tried, code, runs, confidence, weaker, loudest, adaptive=True)
+    return check.result(target, seeds, name)
 
 
 @dataclass(frozen=True)
@@ -360,12 +294,12 @@ def fixed(one: History, other: History) -> Play:
 def _method(runs: int, rounds: int) -> str:
     return (
         f"{runs} runs of {rounds} rounds, each with a key of its own; a coin decided whether the operation took place. "
-        "A quarter of the runs taught a dozen ways of telling the two cases apart, a quarter chose one of them, and "
+        "A quarter of the runs taught eight ways of telling the two cases apart, a quarter chose one of them, and "
         "the rest judged it."
     )
 
 
-def verdict_of(found: Finding, *, adaptive: bool = False) -> tuple[Verdict, str]:
+def verdict_of(found: Attacked, *, adaptive: bool = False) -> tuple[Verdict, str]:
     """The verdict, and what was found in words. `adaptive`: whether the updates reacted to answers."""
     own, claim = found.attack, found.claim
     share = f"{own.correct} of {own.guesses} guesses in {own.runs} runs were right"

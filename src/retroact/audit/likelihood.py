@@ -1,8 +1,9 @@
 """The strongest attack on known noise: the likelihood ratio of the claimed law, on noise from the laws of the stream.
 
 The attacker is given every noise that hides the worst change a search found (`nodes`), which is at least what follows
-from the published numbers, and must tell whether the change is there. No test has more power against the claimed law,
-so on a correct mechanism the proven loss comes close to the claim, and a scale that is a little too small shows.
+from the published numbers, and must tell whether the change is there. No test of a noise has more power against the
+claimed law, so on a correct mechanism the proven loss comes close to the claim, and a scale that is a little too small
+shows.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from fractions import Fraction
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,26 +21,27 @@ from ..coins import Coins, integer_cells
 from ..errors import VerificationError
 from ..privacy import Share, epsilon_of
 from ..stream import Specification
+from ..testing.altered import understated
+from ..testing.check import Check, Finding
+from ..testing.seeds import Seeds
+from ..testing.sensitivity import NO_RECORD, UNHIDDEN, obstacle
+from ..testing.worst_pair import Candidate, worst
 from .bounds import (
     claimed_tradeoff,
     coupled_bound,
     coupled_pooled_bound,
-    game_bound,
     measured_tradeoff,
     mu_bound,
     pooled_bound,
 )
-from .nodes import Candidate, Node, idle_inside, nodes, obstacle, readable, worst
-from .result import Control, Result, curve, decimal
-from .seeds import Seeds
+from .nodes import Node, idle_inside, nodes, readable
+from .result import Result, curve, decimal, report
 from .target import Target
 
 FACTORS = (1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0)
-PLANTED = 1.5
+PLANTED = 2
 # Noises drawn for one simulation at most: many moved noises mean fewer runs. And how many are drawn at once.
 DRAWS, CHUNK = 20_000_000, 1_000_000
-# For the choice of a threshold: cells of the log-likelihood ratio, steps of one noise, thresholds tried.
-CELLS, STEPS, THRESHOLDS = 4096, 256, 64
 CURVE = 60
 # Of recovered noises and of scores, beside their steps.
 ROUNDING = 1e-6
@@ -96,75 +97,84 @@ def likelihood(
     spec = target.specification
     if spec is None:
         return [idle_inside("likelihood", "an algorithm that is not a stream does not say what its noise is")]
-    return [one(spec, name, seeds.branch(name), runs, confidence, pairs) for name in spec.statistics]
+    return [
+        report(Likelihood(name, runs, confidence, pairs), spec, seeds.branch(name), part="privacy",
+               test=f"likelihood: {name}")
+        for name in spec.statistics
+    ]  # fmt: skip
 
 
-def one(spec: Specification, name: str, seeds: Seeds, runs: int, confidence: float, pairs: int) -> Result:
-    reason = obstacle(spec, name)
-    if reason is not None:
-        return idle_inside(f"likelihood: {name}", reason)
-    try:
-        found = worst(spec, name, seeds.branch("pairs").random(), pairs=pairs)
-    except VerificationError as error:
-        lines = str(error).splitlines()
-        told = "A change was found that the noise is not made to hide."
-        idling = idle_inside(f"likelihood: {name}", "a change is not hidden at all")
-        return msgspec.structs.replace(idling, verdict="violation", found=told, counterexample=lines)
-    if not found.cost:
-        return idle_inside(f"likelihood: {name}", "no record was found that moves its totals")
-    moved, share = nodes(spec, name, found), spec.shares[name]
-    moves = Moves.of(share.kind, moved)
-    count = len(moves.shifts)
-    runs = max(100, min(runs, DRAWS // count))
-    claim, letter = _claim(share)
-    limit = most(share.kind, runs, count, confidence)
-    if PLANTED * claim > limit:
-        few = f"{runs:,} runs cannot prove more than {letter} = {decimal(limit)}, and {decimal(claim)} is claimed"
-        return idle_inside(f"likelihood: {name}", few)
-    real = simulate(moves, moved, seeds.branch("runs"), runs, confidence)
-    # How much smaller than it is the noise must be for this pair to lose all that is claimed.
-    slack = float(share.amount / found.cost) ** (1 if share.kind == "pure" else 0.5)
-    planted = [node.scaled(PLANTED * slack) for node in moved]
-    control = simulate(moves, planted, seeds.branch("control"), runs, confidence)
-    lower, caught = real.best, control.best > claim
-    return Result(
-        part="privacy",
-        test=f"likelihood: {name}",
-        question=f"Can somebody who is given all of the noise that hides one record in {name!r}, and knows everything "
-        "else, tell whether the record is there more often than the claim allows?",
-        tried=_tried(spec, name, found, count, runs),
-        runs=runs,
-        verdict="violation" if lower > claim else "passed",
-        found=f"The right guesses prove a loss of at least {letter} = {decimal(lower)} (with {confidence:.2%} "
-        f"confidence); claimed is {decimal(claim)}{_beside(spec, share, lower)}.",
-        detectable=_detectable(moves, runs, confidence, claim, letter),
-        control=Control(
-            bug=f"noise so small that the same record loses {PLANTED:g} times what is claimed",
-            caught=caught,
-            how=f"the right guesses prove {letter} = {decimal(control.best)}, claimed is {decimal(claim)}",
-        ),
-        measured={
-            f"{letter} claimed": decimal(claim),
-            f"{letter} at least": decimal(lower),
-            "share of the claim that was proven": decimal(lower / claim),
-            **{f"by {method}": decimal(bound) for method, bound in real.bounds.items()},
-            "noises that move": str(count),
-            "cost of the pair, of the share": decimal(float(found.cost / share.amount)),
-        },
-        counterexample=found.told() if lower > claim else [],
-        curves={
-            "claimed": curve(claimed_tradeoff(share.measure, CURVE)),
-            "measured": curve(measured_tradeoff(*real.scores, CURVE)),
-        },
-    )
+@dataclass(frozen=True)
+class Likelihood(Check[Specification]):
+    """Of one statistic, against its share of the budget."""
+
+    name: str
+    runs: int
+    confidence: float
+    pairs: int
+
+    @property
+    def question(self) -> str:  # type: ignore[override]
+        return (
+            f"Can somebody who is given all of the noise that hides one record in {self.name!r}, and knows everything "
+            "else, tell whether the record is there more often than the claim allows?"
+        )
+
+    def not_applicable(self, target: Specification) -> str | None:
+        return obstacle(target, self.name)
+
+    def planted(self, target: Specification) -> list[tuple[str, Specification]]:
+        bug = f"noise that was calibrated as if a record moved 1/{PLANTED} of what it does"
+        return [(bug, understated(target, self.name, Fraction(1, PLANTED)))]
+
+    def run(self, target: Specification, seeds: Seeds) -> Finding:
+        name, confidence = self.name, self.confidence
+        try:
+            found = worst(target, name, seeds.branch("pairs").random(), pairs=self.pairs)
+        except VerificationError as error:
+            lines = str(error).splitlines()
+            return Finding(verdict="violation", found=UNHIDDEN, counterexample=lambda: lines)
+        if not found.cost:
+            return Finding(verdict="not applicable", found=NO_RECORD)
+        moved, share = nodes(target, name, found), target.shares[name]
+        moves = Moves.of(share.kind, moved)
+        count = len(moves.shifts)
+        runs = max(100, min(self.runs, DRAWS // count))
+        claim, letter = _claim(share)
+        limit = most(share.kind, runs, count, confidence)
+        if PLANTED * claim > limit:
+            few = f"{runs:,} runs cannot prove more than {letter} = {decimal(limit)}, and {decimal(claim)} is claimed"
+            return Finding(verdict="not applicable", found=f"It does not apply: {few}.")
+        real = simulate(moves, moved, seeds.branch("runs"), runs, confidence)
+        lower = real.best
+        return Finding(
+            tried=_tried(target, name, found, count, runs),
+            runs=runs,
+            verdict="violation" if lower > claim else "passed",
+            found=f"The right guesses prove a loss of at least {letter} = {decimal(lower)} (with {confidence:.2%} "
+            f"confidence); claimed is {decimal(claim)}{_beside(target, share, lower)}.",
+            detectable=_detectable(moves, runs, confidence, claim, letter),
+            measured={
+                f"{letter} claimed": decimal(claim),
+                f"{letter} at least": decimal(lower),
+                "share of the claim that was proven": decimal(lower / claim),
+                **{f"by {method}": decimal(bound) for method, bound in real.bounds.items()},
+                "noises that move": str(count),
+                "cost of the pair, of the share": decimal(float(found.cost / share.amount)),
+            },
+            counterexample=found.told,
+            curves={
+                "claimed": curve(claimed_tradeoff(share.measure, CURVE)),
+                "measured": curve(measured_tradeoff(*real.scores, CURVE)),
+            },
+        )
 
 
 def most(kind: str, runs: int, count: int, confidence: float) -> float:
     """What so many runs prove if every guess is right."""
     if kind != "pure":
         return coupled_bound(runs, runs, confidence)
-    each = 1 - (1 - confidence) / 3
-    return max(game_bound(runs, runs, runs, 0.0, each), pooled_bound(runs * count, runs * count, count, each))
+    return pooled_bound(runs * count, runs * count, count, (1 + confidence) / 2)
 
 
 def simulate(moves: Moves, moved: list[Node], seeds: Seeds, runs: int, confidence: float) -> Outcome:
@@ -204,64 +214,14 @@ def outcome(moves: Moves, rows: Rows, runs: int, seeds: Seeds, confidence: float
         bound = coupled_bound(crossed, runs, confidence) if coupled else mu_bound(right, runs, confidence)
         return Outcome({"all noises together": bound}, both)
     count = len(moves.shifts)
-    each = 1 - (1 - confidence) / (3 if coupled else 2)
-    threshold = _threshold(moves.shifts.tobytes(), moves.sizes.tobytes(), runs, each)
-    sure = np.abs(scores) >= threshold
-    right = int((sure & ((scores >= threshold) == (world == 1))).sum())
+    each = (1 + confidence) / 2 if coupled else confidence
     # Equally many votes of each noise: the first ones.
     fewest = min(len(vote) for vote in votes)
     correct = sum(int(vote[:fewest].sum()) for vote in votes)
-    bounds = {"all noises together": game_bound(right, int(sure.sum()), runs, 0.0, each)}
-    bounds["each noise for itself"] = pooled_bound(correct, fewest * count, count, each) if fewest else 0.0
+    bounds = {"each noise for itself": pooled_bound(correct, fewest * count, count, each) if fewest else 0.0}
     if coupled:
         bounds["each noise for itself, in both worlds"] = coupled_pooled_bound(between, runs * count, count, each)
     return Outcome(bounds, both)
-
-
-@lru_cache(maxsize=64)
-def _threshold(shifts: bytes, sizes: bytes, runs: int, confidence: float) -> float:
-    return best_threshold(Moves("pure", np.frombuffer(shifts), np.frombuffer(sizes)), runs, confidence)
-
-
-def best_threshold(moves: Moves, runs: int, confidence: float) -> float:
-    """The log-likelihood ratio from which on a guess is worth most in so many runs, if the claimed law is the law.
-
-    Its law is convolved on a grid. That decides which guesses are made, not how they are counted: an error here makes
-    the bound smaller, never wrong.
-    """
-    pairs, counts = np.unique(np.stack([moves.shifts, moves.sizes]), axis=1, return_counts=True)
-    whole = float(moves.losses.sum())
-    count = len(moves.shifts)
-    half = CELLS + count  # every noise rounds by half a cell at most
-    spectrum = np.ones(2 * half, dtype=np.complex128)
-    for (shift, scale), times in zip(pairs.T.tolist(), counts.tolist(), strict=True):
-        values, masses = _ratio_law(shift, scale)
-        cells = np.bincount(np.rint(values / whole * CELLS).astype(int) % (2 * half), masses, 2 * half)
-        spectrum *= np.fft.fft(cells) ** times
-    law = np.clip(np.fft.ifft(spectrum).real, 0.0, None)
-    above = np.cumsum(law[half - 1 :: -1])[::-1]  # P(ratio >= i cells), where the change is there
-    below = np.cumsum(np.concatenate([law[:1], law[:half:-1]])[::-1])[::-1]  # P(ratio <= -i cells)
-    best, at = -1.0, 0
-    # From beyond what rounding makes of a ratio of 0, which is no reason to guess.
-    for i in np.unique(np.linspace(count // 2 + 1, half - 1, THRESHOLDS).astype(int)).tolist():
-        right, wrong = runs * float(above[i]), runs * float(below[i])
-        guesses = min(runs, round(right + wrong))
-        bound = game_bound(min(guesses, round(right)), guesses, runs, 0.0, confidence)
-        best, at = max((best, at), (bound, i))
-    # Less what rounding may have added: below the ratio that was meant, and above the next smaller one.
-    return max(0.0, (at - count / 2 - 0.5) / CELLS) * whole
-
-
-def _ratio_law(shift: float, scale: float) -> tuple[F64, F64]:
-    """Of the log-likelihood ratio of one noise that was moved: its values and their probabilities."""
-    edges = np.unique(np.linspace(0.0, shift, min(STEPS, math.ceil(shift)) + 1).round())
-    q = math.exp(-1 / scale)
-    beyond = np.exp(-(shift - edges) / scale) / (1 + q)  # P(noise <= edge - shift)
-    masses = np.diff(np.concatenate([[0.0], beyond, [1.0]]))
-    # The last cell ends before its edge: all from there on is the largest ratio.
-    masses[-2], masses[-1] = masses[-2] - (beyond[-1] - q / (1 + q)), masses[-1] + (beyond[-1] - q / (1 + q))
-    middles = np.concatenate([[0.0], (edges[:-1] + edges[1:]) / 2, [shift]])
-    return (2 * middles - shift) / scale, masses
 
 
 def _drawn(moved: list[Node], coins: Coins, runs: int) -> Rows:
@@ -283,7 +243,7 @@ def _detectable(moves: Moves, runs: int, confidence: float, claim: float, letter
     whole, caught = float(moves.losses.sum()), None
     for factor in FACTORS:
         if moves.kind == "pure":
-            losses, each = moves.losses * (factor * claim / whole), 1 - (1 - confidence) / 3
+            losses, each = moves.losses * (factor * claim / whole), (1 + confidence) / 2
             sure = float(((1 + np.exp(-losses)) / 2).min())  # how often a noise votes at least
             votes = round(runs * sure) * len(losses)
             right = int(votes * float((1 / (1 + np.exp(-losses))).mean()))

@@ -1,28 +1,30 @@
-"""Does noise have the law that its claim asks for? From the numbers alone, whoever made them.
+"""Does noise have the law that its claim asks for? As the stream draws it, and as it publishes it.
 
-Under the claim the nodes of a process are independent with known laws. Recovered from the noise of all rounds and sent
-through their own distribution function (with a coin where the law has atoms), they are independent standard normals,
-exactly, and what is tested is: their mean, their variance node by node and in all, their shape, and the correlation
-between nodes. Where nodes do not follow from the rounds, the noise is whitened by the claimed covariance instead.
+`conformance` draws many independent copies of the noise by the code of the stream, in releases early and late;
+`published_law` takes what is published under many keys, less exact totals. Both are held against the law that budget,
+norms and declared sensitivity ask for, by tests whose error is bounded without a limit theorem (`testing.judgement`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..arrays import F64
+from ..compilers import sample_in
 from ..errors import VerificationError
+from ..noise import Oblivious
 from ..stream import Specification
-from ..testing.conformance import (
-    LIMIT,
-    Conformance,
+from ..testing import Conformance, in_memory
+from ..testing.characteristic import Nodes
+from ..testing.judgement import ERROR, FACTORS, Kind, judge
+from ..testing.noise_law import (
     Noise,
     check_draws,
     check_identity,
-    claimed_moments,
     conforms,
     drawn,
     looked_at,
@@ -31,12 +33,14 @@ from ..testing.conformance import (
     pairs_of,
     twice,
 )
+from ..testing.published import Scene
+from ..testing.residuals import enough_keys, residuals
+from ..testing.seeds import Seeds
 from .nodes import idle_inside
 from .result import Control, Result, decimal
-from .seeds import Seeds
 from .target import Target
 
-FACTORS = (1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0)
+TIMES = (1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0)
 PLANTED = 1.5
 # A claimed correlation below this cannot be missed by noise that is renewed.
 CORRELATED = 0.1
@@ -83,7 +87,7 @@ def _one(spec: Specification, name: str, seeds: Seeds, draws: int, rounds: tuple
         few += f"(in {again:,} releases it is, number by number, the sum of the noises of its nodes)"
         return idle_inside(f"noise: {name}", few)
     broken = list(dict.fromkeys(looks[i].name for i in compared if not real[i].holds))
-    off = max((_off(real[i]) for i in compared), default=0.0)
+    chance = min((real[i].chance for i in compared), default=1.0)
     left = len(looks) - len(compared)
     pairs = sorted({tuple(noise.indices) for noise in looks})
     return Result(
@@ -105,8 +109,9 @@ def _one(spec: Specification, name: str, seeds: Seeds, draws: int, rounds: tuple
         verdict="violation" if broken or mine else "passed",
         found=mine
         or (f"Refuted: {', '.join(broken)}." if broken else "Nothing that speaks against it.")
-        + f" The largest deviation is {decimal(off)} standard errors, where {LIMIT:g} would refute the claim.",
-        measured={"largest deviation in standard errors": decimal(off), "kinds of noise": str(len(kinds))},
+        + f" By the claim, the least likely of {len(compared)} comparisons has a probability of at most "
+        f"{decimal(chance)}, where {ERROR:g} would refute the claim.",
+        measured={"least probability by the claim": decimal(chance), "kinds of noise": str(len(kinds))},
         **_controlled([(looks[i], samples[i]) for i in compared], len(kinds), draws, seeds),
     )
 
@@ -134,24 +139,22 @@ def _controlled(looks: list[tuple[Noise, F64]], kinds: int, draws: int, seeds: S
         return conforms(noise, drawn(wrong, draws, seeds.branch("smaller", noise.name, str(factor)).coins()))
 
     noise, numbers = looks[0]
-    ladder = next((f for f in FACTORS if not smaller(noise, f).holds), None)
+    ladder = next((f for f in TIMES if not smaller(noise, f).holds), None)
     planted = [smaller(one, PLANTED) for one, _ in looks[:kinds]]
     gone = conforms(looks[-1][0], np.array([looks[-1][1][0], np.zeros(draws)]))
     renewed = _renewed(noise, numbers, draws, seeds.branch("renewed"))
-    every = [*planted, gone, *([] if renewed is None else [renewed])]
+    every = [max(planted, key=lambda one: one.chance), gone, *([] if renewed is None else [renewed])]
     return {
         "detectable": f"Noise {ladder:g} times too small was refuted by as many draws (factors tried: "
-        f"{', '.join(f'{f:g}' for f in FACTORS)})."
+        f"{', '.join(f'{f:g}' for f in TIMES)})."
         if ladder
-        else f"Not even noise {FACTORS[-1]:g} times too small was refuted by so few draws.",
+        else f"Not even noise {TIMES[-1]:g} times too small was refuted by so few draws.",
         "control": Control(
             bug=f"noise that is {PLANTED:g} times too small, noise that is missing in release "
             f"{looks[-1][0].indices[1]:,}"
             + ("" if renewed is None else ", and noise that is drawn anew in every round"),
             caught=not any(one.holds for one in every),
-            how=f"deviations of {decimal(min(_off(one) for one in planted))} and {decimal(_off(gone))}"
-            + ("" if renewed is None else f" and {decimal(_off(renewed))}")
-            + " standard errors",
+            how="by the claim these have probabilities of at most " + ", ".join(decimal(one.chance) for one in every),
         ),
     }
 
@@ -189,11 +192,95 @@ def shared_names(spec: Specification, seeds: Seeds) -> Result:
 
 def _renewed(noise: Noise, samples: F64, draws: int, seeds: Seeds) -> Conformance | None:
     """The right law in each round, with none of the memory between them; None where there should be none."""
-    correlation = claimed_moments(noise.claim, noise.indices, noise.unit).correlation
-    if abs(correlation) < CORRELATED or noise.indices[0] == noise.indices[1]:
+    one, other = noise.indices
+    nodes = Nodes(noise.claim, noise.unit, dict.fromkeys(noise.indices, 1))
+    first, last = nodes.form(one), nodes.form(other)
+    apart = first.deviation**2 + last.deviation**2 - first.plus(last, -1).deviation ** 2
+    if one == other or abs(apart) < 2 * CORRELATED * first.deviation * last.deviation:
         return None
     return conforms(noise, np.array([drawn(noise, draws, seeds.coins())[0], samples[1]]))
 
 
-def _off(conformed: Conformance) -> float:
-    return max(abs(conformed.variance), abs(conformed.shape), abs(conformed.covariance))
+# What is published ----------------------------------------------------------------------------------------------------
+
+
+def published_law(target: Target, seeds: Seeds, *, draws: int = 600) -> list[Result]:
+    """One result for each statistic.
+
+    >>> import retroact as ra
+    >>> spec = ra.Specification({"x": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=8)
+    >>> [(result.verdict, result.control.caught) for result in published_law(Target.stream(spec), Seeds(1))]
+    [('passed', True)]
+    """
+    if target.specification is None:
+        return [idle_inside("published noise", "an algorithm that is not a stream does not say what its noise is")]
+    spec = in_memory(target.specification)
+    return [_published(spec, name, seeds.branch(name), draws) for name in spec.statistics]
+
+
+def _published(spec: Specification, name: str, seeds: Seeds, draws: int) -> Result:
+    test = f"published noise: {name}"
+    if sample_in(spec.bounds[name]) is not None:
+        return idle_inside(test, "a sample has no noise of its own; what is drawn is looked at with the releases")
+    if isinstance(spec.statistics[name].noise, Oblivious):
+        return idle_inside(test, "its noise is a law of the user's own")
+    scene = Scene(spec, name, seeds.random())
+    keys, first = enough_keys(scene, draws), seeds.number() % (1 << 40)
+    kinds = residuals(scene, keys=keys, first=first)
+    judged = judge(kinds)
+    if judged.holds and judged.smallest is None:
+        return idle_inside(test, f"{keys:,} keys say nothing about the law of its noise: it takes more of them")
+    looks = sorted({look for kind in kinds for look in kind.looks})
+    factor = judged.smallest or FACTORS[-1]
+    return Result(
+        part="privacy",
+        test=test,
+        question=f"Is what {name!r} publishes off from the truth by the noise that is claimed: in size, in its tails, "
+        "in its memory between rounds, and independently from number to number?",
+        tried=f"{keys:,} keys, releases {', '.join(f'{look:,}' for look in looks)}, {judged.coordinates:,} numbers in "
+        "each: the published noisy totals less exact totals that were added up record by record, against the law that "
+        "budget, norms and declared sensitivity ask for, worked out from its characteristic function; "
+        f"{judged.tests:,} tests.",
+        runs=keys,
+        verdict="passed" if judged.holds else "violation",
+        found=("Nothing that speaks against it. " if judged.holds else f"Refuted: {judged.worst.asked}. ")
+        + f"By the claim, what was seen in all tests together has a probability of at most {decimal(judged.chance)}; "
+        f"the claim is refuted at {ERROR:g}.",
+        detectable=f"Noise of at most {decimal(factor)} of the claimed size with 99 %; noise that is missing from one "
+        f"number or one round, or that two of them share. A right statistic is refuted with probability {ERROR:g} at "
+        "most (Bernstein and Chernoff bounds, all tests together).",
+        control=_altered(kinds, factor),
+        measured={"probability by the claim": decimal(judged.chance), "tests": str(judged.tests)},
+    )
+
+
+def _altered(kinds: list[Kind], factor: float) -> Control:
+    """What the same statistic would publish with smaller noise, with noise that is missing, and with shared noise."""
+    planted = {
+        f"noise of {decimal(factor)} of the size": _changed(kinds, lambda values: values * factor),
+        "noise that is missing in the last of these releases": _changed(kinds, _without_last),
+    }
+    if any(len(kind.looks) > 1 for kind in kinds):
+        planted["the noise of the first release in all of them"] = _changed(
+            kinds, lambda values: values[:, :, :1] + values * 0
+        )
+    if any(len(kind.values) > 1 for kind in kinds):
+        planted["the noise of the first number in all of them"] = _changed(
+            kinds, lambda values: values[:1] + values * 0
+        )
+    return Control(
+        bug=", ".join(planted),
+        caught=not any(judged.holds for judged in planted.values()),
+        how="by the claim these have probabilities of at most "
+        + ", ".join(decimal(judged.chance) for judged in planted.values()),
+    )
+
+
+def _changed(kinds: list[Kind], change: Callable[[F64], F64]) -> Conformance:
+    return judge([kind._replace(values=change(kind.values)) for kind in kinds])
+
+
+def _without_last(values: F64) -> F64:
+    out = values.copy()
+    out[:, :, -1] = np.where(np.isnan(out[:, :, -1]), np.nan, 0.0)
+    return out

@@ -25,11 +25,11 @@ from ..statistics.distinct import DistinctBound
 from ..stream import HorizonWarning, Specification
 from ..testing import StreamAlgorithm, in_memory, values_of
 from ..testing.altered import publishing
+from ..testing.seeds import Seeds
 from .counting_attack import (
     Attack,
     Published,
     Recovered,
-    draws,
     random_sets,
     reconstruct,
     rounds_of,
@@ -37,7 +37,6 @@ from .counting_attack import (
 )
 from .decoding import I64, Bits, ceiling, chance, significant
 from .result import Control, Curve, Result, Verdict, curve, decimal, idle
-from .seeds import Seeds
 from .target import Make, MakeStream, Target
 
 SMALLEST, LARGEST = 8, 32
@@ -89,31 +88,6 @@ class FromStream:
 
 
 @dataclass(frozen=True)
-class FromNoise:
-    """The same answers without a stream, from exact counts and the noise at the rounds that are looked at: for attacks
-    that are too long to run, and never in an audit."""
-
-    specification: Specification
-    name: str
-    block: int = 0
-
-    def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
-        mechanism = self.specification.mechanism(self.name, seeds.key().coins("stream"))
-        return Published(attack.counts(secret, self.block) + draws(mechanism, self._places(attack)), self.block)
-
-    def deviation(self, attack: Attack) -> float:
-        """Of the noise where the attacker looks last."""
-        mechanism = self.specification.bounds[self.name].noise
-        return mechanism.deviation_of(0, int(self._places(attack)[-1]))
-
-    def _places(self, attack: Attack) -> I64:
-        bound = self.specification.bounds[self.name]
-        assert isinstance(bound, DistinctBound)
-        design, every = bound.design, bound.grant.every
-        return np.array([design.place(look // every, look, every) for look in attack.looks.tolist()])
-
-
-@dataclass(frozen=True)
 class Plan:
     """A distinct count that can be attacked, and the shape of the attack."""
 
@@ -130,9 +104,16 @@ class Plan:
     def rounds(self) -> int:
         return rounds_of(QUERIES * self.n, self.unit, self.wait)
 
-    @property
-    def noise(self) -> FromNoise:
-        return FromNoise(self.specification, self.name, self.block)
+    def places(self, attack: Attack) -> I64:
+        """Where the noise of the rounds that are looked at stands in its process."""
+        bound = self.specification.bounds[self.name]
+        assert isinstance(bound, DistinctBound)
+        design, every = bound.design, bound.grant.every
+        return np.array([design.place(look // every, look, every) for look in attack.looks.tolist()])
+
+    def deviation(self, attack: Attack) -> float:
+        """Of the noise where the attacker looks last."""
+        return self.specification.bounds[self.name].noise.deviation_of(0, int(self.places(attack)[-1]))
 
     def answering(self) -> FromStream:
         return FromStream(self.make, self.name, self.records, self.block, self._fresh)
@@ -220,7 +201,7 @@ def reconstruction(
     least, allowed = significant(bits, epsilon, delta, confidence), ceiling(epsilon, delta)
     right = round(lp * bits)
     verdict: Verdict = "violation" if right >= least else "inconclusive" if least > bits else "passed"
-    ratio = plan.noise.deviation(plan.attack(seeds)) / math.sqrt(plan.n)
+    ratio = plan.deviation(plan.attack(seeds)) / math.sqrt(plan.n)
     curves, curve_32 = _curves(seeds, ratios, ratio, lp, allowed)
     said = {
         "violation": f"More than the promise allows: {chance(right, bits, epsilon, delta):.2g} is the largest "

@@ -25,9 +25,9 @@ from ..testing import StreamAlgorithm, check_published, check_sample, history, i
 from ..testing.altered import publishing
 from ..testing.histories import crowded
 from ..testing.running import differs, published_noise
+from ..testing.seeds import Seeds
 from .nodes import idle_inside
 from .result import Control, Result, decimal
-from .seeds import Seeds
 from .target import Target
 
 COPIES = 300

@@ -6,13 +6,17 @@ Numbers are kept as decimal texts, so that a report is the same text wherever it
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
+from ..testing.check import Check, caught
+from ..testing.check import Curve as Curve
+from ..testing.check import Verdict as Verdict
+from ..testing.seeds import Seeds
+
 Part = Literal["retroactivity", "privacy", "reconstruction"]
-Verdict = Literal["passed", "violation", "inconclusive", "not applicable"]
-Curve = list[tuple[str, str]]
+T = TypeVar("T")
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,4 +80,29 @@ def idle(part: Part, test: str, question: str, reason: str) -> Result:
         verdict="not applicable",
         found=reason,
         detectable="Nothing.",
+    )
+
+
+def report(check: Check[T], target: T, seeds: Seeds, *, part: Part, test: str) -> Result:
+    """What a check says of a target, and of the same target with the bug that it plants."""
+    reason = check.not_applicable(target)
+    if reason is not None:
+        return idle(part, test, check.question, reason)
+    own = check.run(target, seeds)
+    if own.verdict == "not applicable":
+        return idle(part, test, check.question, own.found)
+    bug, seen, how = caught(check, target, seeds.branch("control"))
+    return Result(
+        part=part,
+        test=test,
+        question=check.question,
+        tried=own.tried,
+        runs=own.runs,
+        verdict=own.verdict,
+        found=own.found,
+        detectable=own.detectable,
+        control=Control(bug=bug, caught=seen, how=how),
+        measured=own.measured,
+        counterexample=own.counterexample() if own.verdict == "violation" else [],
+        curves=own.curves,
     )

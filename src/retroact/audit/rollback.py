@@ -20,11 +20,12 @@ from ..stream import Specification, Stream
 from ..stream.durable import Durable
 from ..testing import Algorithm, Persistent, Shape, StreamAlgorithm
 from ..testing.algorithm import without_sources
+from ..testing.seeds import Seeds
 from .adversaries import crowd, telling
-from .games import Finding, Weaker, base, judged, verdict_of
+from .games import Attacked, judged, verdict_of
 from .result import Control, Result, Verdict, decimal, idle
-from .seeds import Seeds
-from .target import Make, MakeCount, Target, answers, failure, raised
+from .target import Make, Target, answers, failure, raised
+from .weaker import MakeCount, Weaker, base
 
 # Two branches are published for so many rounds, or up to a release.
 BRANCH = 4
@@ -244,7 +245,7 @@ def _of_an_algorithm(target: Target, play: Forked, seeds: Seeds, runs: int, conf
     )
 
 
-def _shown(found: Finding) -> str:
+def _shown(found: Attacked) -> str:
     """What guesses that are always right would have proved."""
     return f"an epsilon of up to {decimal(found.attack.most(found.claim.delta, found.confidence))}"
 

@@ -23,8 +23,7 @@ from .adversaries import PLAYERS
 from .approximate import approximate
 from .games import adaptive, neighbours
 from .likelihood import likelihood
-from .noise import conformance
-from .published_law import published_law
+from .noise import conformance, published_law
 from .reconstruction import reconstruction
 from .releases import releases
 from .report import Report, report_on
@@ -71,7 +70,6 @@ TESTS = {
     "published noise": Planned(published_law, {"draws": 600}, {"draws": 2400}, {"draws": 20_000}, bound=False),
     "noise": Planned(conformance, {"draws": 4000}, {"draws": 8000}, {"draws": 40_000}, bound=False),
 }
-RARE = {f"adaptive, {player.name}" for player in PLAYERS if player.rare}
 EFFORTS = ("quick", "normal", "thorough")
 
 
@@ -139,7 +137,7 @@ def audit_target(
     pieces = [
         Piece(name, plan.test, target, getattr(plan, effort) | ({"confidence": confidence} if plan.bound else {}))
         for name, plan in TESTS.items()
-        if only == name or (only is None and _wanted(name, target, effort))
+        if only == name or (only is None and _wanted(name, target))
     ]
     results = sorted(
         carry_out(pieces, seed, workers=workers, progress=progress),
@@ -156,13 +154,10 @@ def audit_target(
     )
 
 
-def _wanted(name: str, target: Target, effort: str) -> bool:
-    """Equal bytes under every key are more than equal laws; what is claimed to be approximate is not equal. The rarer
-    adversaries come with a thorough audit."""
+def _wanted(name: str, target: Target) -> bool:
+    """Equal bytes under every key are more than equal laws; what is claimed to be approximate is not equal."""
     if name == "approximate":
         return target.retroactivity is not None
     if name == "twin":
         return target.retroactivity is None
-    if name == "same law":
-        return not target.keyed
-    return effort == "thorough" or name not in RARE
+    return name != "same law" or not target.keyed

@@ -1,9 +1,5 @@
-"""Without a single draw: the most that one operation costs, and how often a threshold fails, exactly.
-
-What hiding the difference of two histories costs is a sum over the noises that move, in the exact scales of their laws.
-A search over pairs finds mistakes of calibration (a norm, a unit, a height that is wrong) that no number of draws shows
-as surely. What it cannot find is a pair worse than those it looks at.
-"""
+"""Without a single draw: the most that one operation costs (`testing.sensitivity`), and how often a threshold fails.
+Exactly."""
 
 from __future__ import annotations
 
@@ -13,10 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from ..arrays import F64, I64
-from ..coins import Coins, DiscreteLaplace
+from ..coins import DiscreteLaplace
 from ..compilers import sample_in
-from ..errors import VerificationError
-from ..ledger.definition import Add, Sequence
 from ..noise import Mechanism, Threshold
 from ..noise.process import ENUMERATED, some_rounds
 from ..noise.threshold import threshold_for
@@ -25,20 +19,15 @@ from ..privacy.normal import upper_tail_float
 from ..statistics.histogram import Histogram
 from ..statistics.wrapper import layers
 from ..stream import Specification
-from ..testing import neighbouring_pairs
-from ..testing.sensitivity import moved_samples, single_pairs
-from .adversaries import written
-from .nodes import Candidate, candidates, idle_inside, obstacle
-from .result import Control, Result, decimal
-from .seeds import Seeds
+from ..testing.seeds import Seeds
+from ..testing.sensitivity import Counting, SampledAnswers, Sensitivity
+from .nodes import idle_inside
+from .result import Control, Result, decimal, report
 from .target import Target
 
-HALF = Fraction(1, 2)
 # Of more releases than can be enumerated, so many are looked at in each doubling.
 LOOKED_AT = 64
 DOUBLINGS = 20
-# Rounds of the longest history of a sample.
-LONGEST = 64
 
 
 def sensitivity(target: Target, seeds: Seeds, *, pairs: int = 500) -> list[Result]:
@@ -57,114 +46,10 @@ def sensitivity(target: Target, seeds: Seeds, *, pairs: int = 500) -> list[Resul
 
 
 def _searched(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Result:
-    if sample_in(spec.bounds[name]) is not None:
-        return _sampled(spec, name, seeds, pairs)
-    reason = obstacle(spec, name)
-    if reason is not None:
-        return idle_inside(f"sensitivity: {name}", reason)
-    share, tried = spec.shares[name], 0
-    worst: Candidate | None = None
-    unhidden: list[str] = []
-    try:
-        for candidate in candidates(spec, name, seeds.random(), pairs=pairs):
-            tried += 1
-            if worst is None or candidate.cost > worst.cost:
-                worst = candidate
-    except VerificationError as error:
-        unhidden = str(error).splitlines()
-    if worst is None or not worst.cost:
-        if not unhidden:
-            return idle_inside(f"sensitivity: {name}", "no record was found that moves its totals")
-        worst = Candidate(Fraction(0), [], list)
-    letter, root = ("epsilon", 1.0) if share.kind == "pure" else ("mu^2", 0.5)
-    planted = sum((m.noise.understated(HALF).cost_of(m.coordinate, m.shift) for m in worst.moved), Fraction(0))
-    broken = worst.cost > share.amount or bool(unhidden)
-    ratio = float(worst.cost / share.amount)
-    shown = f"to hide one operation costs {letter} = {decimal(float(worst.cost))}, granted is "
-    granted = decimal(float(share.amount))
-    spare = decimal(ratio**-root) if ratio else "1"
-    slack = "at all" if spare == "1" or ratio > 1 else f"more than {spare} times"
-    return Result(
-        part="privacy",
-        test=f"sensitivity: {name}",
-        question=f"Is the noise of {name!r} large enough for the most that one operation can change?",
-        tried=f"{tried:,} pairs of histories that differ in one operation: single records and random histories of up "
-        "to eight rounds, and one record over long intervals up to the full horizon. For each, the exact cost of "
-        "hiding the difference, with no sampling.",
-        runs=tried,
-        verdict="violation" if broken else "passed",
-        found="A change was found that the noise is not made to hide."
-        if unhidden
-        else f"In the worst pair {shown}{granted} ({decimal(ratio)} of it).",
-        detectable=f"Noise that is {slack} too small would be shown with certainty, if these pairs are the worst there "
-        "are.",
-        control=Control(
-            bug="noise that was calibrated as if a record moved half of what it does",
-            caught=planted > share.amount,
-            how=f"the same pair then costs {decimal(float(planted))}, granted is {granted}",
-        ),
-        measured={
-            f"{letter} granted": granted,
-            f"{letter} of the worst pair": decimal(float(worst.cost)),
-            "cost, of the share": decimal(ratio),
-            "exact cost, of the share": str(worst.cost / share.amount),
-            "noises that move": str(sum(len(moved.shift) for moved in worst.moved)),
-        },
-        counterexample=unhidden or (worst.told() if broken else []),
-    )
-
-
-def _sampled(spec: Specification, name: str, seeds: Seeds, pairs: int) -> Result:
-    """Of samples: in how many answers one operation can be seen, against what is paid for."""
-    noise, paid = spec.mechanism(name, Coins(bytes(32))), spec.grants[name].reach or 0
-    shape = Target.stream(spec).shape
-    worst, told, broken, tried = 0, list[str](), list[str](), 0
-    # One record that is never deleted, for as long as it can live and a little longer.
-    rounds = min(spec.horizon or LONGEST, (spec.window_of(name) or LONGEST) + 2, LONGEST)
-    nothing: Sequence = ((),) * rounds
-    lives = [(nothing, ((Add(value),), *nothing[1:])) for value in shape.values]
-    try:
-        for one, other in [*lives, *single_pairs(shape), *neighbouring_pairs(shape, seeds.random(), pairs)]:
-            tried += 1
-            differing = sum(map(abs, moved_samples(spec, name, noise, one, other)))
-            if differing > worst:
-                worst, told = differing, [f"one = {written(one)}", f"other = {written(other)}"]
-    except VerificationError as error:
-        broken = str(error).splitlines()
-    violated = bool(broken) or worst > paid
-    return Result(
-        part="privacy",
-        test=f"sensitivity: {name}",
-        question=f"Is every answer of {name!r} in which one operation can be seen paid for?",
-        tried=f"{tried:,} pairs of histories that differ in one operation; for each, the "
-        "exact number of answers whose live records differ, and by how much.",
-        runs=tried,
-        verdict="violation" if violated else "passed",
-        found="One operation moves more than one record, or passes the gate unpaid."
-        if broken
-        else f"One operation changes the live records of at most {worst} answers, and by one record; {paid} are paid "
-        "for.",
-        detectable=f"One answer more than {paid}, or one record more in an answer, would be shown with certainty, if "
-        "it happens in these pairs.",
-        control=Control(
-            bug="an addition that counts its record twice",
-            caught=any(_unpaid(spec, name, noise, nothing, twice) for twice in _doubled(lives)),
-            how="two live records differ in one answer",
-        ),
-        measured={"answers that differ": str(worst), "answers paid for": str(paid)},
-        counterexample=broken or (told if violated else []),
-    )
-
-
-def _doubled(lives: list[tuple[Sequence, Sequence]]) -> list[Sequence]:
-    return [(first * 2, *rest) for _, (first, *rest) in lives]
-
-
-def _unpaid(spec: Specification, name: str, noise: Mechanism, one: Sequence, other: Sequence) -> bool:
-    try:
-        return sum(map(abs, moved_samples(spec, name, noise, one, other))) > (spec.grants[name].reach or 0)
-    except VerificationError:
-        return True
+    test = f"sensitivity: {name}"
+    if sample_in(spec.bounds[name]) is None:
+        return report(Sensitivity(name, pairs), spec, seeds, part="privacy", test=test)
+    return report(SampledAnswers(name, pairs), Counting(spec), seeds, part="privacy", test=test)
 
 
 def threshold_tail(target: Target) -> list[Result]:

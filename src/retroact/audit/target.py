@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..checks import integer, is_int
 from ..coins import Key
-from ..coins.laplace import DiscreteLaplace
 from ..errors import InputError
-from ..ledger.definition import Add, Delete, Update
 from ..ledger.definition import Sequence as History
+from ..ledger.definition import Update
 from ..privacy import Guarantee
 from ..stream import Specification
 from ..testing import Algorithm, Shape, StreamAlgorithm, in_memory, values_of
@@ -173,45 +170,6 @@ class Target:
         if rounds < 1:
             raise InputError(f"expected at least one round, got {rounds}", place="rounds")
         return replace(self, shape=replace(self.shape, rounds=rounds))
-
-
-# A counter in the place of a target -----------------------------------------------------------------------------------
-
-
-class NoisyCount:
-    """The number of surviving records (without ids), with a noise of its own in every round. `blind`: a deletion counts
-    even if what it names is not there."""
-
-    def __init__(self, noise: Sequence[int], *, blind: bool) -> None:
-        self._noise, self._blind = noise, blind
-        self._there: Counter[tuple[int, Any]] = Counter()
-        self._round, self._count = 0, 0
-
-    def close(self, updates: Sequence[Update]) -> bytes:
-        self._round += 1
-        for update in updates:
-            if isinstance(update, Add):
-                self._there[update.stamp or self._round, update.value] += 1
-                self._count += 1
-        for update in updates:
-            if isinstance(update, Delete) and (self._blind or self._there[update.stamp, update.value] > 0):
-                self._there[update.stamp, update.value] -= 1
-                self._count -= 1
-        return str(self._count + self._noise[self._round - 1]).encode()
-
-
-@dataclass(frozen=True)
-class MakeCount:
-    """Private for ``epsilon`` over so many rounds, if it is not `blind`."""
-
-    epsilon: float
-    rounds: int
-    blind: bool = False
-
-    def __call__(self, key: Key, /) -> Algorithm:
-        words = key.coins("count").words([0] * self.rounds, range(self.rounds))
-        noise = DiscreteLaplace(self.rounds / Fraction(self.epsilon)).sample(words)
-        return NoisyCount(noise[:, 0].tolist(), blind=self.blind)
 
 
 def fewer(count: int, least: int, usual: int, rounds: int) -> int:

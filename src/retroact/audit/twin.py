@@ -7,6 +7,7 @@ is look at every history there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -14,11 +15,12 @@ from ..coins import Key
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Update
 from ..ledger.definition import Sequence as History
 from ..testing import Algorithm, Pair
+from ..testing.check import Check, Finding
+from ..testing.families import FAMILIES, draw, live_window
+from ..testing.seeds import Seeds
 from .answers import parts
-from .pairs import FAMILIES, draw, live_window
-from .result import Control, Curve, Result, Verdict, curve, idle
-from .seeds import Seeds
-from .shrink import Shrunk, as_code, operations, shrink
+from .result import Curve, Result, Verdict, curve, idle, report
+from .shrink import as_code, shrink
 from .target import RAISED, ROUNDS, Make, Target, answers, fewer
 from .target import raised as raised_in
 
@@ -59,11 +61,15 @@ def twin(target: Target, seeds: Seeds, *, pairs: int = 240, keys: int = 2) -> li
     if target.retroactivity is not None:
         return [_incomparable("approximate retroactivity is claimed, which allows answers to differ a little")]
     window = live_window(target.specification)
-    shape = target.shape
     # Long histories are fewer, so that it takes no longer.
-    each = max(1, round(fewer(pairs, LEAST * len(FAMILIES), ROUNDS, shape.rounds) / len(FAMILIES)))
-    drawn = {family: draw(family, shape, seeds.branch(family).random(), each, window=window) for family in FAMILIES}
-    return [_family(target, seeds, family, own, keys, window) for family, own in drawn.items()]
+    each = max(1, round(fewer(pairs, LEAST * len(FAMILIES), ROUNDS, target.shape.rounds) / len(FAMILIES)))
+    results = []
+    for family in FAMILIES:
+        drawn = draw(family, target.shape, seeds.branch(family).random(), each, window=window)
+        check = Twin(family, tuple(drawn), keys, window, seeds.branch("picture"))
+        own = seeds.branch(family, "key")
+        results.append(report(check, target, own, part="retroactivity", test=f"twin: {family}"))
+    return results
 
 
 class Compared(NamedTuple):
@@ -98,70 +104,84 @@ def raises(make: Make, pairs: Sequence[Pair], key: Key) -> str | None:
     return next((name for name in found if name is not None), None)
 
 
-def _family(target: Target, seeds: Seeds, family: str, pairs: list[Pair], keys: int, window: int | None) -> Result:
-    if not pairs:
+@dataclass(frozen=True)
+class Twin(Check[Target]):
+    """Of one family of pairs, each under ``keys`` keys."""
+
+    family: str
+    pairs: tuple[Pair, ...]
+    keys: int
+    window: int | None
+    picture: Seeds
+    question = QUESTION
+
+    def not_applicable(self, target: Target) -> str | None:
+        if self.pairs:
+            return None
         reason = f"No pair was found among histories of this shape, of {target.shape.rounds} rounds, in which"
-        return idle("retroactivity", f"twin: {family}", QUESTION, f"{reason} {WHAT[family]}.")
-    key_seeds = seeds.branch(family, "key")
-    seen = [compare(target.make, pair, key_seeds, keys) for pair in pairs]
-    wrong = [pair for pair, own in zip(pairs, seen, strict=True) if own.difference is not None]
-    raised = [own.raised for own in seen if own.raised is not None]
-    compared = sum(own.answers for own in seen)
-    if not compared:
-        reason = f"Nothing is published in the rounds that would be compared, of {target.shape.rounds}."
-        return idle("retroactivity", f"twin: {family}", QUESTION, reason)
-    telling = sum(own.answers > 0 and own.raised is None for own in seen)
-    below = 1 - 0.01 ** (1 / max(1, telling))
-    code: list[str] = []
-    verdict: Verdict = "passed"
-    if wrong:
-        verdict = "violation"
-        found, code = _shown(target, key_seeds, keys, family, wrong, len(pairs), window)
-    elif raised:
-        verdict = "inconclusive"
-        found = f"In {len(raised)} of {len(pairs)} pairs there was no answer to compare: {raised[0]} was raised."
-    else:
-        found = f"All {compared:,} answers that were published and compared are equal, byte for byte."
-    return Result(
-        part="retroactivity",
-        test=f"twin: {family}",
-        question=QUESTION,
-        tried=f"{len(pairs)} random pairs of histories of up to {target.shape.rounds} rounds in which {WHAT[family]}; "
-        f"each pair under {keys} key{'s' * (keys != 1)}, all answers compared from the round on in which the "
-        f"{'records within every window' if FAMILIES[family].live else 'surviving records'} are the same.",
-        runs=2 * keys * len(pairs),
-        verdict=verdict,
-        found=found,
-        detectable=f"A fault that shows in at least {below:.1%} of such pairs would have been seen with probability "
-        "0.99. A fault that shows in these pairs only under few keys, or only in other histories, would not.",
-        control=_control(target, key_seeds, family, pairs),
-        measured={"pairs": str(len(pairs)), "pairs with a difference": str(len(wrong)), "answers": str(compared)},
-        counterexample=code,
-        curves=_picture(target, seeds.branch("picture")) if family == "erased lifecycles" else {},
-    )
+        return f"{reason} {WHAT[self.family]}."
 
+    def planted(self, target: Target) -> list[tuple[str, Target]]:
+        name = BUGS[self.family]
 
-def _shown(
-    target: Target, seeds: Seeds, keys: int, family: str, wrong: list[Pair], tried: int, window: int | None
-) -> tuple[str, list[str]]:
-    least = min(wrong, key=operations)
-    small = _shrunk(target, seeds, keys, family, least, window)
-    difference = compare(target.make, small.pair, seeds, keys).difference
-    assert difference is not None
-    round, one, other = difference
-    text = (
-        f"In {len(wrong)} of {tried} pairs the answers differ after the histories have united: something of the past "
-        f"is remembered. The smallest pair found has {operations(small.pair)} updates; it unites in round "
-        f"{small.pair.unite}, and the answers to round {round} differ."
-    )
-    return text, [*as_code(small.pair), f"# answers of round {round}, under one key:", f"# {one!r}", f"# {other!r}"]
+        def remembering(key: Key) -> Remembering:
+            return Remembering(target.make(key), MEMORIES[name])
 
+        return [(f"the same algorithm, which adds to its answers {name}", replace(target, make=remembering))]
 
-def _shrunk(target: Target, seeds: Seeds, keys: int, family: str, pair: Pair, window: int | None) -> Shrunk:
-    def fails(smaller: Pair) -> bool:
-        return compare(target.make, smaller, seeds, keys).difference is not None
+    def run(self, target: Target, seeds: Seeds) -> Finding:
+        """Up to the first pair with a difference."""
+        seen: list[Compared] = []
+        for pair in self.pairs:
+            seen.append(compare(target.make, pair, seeds, self.keys))
+            if seen[-1].difference is not None:
+                break
+        raised = [own.raised for own in seen if own.raised is not None]
+        compared = sum(own.answers for own in seen)
+        if not compared:
+            reason = f"Nothing is published in the rounds that would be compared, of {target.shape.rounds}."
+            return Finding(verdict="not applicable", found=reason)
+        telling = sum(own.answers > 0 and own.raised is None for own in seen)
+        below = 1 - 0.01 ** (1 / max(1, telling))
+        difference, tried = seen[-1].difference, len(self.pairs)
+        verdict: Verdict = "violation" if difference is not None else "inconclusive" if raised else "passed"
+        if difference is not None:
+            found = (
+                f"Pair {len(seen)} of {tried} has other answers in round {difference[0]}, after the histories have "
+                f"united in round {self.pairs[len(seen) - 1].unite}: something of the past is remembered."
+            )
+        elif raised:
+            found = f"In {len(raised)} of {tried} pairs there was no answer to compare: {raised[0]} was raised."
+        else:
+            found = f"All {compared:,} answers that were published and compared are equal, byte for byte."
+        live = FAMILIES[self.family].live
+        return Finding(
+            tried=f"{tried} random pairs of histories of up to {target.shape.rounds} rounds in which "
+            f"{WHAT[self.family]}; each pair under {self.keys} key{'s' * (self.keys != 1)}, all answers compared from "
+            f"the round on in which the {'records within every window' if live else 'surviving records'} are the same.",
+            runs=2 * self.keys * len(seen),
+            verdict=verdict,
+            found=found,
+            detectable=f"A fault that shows in at least {below:.1%} of such pairs would have been seen with "
+            "probability 0.99. A fault that shows in these pairs only under few keys, or only in other histories, "
+            "would not.",
+            measured={"pairs": str(tried), "answers": str(compared)},
+            counterexample=lambda: self._shrunk(target, seeds, self.pairs[len(seen) - 1]),
+            curves=_picture(target, self.picture) if self.family == "erased lifecycles" and not difference else {},
+        )
 
-    return shrink(pair, fails, target.shape, unite=partial(FAMILIES[family].unite, window=window), tries=SHRINKING)
+    def _shrunk(self, target: Target, seeds: Seeds, pair: Pair) -> list[str]:
+        """A pair with a difference that has as little in it as can be, and both answers."""
+
+        def fails(smaller: Pair) -> bool:
+            return compare(target.make, smaller, seeds, self.keys).difference is not None
+
+        unite = partial(FAMILIES[self.family].unite, window=self.window)
+        small = shrink(pair, fails, target.shape, unite=unite, tries=SHRINKING).pair
+        difference = compare(target.make, small, seeds, self.keys).difference
+        assert difference is not None
+        round, one, other = difference
+        return [*as_code(small), f"# answers of round {round}, under one key:", f"# {one!r}", f"# {other!r}"]
 
 
 # The control: the target's own algorithm, with a memory --------------------------------------------------------
@@ -225,22 +245,6 @@ BUGS = {
     "shuffled rounds": "what came when, and in which order",
     "late data": "what came when, and in which order",
 }
-
-
-def _control(target: Target, seeds: Seeds, family: str, pairs: list[Pair]) -> Control:
-    name = BUGS[family]
-    memory = MEMORIES[name]
-
-    def remembering(key: Key) -> Remembering:
-        return Remembering(target.make(key), memory)
-
-    for number, pair in enumerate(pairs, 1):
-        difference = compare(remembering, pair, seeds, 1).difference
-        if difference is not None:
-            how = f"pair {number} of {len(pairs)} has other answers in round {difference[0]}"
-            return Control(bug=f"the same algorithm, which adds to its answers {name}", caught=True, how=how)
-    how = f"none of {len(pairs)} pairs showed it"
-    return Control(bug=f"the same algorithm, which adds to its answers {name}", caught=False, how=how)
 
 
 # The picture ------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from typing import Any
 
 from ..errors import RetroactError
 from ..stream import HorizonWarning
+from ..testing.seeds import Seeds
 from .result import Result
-from .seeds import Seeds
 from .target import Target
 
 Progress = Callable[[int, int, str], None]

@@ -1,6 +1,7 @@
 """Checks for any statistic or dynamic algorithm: your own too."""
 
 from .algorithm import Algorithm, CheckFailedError, Persistent, StreamAlgorithm, in_memory, run
+from .check import Check, Finding, require
 from .checks import (
     check_algorithm,
     check_bounded_state,
@@ -12,26 +13,32 @@ from .checks import (
     check_statistic,
     check_twin,
 )
-from .conformance import Conformance, check_noise_law, conformance
 from .examples import check_example, check_examples, every_example
+from .families import uniting_pairs
 from .game import AdaptGame, Adversary, View
-from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, uniting_pairs, values_of
+from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, values_of
+from .judgement import Conformance
 from .law import check_law
 from .missing import check_missing, may_lack
+from .noise_law import check_noise_law, conformance
 from .published import check_published
 from .residuals import check_residuals
 from .running import check_oblivious
 from .sampling import check_sample
+from .seeds import Seeds
 from .sensitivity import check_sensitivity
 
 __all__ = [
     "AdaptGame",
     "Adversary",
     "Algorithm",
+    "Check",
     "CheckFailedError",
     "Conformance",
+    "Finding",
     "Pair",
     "Persistent",
+    "Seeds",
     "Shape",
     "StreamAlgorithm",
     "View",
@@ -60,6 +67,7 @@ __all__ = [
     "in_memory",
     "may_lack",
     "neighbouring_pairs",
+    "require",
     "run",
     "shuffled",
     "uniting_pairs",

@@ -16,6 +16,7 @@ from ..statistics.grant import Grant
 from ..statistics.restated import Lagged
 from ..statistics.statistic import Statistic
 from ..statistics.wrapper import WrapperBound
+from ..stream import Specification
 from .definitions import Definition, Totals
 
 Change = Callable[[Any, int], Any]
@@ -63,6 +64,17 @@ class _Altered(WrapperBound):
 
     def release(self, totals: Sequence[Any], noise: Mechanism, at: At) -> Published:
         return self.of.release(totals, altered(noise, self._change), at)
+
+
+def understated(spec: Specification, name: str, part: Fraction) -> Specification:
+    """The same stream, with noise of one statistic that is calibrated as if a record moved only this part of what it
+    does."""
+    planted, bound = copy(spec), copy(spec.bounds[name])
+    bound.noise = spec.bounds[name].noise.understated(part)
+    if isinstance(bound.noise, Lagged):
+        bound.noise.parts = [own.understated(part) for own in bound.noise.parts]
+    planted.bounds = {**spec.bounds, name: bound}
+    return planted
 
 
 def shifted(definition: Definition, noise: Mechanism, moved: Totals) -> Mechanism:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import F64
 from ..noise import Process
-from .conformance import Claim, claimed_size
+from .claimed import Claim, claimed_size
 
 Node = tuple[int, int]
 

@@ -18,11 +18,12 @@ from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..stream import Specification
 from .algorithm import CheckFailedError, Make, Persistent, StreamAlgorithm, run
-from .conformance import check_noise_law
+from .families import uniting_pairs, without_effect
 from .gathering import check_gathering
-from .histories import Pair, Shape, crowded, history, shuffled, uniting_pairs, values_of, without_effect
+from .histories import Pair, Shape, crowded, history, shuffled, values_of
 from .law import check_law
 from .missing import check_missing
+from .noise_law import check_noise_law
 from .published import Scene, check_published
 from .residuals import check_residuals, enough_keys
 from .running import check_oblivious

@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import I64, U64
+from ..arrays import U64
 from ..coins import Coins, name_bytes
 from ..compilers import WindowSample
-from ..ledger.definition import Point
-from ..schema import Boolean, Category, Integer, Number, Rows, Schema, Text, Vector
+from ..schema import Schema
 from ..schema.field import Field
 from ..statistics import (
     Count,
@@ -46,6 +44,7 @@ from ..statistics.distinct import DistinctBound
 from ..statistics.statistic import Statistic
 from ..statistics.wrapper import core, layers
 from ..stream import Specification
+from .records import Record, code, holds, lattice, many, numbers, rows_of
 
 Name = Hashable
 """Of a cell: the encoded parts of a bin, the (prefix, number) of an interval, the (region, axis) of a cluster; None
@@ -53,14 +52,6 @@ where coordinates are a list."""
 Part = tuple[Name, int, int]
 """What a record adds: (name, place, amount)."""
 Map = Callable[[Mapping[str, Any]], Iterator[Part]]
-
-
-class Record(NamedTuple):
-    """Copies of one record: its values by field, as people write them."""
-
-    value: Mapping[str, Any]
-    stamp: int
-    copies: int
 
 
 class Coordinate(NamedTuple):
@@ -194,7 +185,7 @@ class Definition:
         where = self.statistic.where
         if any(value[name] is None for name in {*where, *reads(self.inner, self.schema)}):
             return False
-        return all(_holds(self.schema.fields[name], value[name], condition) for name, condition in where.items())
+        return all(holds(self.schema.fields[name], value[name], condition) for name, condition in where.items())
 
     def _map(self, statistic: Statistic, coins: Coins) -> Map:
         """What one record adds to the totals."""
@@ -211,7 +202,7 @@ class Definition:
         if _shipped(statistic, Count):
             return lambda v: iter([(None, 0, 1)])
         if _shipped(statistic, Sum):
-            return lambda v: ((None, i, k) for i, k in enumerate(_numbers(fields[statistic.field], v[statistic.field])))  # type: ignore[attr-defined]
+            return lambda v: ((None, i, k) for i, k in enumerate(numbers(fields[statistic.field], v[statistic.field])))  # type: ignore[attr-defined]
         if _shipped(statistic, Mean, Variance):
             highest = 2 if isinstance(statistic, Variance) else 1
             return lambda v: _powers(fields[statistic.field], v[statistic.field], highest)  # type: ignore[attr-defined]
@@ -224,7 +215,7 @@ class Definition:
         def added(value: Mapping[str, Any]) -> Iterator[Part]:
             group = 0
             for name in statistic.by:
-                group = group * _many(self.schema.fields[name]) + _code(self.schema.fields[name], value[name])
+                group = group * many(self.schema.fields[name]) + code(self.schema.fields[name], value[name])
             return ((None, group * size + place, amount) for _, place, amount in inner(value))
 
         return added
@@ -235,7 +226,7 @@ class Definition:
             point = self._point(statistic.ball.space(self.schema), value)
             return math.isqrt(sum(k * k for k in point)), RADIUS.bit_length()
         field = self.schema.fields[statistic.field]
-        return _code(field, value[statistic.field]) - field.lower, (field.upper - field.lower).bit_length()
+        return code(field, value[statistic.field]) - field.lower, (field.upper - field.lower).bit_length()
 
     def _clustered(self, statistic: KMeans, coins: Coins) -> Map:
         space, drawn = statistic.ball.space(self.schema), self._drawn(coins)
@@ -256,34 +247,13 @@ class Definition:
         """In steps of the ball, each coordinate cut towards zero."""
         read = [value[name] for name in space.columns]
         fields = [self.schema.fields[name] for name in space.columns]
-        numbers = [Fraction(k) * f.step for f, v in zip(fields, read, strict=True) for k in _numbers(f, v)]
-        scaled = zip(numbers, space.centre, space.scale, strict=True)
+        steps = [Fraction(k) * f.step for f, v in zip(fields, read, strict=True) for k in numbers(f, v)]
+        scaled = zip(steps, space.centre, space.scale, strict=True)
         point = tuple(int((x - c) / s / space.radius * RADIUS) for x, c, s in scaled)
         if sum(k * k for k in point) > RADIUS**2:
             (row,) = space.points(rows_of(self.schema, [Record(value, 1, 1)])[0]).tolist()
             return tuple(row)
         return point
-
-
-def lattice(field: Field, value: Any) -> Any:
-    """The whole number (of a vector: numbers) or the text that a value is, by the definition of its field.
-
-    >>> lattice(Number(0, 500, step="0.01"), 12.345), lattice(Category(["DE", "FR"]), "FR"), lattice(Boolean(), True)
-    (1234, 1, 1)
-    """
-    if isinstance(field, Text):
-        return value
-    if isinstance(field, Boolean):
-        return int(value)
-    if isinstance(field, Category):
-        return field.values.index(value)
-    if isinstance(field, Number | Integer):
-        nearest = round(Fraction(str(value)) / field.step)  # half to even
-        return min(max(nearest, field.lower), field.upper)
-    if isinstance(field, Vector):
-        point = tuple(round(Fraction(str(x)) / field.step) for x in value)
-        return point if sum(k * k for k in point) <= field.norm2_bound else field.encode(value, "")
-    return field.encode(value, "")
 
 
 def reads(statistic: Statistic, schema: Schema) -> tuple[str, ...]:
@@ -302,51 +272,14 @@ def reads(statistic: Statistic, schema: Schema) -> tuple[str, ...]:
     return (statistic.field,) if _shipped(statistic, Sum, Mean, Variance) else statistic.reads(schema)  # type: ignore[attr-defined]
 
 
-def records_of(schema: Schema, data: Mapping[Point, int]) -> list[Record]:
-    """Surviving data, as `ledger.definition` has it."""
-    return [
-        Record(dict(zip(schema.fields, point.value, strict=True)), point.stamp, copies)  # type: ignore[call-overload]
-        for point, copies in data.items()
-    ]
-
-
-def rows_of(schema: Schema, records: Sequence[Record]) -> tuple[Rows, I64]:
-    """Encoded, with their stamps, and how many copies there are of each: what a stream would hand on."""
-    bare = Rows.from_tuples(schema, [schema.encode_record(dict(record.value)) for record in records])
-    stamps = np.array([record.stamp for record in records], dtype=np.int64)
-    return replace(bare, stamps=stamps), np.array([record.copies for record in records], dtype=np.int64)
-
-
 def _shipped(statistic: Statistic, *kinds: type[Linear]) -> bool:
     """Whether it is one of these with their own map, not one that somebody has changed."""
     return any(isinstance(statistic, k) and type(statistic).contribute is k.contribute for k in kinds)
 
 
-def _code(field: Field, value: Any) -> int:
-    return int(lattice(field, value))
-
-
-def _many(field: Field) -> int:
-    return len(field.values) if isinstance(field, Category) else 2
-
-
-def _numbers(field: Field, value: Any) -> tuple[int, ...]:
-    found = lattice(field, value)
-    return found if isinstance(found, tuple) else (found,)
-
-
-def _holds(field: Field, value: Any, condition: Any) -> bool:
-    mine = lattice(field, value)
-    if isinstance(condition, Mapping):
-        low, high = condition.get("min"), condition.get("max")
-        return (low is None or lattice(field, low) <= mine) and (high is None or mine <= lattice(field, high))
-    wanted = condition if isinstance(condition, list | tuple) else [condition]
-    return any(lattice(field, one) == mine for one in wanted)
-
-
 def _powers(field: Field, value: Any, highest: int) -> Iterator[Part]:
     """1, c, c^2, ... of the value centred on the middle of its bounds, in half steps."""
-    centred = 2 * _code(field, value) - field.lower - field.upper
+    centred = 2 * code(field, value) - field.lower - field.upper
     return ((None, i, centred**i) for i in range(highest + 1))
 
 
@@ -361,7 +294,7 @@ def _binned(statistic: Histogram, fields: Mapping[str, Field], value: Mapping[st
     name = tuple(lattice(fields[field], value[field]) for field in statistic.by)
     yield name, 0, 1
     if statistic.sum is not None:
-        yield name, 1, _code(fields[statistic.sum], value[statistic.sum])
+        yield name, 1, code(fields[statistic.sum], value[statistic.sum])
 
 
 def _path(offset: int, bits: int) -> Iterator[Part]:

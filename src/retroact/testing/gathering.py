@@ -13,8 +13,8 @@ from ..errors import VerificationError
 from ..schema import Rows
 from ..statistics.bound import Bound
 from ..stream import Specification
-from .definitions import Record, rows_of
 from .histories import values_of
+from .records import Record, rows_of
 
 ROUNDS = 5
 

@@ -1,8 +1,4 @@
-"""Histories that unite, and histories that are neighbours, from a seeded generator.
-
-A uniting pair is a base history and one or more changes that leave no trace in the surviving data; the round from
-which they unite is then computed from the definition, and pairs that do not unite are dropped.
-"""
+"""Histories, and histories that are neighbours, from a seeded generator; pairs that unite are in `families`."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from ..ledger.definition import Add, Delete, DeleteId, Erase, Point, Sequence, Update, trajectory, unite_at
+from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update
 from ..schema import Boolean, Category, Field, Schema, Vector
 
 # Where a value may be missing, so often it is.
@@ -78,20 +74,6 @@ def _admits(shape: Shape, round: int, update: Update) -> bool:
     return shape.late or not isinstance(update, Add) or update.stamp is None or update.stamp >= round
 
 
-def uniting_pairs(shape: Shape, random: Random, count: int) -> Iterator[Pair]:
-    """``count`` pairs that unite within the horizon."""
-    while count:
-        base = history(shape, random)
-        other = base
-        for change in random.sample(CHANGES, random.randint(1, 3)):
-            other = change(other, shape, random)
-        other = admitted(other, shape)
-        unite = unite_at(base, other)
-        if unite is not None and base != other:
-            count -= 1
-            yield Pair(base, other, unite)
-
-
 def neighbouring_pairs(shape: Shape, random: Random, count: int) -> Iterator[tuple[Sequence, Sequence]]:
     """Pairs that differ in one addition or deletion (an addition over a surviving id, which is two, is left out)."""
     while count:
@@ -104,70 +86,6 @@ def neighbouring_pairs(shape: Shape, random: Random, count: int) -> Iterator[tup
             continue
         count -= 1
         yield base, inserted(base, round, (update,), random)
-
-
-def amnesia(base: Sequence, shape: Shape, random: Random) -> Sequence:
-    """The strongest twin: up to some round, exactly the survivors of that round, each at its stamp, nothing else."""
-    round = random.randint(1, len(base))
-    survivors = trajectory(base)[round - 1]
-    rounds: list[list[Update]] = [[] for _ in range(round)]
-    for point, copies in survivors.items():
-        rounds[point.stamp - 1] += [addition(point)] * copies
-    return (*(tuple(random.sample(updates, len(updates))) for updates in rounds), *base[round:])
-
-
-def _lifecycle(base: Sequence, shape: Shape, random: Random) -> Sequence:
-    """A record, maybe several copies of it, that comes and goes."""
-    first = random.randint(1, len(base))
-    last = random.randint(first, len(base))
-    value = random.choice(shape.values)
-    copies = random.randint(1, 3)
-    if random.random() < 0.5:
-        id = f"dead{random.randrange(10)}"
-        return inserted(inserted(base, first, (Add(value, id=id),), random), last, (DeleteId(id),), random, end=True)
-    subject = random.choice([None, "dead"])
-    gone = (Delete(value, first, subject),) * (copies + random.randint(0, 1))
-    return inserted(inserted(base, first, (Add(value, subject=subject),) * copies, random), last, gone, random)
-
-
-def nothing(base: Sequence, shape: Shape, random: Random) -> Sequence:
-    """Deletions that name nothing: never added, a wrong stamp, an addition still to come, an unknown id or subject."""
-    coming = [(r, u) for r, us in enumerate(base, 1) for u in us if isinstance(u, Add) and u.id is None and not u.stamp]
-    for arrival, add in random.sample(coming, min(2, len(coming))):
-        if arrival > 1:
-            early = Delete(add.value, arrival, add.subject)
-            base = inserted(base, random.randint(1, arrival - 1), (early,), random)
-    for _ in range(random.randint(1, 4)):
-        round = random.randint(1, len(base))
-        value = random.choice(shape.values)
-        idle: list[Update] = [
-            Delete(value, len(base) + random.randint(1, 5)),
-            Delete(value, random.randint(1, len(base)), subject="nobody"),
-            DeleteId("nothing"),
-            Erase("nobody"),
-            Add(value, stamp=round + random.randint(1, 3)),
-        ]
-        base = inserted(base, round, (random.choice(idle),), random)
-    return base
-
-
-def _erasure(base: Sequence, shape: Shape, random: Random) -> Sequence:
-    """Where a subject is erased: the history in which he never was, up to that round."""
-    erased = [(r, u.subject) for r, updates in enumerate(base, 1) for u in updates if isinstance(u, Erase)]
-    if not erased:
-        return base
-    last, subject = random.choice(erased)
-    return tuple(
-        tuple(u for u in updates if not (round <= last and isinstance(u, Add) and u.subject == subject))
-        for round, updates in enumerate(base, 1)
-    )
-
-
-def _shuffle(base: Sequence, shape: Shape, random: Random) -> Sequence:
-    return tuple(shuffled(updates, random) for updates in base)
-
-
-CHANGES = [amnesia, amnesia, _lifecycle, _lifecycle, nothing, _erasure, _shuffle]
 
 
 def shuffled(updates: tuple[Update, ...], random: Random) -> tuple[Update, ...]:
@@ -183,11 +101,6 @@ def shuffled(updates: tuple[Update, ...], random: Random) -> tuple[Update, ...]:
     return tuple(updates[next(queues[_register(updates[position])])] for position in order)
 
 
-def without_effect(base: Sequence, shape: Shape, random: Random) -> Sequence:
-    """The same history with deletions that name nothing."""
-    return admitted(nothing(base, shape, random), shape)
-
-
 def _register(update: Update) -> Hashable:
     return update.id if isinstance(update, Add | DeleteId) else None
 
@@ -197,11 +110,6 @@ def inserted(base: Sequence, round: int, updates: tuple[Update, ...], random: Ra
     old = base[round - 1]
     at = len(old) if end else random.randint(0, len(old))
     return (*base[: round - 1], (*old[:at], *updates, *old[at:]), *base[round:])
-
-
-def addition(point: Point) -> Add:
-    """Brings the point when it comes in the round of its stamp."""
-    return Add(point.value, id=point.id, subject=point.subject)
 
 
 def _update(shape: Shape, round: int, known: list[Add], random: Random) -> Update:

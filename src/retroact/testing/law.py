@@ -1,9 +1,14 @@
 """For algorithms with randomness of their own: histories that unite give answers of the same law.
 
 They are run many times on both histories. In every round from the uniting one on, the two samples of answers are
-compared by chi-square tests, part by part: numbers are binned by their common deciles, everything else (⊥, texts) goes
-by its value. So are the changes from the round before, which shows noise that is not renewed. A correct algorithm fails
-one comparison with probability about 1e-7. What a test of so many runs can see, and what not, is in `seen_from`.
+compared part by part: numbers are binned by their common deciles, everything else (⊥, texts) goes by its value. So are
+the changes from the round before, which shows noise that is not renewed.
+
+**Error rate.** If both histories have one law, then given all answers together, every choice of as many of them for the
+first history is equally likely. The cells follow from all answers together, so how many of a cell belong to the first
+history is hypergeometric: the test is exact (Fisher), with ties and for any number of runs. Cells, what lies below the
+end of each, and parts are put together by the union bound: a correct algorithm fails one comparison with probability at
+most `ERROR`. What a test of so many runs can see, and what not, is in `seen_from`.
 """
 
 from __future__ import annotations
@@ -11,17 +16,23 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import TypeGuard
 
 import numpy as np
 
+from ..arrays import F64
 from ..checks import is_number
 from ..coins import Key
 from .algorithm import CheckFailedError, StreamAlgorithm
 from .histories import Pair
 
-LIMIT = 5.3
+ERROR = 1e-7
+# What a difference must be for that, in standard deviations.
+DEVIATIONS = 5.3
 BINS = 10
+# Answers that are given more rarely, in both samples together, share a cell.
+RARE = 10
 MISSING = "missing"
 
 
@@ -40,11 +51,11 @@ def check_law(
                 for name in one[0][round - 1]:
                     sides = [[run[round - 1][name].value for run in side] for side in (one, other)]
                     compared += 1
-                    apart = difference(*sides)
+                    chances = [chance(*sides)]
                     if round > pair.unite and name in one[0][round - 2]:
                         before = [[run[round - 2][name].value for run in side] for side in (one, other)]
-                        apart = max(apart, difference(*map(_changes, before, sides)))
-                    if apart > LIMIT:
+                        chances.append(chance(*map(_changes, before, sides)))
+                    if min(chances) * len(chances) <= ERROR:
                         raise CheckFailedError(
                             f"law: histories unite at round {pair.unite}, the answers of {name} in round {round} have "
                             f"another law:\n  {pair.one}\n  {pair.other}"
@@ -56,19 +67,18 @@ def _many(make: Callable[[Key], StreamAlgorithm], seed: int, runs: int) -> Itera
     return (make(Key.for_testing(seed)) for _ in range(runs))
 
 
-def difference(one: Sequence[object], other: Sequence[object]) -> float:
-    """How many standard deviations two samples of answers are apart, in the part where they are most: a normal deviate.
+def chance(one: Sequence[object], other: Sequence[object]) -> float:
+    """At most this probable are two samples of answers as different as these, if they have one law.
 
-    >>> difference([1, 2] * 50, [2, 1] * 50) < 1, difference([1] * 50, [2] * 50) > LIMIT
-    (True, True)
-    >>> difference([{"mean": i / 7} for i in range(50)], [{"mean": i / 7 + 100} for i in range(50)]) > LIMIT
+    >>> chance([1, 2] * 50, [2, 1] * 50), chance([1] * 50, [2] * 50) < ERROR
+    (1.0, True)
+    >>> chance([{"mean": i / 7} for i in range(50)], [{"mean": i / 7 + 100} for i in range(50)]) < ERROR
     True
     """
     left, right = [dict(_parts(answer)) for answer in one], [dict(_parts(answer)) for answer in other]
     places = {place: None for answer in (*left, *right) for place in answer}
-    return max(
-        (_apart([a.get(p, MISSING) for a in left], [a.get(p, MISSING) for a in right]) for p in places), default=0.0
-    )
+    found = [_chance([a.get(p, MISSING) for a in left], [a.get(p, MISSING) for a in right]) for p in places]
+    return min(1.0, len(found) * min(found, default=1.0))
 
 
 def _parts(answer: object, place: str = "") -> Iterator[tuple[str, object]]:
@@ -93,32 +103,42 @@ def _changes(before: Sequence[object], after: Sequence[object]) -> list[object]:
     return out
 
 
-def _apart(one: list[object], other: list[object]) -> float:
+def _chance(one: list[object], other: list[object]) -> float:
     left, right = _binned(one, other)
-    cells = [(left[key], right[key]) for key in {**left, **right}]
-    # Rare answers go together, so that no cell expects fewer than five.
-    few = [cell for cell in cells if sum(cell) < 10]
-    cells = [cell for cell in cells if sum(cell) >= 10]
-    if few:
-        cells.append((sum(a for a, _ in few), sum(b for _, b in few)))
-    freedom = len(cells) - 1
-    if freedom < 1:
-        if len(few) > 1:
-            raise CheckFailedError("law: answers that are all different and no numbers cannot be compared")
-        return 0.0
-    n, m = len(one), len(other)
-    chi = sum((a * math.sqrt(m / n) - b * math.sqrt(n / m)) ** 2 / (a + b) for a, b in cells if a + b)
-    return float((chi / freedom) ** (1 / 3) - (1 - 2 / (9 * freedom))) / math.sqrt(2 / (9 * freedom))
+    cells = {key: (left[key], right[key]) for key in {**left, **right}}
+    few = [cell for cell in cells.values() if sum(cell) < RARE]
+    often = [cell for cell in cells.values() if sum(cell) >= RARE]
+    if len(few) > 1 and not often:
+        raise CheckFailedError("law: answers that are all different and no numbers cannot be compared")
+    bins = np.array([cells[key] for key in sorted(key for key in cells if isinstance(key, int))]).reshape(-1, 2)
+    below = np.cumsum(bins, axis=0)[:-1].tolist()
+    tests = [*often, (sum(a for a, _ in few), sum(b for _, b in few)), *below]
+    return min(1.0, len(tests) * min(_tail(a, a + b, len(one), len(other)) for a, b in tests))
+
+
+def _tail(hits: int, drawn: int, n: int, m: int) -> float:
+    """The probability that of so many, drawn from n and m, as few or as many are of the n: twice the smaller tail."""
+    k = np.arange(max(0, drawn - m), min(n, drawn) + 1)
+    masses = np.exp(_choices(n)[k] + _choices(m)[drawn - k] - _choices(n + m)[drawn])
+    return min(1.0, 2 * float(min(masses[k <= hits].sum(), masses[k >= hits].sum())))
+
+
+@lru_cache(maxsize=16)
+def _choices(n: int) -> F64:
+    """The logarithms of n choose 0 .. n."""
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, n + 1)))])
+    out: F64 = logs[-1] - logs - logs[::-1]
+    return out
 
 
 def seen_from(runs: int) -> float:
     """The difference in the probability of an answer that so many runs on each side are sure to see (99 %): two
-    binomial deviations of at most 1/2 each, `LIMIT` and 2.33 of them.
+    binomial deviations of at most 1/2 each, `DEVIATIONS` and 2.33 of them.
 
     >>> round(seen_from(200), 2)
     0.38
     """
-    return (LIMIT + 2.33) * math.sqrt(0.5 / runs)
+    return (DEVIATIONS + 2.33) * math.sqrt(0.5 / runs)
 
 
 def _number(part: object) -> TypeGuard[float]:

@@ -34,10 +34,11 @@ from ..statistics.wrapper import core
 from ..stream import Specification
 from ..stream.release import plain
 from .altered import shifted
-from .conformance import ENDLESS, claimed_size, claims
-from .definitions import Coordinate, Definition, Name, Record, Totals, rows_of
+from .claimed import ENDLESS, claimed_size, claims
+from .definitions import Coordinate, Definition, Name, Totals
 from .histories import values_of
 from .reading import explained
+from .records import Record, rows_of
 
 # The noisy count of a bin or a node stands out by so many deviations: it is below with probability e^-40 or less.
 CLEAR = 60

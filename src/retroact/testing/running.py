@@ -23,9 +23,10 @@ from ..statistics.bound import At, Bound
 from ..stream import Release, Specification
 from ..stream.release import plain
 from .algorithm import StreamAlgorithm
-from .definitions import Coordinate, Definition, Record, records_of, rows_of
+from .definitions import Coordinate, Definition
 from .histories import Shape, history, values_of
 from .published import Look, drawn_again
+from .records import Record, records_of, rows_of
 
 Residuals = dict[Coordinate, int]
 

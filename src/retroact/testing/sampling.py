@@ -5,7 +5,7 @@ keys. A sample of a fixed size k has k records of n, each with probability k / n
 probability q; without either, all are there. Fresh samples of two releases are independent, lasting ones are the same.
 
 **Error rate.** The part of the copies of one value that is drawn lies in 0 .. 1, with a mean and a variance that are
-known (hypergeometric or binomial): Bernstein's inequality, and the union bound over all tests (`residuals.ERROR`).
+known (hypergeometric or binomial): Bernstein's inequality, and the union bound over all tests (`judgement.ERROR`).
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from ..oneshot import BOTTOM
 from ..schema import Rows, Schema
 from ..statistics.bound import At
 from ..stream import Specification
-from .definitions import Definition, Record, lattice, rows_of
+from .definitions import Definition
 from .histories import values_of
+from .judgement import ERROR, Tested, bernstein, often
 from .published import CLEAR
-from .residuals import ERROR, Tested, bernstein, often
+from .records import Record, lattice, rows_of
 
 FEWEST = 12
 

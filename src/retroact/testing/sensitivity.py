@@ -1,59 +1,178 @@
-"""Brute force: what one operation can do to the true totals, against the noise that is there to hide it."""
+"""Brute force: what one operation can do to the true totals, against the noise that is there to hide it.
+
+Without a single draw: what hiding the difference of two histories costs is a sum over the noises that move, in the
+exact scales of their laws. A search over pairs finds mistakes of calibration (a norm, a unit, a height that is wrong)
+that no number of draws shows as surely. What it cannot find is a pair worse than those it looks at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..coins import Coins
 from ..compilers import sample_in
-from ..errors import InputError, VerificationError
-from ..ledger.definition import Add, Delete, Sequence, trajectory
+from ..errors import VerificationError
+from ..ledger.definition import Add, Sequence
 from ..noise import Mechanism, Oblivious
-from ..noise.process import Process, Shift
-from ..statistics.restated import Lagged
 from ..stream import Specification
-from .definitions import Definition, records_of
-from .hiding import nodes_hiding
+from .altered import understated
+from .check import Check, Finding, require
 from .histories import Shape, neighbouring_pairs, values_of
+from .seeds import Seeds
+from .worst_pair import BY_PATTERN, MOST_NODES, ROUNDS, Candidate, bare_process, candidates, coordinates, single_pairs
 
-Coordinates = list[dict[Hashable, Fraction]]
-Pairs = Iterable[tuple[Sequence, Sequence]]
+HALF = Fraction(1, 2)
+UNHIDDEN = "A change was found that the noise is not made to hide."
+NO_RECORD = "It does not apply: no record was found that moves its totals."
+# Rounds of the longest history of a sample.
+LONGEST = 64
 
 
 def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -> None:
     """For neighbouring histories, hiding the difference of the totals by shifting the noise costs at most the share of
-    the statistic (in the exact scales of its laws)."""
-    for name, statistic in spec.statistics.items():
-        if isinstance(statistic.noise, Oblivious):
-            continue  # its cost is declared, not computed
-        horizon = min(spec.horizon or 8, 8)
-        shape = Shape(values_of(spec.schema, random), rounds=horizon, late=spec.late)
-        singles = single_pairs(shape)
-        mechanism = spec.mechanism(name, Coins(bytes(32)))
-        if sample_in(spec.bounds[name]) is not None:
-            _check_sampled(spec, name, mechanism, [*singles, *neighbouring_pairs(shape, random, pairs)])
-            continue
-        for one, other in [*singles, *neighbouring_pairs(shape, random, pairs)]:
-            cost = sum((moved.cost for moved in moved_nodes(spec, name, mechanism, one, other)), Fraction(0))
-            if cost > spec.shares[name].amount:
-                raise VerificationError(
-                    f"sensitivity of {name}: hiding one operation costs {float(cost):.6g}, the share is "
-                    f"{float(spec.shares[name].amount):.6g}\n  {one}\n  {other}"
-                )
+    the statistic (in the exact scales of its laws). Of samples: every answer in which one operation can be seen is paid
+    for."""
+    for name, bound in spec.bounds.items():
+        seeds = Seeds(random.getrandbits(63))
+        if sample_in(bound) is None:
+            require(Sensitivity(name, pairs), spec, seeds, what=f"sensitivity of {name}")
+        else:
+            require(SampledAnswers(name, pairs), Counting(spec), seeds, what=f"sensitivity of {name}")
 
 
-def _check_sampled(spec: Specification, name: str, noise: Mechanism, pairs: Pairs) -> None:
-    reach = spec.grants[name].reach
-    for one, other in pairs:
-        differing = sum(map(abs, moved_samples(spec, name, noise, one, other)))
-        if reach is None or differing > reach:
-            raise VerificationError(
-                f"sensitivity of {name}: {differing} releases differ, paid for {reach}\n  {one}\n  {other}"
-            )
+def obstacle(spec: Specification, name: str) -> str | None:
+    """Why the noise of a statistic cannot be looked at from inside."""
+    statistic = spec.statistics[name]
+    reason = None
+    if isinstance(statistic.noise, Oblivious):
+        reason = "its noise is a law of the user's own with a declared cost, which is taken on trust"
+    elif sample_in(spec.bounds[name]) is not None:
+        reason = "it hides records by sampling them and not by noise on totals"
+    elif isinstance(bare_process(spec.bounds[name].process), BY_PATTERN) and (spec.releases(name) or 0) > MOST_NODES:
+        reason = f"one change moves a noise for every release, more than {MOST_NODES:,}"
+    return reason and f"It does not apply: {reason}."
+
+
+@dataclass(frozen=True)
+class Sensitivity(Check[Specification]):
+    """Of one statistic, over so many random pairs and all others that are looked at."""
+
+    name: str
+    pairs: int
+
+    @property
+    def question(self) -> str:  # type: ignore[override]
+        return f"Is the noise of {self.name!r} large enough for the most that one operation can change?"
+
+    def not_applicable(self, target: Specification) -> str | None:
+        return obstacle(target, self.name)
+
+    def planted(self, target: Specification) -> list[tuple[str, Specification]]:
+        bug = "noise that was calibrated as if a record moved half of what it does"
+        return [(bug, understated(target, self.name, HALF))]
+
+    def run(self, target: Specification, seeds: Seeds) -> Finding:
+        share, tried = target.shares[self.name], 0
+        worst: Candidate | None = None
+        unhidden: list[str] = []
+        try:
+            for candidate in candidates(target, self.name, seeds.random(), pairs=self.pairs):
+                tried += 1
+                if worst is None or candidate.cost > worst.cost:
+                    worst = candidate
+        except VerificationError as error:
+            unhidden = str(error).splitlines()
+        if worst is None or not worst.cost:
+            if not unhidden:
+                return Finding(verdict="not applicable", found=NO_RECORD)
+            worst = Candidate(Fraction(0), [], list)
+        letter, root = ("epsilon", 1.0) if share.kind == "pure" else ("mu^2", 0.5)
+        ratio = float(worst.cost / share.amount)
+        granted = f"{float(share.amount):.6g}"
+        spare = f"{ratio**-root:.6g}" if ratio else "1"
+        slack = "at all" if spare == "1" or ratio > 1 else f"more than {spare} times"
+        return Finding(
+            tried=f"{tried:,} pairs of histories that differ in one operation: single records and random histories of "
+            "up to eight rounds, and one record over long intervals up to the full horizon. For each, the exact cost "
+            "of hiding the difference, with no sampling.",
+            runs=tried,
+            verdict="violation" if worst.cost > share.amount or unhidden else "passed",
+            found=UNHIDDEN
+            if unhidden
+            else f"In the worst pair to hide one operation costs {letter} = {float(worst.cost):.6g}, granted is "
+            f"{granted} ({ratio:.6g} of it).",
+            detectable=f"Noise that is {slack} too small would be shown with certainty, if these pairs are the worst "
+            "there are.",
+            measured={
+                f"{letter} granted": granted,
+                f"{letter} of the worst pair": f"{float(worst.cost):.6g}",
+                "cost, of the share": f"{ratio:.6g}",
+                "exact cost, of the share": str(worst.cost / share.amount),
+                "noises that move": str(sum(len(moved.shift) for moved in worst.moved)),
+            },
+            counterexample=lambda: unhidden or worst.told(),
+        )
+
+
+class Counting(NamedTuple):
+    """A stream with a sample, and how many times an addition counts its record: more than once is a bug."""
+
+    specification: Specification
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class SampledAnswers(Check[Counting]):
+    """Of a sample: in how many answers one operation can be seen, against what is paid for."""
+
+    name: str
+    pairs: int
+
+    @property
+    def question(self) -> str:  # type: ignore[override]
+        return f"Is every answer of {self.name!r} in which one operation can be seen paid for?"
+
+    def planted(self, target: Counting) -> list[tuple[str, Counting]]:
+        return [("an addition that counts its record twice", target._replace(times=2))]
+
+    def run(self, target: Counting, seeds: Seeds) -> Finding:
+        spec, tried, worst = target.specification, 0, 0
+        noise, paid = spec.mechanism(self.name, Coins(bytes(32))), spec.grants[self.name].reach or 0
+        told, broken = list[str](), list[str]()
+        try:
+            for one, other in self._pairs(target, seeds.random()):
+                tried += 1
+                differing = sum(map(abs, moved_samples(spec, self.name, noise, one, other)))
+                if differing > worst:
+                    worst, told = differing, [f"one = {one}", f"other = {other}"]
+        except VerificationError as error:
+            broken = str(error).splitlines()
+        return Finding(
+            tried=f"{tried:,} pairs of histories that differ in one operation; for each, the exact number of answers "
+            "whose live records differ, and by how much.",
+            runs=tried,
+            verdict="violation" if broken or worst > paid else "passed",
+            found="One operation moves more than one record, or passes the gate unpaid."
+            if broken
+            else f"One operation changes the live records of at most {worst} answers, and by one record; {paid} are "
+            "paid for.",
+            detectable=f"One answer more than {paid}, or one record more in an answer, would be shown with certainty, "
+            "if it happens in these pairs.",
+            measured={"answers that differ": str(worst), "answers paid for": str(paid)},
+            counterexample=lambda: broken or told,
+        )
+
+    def _pairs(self, target: Counting, random: Random) -> list[tuple[Sequence, Sequence]]:
+        """One record that is never deleted, for as long as it can live and a little longer; then short histories."""
+        spec = target.specification
+        rounds = min(spec.horizon or LONGEST, (spec.window_of(self.name) or LONGEST) + 2, LONGEST)
+        shape = Shape(values_of(spec.schema, random), rounds=min(spec.horizon or ROUNDS, ROUNDS), late=spec.late)
+        nothing: Sequence = ((),) * rounds
+        lives = [(nothing, ((Add(value),) * target.times, *nothing[1:])) for value in shape.values]
+        return [*lives, *single_pairs(shape), *neighbouring_pairs(shape, random, self.pairs)]
 
 
 def moved_samples(spec: Specification, name: str, noise: Mechanism, one: Sequence, other: Sequence) -> list[int]:
@@ -71,112 +190,3 @@ def moved_samples(spec: Specification, name: str, noise: Mechanism, one: Sequenc
     if gated and any(moved) and noise.cost(0, [moved]) > noise.share.amount:
         raise VerificationError(f"sensitivity of {name}: the gate does not hide one record\n  {one}\n  {other}")
     return moved
-
-
-class Moved(NamedTuple):
-    """A coordinate, the noise that hides its change, and how far the nodes of that move."""
-
-    coordinate: int
-    noise: Mechanism
-    shift: Shift
-
-    @property
-    def cost(self) -> Fraction:
-        return self.noise.cost_of(self.coordinate, self.shift)
-
-
-def moved_nodes(
-    spec: Specification,
-    name: str,
-    mechanism: Mechanism,
-    one: Sequence,
-    other: Sequence,
-    *,
-    before: list[Coordinates] | None = None,
-) -> list[Moved]:
-    """Coordinate by coordinate: how it moves over the releases, and what hides that. ``before``: the coordinates of the
-    first history, where they are known."""
-    before = coordinates(spec, name, mechanism, one) if before is None else before
-    after = coordinates(spec, name, mechanism, other)
-    moved: dict[Hashable, list[list[int]]] = {}
-    for release, (views, others) in enumerate(zip(before, after, strict=True)):
-        for view, (old, new) in enumerate(zip(views, others, strict=True)):
-            for key in dict.fromkeys([*old, *new]):
-                patterns = moved.setdefault(key, [[0] * len(before) for _ in views])
-                patterns[view][release] = int(new.get(key, Fraction(0)) - old.get(key, Fraction(0)))
-    out = []
-    for key, patterns in moved.items():
-        coordinate = coordinate_of(key)
-        if any(map(any, patterns)):
-            try:
-                parts = nodes_hiding(mechanism, coordinate, patterns)
-                _check_hidden(mechanism, parts, patterns)
-                out += [Moved(coordinate, *part) for part in parts if part[1]]
-            except InputError as error:
-                raise VerificationError(f"sensitivity of {name}: {error}\n  {one}\n  {other}") from None
-    return out
-
-
-def _check_hidden(mechanism: Mechanism, parts: list[tuple[Mechanism, Shift]], patterns: list[list[int]]) -> None:
-    """Moving the nodes so moves the noise of the releases by the patterns, and by nothing else."""
-    if isinstance(mechanism, Lagged) and mechanism.shared:
-        every = zip((part.process for part in mechanism.parts), [parts[0][1]] * len(patterns), patterns, strict=True)
-    else:
-        every = zip((part.process for part, _ in parts), (shift for _, shift in parts), patterns, strict=True)
-    for process, shift, pattern in every:
-        if not _hides(process, tuple(sorted(shift.items())), tuple(pattern)):
-            raise InputError(f"expected nodes that move the releases by {pattern}, got {shift}")
-
-
-@lru_cache(maxsize=1 << 14)
-def _hides(process: Process, shift: tuple[tuple[tuple[int, int], int], ...], pattern: tuple[int, ...]) -> bool:
-    moved = dict(shift)
-    for index, wanted in enumerate(pattern, 1):
-        try:
-            terms = process.at(index)
-        except InputError:
-            if wanted:
-                return False
-            continue  # a lag that reaches back beyond the beginning
-        nodes = zip(terms.levels.tolist(), terms.indices.tolist(), terms.weights.tolist(), strict=True)
-        if sum(w * moved.get((level, i), 0) for level, i, w in nodes) != wanted * terms.denominator:
-            return False
-    return True
-
-
-def coordinate_of(key: Hashable) -> int:
-    """Coordinate i of a key is (key, i)."""
-    return key[1]  # type: ignore[index, no-any-return]
-
-
-def coordinates(spec: Specification, name: str, mechanism: Mechanism, sequence: Sequence) -> list[Coordinates]:
-    """Of every release and view, by the definition of the statistic."""
-    definition, every = Definition(spec, name), spec.statistics[name].every
-    out = []
-    for round, data in enumerate(trajectory(sequence), 1):
-        if round % every == 0:
-            views: Coordinates = [{} for _ in definition.lags]
-            for where, amount in definition.totals(records_of(spec.schema, data), round, mechanism.coins).items():
-                views[where.view][where.name, where.place] = amount
-            out.append(views)
-    return out
-
-
-def single_pairs(shape: Shape) -> list[tuple[Sequence, Sequence]]:
-    """Nothing at all, against one record of any value over any interval of rounds."""
-    horizon = shape.rounds
-    return [
-        (((),) * horizon, _one(horizon, value, s, e))
-        for value in shape.values
-        for s in range(1, horizon + 1)
-        for e in range(s + 1, horizon + 2)
-    ]
-
-
-def _one(horizon: int, value: Any, start: int, end: int) -> Sequence:
-    """One record from round ``start`` until before round ``end``."""
-    rounds: list[tuple[Add | Delete, ...]] = [()] * horizon
-    rounds[start - 1] = (Add(value),)
-    if end <= horizon:
-        rounds[end - 1] = (Delete(value, start),)
-    return tuple(rounds)

@@ -14,7 +14,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, neighbouring, unite_at
-from .histories import CHANGES, Pair, Shape
+from .families import FAMILIES
+from .histories import Pair, Shape
 
 __all__ = ["Pair", "Shape", "histories", "neighbouring_pairs", "unite_at", "uniting_pairs", "updates"]
 
@@ -45,12 +46,9 @@ def histories(shape: Shape) -> st.SearchStrategy[Sequence]:
 
 @st.composite
 def uniting_pairs(draw: st.DrawFn, shape: Shape) -> Pair:
-    """A history, and another one made from it by changes that leave no trace from some round on."""
-    base = draw(histories(shape))
-    other = base
-    random = draw(st.randoms(use_true_random=False))
-    for change in draw(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=3)):
-        other = change(other, shape, random)
+    """A history, and another one that a family makes from it, which leaves no other trace from some round on."""
+    family = draw(st.sampled_from(list(FAMILIES.values())))
+    base, other = family.change(draw(histories(shape)), shape, draw(st.randoms(use_true_random=False)))
     unite = unite_at(base, other)
     if unite is None:
         # Whatever does not unite by itself unites where both lose everything.

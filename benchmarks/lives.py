@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ..arrays import I64
-from ..ledger.definition import Add, Delete, Sequence, Update
+from retroact.arrays import I64
+from retroact.ledger.definition import Add, Delete, Sequence, Update
 
 
 class FlipColumns(NamedTuple):
@@ -76,13 +75,3 @@ class Lives:
             if death <= self.horizon:
                 rounds[death - 1].append(Delete(value, birth))
         return tuple(map(tuple, rounds))
-
-
-def seen(round: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
-    """The last stamp that counts in a round.
-
-    >>> seen([1, 4, 5, 8], 4).tolist(), seen([1, 4, 5, 8], 0).tolist()
-    ([0, 0, 4, 4], [1, 4, 5, 8])
-    """
-    rounds = np.asarray(round, dtype=np.int64)
-    return length * ((rounds - 1) // length) if length else rounds

@@ -8,13 +8,13 @@ from the definition of the surviving data, and pairs that do not unite are dropp
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from random import Random
 
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, trajectory, unite_at
 from ..stream import Specification
-from ..testing.histories import Pair, Shape, admitted, amnesia, history, inserted, nothing, shuffled
+from .histories import Pair, Shape, admitted, history, inserted, shuffled
 
 # Of a base history and its shape, two histories that are meant to unite.
 Change = Callable[[Sequence, Shape, Random], tuple[Sequence, Sequence]]
@@ -44,6 +44,21 @@ def draw(
             misses = 0
             pairs.append(pair)
     return pairs
+
+
+def uniting_pairs(shape: Shape, random: Random, count: int) -> Iterator[Pair]:
+    """``count`` pairs of random families that unite within the horizon."""
+    drawn = [family for family in FAMILIES.values() if not family.live]
+    while count:
+        pair = random.choice(drawn)(shape, random)
+        if pair is not None:
+            count -= 1
+            yield pair
+
+
+def without_effect(base: Sequence, shape: Shape, random: Random) -> Sequence:
+    """The same history with deletions that name nothing."""
+    return admitted(_no_ops(base, shape, random)[1], shape)
 
 
 def live_window(specification: Specification | None) -> int | None:
@@ -111,7 +126,25 @@ def _erased(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Seq
 
 
 def _no_ops(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    return base, nothing(base, shape, random)
+    """Deletions that name nothing: never added, a wrong stamp, an addition still to come, an unknown id or subject."""
+    other = base
+    coming = [(r, u) for r, us in enumerate(base, 1) for u in us if isinstance(u, Add) and u.id is None and not u.stamp]
+    for arrival, add in random.sample(coming, min(2, len(coming))):
+        if arrival > 1:
+            early = Delete(add.value, arrival, add.subject)
+            other = inserted(other, random.randint(1, arrival - 1), (early,), random)
+    for _ in range(random.randint(1, 4)):
+        round = random.randint(1, len(base))
+        value = random.choice(shape.values)
+        idle: list[Update] = [
+            Delete(value, len(base) + random.randint(1, 5)),
+            Delete(value, random.randint(1, len(base)), subject="nobody"),
+            DeleteId("nothing"),
+            Erase("nobody"),
+            Add(value, stamp=round + random.randint(1, 3)),
+        ]
+        other = inserted(other, round, (random.choice(idle),), random)
+    return base, other
 
 
 def _exhausted(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
@@ -159,7 +192,13 @@ def _flips(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequ
 
 
 def _forgotten(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    return base, amnesia(base, shape, random)
+    """The strongest twin: up to some round, exactly the survivors of that round, each at its stamp, nothing else."""
+    round = random.randint(1, len(base))
+    survivors = trajectory(base)[round - 1]
+    rounds: list[list[Update]] = [[] for _ in range(round)]
+    for point, copies in survivors.items():
+        rounds[point.stamp - 1] += [Add(point.value, id=point.id, subject=point.subject)] * copies
+    return base, (*(tuple(random.sample(updates, len(updates))) for updates in rounds), *base[round:])
 
 
 def _moved(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
