@@ -15,7 +15,7 @@ from retroact.audit.weaker import MakeCount, NoisyCount
 from retroact.privacy import Guarantee, PureDP
 from retroact.store.fence import Mark
 from retroact.stream import open as opening
-from retroact.stream.latest import FenceGuard, Standing
+from retroact.stream.fence_guard import FenceGuard, Standing
 from retroact.testing import Shape
 
 pytestmark = pytest.mark.filterwarnings("ignore::retroact.HorizonWarning")

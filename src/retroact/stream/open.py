@@ -24,7 +24,7 @@ from ..store.targets import POSTGRES, base_of, beside, check_targets
 from .core import Core
 from .durable import Durable
 from .erasure import Hashes
-from .latest import FenceGuard, Standing, promises, standing
+from .fence_guard import FenceGuard, Standing, promises, standing
 from .open_round import NO_POSITIONS, PositionSet, read_on
 from .specification import Specification
 from .stored import end_of, stored_specification, written_notes

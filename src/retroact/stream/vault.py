@@ -35,7 +35,7 @@ from ..store.tables import Request, Stored
 from .core import Core, Keep
 from .door import Barred
 from .erasure import Asked, Hashes, Outcome
-from .latest import FenceGuard
+from .fence_guard import FenceGuard
 from .open_round import OpenRound, Reading, RoundMark
 from .release import Release
 

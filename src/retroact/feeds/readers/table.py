@@ -7,10 +7,10 @@ from typing import Any
 
 from retroact.errors import InputError, Unit
 from retroact.feeds.batch import Changes
-from retroact.feeds.changes import HeadedSource, RowReader
 from retroact.feeds.options import Options
 from retroact.feeds.readers.arrow import ColumnarSource
 from retroact.feeds.roles import heading
+from retroact.feeds.row_reader import HeadedSource, RowReader
 from retroact.schema import Schema
 
 
