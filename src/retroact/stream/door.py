@@ -47,7 +47,8 @@ class Door:
         if not self._apart.nothing(data):
             data, found = self._apart.of(data, {"id": id, "subject": subject, "stamp": stamp})
             id, subject, stamp = found.get("id"), found.get("subject"), found.get("stamp")
-        if isinstance(data, Mapping) and is_single(id) and is_single(subject) and self._schema.is_record(data):
+        one = isinstance(data, Mapping) and self._schema.is_record(data)
+        if one and is_single(id) and is_single(subject):
             owner = name_of(subject, "subject")
             if self._apart.asks:
                 self._require_owned([owner])
@@ -55,12 +56,13 @@ class Door:
             if at < now:
                 require_timely(np.array([at]), now, self._spec.late)
             return Single(record, at, name_of(id, "id"), owner), at
-        self._one_each(data, id=id, subject=subject)
+        if not one:
+            _require_one_each(id=id, subject=subject)
         part = self.stamped(data, now, subject=subject, stamp=stamp)
-        one = stamp_of(stamp, now) if is_single(stamp) else None
+        common = stamp_of(stamp, now) if is_single(stamp) else None
         if id is None:
-            return Operations(added=part), one
-        return Operations(placed=part, ids=self.ids(id, part.rows.count)), one
+            return Operations(added=part), common
+        return Operations(placed=part, ids=self.ids(id, part.rows.count)), common
 
     def upsert(
         self, data: Any, id: Names, deleted: Sequence[bool] | Mask, subject: Names, stamp: Stamps, now: int
@@ -172,17 +174,20 @@ class Door:
             )
 
     def _one_each(self, data: Any, **given: Names) -> None:
-        """One text is for one record: for a batch it may as well be meant as the name of a column."""
-        if isinstance(data, Mapping) and self._schema.is_record(data):
-            return
-        for place, name in given.items():
-            if name is not None and is_single(name):
-                raise InputError(
-                    f"expected one for each record, got {show(name)} alone. Give them all, such as "
-                    f"{place}=frame[{name!r}]; or name their column when the stream is made: "
-                    f"columns={{{place!r}: {name!r}}}",
-                    place=place,
-                )
+        if not isinstance(data, Mapping) or not self._schema.is_record(data):
+            _require_one_each(**given)
+
+
+def _require_one_each(**given: Names) -> None:
+    """One text is for one record: for a batch it may as well be meant as the name of a column."""
+    for place, name in given.items():
+        if name is not None and is_single(name):
+            raise InputError(
+                f"expected one for each record, got {show(name)} alone. Give them all, such as "
+                f"{place}=frame[{name!r}]; or name their column when the stream is made: "
+                f"columns={{{place!r}: {name!r}}}",
+                place=place,
+            )
 
 
 def _belong_to(part: Stamped, barred: Barred) -> Mask:
@@ -304,8 +309,10 @@ def stamps_of(stamp: Any, count: int, now: int) -> I64 | int:
 
 def require_timely(stamps: I64, now: int, late: bool) -> None:
     """That none are past, where the stream takes no late data."""
+    if late:
+        return
     past = stamps < now
-    if not late and past.any():
+    if past.any():
         first = int(np.argmax(past))
         raise InputError(
             f"this stream takes no late data (late=False): expected round {now}, got {stamps[first]}. What it "
