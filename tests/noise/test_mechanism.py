@@ -90,6 +90,13 @@ def test_tails_of_one_and_two_laplace_noises():
     assert two.upper(-10) == pytest.approx(both[6000 - 10 :].sum(), rel=1e-6)
 
 
+def test_noise_whose_variance_is_no_float_has_no_width():
+    for scale in (Fraction(1, 1000), Fraction(1, 800)):
+        tail = Tail([Summand.of(DiscreteLaplace(scale), np.array([1, -1]), 1)], 1.0)
+        assert tail.variance == 0
+        assert tail.half_width(0.95) == 0
+
+
 def test_tails_of_weighted_noises_against_exact_convolution():
     """3 X + 2 Y + Y' over 4, on the lattice of quarters."""
     q = math.exp(-1 / 5)

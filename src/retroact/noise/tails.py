@@ -105,6 +105,8 @@ class Tail:
         return self._half_widths[level]
 
     def _half_width(self, level: float) -> float:
+        if self.variance == 0:
+            return 0.0  # as a float also for noise that is all but never anything else
         start = normal_quantile((1 + level) / 2) * math.sqrt(self.variance)
         if self.gaussian:
             return rounded_up(start)
