@@ -152,6 +152,7 @@ def test_texts_at_once_are_texts_one_by_one(parts):
         (["2026-01-01T00:00:00+00:00", "2026-01-01T00:00:00+00:60"], "a timestamp such as"),
         (["2026-01-01T00:00:00Z", "２026-01-01T00:00:00Z"], "a timestamp such as"),
         (["2026-01-01", "now"], "a timestamp such as"),
+        (["2026-01-01", ""], "a timestamp such as .*, got ''"),
         (np.array(["2026-01-01", "NaT"], "M8[us]"), "expected a time, got None"),
         (np.array([0, 10**13]), "milliseconds are divided by 1000"),
         (np.array(["2026", "90000"], "M8[Y]"), "years 1 to 9999"),

@@ -130,7 +130,7 @@ def _of_form(texts: list[str], size: int) -> I64 | None:
     None where that does not hold, also for texts that are no times: then each of them is looked at.
     """
     whole = "".join(texts)
-    zone = "" if size == 10 else "Z" if whole[size - 1] == "Z" else "+dd:dd"
+    zone = "" if size == 10 else "Z" if whole[size - 1 : size] == "Z" else "+dd:dd"
     end = size - len(zone)
     if not whole.isascii() or not (end in (10, 19) or 21 <= end <= 34):
         return None
