@@ -208,6 +208,15 @@ def test_before_with_the_key_alone_needs_an_id(tmp_path: Path) -> None:
     assert Played(path, id="pk").totals.added == 0
 
 
+def test_a_deletion_names_an_id_where_all_records_have_one(tmp_path: Path) -> None:
+    gone = {**A, "id": None, "stamp": 1}
+    for event in ({"delete": gone}, [{"delete": gone}], debezium("d", gone), debezium("u", gone, C)):
+        first = {"insert": A} if "op" not in event else debezium("c", after=A)
+        lines = written(tmp_path / "e.jsonl", [first, event])
+        with pytest.raises(InputError, match=r"e.jsonl:2: expected text or a whole number, got None - at .*id"):
+            Played(lines, id="id", subject="who")
+
+
 def test_a_changed_id_empties_the_old_one(tmp_path: Path) -> None:
     events = [debezium("c", after=A), CLOSE, debezium("u", A, {**A, "id": "z"}), CLOSE]
     played = Played(written(tmp_path / "events.jsonl", events), id="id")

@@ -196,7 +196,7 @@ class InsertsAndDeletes:
 
     def __init__(self, form: RowForm) -> None:
         self._form = form
-        self._kinds = {"insert": lambda row: (ADD, row), "delete": form.removed, "update": form.updated}
+        self._kinds = {"insert": lambda row: (ADD, row), "delete": form.deleted, "update": form.updated}
 
     def steps(self, value: Any) -> list[Step] | str:
         found = []
@@ -285,7 +285,7 @@ class Debezium:
             same = form.has_id(after) and (before is None or _equal_ids(before, after, form.known["id"]))
             return [added] if same else [self._replaced(_there(before, "before"), after), added]
         if op == "d":
-            return [form.removed(_there(before, "before"))]
+            return [form.deleted(_there(before, "before"))]
         if op == "m":
             return "messages"
         if op == "t":
@@ -312,7 +312,7 @@ class Debezium:
 
     def _replaced(self, before: Any, after: Any) -> Step:
         """The row before, which goes in the round of the one after it."""
-        code, row = self._form.removed(before)
+        code, row = self._form.deleted(before)
         round = self._form.known.get("round")
         both = round is not None and isinstance(row, dict) and isinstance(after, dict)
         return code, {**row, round: after.get(round)} if both else row

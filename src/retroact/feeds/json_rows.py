@@ -86,6 +86,12 @@ class RowForm:
             raise InputError(NEEDS_STAMP, place="delete")
         return DELETE, row
 
+    def deleted(self, row: Any) -> Step:
+        """The same, of an event that names what is gone: by id alone where every record has one."""
+        if "id" in self.named and not self.has_id(row):
+            raise InputError("expected an id")
+        return self.removed(row)
+
     def has_id(self, row: Any) -> bool:
         return "id" in self.known and isinstance(row, dict) and row.get(self.known["id"]) is not None
 
