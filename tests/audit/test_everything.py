@@ -15,7 +15,7 @@ FILE = Path(__file__).parents[2] / "benchmarks" / "gallery.py"
 SMALL = {
     "sensitivity": {"pairs": 5},
     "releases": {"histories": 2},
-    "noise": {"draws": 4000},
+    "noise": {"draws": 12_000},
     "published noise": {"draws": 200},
 }
 

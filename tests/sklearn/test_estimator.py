@@ -264,7 +264,7 @@ def test_errors_change_nothing():
         ({"n_clusters": 0}, "n_clusters"), ({"max_releases": 0}, "max_releases"), ({"radius": -1}, "radius"),
         ({"epsilon": 0}, "epsilon"), ({"center": [1, 2, 3]}, "center"), ({"center": [1, np.inf]}, "center"),
         ({"center": "ab"}, "center"), ({"mode": "best"}, "mode"), ({"expected": 0}, "expected"), ({"key": "k"}, "key"),
-        ({"key": True}, "key"), ({"clip": 1}, None),
+        ({"key": True}, "key"), ({"clip": 1}, "clip"),
     ],
 )  # fmt: skip
 def test_parameters_are_checked_by_fit(changes, place):

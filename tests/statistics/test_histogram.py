@@ -567,7 +567,7 @@ def test_order_of_arrival_in_the_output_is_caught(monkeypatch):
 
     monkeypatch.setattr(HistogramBound, "release", release)
     with pytest.raises(CheckFailedError, match="twin"):
-        check(pairs())
+        check(pairs(100))
 
 
 def test_emptied_candidates_are_caught(monkeypatch):

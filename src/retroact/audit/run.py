@@ -68,7 +68,7 @@ TESTS = {
     },
     "releases": Planned(releases, {"histories": 8}, {"histories": 30}, {"histories": 300}, bound=False),
     "published noise": Planned(published_law, {"draws": 600}, {"draws": 2400}, {"draws": 20_000}, bound=False),
-    "noise": Planned(conformance, {"draws": 4000}, {"draws": 8000}, {"draws": 40_000}, bound=False),
+    "noise": Planned(conformance, {"draws": 12_000}, {"draws": 16_000}, {"draws": 40_000}, bound=False),
 }
 EFFORTS = ("quick", "normal", "thorough")
 
