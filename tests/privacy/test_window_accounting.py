@@ -341,6 +341,12 @@ def test_the_paper_is_never_better():
         paper_ranks(10, 500, 1000, 0.5, 0.0, 1e-6)
 
 
+def test_an_exact_delta_is_shown_as_a_float():
+    found = window_cost("whole", releases=3, epsilon0=Fraction(1, 2), delta=Fraction(1, 1000))
+    assert type(found.delta) is float
+    assert found == window_cost("whole", releases=3, epsilon0=0.5, delta=0.001)
+
+
 def test_a_smaller_rate_is_dominated():
     for pair in (Pair.randomised_response(1.3), Pair.distance_two(0.7)):
         for x in np.linspace(-3, 3, 25):

@@ -85,8 +85,9 @@ class SampledRounds:
             positive_int(self.occupancy, "occupancy")
         if self.form in ("poisson", "coins"):
             number(self.rate, "rate", "a probability", least=0, most=1)
-        for failure, place in ((self.delta0, "delta0"), (self.delta, "delta")):
-            number(failure, place, "a number from 0 to below 1", least=0, below=1)
+        for place in ("delta0", "delta"):
+            failure = number(getattr(self, place), place, "a number from 0 to below 1", least=0, below=1)
+            object.__setattr__(self, place, float(failure))
         if self.substitution and self.promised is None:
             # Else one of two neighbouring samples may have one record more, of which M promises nothing.
             raise InputError(
