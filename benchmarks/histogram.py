@@ -20,6 +20,7 @@ from retroact.paper import PaperThreshold
 from retroact.privacy import largest_mu
 from retroact.report.axes import Panel
 from retroact.report.svg import document, element, joined, segment, text
+from retroact.statistics.bound import At
 
 EPSILON, DELTA = 1.0, 1e-6
 # What goes to thresholds, as in our streams; the rest is for the noise.
@@ -63,13 +64,13 @@ def filled(horizon, counts):
 def at_round(stream, round):
     """The same surviving data in a later round: all that a stream keeps of its past is there."""
     parts = msgspec.msgpack.decode(stream.state())
-    parts[2] = round
+    parts[3] = round
     return ra.Stream.from_state(stream.specification, msgspec.msgpack.encode(parts), key=ra.Key.for_testing(1))
 
 
 def release_of(stream, round):
     running = stream._core.engine.running["h"]
-    return lambda: running.release(running.totals, round, round)
+    return lambda: running.bound.release(running.totals, running.noise, At(round, round))
 
 
 def size_of_totals(stream):

@@ -64,8 +64,8 @@ class Terms:
     @cached_property
     def by_level(self) -> tuple[I64, I64]:
         """Its levels, and for every node the place of its own among them."""
-        levels, places = np.unique(self.levels, return_inverse=True)
-        return levels, places.reshape(self.levels.shape)
+        levels = np.unique(self.levels)  # they are few: quicker than to sort all nodes
+        return levels, np.searchsorted(levels, self.levels)
 
     def extended(self, levels: I64, indices: I64, weights: I64) -> Terms:
         """With further nodes in every round."""

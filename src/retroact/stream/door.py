@@ -127,9 +127,10 @@ class Door:
         if batch.erased or batch.digests:
             self._require_subjects()
         for part in (batch.added, batch.placed):
-            with _numbered(part.numbers):
-                owners = [part.subjects] if isinstance(part.subjects, str) else part.subjects
-                self._require_owned(owners, part.rows.count)
+            if part.rows.count:
+                with _numbered(part.numbers):
+                    owners = [part.subjects] if isinstance(part.subjects, str) else part.subjects
+                    self._require_owned(owners, part.rows.count)
         rejected = 0
         if barred is not None:
             added, placed = (_belong_to(part, barred) for part in (batch.added, batch.placed))
@@ -165,7 +166,7 @@ class Door:
                     '(subject = "..." in [columns])',
                     place="subject",
                 )
-        elif not role.optional and count and (subjects is None or None in subjects):
+        elif not role.optional and (subjects is None or None in subjects):
             first = 0 if subjects is None else [*subjects].index(None)
             raise InputError(
                 "expected whom the record belongs to, got none (the role may be optional: "
