@@ -3,9 +3,7 @@ from pathlib import Path
 
 from hypothesis import settings
 
-for helpers in ("testing", "support"):
-    sys.path.insert(0, str(Path(__file__).parent / helpers))
-
+# After everything else: some of its files are named like packages.
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
 settings.register_profile("default", deadline=None)

@@ -7,7 +7,6 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from transcripts import union_bound
 
 from retroact.audit.bounds import (
     claimed_tradeoff,
@@ -21,6 +20,7 @@ from retroact.audit.bounds import (
 from retroact.errors import InputError
 from retroact.privacy import ApproximateDP, GaussianDP, MixedDP, PureDP
 from retroact.testing.bounds import binomial_lower, binomial_upper
+from support.transcripts import union_bound
 
 ERROR = 0.1
 

@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from leaking import LEAKING, SOUND, correct, exact_scale, floating, published, renewed
-from transcripts import conformance_of, transcript_likelihood, union_bound
 
 from retroact.audit.distinguish import attack
 from retroact.coins import Coins
 from retroact.noise import Mechanism, Tree
 from retroact.privacy import Share
 from retroact.testing.seeds import Seeds
+from support.leaking import LEAKING, SOUND, correct, exact_scale, floating, published, renewed
+from support.transcripts import conformance_of, transcript_likelihood, union_bound
 
 ROUNDS = 32
 ONE = Fraction(1)

@@ -7,7 +7,6 @@ from statistics import median
 
 import numpy as np
 import pytest
-from transcripts import conformance_of, recover, transcript_likelihood
 
 import retroact as ra
 from retroact.audit import Seeds, Target
@@ -20,6 +19,7 @@ from retroact.noise import Bridge, Fresh, Mechanism, Oblivious, Schauder, Tree
 from retroact.privacy import Share
 from retroact.testing import check_noise_law
 from retroact.testing.worst_pair import worst
+from support.transcripts import conformance_of, recover, transcript_likelihood
 
 SCHEMA = {"age": ra.Integer(0, 120), "height": ra.Number(-5, 5, step=0.5), "country": ra.Text()}
 PURE, GAUSSIAN = Share("pure", Fraction(1)), Share("gaussian", Fraction(1, 16))

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from transcripts import conformance_of, cumulants
 
 import retroact as ra
 from retroact.audit import Seeds, Target
@@ -20,6 +19,7 @@ from retroact.testing import check_noise_law
 from retroact.testing.characteristic import Nodes
 from retroact.testing.claimed import Claim
 from retroact.testing.noise_law import check_draws, check_identity, conforms, drawn, looked_at, noises, pairs_of
+from support.transcripts import conformance_of, cumulants
 
 SCHEMA = {"age": ra.Integer(0, 120), "country": ra.Text(), "sex": ra.Category(["f", "m"])}
 SMALL = [(12, 4), (15, 4), (20, 16), (20, 4), (30, 8), (100, 8)]

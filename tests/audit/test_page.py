@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 
 import msgspec
 import pytest
-from report_samples import ADAPTIVE, LIKELIHOOD, MISSED, RECONSTRUCTION, RESULTS, TWIN, VIOLATION, report
 
 from retroact.audit.page import page
 from retroact.audit.pictures import WIDTH, pictures
 from retroact.audit.report import sign, verify
 from retroact.audit.result import curve
 from retroact.report.axes import LETTER
+from support.report_samples import ADAPTIVE, LIKELIHOOD, MISSED, RECONSTRUCTION, RESULTS, TWIN, VIOLATION, report
 
 replace = msgspec.structs.replace
 SECTIONS = [

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from in_bound import Planted
 
 import retroact as ra
 from reconstruction import FreshLaplace, FromNoise, Retroactive, Tracker, draws, exact
@@ -26,6 +25,7 @@ from retroact.errors import InputError
 from retroact.ledger.definition import Delete, neighbouring, trajectory
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing.altered import altered
+from support.in_bound import Planted
 
 TEXT = {"user": ra.Text()}
 FEW = (0.1, 4.0)

@@ -4,7 +4,6 @@ import math
 from types import SimpleNamespace
 
 import pytest
-from crooked import CASES, Bare, Tenth, crooked, specification
 
 import retroact as ra
 from retroact.audit import Seeds, Target
@@ -13,6 +12,7 @@ from retroact.audit.run import TESTS
 from retroact.statistics import answer
 from retroact.stream import engine
 from retroact.testing import check_statistic
+from support.crooked import CASES, Bare, Tenth, crooked, specification
 
 SCHEMA = {"age": ra.Integer(0, 63), "city": ra.Text()}
 

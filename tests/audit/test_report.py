@@ -10,7 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from report_samples import (
+
+import retroact as ra
+from retroact.audit import Approximate
+from retroact.audit.claims import claim_of, obligations_of
+from retroact.audit.report import compare, encode, public_key, same_programs, sign, signer, verify
+from retroact.audit.result import Control, curve
+from retroact.errors import InputError, VerificationError
+from retroact.store.receipt import verify as verify_receipt
+from support.report_samples import (
     ADAPTIVE,
     LIKELIHOOD,
     MISSED,
@@ -22,14 +30,6 @@ from report_samples import (
     report,
     specification,
 )
-
-import retroact as ra
-from retroact.audit import Approximate
-from retroact.audit.claims import claim_of, obligations_of
-from retroact.audit.report import compare, encode, public_key, same_programs, sign, signer, verify
-from retroact.audit.result import Control, curve
-from retroact.errors import InputError, VerificationError
-from retroact.store.receipt import verify as verify_receipt
 
 SECRET = bytes(range(32))
 replace = msgspec.structs.replace

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from planted_algorithms import NASTY, AdaptiveScale, Reference, SequentialNoise, noise_of
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
@@ -13,6 +12,7 @@ from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Pair
 from retroact.testing.bounds import binomial_lower
 from retroact.testing.law import _tail
+from support.planted_algorithms import NASTY, AdaptiveScale, Reference, SequentialNoise, noise_of
 
 CLAIM = Guarantee(PureDP(1.0), 1.0)
 ERASED = Pair(((Add(1.0),), (Delete(1.0, 1),), (), ()), ((), (), (), ()), 2)

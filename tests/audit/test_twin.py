@@ -3,7 +3,6 @@
 from random import Random
 
 import pytest
-from planted_algorithms import CORRECT, NASTY, PLANTED, FloatSum, FutureDeletions, Reference
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
@@ -14,6 +13,7 @@ from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Pair, Shape
 from retroact.testing.families import FAMILIES, draw, live_window, unite_live
 from retroact.testing.histories import admitted
+from support.planted_algorithms import CORRECT, NASTY, PLANTED, FloatSum, FutureDeletions, Reference
 
 CLAIM = Guarantee(PureDP(1.0), 1.0)
 SHAPES = {

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from cli_program import Ended, Program
 
 from retroact.audit import run
 from retroact.audit.report import Report, public_key, sign, verify
@@ -21,6 +20,7 @@ from retroact.audit.result import Control, Result
 from retroact.audit.target import Target
 from retroact.coins import Key
 from retroact.testing.seeds import Seeds
+from support.cli_program import Ended, Program
 
 SECRET = bytes(32)
 Audit = Callable[..., Ended]

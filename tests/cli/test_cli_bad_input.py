@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_program import CLOSE, Program, add, lines
 
 import retroact as ra
+from support.cli_program import CLOSE, Program, add, lines
 
 ROW = {"country": "DE", "amount": 1}
 DEBEZIUM = {"op": "c", "before": None, "after": ROW, "ts_ms": 1}

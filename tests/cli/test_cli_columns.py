@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_program import SPEC, Program, lines
 
 import retroact as ra
+from support.cli_program import SPEC, Program, lines
 
 COUNT = ("--count", "--epsilon", 1)
 ORDERS = "amount,order,customer,at\n5,a,u1,2026-01-01\n7,b,u2,2026-01-02\n9,c,u1,2026-01-03\n"

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_program import CLOSE, Program, add, lines
 from msgspec import UNSET
 
 import retroact as ra
 from retroact.store.receipt import verify as read_receipt
+from support.cli_program import CLOSE, Program, add, lines
 
 NEW = ("--spec", "shop.toml", "--store", "orders")
 MISSED = "If that is right: --allow-missing\n"

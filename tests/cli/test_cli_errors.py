@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_program import CLOSE, Ended, Program, add, lines
+
+from support.cli_program import CLOSE, Ended, Program, add, lines
 
 GOOD = lines(add(), CLOSE, add(id=1), add(id="x"))
 RECORD = {"country": "DE", "amount": 1}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_program import CLOSE, Program, add, lines
 
 from retroact.escape import markup, printable
+from support.cli_program import CLOSE, Program, add, lines
 
 # C0, C1, DEL, separators of lines and paragraphs, marks of direction
 HOSTILE = "a\x1b[2J\x1b]0;t\x07\r\x00\x7f\x85\x9b31m\u2028\u2029\u061c\u200e\u200f\u202e\u2066\u2069b"

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_program import CLOSE, Program, lines
+
+from support.cli_program import CLOSE, Program, lines
 
 COUNT = ("--count", "--sum", "amount:0..500", "--epsilon", 1, "--horizon", 50, "--testing-key", 1)
 

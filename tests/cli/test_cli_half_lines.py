@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_program import CLOSE, Ended, Program, lines
 
 import retroact as ra
+from support.cli_program import CLOSE, Ended, Program, lines
 
 SPEC = """
 epsilon = 1.0

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cli_program import CLOSE, Program, lines
+
+from support.cli_program import CLOSE, Program, lines
 
 FLIGHTS = [{"carrier": f"c{n % 3}", "delay": None if n % 4 == 0 else 5 + n % 20} for n in range(200)]
 OPTIONS = ("--count", "--mean", "delay:-60..600:1", "--skip-missing", "--epsilon", 400, "--horizon", 3)

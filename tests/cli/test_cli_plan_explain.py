@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_program import Program
 
 import retroact as ra
 from retroact.cli.specification import read_toml
+from support.cli_program import Program
 
 OPTIONS = ("--count", "--sum", "amount:0..500", "--horizon", 100, "--delta", 1e-6)
 

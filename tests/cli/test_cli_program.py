@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_program import CLOSE, add, lines
 
 import retroact as ra
 from retroact.cli.main import COMMANDS, _gravest
 from retroact.cli.specification import read_toml
+from support.cli_program import CLOSE, add, lines
 
 PROGRAM = [sys.executable, "-c", "from retroact.cli import main; main()"]
 

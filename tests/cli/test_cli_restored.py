@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_program import CLOSE, Program, add, lines
 
 from retroact.noise.process import Process
 from retroact.params import Parameters
+from support.cli_program import CLOSE, Program, add, lines
 
 NEW = ("--spec", "shop.toml", "--store", "orders")
 RUN = ("run", "events.jsonl", *NEW, "-q")

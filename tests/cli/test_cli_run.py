@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_program import CLOSE, Program, add, lines
 
 import retroact as ra
 from retroact.cli.specification import read_toml
+from support.cli_program import CLOSE, Program, add, lines
 
 ORDERS = """country,amount,order,customer,day,note
 DE,12.50,o1,u1,1,"two

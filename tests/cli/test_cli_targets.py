@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_program import CLOSE, SPEC, Program, add, lines
 
 import retroact as ra
 from retroact.files import AtomicFile
 from retroact.store.targets import check_targets
+from support.cli_program import CLOSE, SPEC, Program, add, lines
 
 EVENTS = lines(add(subject="anna", id="o-1"), add("FR", 7, subject="ben"), CLOSE, add(subject="carl"))
 ERASE = ("erase", "orders", "--subject", "anna", "--request", "r-1", "--close", "--receipt")

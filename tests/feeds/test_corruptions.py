@@ -13,19 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from corruptions import KINDS, WORDS, stream, table
 
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds.play import play
 from retroact.feeds.readers import arrow
+from support.corruptions import KINDS, WORDS, stream, table
 
 MOST_MEMORY = 1 << 20  # kB
 EVERY = 223  # corruptions of each kind of file: 2,007 in all
 
 
 def play_corrupted(folder: Path, kind: str, count: int, seed: int) -> None:
-    program = [sys.executable, "-X", "faulthandler", str(Path(__file__).with_name("corruptions.py"))]
+    program = [sys.executable, "-X", "faulthandler", str(Path(__file__).parents[1] / "support" / "corruptions.py")]
     arguments = [str(folder), kind, "0", str(count), str(seed)]
     done = subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=600, env=os.environ)
     *numbers, last = done.stdout.splitlines() or [""]

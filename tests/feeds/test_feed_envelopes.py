@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from feed_shop import CLOSE, Played, by_hand, row, shop, written
 
 from retroact.errors import InputError
+from support.feed_shop import CLOSE, Played, by_hand, row, shop, written
 
 A, B, C = row("DE", 10, id="a", who="u1"), row("FR", 20, id="b", who="u2"), row("US", 30, id="a", who="u1")
 

@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-import table_changes
-from table_changes import SCHEMA, as_lines, person, random_changes, rows, stream
 
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import play
 from retroact.feeds.totals import Missed
+from support import table_changes
+from support.table_changes import SCHEMA, as_lines, person, random_changes, rows, stream
 
 ROUNDS = 6
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from feed_shop import CLOSE, Played, row, shop, written
 
 from retroact.errors import InputError
 from retroact.feeds import Grid
 from retroact.feeds.options import options_for
 from retroact.feeds.play import Feed
 from retroact.feeds.source import Source, open_source
+from support.feed_shop import CLOSE, Played, row, shop, written
 
 PROGRAM = [sys.executable, "-c", "from retroact.cli import main; main()"]
 

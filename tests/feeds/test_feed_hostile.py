@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from feed_shop import CLOSE, Played, row, shop, written
 
 from retroact.errors import InputError
+from support.feed_shop import CLOSE, Played, row, shop, written
 
 GOOD = json.dumps(row()).encode() + b"\n"
 END = b'{"op": "close"}\n'
@@ -90,7 +90,7 @@ import resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 sys.path.insert(0, sys.argv[2])
-from feed_shop import Played
+from support.feed_shop import Played
 from retroact.errors import InputError
 try:
     Played(sys.argv[1])
@@ -107,7 +107,7 @@ def test_a_line_of_a_gigabyte(name: str, tmp_path: Path) -> None:
     with (tmp_path / name).open("wb") as file:
         file.write(GOOD if name.endswith("jsonl") else b"country,amount\n")
         file.truncate(1 << 30)
-    command = [sys.executable, "-c", ENDLESS, str(tmp_path / name), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", ENDLESS, str(tmp_path / name), str(Path(__file__).parents[1])]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     message, peak = done.stdout.splitlines()
     assert message.endswith(f"{name}:2: expected a line of at most 16 MB, got a longer one")
@@ -170,7 +170,7 @@ MANY = """
 import sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
-from feed_shop import Played
+from support.feed_shop import Played
 print(Played(Path(sys.argv[1])).totals.added)
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
@@ -183,7 +183,7 @@ def test_millions_of_equal_rows_in_a_small_file_take_little_memory(tmp_path: Pat
         for _ in range(groups):
             writer.write_table(table)
     assert path.stat().st_size < 1 << 20
-    command = [sys.executable, "-c", MANY, str(path), str(Path(__file__).parent)]
+    command = [sys.executable, "-c", MANY, str(path), str(Path(__file__).parents[1])]
     added, peak = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout.split()
     assert int(added) == rows * groups
     assert int(peak) < 400_000, "kilobytes"

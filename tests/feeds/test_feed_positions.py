@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from feed_shop import CLOSE, Played, row, shop, written
 
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import Grid, play
 from retroact.feeds.deliver import Delivery
 from retroact.stream.core import Core
+from support.feed_shop import CLOSE, Played, row, shop, written
 
 GRID = Grid(0, 60, 600)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from feed_shop import CLOSE, Played, by_hand, row, shop, written
 
 from retroact.errors import InputError
 from retroact.feeds import Grid, play
+from support.feed_shop import CLOSE, Played, by_hand, row, shop, written
 
 PROGRESS = {"mz_timestamp": 2, "mz_progressed": True, "mz_diff": None, "country": None, "amount": None}
 

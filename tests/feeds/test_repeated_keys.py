@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from feed_shop import Played, shop
 from hypothesis import given
 from hypothesis import strategies as st
 
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds.readers.repeated_keys import most_keys, repeated
+from support.feed_shop import Played, shop
 
 ROW = '{"country": "DE", "amount": 1}'
 GOOD = f'{{"op": "add", "record": {ROW}, "id": 1}}'

@@ -6,7 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from table_changes import (
+
+import retroact as ra
+from retroact.errors import InputError
+from retroact.feeds.readers import arrow
+from retroact.stream.grid import Grid
+from support.table_changes import (
     HOURS,
     START,
     A,
@@ -22,12 +27,7 @@ from table_changes import (
     rows,
     stream,
 )
-from table_changes import options as said
-
-import retroact as ra
-from retroact.errors import InputError
-from retroact.feeds.readers import arrow
-from retroact.stream.grid import Grid
+from support.table_changes import options as said
 
 # Rounds ---------------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from table_changes import (
+
+import retroact as ra
+from retroact.errors import InputError
+from retroact.feeds.play import open_feed
+from retroact.feeds.readers import arrow
+from retroact.schema.dictionary_column import Coded
+from support.table_changes import (
     SCHEMA,
     A,
     B,
@@ -23,12 +29,6 @@ from table_changes import (
     rows,
     stream,
 )
-
-import retroact as ra
-from retroact.errors import InputError
-from retroact.feeds.play import open_feed
-from retroact.feeds.readers import arrow
-from retroact.schema.dictionary_column import Coded
 
 # The same events, in other files --------------------------------------------------------------------------------------
 

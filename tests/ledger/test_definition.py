@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_histories import WORLDS, histories
 
 from retroact.errors import InputError
 from retroact.ledger.definition import (
@@ -23,6 +22,7 @@ from retroact.ledger.definition import (
     trajectory,
     unite_at,
 )
+from support.ledger_histories import WORLDS, histories
 
 RUNNING = (
     (Add("a"),),

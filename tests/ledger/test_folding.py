@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from updates_by_hand import Updates
 
 import retroact as ra
 from retroact.ledger import Ledger, Stamped, folding
+from support.updates_by_hand import Updates
 
 SCHEMA = ra.Schema(
     {

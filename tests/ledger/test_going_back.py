@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from updates_by_hand import Updates
 
 from retroact.ledger import Ledger
 from retroact.schema import Integer, Rows, Schema
+from support.updates_by_hand import Updates
 
 SCHEMA = Schema({"age": Integer(0, 120)})
 

@@ -13,7 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_histories import (
+
+from retroact.ledger import Ledger
+from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
+from retroact.schema import Integer, Rows, Schema, Text
+from support.ledger_histories import (
     IDS,
     SUBJECTS,
     WORLDS,
@@ -27,11 +31,7 @@ from ledger_histories import (
     shuffled,
     values_of,
 )
-from updates_by_hand import Updates
-
-from retroact.ledger import Ledger
-from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
-from retroact.schema import Integer, Rows, Schema, Text
+from support.updates_by_hand import Updates
 
 every_world = pytest.mark.parametrize("world", WORLDS)
 

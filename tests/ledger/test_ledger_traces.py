@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_histories import WORLDS, check_internals, contents, histories, play
-from updates_by_hand import Updates
 
 from retroact.errors import InputError
 from retroact.ledger import Ledger
 from retroact.ledger.multiset import Multiset
 from retroact.ledger.registers import Registers
 from retroact.schema import Integer, Rows, Schema, Text
+from support.ledger_histories import WORLDS, check_internals, contents, histories, play
+from support.updates_by_hand import Updates
 
 SCHEMA = Schema({"t": Text(), "n": Integer(0, 1000)})
 SECRETS = ("secret text", "secret id", "secret subject")

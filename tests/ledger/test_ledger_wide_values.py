@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_histories import HIGH, LOW, canonical_key, check_internals, contents, points
-from updates_by_hand import Updates
 
 from retroact.errors import InputError
 from retroact.ledger import Ledger
 from retroact.ledger.key_layout import KeyLayout, Widths
 from retroact.schema import Boolean, Bytes, Field, Integer, Rows, Schema, Text
+from support.ledger_histories import HIGH, LOW, canonical_key, check_internals, contents, points
+from support.updates_by_hand import Updates
 
 WIDE = Integer(LOW, HIGH)
 ENDS = [LOW, LOW + 1, -(2**62), -(2**53) - 1, -1, 0, 1, 2**53 + 1, 2**62, HIGH - 1, HIGH]

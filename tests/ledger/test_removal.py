@@ -7,12 +7,12 @@ import random
 from itertools import product
 
 import pytest
-from ledger_histories import contents
-from updates_by_hand import Updates
 
 from retroact.ledger import Ledger, Operations, Removal
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, trajectory
 from retroact.schema import Integer, Rows, Schema
+from support.ledger_histories import contents
+from support.updates_by_hand import Updates
 
 SCHEMA = Schema({"n": Integer(0, 9)})
 BEFORE = [

@@ -7,7 +7,6 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from exact_laws import probabilities
 
 from retroact.coins import Coins
 from retroact.errors import InputError
@@ -26,6 +25,7 @@ from retroact.oneshot.block_cdf import (
 from retroact.oneshot.ordered_domain import laplace
 from retroact.paper import tree_log
 from retroact.schema import Integer, Rows, Schema
+from support.exact_laws import probabilities
 
 COINS = Coins(bytes(32)).branch("blocks")
 TINY = Fraction(1, 10**9)

@@ -6,7 +6,6 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
-from exact_laws import probabilities
 
 from retroact.coins import Coins
 from retroact.coins.exact_cdf import exp_minus
@@ -21,6 +20,7 @@ from retroact.oneshot.exponential import (
     step_law,
     unit_of,
 )
+from support.exact_laws import probabilities
 
 getcontext().prec = 60
 COINS = Coins(bytes(32)).branch("exponential")

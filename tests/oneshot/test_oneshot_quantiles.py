@@ -7,7 +7,6 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from exact_laws import probabilities
 
 from retroact.coins import Coins
 from retroact.coins.exact_cdf import exp_minus
@@ -16,6 +15,7 @@ from retroact.oneshot import InteriorPoint, Median, Quantile, QuantilePoints
 from retroact.oneshot.exponential import quantile_law
 from retroact.oneshot.quantiles import interior_records, quantile_points, quantile_records, rank_bound, told_apart
 from retroact.schema import Date, Integer, Number, Rows, Schema, Text, Timestamp
+from support.exact_laws import probabilities
 
 COINS = Coins(bytes(32)).branch("points")
 SCHEMA = Schema({

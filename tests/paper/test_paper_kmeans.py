@@ -9,7 +9,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from cluster_readers import Shown
 from sklearn.cluster import KMeans
 
 import retroact as ra
@@ -23,6 +22,7 @@ from retroact.statistics.clusters.directions import LENGTH, independent, seed_of
 from retroact.statistics.clusters.regions import Sums
 from retroact.statistics.tally import Tally
 from retroact.testing import Shape, StreamAlgorithm, check_statistic, check_twin, uniting_pairs
+from support.cluster_readers import Shown
 
 ROOT = Path(__file__).parents[2]
 COINS = Coins(bytes(32))

@@ -9,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from exact_laws import probabilities
 
 from retroact.coins import Coins
 from retroact.errors import InputError
@@ -20,6 +19,7 @@ from retroact.paper import TreeLog, tree_log
 from retroact.paper.treelog import WEIGHTS, LevelPlan, node_pieces, tail
 from retroact.paper.trie import branching, branchings, deepest, heavy_path
 from retroact.schema import Integer, Rows, Schema
+from support.exact_laws import probabilities
 
 COINS = Coins(bytes(32)).branch("treelog")
 ONE, MILLIONTH = Fraction(1), Fraction(1, 10**6)

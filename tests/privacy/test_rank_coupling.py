@@ -9,10 +9,10 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 import pytest
-from test_window_brute_force import EPSILON0, divergence, samples, score, transcripts
 
 from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.privacy import window_cost
+from support.window_transcripts import EPSILON0, divergence, samples, score, transcripts
 
 
 def histories(most=3, releases=4):

@@ -8,7 +8,6 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as losses
-from product_delta import product_delta
 from scipy import special, stats
 
 from retroact.errors import InputError
@@ -24,6 +23,7 @@ from retroact.privacy import (
 from retroact.privacy.bounded_range import _converted, _moment, _proven, range_pair
 from retroact.privacy.composition import binomial_profile, lattice_of, lattice_profile
 from retroact.privacy.dominating_pair import failure_of_two, mixed_loss
+from support.product_delta import product_delta
 
 DELTA = 1e-6
 FORMS = [

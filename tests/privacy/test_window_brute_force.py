@@ -7,40 +7,16 @@ M reports the difference of records +1 and records -1, cut to -1, 0 or 1, by a t
 import math
 from collections import Counter
 from fractions import Fraction
-from functools import lru_cache
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 
 import pytest
-from product_delta import product_delta
 
 from retroact.privacy import Pair, rank_reach, window_cost
+from support.product_delta import product_delta
+from support.window_transcripts import EPSILON0, divergence, samples, score, transcripts
 
-EPSILON0 = math.nextafter(math.log(3), 2)
 DELTAS = (0.0, 1e-4, 0.01, 0.05, 0.2)
 HALF = Fraction(1, 2)
-
-
-def score(values):
-    return max(-1, min(1, sum(values)))
-
-
-@lru_cache
-def answers(state, failure=Fraction(0)):
-    """The law of one answer, given the cut difference."""
-    ratio = Fraction(1, 3)
-    law = {-1: ratio ** (state + 1) / (1 + ratio), 1: ratio ** (1 - state) / (1 + ratio)}
-    law[0] = (1 - ratio) / (1 + ratio) * ratio ** abs(state)
-    told = {("told", state): failure} if failure else {}
-    return {**{y: p * (1 - failure) for y, p in law.items()}, **told}
-
-
-def transcripts(states, failure=Fraction(0)):
-    """From the law of the sequence of states to the law of the sequence of answers."""
-    law = Counter()
-    for sequence, weight in states.items():
-        for outcome in product(*(answers(s, failure).items() for s in sequence)):
-            law[tuple(y for y, _ in outcome)] += weight * math.prod(p for _, p in outcome)
-    return law
 
 
 def independent(laws):
@@ -89,19 +65,6 @@ def ranks(stream, size):
         states = (score(live[n] for n in sample) for live, sample in zip(stream, sequence, strict=True))
         law[tuple(states)] += Fraction(count, math.factorial(len(names)))
     return law
-
-
-@lru_cache
-def samples(stream, names, size):
-    """How many orders of the names give each sequence of samples."""
-    return Counter(
-        tuple(tuple([n for n in order if n in live][:size]) for live in stream) for order in permutations(names)
-    )
-
-
-def divergence(p, q, epsilon):
-    """sup over events of p(E) - e^epsilon q(E)."""
-    return math.fsum(max(0.0, float(p[y]) - math.exp(epsilon) * float(q[y])) for y in p)
 
 
 def pairs(others, releases, turnover):

@@ -13,7 +13,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from cluster_readers import Shown
 
 import retroact as ra
 from retroact.coins import Coins, integer_cells
@@ -28,6 +27,7 @@ from retroact.statistics.clusters.hashed import Hashed
 from retroact.statistics.clusters.lloyd import Objective, search
 from retroact.statistics.clusters.regions import FINE, Reader, RegionScheme
 from retroact.testing import CheckFailedError, Shape, check_statistic, check_twin, uniting_pairs, values_of
+from support.cluster_readers import Shown
 
 COINS = Coins(bytes(32))
 COUNTED = "bf0249a04df499c492c6c582c8ba7af22ab875c6a6a59678a60780a6b37d9414"

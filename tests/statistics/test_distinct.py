@@ -10,7 +10,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from in_bound import Planted
 
 import retroact as ra
 from retroact.ledger.definition import Add, Delete, trajectory
@@ -26,6 +25,7 @@ from retroact.testing import (
     uniting_pairs,
     values_of,
 )
+from support.in_bound import Planted
 
 SCHEMA = {"user": ra.Text(), "country": ra.Category(["DE", "FR"]), "age": ra.Integer(0, 120)}
 BOTH = pytest.mark.parametrize("delta", [0.0, 1e-6], ids=["pure", "gaussian"])

@@ -5,7 +5,6 @@ from math import isqrt
 
 import numpy as np
 import pytest
-from exact_records import moved, taken, within
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ import retroact as ra
 from retroact.oneshot import Median
 from retroact.schema import Schema
 from retroact.statistics.linear import Contributions
+from support.exact_records import moved, taken, within
 
 BIG = 1 << 31
 # The most that a total may be, and the fewest records there must be room for.

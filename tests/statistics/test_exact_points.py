@@ -6,13 +6,13 @@ from math import ceil, isqrt
 
 import numpy as np
 import pytest
-from exact_records import ONE, bound_of, moved, taken
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import retroact as ra
 from retroact.schema import Rows, Schema
 from retroact.statistics.clusters.ball import RADIUS, Space
+from support.exact_records import ONE, bound_of, moved, taken
 
 MODES = {
     "grid": lambda d, **more: ra.KMeans([f"x{i}" for i in range(d)], 2, mode="grid", **more),

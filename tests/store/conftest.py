@@ -37,6 +37,11 @@ def postgres_url(postgres_server):
         connection.execute(f"set client_min_messages = error; drop schema if exists {schema} cascade")
 
 
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "orders"
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request, tmp_path):
     """Makes the place of a stream from its name."""

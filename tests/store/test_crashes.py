@@ -5,8 +5,9 @@ import random
 import signal
 import time
 
-import crashing
 import pytest
+
+from support import crashing
 
 POINTS = [(method, when) for method in crashing.METHODS for when in ("before", "after")]
 

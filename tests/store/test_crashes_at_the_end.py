@@ -3,9 +3,10 @@
 import shutil
 import signal
 
-import crashing
-import ending
 import pytest
+
+from support import crashing
+from support import crashing_at_the_end as ending
 
 POINTS = [(method, when) for method in ending.METHODS for when in ("before", "after")]
 OFTEN = {"receive": 5, "prepare": 6, "amend": 5, "scrub": 8, "applied_without_round": 5, "write_notes": 7, "purge": 4}

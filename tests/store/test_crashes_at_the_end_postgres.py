@@ -2,9 +2,10 @@
 
 import signal
 
-import crashing
-import ending
 import pytest
+
+from support import crashing
+from support import crashing_at_the_end as ending
 
 POINTS = [(method, when) for method in ending.METHODS for when in ("before", "after")]
 NEW = [point for point in POINTS if point[0] in ("receive", "prepare", "amend", "applied_without_round", "advance")]

@@ -3,11 +3,11 @@
 import json
 import signal
 
-import crashing
 import pytest
-from test_edits import Folder, Schema
 
 import retroact as ra
+from support import crashing
+from support.stores_by_hand import Folder, Schema
 
 STEPS = [(method, when) for method in ("receive", "advance", "replace") for when in ("before", "after")]
 

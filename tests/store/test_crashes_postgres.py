@@ -2,9 +2,10 @@
 
 import signal
 
-import crashing
 import psycopg
 import pytest
+
+from support import crashing
 
 POINTS = [(method, when) for method in crashing.METHODS for when in ("before", "after")]
 

@@ -1,8 +1,7 @@
-"""Streams that last: twins, replay, restores, erasure and residue, on both stores."""
+"""Streams that last: twins, replay, erasure and residue, on both stores."""
 
 import hashlib
 import json
-import shutil
 import sqlite3
 
 import numpy as np
@@ -10,32 +9,9 @@ import pytest
 
 import retroact as ra
 from retroact.errors import InputError, KeyReusedError, VerificationError
-from retroact.store.fence import Fence, Mark
 from retroact.store.receipt import public_key
 from retroact.store.receipt import verify as verify_receipt
-
-SCHEMA = {"name": ra.Text(), "amount": ra.Integer(0, 2 * 10**11)}
-STATISTICS = {"people": ra.Count(), "total": ra.Sum("amount"), "recent": ra.Count(window=2, every=2)}
-BUDGET = {"epsilon": 1.0, "delta": 1e-6, "horizon": 50}
-KEY = ra.Key.for_testing(5)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    return tmp_path / "orders"
-
-
-def opened(where, tmp_path, name="a", *, budget=BUDGET, statistics=STATISTICS, key=KEY, **more):
-    return ra.Stream.open(where, SCHEMA, statistics, key=key, fence=tmp_path / f"{name}.fence", **{**budget, **more})
-
-
-def fill(stream, round, *, without=()):
-    random = np.random.default_rng(round)
-    for k in range(60):
-        subject, amount = f"person-{k % 20:02}", int(random.integers(10**11, 2 * 10**11))
-        if subject not in without:
-            record = {"name": f"name of {subject} {round}", "amount": amount}
-            stream.add(record, id=f"id-{round}-{k}" if k % 2 else None, subject=subject)
+from support.durable_streams import BUDGET, KEY, SCHEMA, STATISTICS, fill, opened
 
 
 def test_a_twin_without_the_erased_gives_the_same_bytes(place, tmp_path):
@@ -149,95 +125,6 @@ def test_what_a_reader_bars_is_purged_later(folder, tmp_path):
     assert asked.state == "purged"
     assert b"name of person-01 1" not in (folder / "data.sqlite").read_bytes()
     stream.close()
-
-
-@pytest.mark.parametrize("what", ["whole", "data"])
-def test_an_old_backup_is_refused_and_can_be_replayed(folder, tmp_path, what):
-    straight = opened(tmp_path / "straight", tmp_path, "straight")
-    stream = opened(folder, tmp_path)
-    lines = []
-    for round in range(1, 8):
-        for each in (straight, stream):
-            with each.receiving("feed", (round,)):
-                fill(each, round)
-            if round == 4:
-                each.erase(subject="person-03", request="ticket")
-        lines.append(straight.close_round().encode())
-        if round < 6:
-            assert stream.close_round().encode() == lines[-1]
-        if round == 2:
-            stream.close()
-            shutil.copytree(folder, tmp_path / "backup")
-            stream = opened(folder, tmp_path)
-        if round == 5:
-            break
-    stream.close()
-    for name in ("data.sqlite", "journal.sqlite"):
-        if what in ("whole", name.partition(".")[0]):
-            shutil.copy(tmp_path / "backup" / name, folder / name)
-    with pytest.raises(VerificationError, match="round 5 was published: it is an old backup"):
-        opened(folder, tmp_path)
-    stream = opened(folder, tmp_path, restored=True)
-    assert stream.replaying
-    assert stream.position("feed") == (2,)
-    for round in range(stream.round, 6):
-        with stream.receiving("feed", (round,)):
-            fill(stream, round)
-        if round == 4:
-            assert stream.erase(subject="person-03", request="ticket").state == "received"
-        assert len(stream.close_round()) == 0
-        stream.close()
-        stream = opened(folder, tmp_path)  # once begun, it goes on
-    assert not stream.replaying
-    for each in (straight, stream):
-        fill(each, 6)
-    assert stream.close_round().encode() == straight.close_round().encode()
-    assert "replayed up to round 5" in stream.guarantee.text
-    assert stream.verify().problems == []
-    stream.close()
-    straight.close()
-
-
-def test_halves_of_different_backups_are_refused(folder, tmp_path):
-    """Positions and requests of the one would not fit the data of the other."""
-    with opened(folder, tmp_path) as stream:
-        stream.close_round()
-    shutil.copytree(folder, tmp_path / "backup")
-    with opened(folder, tmp_path) as stream:
-        for _ in range(3):
-            stream.close_round()
-    shutil.copy(tmp_path / "backup" / "journal.sqlite", folder / "journal.sqlite")
-    with pytest.raises(VerificationError, match="restore both from one backup"):
-        opened(folder, tmp_path, restored=True)
-
-
-def test_a_copy_that_is_open_elsewhere_cannot_spend_the_same_noise(folder, tmp_path):
-    with opened(folder, tmp_path) as stream:
-        stream.close_round()
-        shutil.copytree(folder, tmp_path / "copy")
-        with pytest.raises(InputError, match="another process has a stream with this fence open"):
-            opened(tmp_path / "copy", tmp_path)
-        with pytest.raises(InputError, match="another process has this stream open"):
-            opened(folder, tmp_path)
-        # moved behind its back
-        stream._vault.guard.fence.advance(Mark(stream.name, 2))
-        with pytest.raises(VerificationError, match="another copy of this stream may have gone on"):
-            stream.close_round()
-
-
-def test_one_key_for_two_streams_gives_other_noise(tmp_path, monkeypatch):
-    monkeypatch.setenv("RETROACT_KEY", "17" * 32)
-    monkeypatch.setattr("retroact.coins.key._claimed", {})
-    answers = []
-    for name in ("one", "two", "one"):
-        where = tmp_path / name
-        if where.exists():
-            shutil.rmtree(where)
-            (tmp_path / f"{name}.fence").unlink()
-        monkeypatch.setattr("retroact.coins.key._claimed", {})
-        with ra.Stream.open(where, SCHEMA, STATISTICS, **BUDGET) as stream:
-            answers.append(stream.close_round()["total"].value)
-    assert len(set(answers)) == 3
 
 
 def test_what_was_acknowledged_before_a_refused_batch_stays(folder, tmp_path):
@@ -361,85 +248,6 @@ def test_what_a_reader_barred_is_scrubbed_later(folder, tmp_path):
             assert b"id-1-3\x00" not in path.read_bytes() + b"\x00"
             assert b"name of person-03 1" in path.read_bytes() or path.name != "data.sqlite"
         assert stream.store.residue() == []
-
-
-@pytest.mark.parametrize("after", [2.5, "5", -1, True, 10**6])
-def test_a_round_that_is_none_is_refused(folder, tmp_path, after):
-    with opened(folder, tmp_path) as stream:
-        stream.close_round()
-    (tmp_path / "a.fence").unlink()
-    with pytest.raises(InputError):
-        opened(folder, tmp_path, after=after)
-    opened(folder, tmp_path, after=1).close()
-
-
-def test_a_lost_store_is_not_begun_anew_under_its_key(folder, tmp_path):
-    with opened(folder, tmp_path) as stream:
-        stream.close_round()
-    shutil.rmtree(folder)
-    with pytest.raises(VerificationError, match="round 1 was published"):
-        opened(folder, tmp_path)
-    with pytest.raises(VerificationError):
-        opened(tmp_path / "another", tmp_path)
-    with opened(folder, tmp_path, restored=True) as stream:
-        assert len(stream.close_round()) == 0
-        assert len(stream.close_round()) == 3
-
-
-def test_without_its_fence_a_stream_goes_on_after_a_promised_round(place, tmp_path):
-    where = place("s")
-    with opened(where, tmp_path) as stream:
-        for _ in range(3):
-            stream.close_round()
-    (tmp_path / "a.fence").unlink()
-    with pytest.raises(VerificationError, match="the fence is missing"):
-        opened(where, tmp_path)
-    with pytest.raises(InputError, match="from 3 on"):
-        opened(where, tmp_path, after=2)
-    with opened(where, tmp_path, after=4) as stream:
-        assert stream.replaying
-        assert len(stream.close_round()) == 0
-        with pytest.raises(VerificationError, match="erasures acknowledged after round 4 may be missing"):
-            stream.close_round()
-    with opened(where, tmp_path, erasures_asked=True) as stream:
-        fifth = stream.close_round()
-        assert len(fifth) == 2
-        assert "nothing had been published after round 4" in stream.guarantee.text
-    with opened(where, tmp_path) as stream:
-        assert stream.round == 6
-        assert "nothing had been published after round 4" in stream.guarantee.text
-        stream.close_round()
-        assert stream.verify().problems == []
-    with opened(place("kept"), tmp_path, name="kept") as stream:
-        kept = [stream.close_round() for _ in range(5)][-1]
-    assert kept["people"].encode() == fifth["people"].encode()
-
-
-def test_a_new_fence_is_asked_for_again_when_it_was_not_written(folder, tmp_path, monkeypatch):
-    with opened(folder, tmp_path) as stream:
-        stream.close_round()
-    (tmp_path / "a.fence").unlink()
-
-    def broken(self, mark):
-        raise InputError("no space left on device", place="fence")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Fence, "advance", broken)
-        with pytest.raises(InputError, match="no space"):
-            opened(folder, tmp_path, after=1)
-    with pytest.raises(VerificationError, match="the fence is missing"):
-        opened(folder, tmp_path)
-    opened(folder, tmp_path, after=1).close()
-
-
-def test_a_fence_that_is_there_is_not_given_up(folder, tmp_path):
-    with opened(folder, tmp_path) as stream:
-        stream.close_round()
-    with pytest.raises(InputError, match="says round 1"):
-        opened(folder, tmp_path, after=1)
-    (tmp_path / "a.fence").write_text('{"stream":"another","round":1,"mac":""}')
-    with pytest.raises(VerificationError, match="that of another"):
-        opened(folder, tmp_path)
 
 
 def test_a_changed_specification_is_refused_with_the_difference(place, tmp_path):
@@ -615,89 +423,3 @@ def test_a_successor_lasts_too(place, tmp_path):
         following.close_round()
         assert following.verify().problems == []
         assert following.verify().compared == 5
-
-
-# Verification ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def made(folder, tmp_path):
-    with opened(folder, tmp_path) as stream:
-        for round in range(1, 6):
-            fill(stream, round)
-            if round == 2:
-                stream.delete(id="id-1-1")
-            stream.close_round()
-    return folder
-
-
-def change(path, sql, *parameters):
-    with sqlite3.connect(path) as connection:
-        assert connection.execute(sql, parameters).rowcount
-
-
-def problems(folder, tmp_path):
-    with opened(folder, tmp_path) as stream:
-        return stream.verify().problems
-
-
-def test_releases_since_the_last_deletion_are_worked_out_again(made, tmp_path):
-    with opened(made, tmp_path) as stream:
-        result = stream.verify()
-    assert (result.first, result.last, result.compared, result.problems) == (2, 5, 10, [])
-
-
-def test_a_changed_release_is_seen(made, tmp_path):
-    """Also one that cannot be worked out again, and one that is gone."""
-    for round in (1, 4):
-        sql = "update release set line = ? where round = ? and statistic = 'total'"
-        change(made / "journal.sqlite", sql, b"{}", round)
-    expected = [f"table release: the row {round}, 'total' is not as it was written" for round in (1, 4)]
-    expected += [f"round {round} of total: expected a release, got none" for round in (1, 4)]
-    assert problems(made, tmp_path) == expected
-    change(made / "journal.sqlite", "delete from release where round = 3 and statistic = 'total'")
-    assert problems(made, tmp_path) == [*expected[:3], "round 3 of total: expected a release, got none", expected[3]]
-    with opened(made, tmp_path) as stream, pytest.raises(VerificationError, match="table release: the row 1, 'total'"):
-        list(stream.releases())
-
-
-def test_a_changed_record_is_refused(made, tmp_path):
-    with sqlite3.connect(made / "data.sqlite") as connection:
-        stamp, mark, records = connection.execute("select stamp, mark, records from block limit 1").fetchone()
-    other = records.replace(b"of person-12", b"of person-1X", 1)
-    change(made / "data.sqlite", "update block set records = ? where stamp = ? and mark = ?", other, stamp, mark)
-    with pytest.raises(VerificationError, match=f"table block: the row {stamp}, {mark} is not as it was written"):
-        opened(made, tmp_path)
-
-
-def test_a_late_release_is_seen(made, tmp_path):
-    change(made / "journal.sqlite", "insert into release values (9, 'total', ?, ?, ?)", b"", b"", b"")
-    assert problems(made, tmp_path) == ["table release: the row 9, 'total' is not as it was written"]
-
-
-def test_residue_is_seen(made, tmp_path):
-    with sqlite3.connect(made / "data.sqlite") as connection:
-        connection.execute("pragma secure_delete = off")
-        connection.execute("create table other(secret text)")
-        connection.execute("insert into other values (?)", ["a secret " * 900])
-    with sqlite3.connect(made / "data.sqlite") as connection:
-        connection.execute("pragma secure_delete = off")
-        connection.execute("drop table other")
-    with sqlite3.connect(made / "data.sqlite") as connection:
-        connection.execute("pragma wal_checkpoint(truncate)")
-    assert any("free page" in problem for problem in problems(made, tmp_path))
-
-
-def test_a_broken_file_is_refused(made, tmp_path):
-    content = bytearray((made / "data.sqlite").read_bytes())
-    content[:16] = b"not a database!!"
-    (made / "data.sqlite").write_bytes(content)
-    with pytest.raises(VerificationError, match="not a database"):
-        opened(made, tmp_path)
-
-
-def test_connections_leave_no_traces_and_wait_for_the_disk(made, tmp_path):
-    with opened(made, tmp_path) as stream:
-        for side in ("data", "journal"):
-            for pragma, value in (("journal_mode", "wal"), ("synchronous", 2), ("secure_delete", 1)):
-                assert stream.store.run(side, f"pragma {pragma}") == [(value,)]

@@ -4,10 +4,10 @@ released before the erasures were asked for again."""
 import json
 
 import pytest
-from test_edits import Folder, Schema
 
 import retroact as ra
 from retroact.errors import InputError, VerificationError
+from support.stores_by_hand import Folder, Schema
 
 SPEC = ra.Specification(
     {"name": ra.Text(), "amount": ra.Integer(0, 1000)},

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from updates_by_hand import Updates
 
 import retroact as ra
 from retroact.errors import VerificationError
@@ -15,6 +14,7 @@ from retroact.ledger.operations import NO_RECORDS, Stamped
 from retroact.ledger.text_column import Texts
 from retroact.schema import Rows, Schema
 from retroact.store import canonical_blocks
+from support.updates_by_hand import Updates
 
 SCHEMA = Schema(
     {

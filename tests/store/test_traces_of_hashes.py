@@ -4,12 +4,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from test_postgres import files
 
 import retroact as ra
 from retroact.store import canonical_blocks
 from retroact.store.seals import Seals
 from retroact.store.tables import tables
+from support.postgres_files import files
 
 SCHEMA = {"name": ra.Text(), "amount": ra.Integer(0, 10**6)}
 STATISTICS = {"people": ra.Count(), "total": ra.Sum("amount")}

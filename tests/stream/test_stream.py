@@ -1,40 +1,14 @@
 """Every decided semantics of a stream, each with a test."""
 
 import math
-import pickle
 import threading
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 import retroact as ra
 from retroact.ledger.definition import Add, Delete, Erase, unite_at
 from retroact.testing import StreamAlgorithm
-
-SCHEMA = {"country": ra.Text(), "amount": ra.Number(0, 500, step=0.01), "age": ra.Integer(0, 120)}
-ORDER = {"country": "DE", "amount": 12.5, "age": 31}
-
-
-def stream(seed=1, *, horizon=20, epsilon=1.0, delta=1e-6, schema=SCHEMA, window=None, law=None, **statistics):
-    return ra.Stream(
-        schema,
-        statistics or {"orders": ra.Count(), "revenue": ra.Sum("amount")},
-        epsilon=epsilon,
-        delta=delta,
-        horizon=horizon,
-        window=window,
-        law=law,
-        key=ra.Key.for_testing(seed),
-    )
-
-
-def totals(one, name="orders"):
-    """The true totals behind the last release."""
-    return [int(t) for t in one._core.engine.running[name].totals[0]]
-
-
-# The paper's running example, horizon 6 ------------------------------------------------------------------------------
+from support.order_streams import ORDER, SCHEMA, stream, totals
 
 EXAMPLE = (
     (Add("a"),),
@@ -54,6 +28,9 @@ def as_records(sequence):
     )
 
 
+# The paper's running example, horizon 6 -------------------------------------------------------------------------------
+
+
 def test_the_running_example_and_its_twin():
     spec = ra.Specification({"v": ra.Text()}, {"n": ra.Count()}, epsilon=1.0, horizon=6)
     answers, counts = {}, {}
@@ -70,7 +47,7 @@ def test_the_running_example_and_its_twin():
     assert all(a != b for a, b in zip(answers["S"][1:4], answers["twin"][1:4], strict=True))
 
 
-# Clock --------------------------------------------------------------------------------------------------------------
+# Clock ----------------------------------------------------------------------------------------------------------------
 
 
 def test_rounds_count_from_one_and_empty_rounds_close():
@@ -131,7 +108,7 @@ def test_a_schedule_pays_for_its_releases_only():
     assert windowed.processes["w"].window == 5
 
 
-# Ids ----------------------------------------------------------------------------------------------------------------
+# Ids ------------------------------------------------------------------------------------------------------------------
 
 
 def test_an_id_is_a_register():
@@ -188,7 +165,7 @@ def test_a_deletion_by_value_names_the_subject_too():
     assert s.close_round().applied.removed == 1
 
 
-# Subjects -----------------------------------------------------------------------------------------------------------
+# Subjects -------------------------------------------------------------------------------------------------------------
 
 
 def test_erasing_a_subject_removes_all_records_of_that_round_too():
@@ -263,260 +240,7 @@ def test_a_successor_has_coins_of_its_own():
     assert first.numerators != after.numerators
 
 
-# Ways in ------------------------------------------------------------------------------------------------------------
-
-
-def test_one_many_columns_and_frames_are_the_same():
-    records = [{"country": c, "amount": a, "age": g} for c, a, g in [("DE", 1.5, 20), ("é", 2, 30), ("DE", 0, 40)]]
-    columns = {name: [r[name] for r in records] for name in SCHEMA}
-    frame = pa.table(columns)
-    ways = [
-        lambda s: [s.add(r, subject=f"u{i}") for i, r in enumerate(records)],
-        lambda s: s.add(records, subject=["u0", "u1", "u2"]),
-        lambda s: s.add({k: np.array(v) for k, v in columns.items()}, subject=np.array(["u0", "u1", "u2"])),
-        lambda s: s.add(frame, subject=pa.array(["u0", "u1", "u2"])),
-        lambda s: s.add(frame.to_batches()[0], subject=("u0", "u1", "u2")),
-    ]
-    states = []
-    for way in ways:
-        s = stream()
-        way(s)
-        s.close_round()
-        states.append(s.state())
-    assert len(set(states)) == 1
-
-
-def test_batches_delete_by_value_and_id():
-    s = stream()
-    s.add([ORDER, ORDER, {**ORDER, "age": 5}], id=["a", "b", "c"])
-    s.add([ORDER] * 3)
-    s.close_round()
-    s.delete(id=["a", "c", "zz"])
-    s.delete([ORDER, ORDER], stamp=[1, 1])
-    applied = s.close_round().applied
-    assert (applied.removed, applied.ignored_deletions) == (4, 1)
-
-
-BAD_RECORDS = [
-    ({"country": "DE", "amount": 12.5}, "no 'age'"),
-    ({**ORDER, "extra": 1}, "unknown field 'extra'"),
-    ({**ORDER, "amount": 501}, "amount"),
-    ({**ORDER, "amount": -1}, "amount"),
-    ({**ORDER, "amount": math.nan}, "amount"),
-    ({**ORDER, "amount": math.inf}, "amount"),
-    ({**ORDER, "amount": "many"}, "amount"),
-    ({**ORDER, "amount": None}, "amount"),
-    ({**ORDER, "age": 10**40}, "age"),
-    ({**ORDER, "age": 2.5}, "age"),
-    ({**ORDER, "age": True}, "age"),
-    ({**ORDER, "country": 5}, "country"),
-    ({**ORDER, "country": "\ud800"}, "country"),
-    ({k: [v, v] if k != "age" else [v] for k, v in ORDER.items()}, "equal length"),
-    ([ORDER, {**ORDER, "age": -1}], "age, row 2"),
-    (42, "expected a record"),
-    ("text", "expected a record"),
-]
-
-
-@pytest.mark.parametrize(("bad", "place"), BAD_RECORDS)
-def test_bad_records_change_nothing(bad, place):
-    s, untouched = stream(), stream()
-    for one in (s, untouched):
-        one.add(ORDER, id="o-1", subject="u1")
-    with pytest.raises(ra.InputError, match=place):
-        s.add(bad)
-    with pytest.raises(ra.InputError, match=place):
-        s.delete(bad, stamp=1)
-    assert s.close_round().encode() == untouched.close_round().encode()
-    assert s.state() == untouched.state()
-
-
-@pytest.mark.parametrize(
-    ("options", "place"),
-    [
-        ({"id": 1.5}, "id"), ({"id": ""}, "id"), ({"id": True}, "id"), ({"id": ["a", "b", "c"]}, "id"),
-        ({"subject": b"x"}, "subject"), ({"subject": "\udfff"}, "subject"), ({"stamp": 0}, "stamp"),
-        ({"stamp": -3}, "stamp"), ({"stamp": 1.0}, "stamp"), ({"stamp": "1"}, "stamp"), ({"stamp": True}, "stamp"),
-    ],
-)  # fmt: skip
-def test_bad_names_and_stamps_change_nothing(options, place):
-    s, untouched = stream(), stream()
-    with pytest.raises(ra.InputError, match=place):
-        s.add(ORDER, **options)
-    with pytest.raises(ra.InputError, match=place):
-        s.add([ORDER, ORDER], **options)
-    assert s.close_round().encode() == untouched.close_round().encode()
-
-
-@pytest.mark.parametrize(
-    "bad", [{}, {"id": "a", "data": ORDER}, {"id": None}, {"id": "a", "stamp": 1}, {"id": ["a", None]}]
-)
-def test_bad_deletions(bad):
-    s = stream()
-    with pytest.raises(ra.InputError):
-        s.delete(**bad)
-
-
-@pytest.mark.parametrize("bad", [None, "", 1.5, ["a", None], b"a", {"a": 1}])
-def test_bad_erasures(bad):
-    with pytest.raises(ra.InputError, match="subject"):
-        stream().erase(subject=bad)
-
-
-def test_huge_stamps_are_in_the_future():
-    s = stream()
-    assert s.add(ORDER, stamp=10**30) is None
-    s.delete(ORDER, stamp=10**30)
-    applied = s.close_round().applied
-    assert (applied.ignored_additions, applied.ignored_deletions) == (1, 1)
-
-
-# Making a stream ----------------------------------------------------------------------------------------------------
-
-BAD_STREAMS = [
-    ({"epsilon": 0}, "epsilon"), ({"epsilon": -1}, "epsilon"), ({"epsilon": math.nan}, "epsilon"),
-    ({"epsilon": "1"}, "epsilon"), ({"delta": 1}, "delta"), ({"delta": -0.1}, "delta"), ({"delta": math.nan}, "delta"),
-    ({"horizon": 0}, "horizon"), ({"horizon": -5}, "horizon"), ({"horizon": 2.5}, "horizon"), ({"window": 0}, "window"),
-    ({"schema": {}}, "schema"), ({"schema": {"a": 5}}, "schema"), ({"statistics": {}}, "statistics"),
-    ({"statistics": {"n": "count"}}, r"statistics\.n"), ({"statistics": {"": ra.Count()}}, "statistics"),
-    ({"statistics": {"s": ra.Sum("nothing")}}, r"statistics\.s\.field"),
-    ({"statistics": {"s": ra.Sum("country")}}, r"statistics\.s\.field"),
-    ({"statistics": {"s": ra.GroupBy("country", ra.Count())}}, r"statistics\.s"),
-    ({"statistics": {"s": ra.Count(where={"age": 500})}}, r"statistics\.s\.where\.age"),
-    ({"statistics": {"s": ra.Count(where={"nothing": 5})}}, r"statistics\.s\.where"),
-    ({"statistics": {"s": ra.Count(where={"country": {"min": "a"}})}}, r"statistics\.s\.where"),
-    ({"weights": {"zz": 1}}, "weights"), ({"weights": {"orders": 0}}, r"weights\.orders"), ({"key": "secret"}, "key"),
-    ({"statistics": {"n": ra.Count(noise="tree", window=3)}}, r"statistics\.n\.noise"),
-    ({"horizon": None, "statistics": {"n": ra.Count(noise="tree")}}, r"statistics\.n\.noise"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("options", "place"), BAD_STREAMS)
-def test_bad_streams(options, place):
-    given = {"schema": SCHEMA, "statistics": {"orders": ra.Count()}, "epsilon": 1.0, "horizon": 10} | options
-    with pytest.raises(ra.InputError, match=place):
-        ra.Stream(**given)
-
-
-@pytest.mark.parametrize("options", [{"every": 0}, {"every": 1.5}, {"window": -1}, {"noise": "white"}, {"noise": 5}])
-def test_bad_options_of_a_statistic(options):
-    with pytest.raises(ra.InputError, match=next(iter(options))):
-        ra.Count(**options)
-
-
-def test_headroom_is_proved_when_the_stream_is_made():
-    schema = {"big": ra.Number(0, 10**12, step=0.001)}
-    with pytest.raises(ra.InputError, match=r"64-bit integers after 4,611 records.*statistics\.sum"):
-        stream(schema=schema, sum=ra.Sum("big"))
-    coarse = stream(schema={"big": ra.Number(0, 10**12, step=10)}, sum=ra.Sum("big"))
-    assert coarse.specification.capacity > 40_000_000
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_noise_too_wide_for_64_bits_is_refused_when_the_stream_is_made(delta):
-    with pytest.raises(ra.InputError, match=r"2\^55"):
-        stream(schema={"big": ra.Number(0, 10**12, step=10)}, sum=ra.Sum("big"), epsilon=1e-9, delta=delta * 1e-6)
-
-
-def test_a_key_drives_one_stream():
-    key = ra.Key.generate()
-    make = lambda: ra.Stream(SCHEMA, {"n": ra.Count()}, epsilon=1.0, horizon=5, key=key)  # noqa: E731
-    make()
-    with pytest.raises(ra.KeyReusedError, match="already drives a stream"):
-        make()
-
-
-def test_everything_in_the_specification_changes_the_noise():
-    base = {"schema": SCHEMA, "statistics": {"n": ra.Count()}, "epsilon": 1.0, "delta": 1e-6, "horizon": 10}
-    others = [
-        {}, {"epsilon": 1.0000001}, {"delta": 2e-6}, {"horizon": 11}, {"statistics": {"m": ra.Count()}},
-        {"statistics": {"n": ra.Count(where={"age": 3})}}, {"schema": {**SCHEMA, "age": ra.Integer(0, 121)}},
-        {"statistics": {"n": ra.Count(), "s": ra.Sum("amount")}}, {"statistics": {"n": ra.Count(noise="bridge")}},
-    ]  # fmt: skip
-    noise = set()
-    for change in others:
-        s = ra.Stream(**(base | change), key=ra.Key.for_testing(1))
-        releases = [next(iter(s.close_round().values())) for _ in range(2)]
-        noise.add(tuple(release.numerators[0] / release.denominator for release in releases))
-    assert len(noise) == len(others)
-
-
-def test_nothing_secret_or_exact_in_texts():
-    s = ra.Stream(SCHEMA, {"n": ra.Count()}, epsilon=1.0, horizon=5)
-    s.add(ORDER, subject="u17")
-    texts = [repr(s), repr(s.close_round()), repr(s.specification), str(s.plan())]
-    assert not any("u17" in text or "secret" in text for text in texts)
-    with pytest.raises(TypeError):
-        pickle.dumps(s)
-
-
-# Horizon ------------------------------------------------------------------------------------------------------------
-
-
-def test_a_warning_at_four_fifths_and_an_error_at_the_end():
-    s = stream(horizon=10)
-    for _ in range(7):
-        s.close_round()
-    with pytest.warns(ra.HorizonWarning, match="round 8 of 10"):
-        s.close_round()
-    s.close_round()
-    s.close_round()
-    s.add(ORDER, id="late")
-    before = s.round
-    with pytest.raises(ra.ExhaustedError, match="all 10 promised rounds") as caught:
-        s.close_round()
-    assert caught.value.exit_code == 3
-    assert "successor" in str(caught.value)
-    assert s.round == before
-
-
-def test_a_successor_goes_on_from_what_survives():
-    s = stream(horizon=3, law="gaussian", orders=ra.Count(), recent=ra.Count(window=2))
-    for _ in range(3):
-        s.add(ORDER, subject="u1")
-        s.close_round()
-    after = s.successor(epsilon=0.5, delta=1e-6, horizon=5, key=ra.Key.for_testing(2))
-    assert after.round == 4
-    assert totals(after) == [3]
-    after.erase(subject="u1")
-    after.add(ORDER)
-    released = after.close_round()
-    assert released["orders"].round == 4
-    assert totals(after) == [1]
-    assert totals(after, "recent") == [1]
-    assert after.guarantee.epsilon <= 1.5
-    assert after.guarantee.delta == 2e-6
-    assert "together with the streams before it" in after.guarantee.text
-    spec, state, key = after.specification, after.state(), ra.Key.for_testing(2)
-    with pytest.raises(ra.InputError, match="before"):
-        ra.Stream.from_state(spec, state, key=key)
-    again = ra.Stream.from_state(spec, state, key=key, before=after.before)
-    assert again.guarantee == after.guarantee
-    assert again.close_round().encode() == after.close_round().encode()
-    again.add(ORDER)
-    with pytest.raises(ra.InputError, match="open round"):
-        again.state()
-
-
-def test_what_the_open_round_holds_goes_with_the_successor():
-    s = stream(horizon=1)
-    s.close_round()
-    s.add(ORDER, id="a")
-    with pytest.raises(ra.ExhaustedError):
-        s.close_round()
-    after = s.successor(epsilon=1.0, delta=1e-6, horizon=5, key=ra.Key.for_testing(2))
-    assert after.close_round().applied.added == 1
-    assert totals(after) == [1]
-
-
-def test_an_unknown_horizon_goes_on():
-    s = ra.Stream({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, key=ra.Key.for_testing(1))
-    for _ in range(30):
-        s.close_round()
-    assert s.plan()["n"].simultaneous is None
-
-
-# Windows ------------------------------------------------------------------------------------------------------------
+# Windows --------------------------------------------------------------------------------------------------------------
 
 
 def test_records_expire_exactly_after_the_window():
@@ -554,7 +278,7 @@ def test_the_streams_window_is_the_default():
     assert (totals(s, "n"), totals(s, "m")) == ([0], [1])
 
 
-# Failure in the middle ----------------------------------------------------------------------------------------------
+# Failure in the middle ------------------------------------------------------------------------------------------------
 
 
 def test_closing_is_all_or_nothing():
@@ -645,7 +369,7 @@ def test_threads():
     assert s.round == 4 * 5 + 2
 
 
-# Releases -----------------------------------------------------------------------------------------------------------
+# Releases -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_release_carries_what_people_need():

@@ -9,20 +9,6 @@ from random import Random
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from in_bound import Planted
-from planted import (
-    ArrivalOrder,
-    DictOrder,
-    FloatSum,
-    FutureDeletions,
-    GrowingState,
-    NoNoise,
-    Reference,
-    SequentialNoise,
-    StaleCache,
-    Tombstones,
-    UnkeyedClock,
-)
 
 import retroact as ra
 from retroact.coins import DiscreteLaplace
@@ -53,6 +39,20 @@ from retroact.testing import (
     shuffled,
     strategies,
     uniting_pairs,
+)
+from support.in_bound import Planted
+from support.planted import (
+    ArrivalOrder,
+    DictOrder,
+    FloatSum,
+    FutureDeletions,
+    GrowingState,
+    NoNoise,
+    Reference,
+    SequentialNoise,
+    StaleCache,
+    Tombstones,
+    UnkeyedClock,
 )
 
 SHAPE = Shape(values=(1e17, 1.0, 2.0, 3.0), rounds=6)

@@ -6,8 +6,6 @@ from random import Random
 
 import numpy as np
 import pytest
-from crooked import CASES, KINDS, SCHEMA, Bare, Tenth, crooked, specification
-from in_bound import Planted
 
 import retroact as ra
 from retroact.audit import Seeds, Target
@@ -25,6 +23,8 @@ from retroact.testing.claimed import Claim
 from retroact.testing.judgement import ERROR, judge
 from retroact.testing.published import Scene
 from retroact.testing.residuals import enough_keys, residuals
+from support.crooked import CASES, KINDS, SCHEMA, Bare, Tenth, crooked, specification
+from support.in_bound import Planted
 
 
 @pytest.mark.parametrize(("kind", "bug"), CASES)

@@ -1,6 +1,7 @@
 """Dynamic algorithms with a bug each. Correct but for that: additions first, deletions that name something."""
 
-from planted_algorithms import (
+from retroact.ledger.definition import Add, Delete
+from support.planted_algorithms import (
     FloatSum,
     FutureDeletions,
     Reference,
@@ -9,8 +10,6 @@ from planted_algorithms import (
     UnkeyedClock,
     noise_of,
 )
-
-from retroact.ledger.definition import Add, Delete
 
 __all__ = [
     "ArrivalOrder",

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from feed_shop import CLOSE, LENIENT, Played, row, shop, written
 
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import Grid
 from retroact.feeds.instants import cells_of
+from support.feed_shop import CLOSE, LENIENT, Played, row, shop, written
 
 ID = row("DE", 10, id="a")
 NONE = row("FR", 20)

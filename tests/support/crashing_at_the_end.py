@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import crashing
-
 import retroact as ra
+from support import crashing
 
 ROUNDS = 2
 NEXT = ra.Key.for_testing(12)

@@ -4,10 +4,10 @@ from copy import copy
 from fractions import Fraction
 
 import numpy as np
-from in_bound import Planted, became
 
 import retroact as ra
 from retroact.statistics import Answer, Contributions, Layout, Linear, Published
+from support.in_bound import Planted, became
 
 SCHEMA = {
     "age": ra.Integer(0, 63),

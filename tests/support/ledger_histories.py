@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 from hypothesis import strategies as st
-from updates_by_hand import Updates
 
 from retroact.ledger import Change, Ledger, Surviving
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, Point, Update
 from retroact.schema import Bytes, Integer, Rows, Schema, Text, Vector
+from support.updates_by_hand import Updates
 
 IDS = ("i", "j", "")
 SUBJECTS = ("s", "t", "\u00e9\U0001f600")

@@ -1,4 +1,4 @@
-"""No record changes the round or the presence of another one, and nothing is lost silently."""
+"""Sources that are read again, longer, shorter or in another order: no event is lost, moved or counted twice."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from feed_shop import CLOSE, Played, row, shop, written
 
 import retroact as ra
 from retroact.cli.notes import Notes
 from retroact.errors import InputError
 from retroact.feeds import Grid, play
+from support.feed_shop import CLOSE, Played, row, shop, written
 
 GRID = Grid(0, 60, 600)
 Rows = list[dict[str, Any]]
