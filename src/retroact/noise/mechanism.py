@@ -39,7 +39,6 @@ HEADROOM = 1 << 62
 BLOCK = 64
 # Named cells that are drawn at once: as many as fit the cache together with the nodes of a round.
 CHUNK = 1 << 13
-INDEX_BITS = 48
 # Streams without a horizon are checked up to here.
 LAST_ROUND = 1 << 36
 
@@ -227,27 +226,19 @@ class Mechanism:
         return block
 
     def _compute(self, first: int, last: int) -> _Block:
-        terms = self.process.weights_of(np.arange(first, last + 1))
-        used = terms.weights != 0
-        # Levels are numbered anew: theirs may be too large to share a word with an index.
-        numbered, number = terms.by_level
-        # Two nodes must never share a name. No horizon is above 2^40, and a rectangle packs two indices below 2^24.
-        if int(terms.indices.max(initial=0)) >> INDEX_BITS or len(numbered) >> (63 - INDEX_BITS):
-            raise InputError(f"expected nodes with indices below 2^{INDEX_BITS}, got rounds {first:,} to {last:,}")
-        nodes, where = np.unique((number << INDEX_BITS) + terms.indices, return_inverse=True)
-        levels, indices = numbered[nodes >> INDEX_BITS], nodes & ((1 << INDEX_BITS) - 1)
-        where = where.reshape(used.shape)
+        nodes = self.process.block_nodes(first, last)
+        terms, drawn = nodes.terms, nodes.drawn
         numerators: Integers = np.zeros((last - first + 1, self.size), dtype=np.int64)
-        drawn = np.flatnonzero(np.bincount(where[used], minlength=len(nodes)))
         for unit, coordinates in self._groups.items():
-            samples: Integers = np.zeros((len(nodes), len(coordinates)), dtype=np.int64)
-            laws = self._laws_of(levels[drawn], unit)
+            samples: Integers = np.zeros((len(nodes.levels), len(coordinates)), dtype=np.int64)
+            laws = self._laws_of(nodes.levels[drawn], unit)
             for law, own in laws:
                 own = drawn[own]
-                samples[own] = law.sample(self.coins.words(levels[own], indices[own], self._cells[coordinates]))
+                words = self.coins.words(nodes.levels[own], nodes.indices[own], self._cells[coordinates])
+                samples[own] = law.sample(words)
             if self._is_wide(laws, terms.weights):
                 numerators, samples = numerators.astype(object), samples.astype(object)
-            numerators[:, coordinates] = (terms.weights[:, :, None] * samples[where]).sum(axis=1)
+            numerators[:, coordinates] = (terms.weights[:, :, None] * samples[nodes.where]).sum(axis=1)
         variances = {unit: self._variances(terms, unit) for unit in self._groups}
         return _Block(first, numerators, terms.denominator, variances)
 

@@ -43,6 +43,8 @@ from ..params import Parameters
 ENUMERATED = 1 << 17
 # Rounds times nodes looked at for the worst and the typical round.
 LOOKED_AT = 1 << 21
+INDEX_BITS = 48
+KEPT_BLOCKS = 3
 
 Shift = dict[tuple[int, int], int]
 
@@ -87,6 +89,18 @@ class Outlook:
     deviation: float
 
 
+@dataclass(frozen=True)
+class BlockNodes:
+    """The nodes of some rounds in a row, each once: ``where`` has the place of every term among them, and ``drawn`` the
+    places of those with a weight."""
+
+    terms: Terms
+    levels: I64
+    indices: I64
+    where: I64
+    drawn: I64
+
+
 class Process(Parameters, ABC):
     """Noise over rounds 1 .. horizon (``None``: without end). Its `spec` stands in the names of coins."""
 
@@ -94,6 +108,7 @@ class Process(Parameters, ABC):
     horizon: int | None
     most_intervals: int = 1
     _latest: tuple[int, Terms] | None = None
+    _blocks: dict[tuple[int, int], BlockNodes] | None = None
     _outlooks: dict[tuple[int, int], tuple[int, int, float] | None] | None = None
 
     def weights_of(self, rounds: I64) -> Terms:
@@ -135,6 +150,26 @@ class Process(Parameters, ABC):
         if latest is None or latest[0] != round:
             latest = self._latest = round, self.weights_of(np.array([round])).of(0)
         return latest[1]
+
+    def block_nodes(self, first: int, last: int) -> BlockNodes:
+        """The nodes of rounds first .. last. A few blocks are kept, since all statistics and keys ask for the same."""
+        known = self._blocks or {}
+        if (first, last) not in known:
+            newest = dict(list(known.items())[1 - KEPT_BLOCKS :])
+            known = self._blocks = {**newest, (first, last): self._block_nodes(first, last)}
+        return known[first, last]
+
+    def _block_nodes(self, first: int, last: int) -> BlockNodes:
+        terms = self.weights_of(np.arange(first, last + 1))
+        # Levels are numbered anew: theirs may be too large to share a word with an index.
+        levels, number = terms.by_level
+        # Two nodes must never share a name. No horizon is above 2^40, and a rectangle packs two indices below 2^24.
+        if int(terms.indices.max(initial=0)) >> INDEX_BITS or len(levels) >> (63 - INDEX_BITS):
+            raise InputError(f"expected nodes with indices below 2^{INDEX_BITS}, got rounds {first:,} to {last:,}")
+        nodes, where = np.unique((number << INDEX_BITS) + terms.indices, return_inverse=True)
+        where = where.reshape(number.shape)
+        drawn = np.flatnonzero(np.bincount(where[terms.weights != 0], minlength=len(nodes)))
+        return BlockNodes(terms, levels[nodes >> INDEX_BITS], nodes & ((1 << INDEX_BITS) - 1), where, drawn)
 
     @property
     def name(self) -> str:
