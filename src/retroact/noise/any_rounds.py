@@ -1,15 +1,14 @@
 """Noise for changes in any set of releases: one common noise and fresh ones, on the grid of halves.
 
-Releases are cut into blocks of n, each with noise of its own:
+Releases are cut into blocks of n, each with separate noise:
   Z_l = (common(block) + fresh(l)) / 2.
 
-**Privacy.** A pattern d of 0 and 1 over a block is (1 + (2d - 1)) / 2: the common noise moved by 1 and the fresh noise
-of every release of the block by 2 d_l - 1 = +-1, whatever d is. So a block costs 1/c + n/f in the spreads c of the
-common and f of the fresh noise (as variances for the squared second norm, as scales for the first). `balance` makes
-that 1 with the least error: the variance of Z is ((sqrt(n) + 1) / 2)^2 for Gaussian noise, about a quarter of that of
-fresh noise alone. For square n no Gaussian noise that does not depend on the data is better; for other n there is up to
-a part 1/(n^2 - 1) to gain, and `by_size` has most of it. Blocks that d does not touch are not moved. Spreads are k
-times those, with
+**Privacy.** A pattern d of 0 and 1 over a block is (1 + (2d - 1)) / 2: it moves the common noise by 1 and the fresh
+noise of every release of the block by 2 d_l - 1 = +-1, whatever d is. So a block costs 1/c + n/f in the spreads c of
+the common and f of the fresh noise (variances for the squared second norm, scales for the first). `balance` makes that
+1 with the least error: the variance of Z is ((sqrt(n) + 1) / 2)^2 for Gaussian noise, about a quarter of that of fresh
+noise alone. For square n no data-independent Gaussian noise is better; for other n at most a fraction 1/(n^2 - 1) could
+be gained, and `by_size` gains most of it. Blocks that d does not touch do not move. Spreads are k times these, with
   R releases:  one block, n = R, k = 1;
   a window:    d lies within w releases in a row, which meet at most two blocks of n = w: k = 2;
   neither:     block i has n = first * 2^i and k = (i+1)(i+2): the sum of 1/k over all blocks is 1.
@@ -35,7 +34,7 @@ from .unbounded import STRIDE
 
 # Common noise of block i has level 64 i where blocks grow and level 0 otherwise; fresh noise has the next level.
 COMMON, FRESH = 0, 1
-# Spreads are rational: the optimum is flat, and this is fine enough to lose nothing.
+# Spreads are rational. The optimum is flat, so this grid loses nothing.
 GRID = 1 << 10
 
 
@@ -56,7 +55,7 @@ class AnyRounds(Normed):
         self._length = horizon if whole else window
 
     def block(self, number: int) -> tuple[int, int, int]:
-        """(the last release before the block, its length n, its factor k)."""
+        """The last release before the block, its length n, its factor k."""
         if self._length is None:
             return self.first * ((1 << number) - 1), self.first << number, (number + 1) * (number + 2)
         alone = self._length in (1, self.horizon)
@@ -74,8 +73,8 @@ class AnyRounds(Normed):
         return Terms(np.stack([base + COMMON, base + FRESH], axis=1), indices, np.ones_like(indices), 2)
 
     def shift(self, boundary: int) -> Shift:
-        """Minus twice the fresh noise so far, a step up to a common offset. An interval costs less by `shift_hiding`,
-        and that is what counts."""
+        """Minus twice the fresh noise so far: a step, up to a common offset. `shift_hiding` hides an interval at a
+        lower cost, and that is the one that counts."""
         terms = self.weights_of(np.arange(1, boundary + 1))
         return dict.fromkeys(zip(*_fresh(terms), strict=True), -2)
 
@@ -111,8 +110,8 @@ def _fresh(terms: Terms) -> tuple[list[int], list[int]]:
 
 @lru_cache(maxsize=1024)
 def balance(variance: Fraction, cost: int, p: int) -> tuple[Fraction, Fraction]:
-    """Spreads (c, s) of a common noise that goes in with weight 1/2 and is moved by 1, and of other noise whose moves
-    cost ``cost`` / s and which adds ``variance`` at spread 1.
+    """Spreads (c, s) of a common noise that has weight 1/2 and moves by 1, and of other noise whose moves cost
+    ``cost`` / s and which adds ``variance`` at spread 1.
 
     c = 1 + g and s = cost * (1 + 1/g) cost 1/(1+g) + g/(1+g) = 1 together, for every g. The sum of c/4 + variance * s
     (Gaussian) is least for g^2 = 4 variance * cost, that of c^2/4 + variance * s^2 (Laplace) for g^3 = 4 variance *

@@ -26,7 +26,7 @@ from ..arrays import I64
 from ..errors import InputError
 from .process import Process, Shift, Terms, check_horizon
 
-# Weights are at most the length, indices below it: both far inside 64 bits.
+# Weights are at most the length and indices below it: both are far inside 64 bits.
 LONGEST = 1 << 42
 
 
@@ -79,7 +79,7 @@ class Bridge(Process):
 
     @property
     def kernel_squared(self) -> Fraction:
-        """All children of one parent up by one: walk and ramp cancel."""
+        """All children of one parent up by one: their walk and their ramp cancel."""
         return Fraction(max(self.radices))
 
     def _span(self, level: int) -> int:
@@ -93,7 +93,7 @@ def default_radices(horizon: int) -> tuple[int, ...]:
 
 
 def _candidates(bits: int, largest: int = 6) -> Iterator[tuple[int, ...]]:
-    """All ways to write the bits as a sum that never rises, as powers of two."""
+    """All non-increasing sequences of exponents that add up to the bits, as powers of two."""
     if bits == 0:
         yield ()
     for exponent in range(min(largest, bits), 0, -1):

@@ -10,15 +10,15 @@ fresh(l) by D d_l - j. With spreads F = k (k + 1) D of the fresh noise and C = F
   j^2/C + (j (D - j)^2 + (R - j) j^2)/F = (j^2 (D - R) + j D^2 - 2 j^2 D + R j^2)/F = j (D - j)/(k (k + 1)) <= 1,
 with equality for j = k and j = k + 1. The variance is (C + F)/D^2 = k (k + 1)/D * (1 + 1/(D - R)).
 
-*How good it is.* Averaged over all orders of the releases, any covariance S becomes one of the form a I + b J. The mean
-of its diagonal is no larger than the largest entry was, and no pattern costs more than the costliest did, since
-d' S^-1 d is convex in S. So the best Gaussian noise that does not depend on the data is of this form, with the least
-a + b for which j/a (1 - j b/(a + b R)) <= 1 for all j = 1 .. R. For square R that is the noise of `AnyRounds`,
-((sqrt(R) + 1)/2)^2: the quadratic in j is largest at (R + sqrt(R))/2, which is a whole number then. Otherwise there is
-room between two whole numbers: R = 2 takes 4/3, where `AnyRounds` takes 1.457. With B = b/(a + b R) < 1/R the largest
-cost over real j is at most B/(4a) above that over whole ones, and j = R/2 (or next to it) says a >= (R^2 - 1)/(4R): so
-there is never more to gain than a part 1/(R^2 - 1). The better of the two processes is at most 0.23 % above the least
-variance for R up to 64; a test computes it.
+*How good it is.* Averaged over all orders of the releases, any covariance S takes the form a I + b J. The mean of its
+diagonal is no larger than the largest entry was, and no pattern costs more than the costliest did, since d' S^-1 d is
+convex in S. So the best data-independent Gaussian noise has this form, with the least a + b for which
+j/a (1 - j b/(a + b R)) <= 1 for all j = 1 .. R. For square R that is the noise of `AnyRounds`, ((sqrt(R) + 1)/2)^2: the
+quadratic in j is largest at (R + sqrt(R))/2, which is then a whole number. Otherwise there is room between two whole
+numbers: R = 2 takes 4/3, where `AnyRounds` takes 1.457. With B = b/(a + b R) < 1/R the largest cost over real j is at
+most B/(4a) above that over whole ones, and j = R/2 (or next to it) gives a >= (R^2 - 1)/(4R): so at most a fraction
+1/(R^2 - 1) could be gained. The better of the two processes is at most 0.23 % above the least variance for R up to 64;
+a test computes it.
 
 Laplace noise (``p = 1``). D = 1. With up to k ones, fresh(l) moves by d_l; with more, the common noise moves by 1 and
 fresh(l) by d_l - 1. With scales F = k and C = k/(2k + 1 - R) that costs j/k <= 1, or (2k + 1 - R)/k + (R - j)/k <= 1:
@@ -46,8 +46,8 @@ from ..errors import InputError
 from .process import Normed, Shift, Terms, check_horizon
 
 COMMON, FRESH = 0, 1
-# For more releases than this, by the norm, it is worth less than a part in 500 of the variance; and the fine grid of
-# Gaussian noise would need wider and wider integers.
+# By norm: with more releases it saves less than one part in 500 of the variance, and the fine grid of Gaussian noise
+# would need ever wider integers.
 MOST = {1: 1 << 10, 2: 1 << 6}
 
 
@@ -77,8 +77,8 @@ class BySize(Normed):
         return Terms(levels, indices, weights, self.denominator)
 
     def shift(self, boundary: int) -> Shift:
-        """Minus the fresh noise so far, a step up to a common offset. An interval costs less by `shift_hiding`, and
-        that is what counts."""
+        """Minus the fresh noise so far: a step, up to a common offset. `shift_hiding` hides an interval at a lower
+        cost, and that is the one that counts."""
         return {(FRESH, release): -self.denominator for release in range(1, boundary + 1)}
 
     def shift_hiding(self, pattern: Sequence[int]) -> Shift:
@@ -92,7 +92,7 @@ class BySize(Normed):
 
     def spread(self, level: int, p: int) -> Fraction:
         if p != self.p:
-            raise InputError(f"expected the norm that the noise was made for, {self.p}, got {p}", place="p")
+            raise InputError(f"expected the norm that this noise is made for, {self.p}, got {p}", place="p")
         common, fresh = _spreads(self.horizon, self.size, p)
         return common if level == COMMON and self._shared else fresh
 
@@ -102,7 +102,7 @@ class BySize(Normed):
 
 
 def _spreads(releases: int, size: int, p: int) -> tuple[Fraction, Fraction]:
-    """(C, F); C is 0 where no common noise is needed."""
+    """C and F; C is 0 where no common noise is needed."""
     over = 2 * size + 1 - releases
     if p == 2:
         fresh = Fraction(size * (size + 1) * (2 * size + 1))

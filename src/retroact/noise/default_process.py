@@ -1,10 +1,9 @@
-"""Which processes a statistic can be given: one list, from which a stream takes the one that errs least.
+"""The processes that a statistic can be given. A stream takes the one with the smallest error.
 
-**Privacy.** All of them hide every change that one operation can make to a linear statistic, one number on one interval
-of rounds (with a window, one that is no longer than it), and none counts on anything else: `OneSided`, which hides
-changes that last, and `FewChanges`, which counts on a promise, are not among them. The choice reads public numbers
-only, the specification and never the data, so it costs nothing. A test runs the brute force over all that can be
-chosen.
+**Privacy.** Each of them hides every change that one operation can make to a linear statistic: one number on one
+interval of rounds (with a window, one no longer than the window). None relies on anything else: `OneSided`, which hides
+changes that last, and `FewChanges`, which relies on a promise, are not among them. The choice reads the specification
+and never the data, so it costs nothing. A test brute-forces all that can be chosen.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from .windowed import Windowed
 
 Law = Literal["gaussian", "laplace"]
 LAWS: tuple[Law, ...] = get_args(Law)
-"""In this order where two are as good, or no statistic has an interval to judge them by."""
+"""In order of preference, where two are equally good or no statistic has an interval to judge them by."""
 
 Name = Literal["schauder", "bridge", "tree", "fresh", "paper", "doubling"]
 Choice = Name | type[Process] | Oblivious | None
@@ -40,7 +39,7 @@ CLASSES: dict[type[Process], Name] = {Schauder: "schauder", Bridge: "bridge", Tr
 
 @lru_cache(maxsize=1024)
 def _made(process: Callable[..., Process], *arguments: Any, **options: Any) -> Process:
-    """One object for all streams: it keeps what was found out about its rounds."""
+    """One object for all streams: it caches what is known about its rounds."""
     return process(*arguments, **options)
 
 
@@ -65,8 +64,8 @@ def _is_shorter(live: int | None, releases: int | None) -> bool:
     return live is not None and (releases is None or live < releases)
 
 
-# Each for a number of releases and a window in releases, either of which may be missing; None where it does not serve.
-# Where two are as good, the first is taken. Names are stored with a stream: they never change their meaning.
+# Each takes the number of releases and the window in releases, or None for either; it returns None where it does not
+# apply. Of two equally good ones the first is taken. Names are stored with streams: their meaning never changes.
 PROCESSES: dict[str, Callable[[int | None, int | None], Process | None]] = {
     "fresh": _fresh,
     "tree": partial(_over, Tree),
@@ -80,7 +79,7 @@ PROCESSES: dict[str, Callable[[int | None, int | None], Process | None]] = {
 
 
 def named(choice: Choice, place: str) -> Name | Oblivious | None:
-    """``noise=`` as it was written (a name, a class, a law of the user's own), checked."""
+    """``noise=`` (a name, a class, or a law of the user's own), checked."""
     if choice is None or isinstance(choice, Oblivious) or choice in NAMES:
         return choice
     if isinstance(choice, type) and choice in CLASSES:
@@ -91,7 +90,7 @@ def named(choice: Choice, place: str) -> Name | Oblivious | None:
 
 
 def candidates(choice: Name | Oblivious | None, releases: int | None, live: int | None, place: str) -> Candidates:
-    """By name: all that serve, or the one that ``noise=`` asks for.
+    """All that apply, by name, or the one that ``noise=`` asks for.
 
     >>> list(candidates(None, 1023, None, "")), list(candidates(None, None, 64, ""))
     (['fresh', 'tree', 'schauder', 'bridge'], ['fresh', 'windowed schauder', 'windowed bridge'])
@@ -115,6 +114,6 @@ def candidates(choice: Name | Oblivious | None, releases: int | None, live: int 
 
 
 def quietest(found: Candidates, kind: Kind, last: int) -> str:
-    """The one with the smallest deviation in the worst of the releases 1 .. last: for noise that has no interval."""
+    """The one with the smallest deviation in the worst release of 1 .. last: for noise without an interval."""
     seen = {name: process.outlook(1 if kind == "pure" else 2, last) for name, process in found.items()}
     return min(found, key=lambda name: math.inf if (one := seen[name]) is None else one.deviation)

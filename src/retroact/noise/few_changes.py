@@ -1,8 +1,8 @@
-"""The Schauder tree for what comes and goes a promised number of times.
+"""The Schauder tree for what comes and goes at most a promised number of times.
 
-Nodes and weights are those of `Schauder`. Hidden are the patterns of 0 and 1 (times one number) that change at most
+Nodes and weights are those of `Schauder`. It hides the patterns of 0 and 1 (times one number) that change at most
 ``flips`` times, counted from 0 before round 1 to 0 after the last round. So k changes are k/2 intervals, k is even, and
-an odd number of flips is worth as much as the next smaller even one.
+an odd number of flips hides no more than the even number below it.
 
 **Privacy.** A pattern that changes at the boundaries s_1 < ... < s_k is hidden by r_(s_1) - r_(s_2) + ... - r_(s_k).
 Signs alternate, so they add up to 0 over a part of the tree with an even number of changes and to +-1 over one with an
@@ -15,8 +15,8 @@ blocks: O_0 = k, O_m = 0 and O_(j+1) = O_j - 2 P_j. So
 **l1 and l2_squared are the largest of these**, computed exactly by going up the tree: the most that a block with k
 changes can add is the best division of k between its halves, plus 1 if k is odd. For two flips they are 2m and 2m + 2.
 An interval of one round is among the patterns, so kernel_squared = 0 as for `Schauder`.
-**Retroactivity.** Nodes and weights depend on the round alone. The promise itself is about the history and is nothing
-that surviving data could show: whoever adds and deletes has to keep it.
+**Retroactivity.** Nodes and weights depend on the round alone. The promise is about the history, which surviving data
+does not show: whoever adds and deletes must keep it.
 """
 
 from __future__ import annotations
@@ -48,8 +48,7 @@ class FewChanges(Schauder):
     @cached_property
     def _odd(self) -> I64:
         """For k = 0, 2, 4, ... changes the largest sum of O_j."""
-        # A block of one boundary has no change or one. The last block is cut off behind boundary T: without a sibling
-        # it goes up alone.
+        # A block of one boundary has no change or one. The last block ends at boundary T, and may have no sibling.
         full = last = np.array([0, 1])
         for level in range(self.levels):
             sibling = full if self.horizon >> level & 1 else np.array([0])

@@ -1,4 +1,4 @@
-"""Noise of its own for every round: what is best for windows of a few rounds.
+"""Fresh noise in every round: the best for windows of a few rounds.
 
   Z_q = noise(q).
 
@@ -37,7 +37,7 @@ class Fresh(Process):
         return Terms(np.zeros_like(column), column, np.ones_like(column), 1)
 
     def shift(self, boundary: int) -> Shift:
-        """Minus that of all rounds up to the boundary: equal up to a common offset, and finite."""
+        """Minus the noise of all rounds up to the boundary: a step, up to a common offset, and finite."""
         return {(0, round): -1 for round in range(1, boundary + 1)}
 
     def shift_hiding(self, pattern: Sequence[int]) -> Shift:

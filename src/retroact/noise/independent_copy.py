@@ -1,4 +1,4 @@
-"""The same process with separate nodes: several independent copies under the same coins."""
+"""Independent copies of a process under the same coins."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import ClassVar
 from ..arrays import I64
 from .process import Outlook, Process, Shift, Terms
 
-# Levels of copy i are numbered from this times i; no process has as many.
+# Levels of copy i start at i times this; no process has as many.
 COPY = 1 << 12
 
 
 class IndependentCopy(Process):
-    """**Privacy.** Copy i moves as the process does, in nodes that no other copy has. **Retroactivity.** As the process
-    itself.
+    """**Privacy.** Copy i moves as the process does, in nodes that no other copy has. **Retroactivity.** That of the
+    process.
 
     >>> from retroact.noise import Schauder
     >>> IndependentCopy(Schauder(7), 2).at(4).levels.tolist()

@@ -12,7 +12,6 @@ powers of two until the noise is coarse on it. An oblivious law of the user's ow
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -28,24 +27,24 @@ from ..coins.law import WIDEST
 from ..errors import InputError
 from ..privacy import FINENESS, Share, discreteness
 from .oblivious import Oblivious
-from .process import Process, Shift, Terms
+from .process import Process, Terms
 from .spread import Spread
 from .tails import Summand, Tail
 
-# A sample of scale b is beyond 128 b with probability below 2^-180; the bound decides how products are computed.
+# A sample of scale b exceeds 128 b with probability below 2^-180: this decides whether products fit 64 bits.
 REACH = 128
 HEADROOM = 1 << 62
-# Rounds times coordinates that are computed at once.
+# Rounds times coordinates computed at once.
 BLOCK = 64
-# Named cells that are drawn at once: as many as fit the cache together with the nodes of a round.
+# Named cells drawn at once: as many as fit the cache with the nodes of a round.
 CHUNK = 1 << 13
-# Streams without a horizon are checked up to here.
+# Streams without a horizon are checked up to this round.
 LAST_ROUND = 1 << 36
 
 
 @dataclass(frozen=True)
 class _Block:
-    """The noise of some rounds in a row: rounds by coordinates, and the variance for each unit."""
+    """The noise of consecutive rounds (rounds by coordinates), and its variances by unit."""
 
     first: int
     numerators: Integers
@@ -54,7 +53,8 @@ class _Block:
 
 
 class Mechanism:
-    """Noise of ``len(units)`` coordinates over the rounds of a process; drawn `under` coins, and judged without any."""
+    """Noise for ``len(units)`` coordinates over the rounds of a process. It can be judged without coins; to draw it,
+    put it `under` some."""
 
     _latest: _Block | None
     _by_coordinate: list[Coins] | None
@@ -79,26 +79,26 @@ class Mechanism:
         self._cells = integer_cells(len(units))
         self._groups = {unit: np.flatnonzero(np.asarray(units, dtype=object) == unit) for unit in dict.fromkeys(units)}
         self.refinement, self._inflation = self._lattice(min(units))
-        """How many times finer than the data the lattice of the noise is, and the factor that makes up for it."""
+        """How many times finer than the data the noise's lattice is, and the factor that makes up for discreteness."""
         self._laws: dict[Fraction, Law] = {}
         self._by_level: dict[tuple[int, int], Law] = {}
         vars(self).update(_nothing_drawn())
         self._check_width()
 
     def _copied(self, **attributes: Any) -> Self:
-        """A copy in which these are others, and which has nothing of what was drawn before."""
+        """A copy with these attributes, and with nothing drawn yet."""
         mine = copy(self)
         vars(mine).update(_nothing_drawn(), **attributes)
         return mine
 
     def under(self, coins: Coins) -> Self:
-        """The same noise with coins to draw it by: until then it can be judged, and not drawn."""
+        """The same noise, with coins to draw it by."""
         return self._copied(_coins=coins)
 
     @property
     def coins(self) -> Coins:
         if self._coins is None:
-            raise InputError("expected noise under some coins: it was calibrated, and never given any")
+            raise InputError("expected noise under some coins, got noise that was only calibrated")
         return self._coins
 
     @property
@@ -106,13 +106,13 @@ class Mechanism:
         return len(self.units)
 
     def draw(self, round: int) -> tuple[Integers, int]:
-        """Integer noise for every coordinate, and the denominator it is over."""
+        """Integer noise for every coordinate, and its denominator."""
         block = self._block(round)
         return block.numerators[round - block.first], block.denominator * self.refinement
 
     def sample(self, round: int, cells: U64, chosen: Sequence[int] | None = None) -> tuple[Integers, int]:
-        """Integer noise for every coordinate (or the chosen ones) of every named cell, cells by coordinates, and the
-        denominator it is over. Nothing is kept: noise is drawn by name whenever it is needed."""
+        """Integer noise for named cells (cells by all coordinates, or by the chosen ones), and its denominator. Nothing
+        is kept: noise is drawn by name whenever it is needed."""
         terms, coordinates = self.process.at(round), range(self.size) if chosen is None else chosen
         if self._by_coordinate is None:
             self._by_coordinate = [self.coins.branch("coordinate", i) for i in range(self.size)]
@@ -138,7 +138,7 @@ class Mechanism:
         return out
 
     def variances_of(self, coordinate: int, rounds: I64) -> npt.NDArray[np.float64]:
-        """Of the noise of one coordinate in many rounds."""
+        """Of one coordinate in many rounds."""
         unit, parts = self.units[coordinate], np.array_split(rounds, max(1, len(rounds) // CHUNK))
         return np.concatenate([self._variances(self.process.weights_of(part), unit) for part in parts])
 
@@ -152,21 +152,21 @@ class Mechanism:
         return math.sqrt(float(self.variances_of(coordinate, np.array([round]))[0]))
 
     def deviations(self, round: int) -> npt.NDArray[np.float64]:
-        """Of the noise of every coordinate, without drawing any."""
+        """Of every coordinate, without drawing any noise."""
         out = np.empty(self.size)
         for coordinates in self._groups.values():
             out[coordinates] = self.deviation_of(int(coordinates[0]), round)
         return out
 
     def square_of(self, coordinate: int, round: int) -> int:
-        """The variance of the numerators of one coordinate, as an integer: the same on every machine."""
+        """The variance of a coordinate's numerators, as an integer: the same on every machine."""
         terms, unit = self.process.at(round), self.units[coordinate]
         parts = zip(terms.levels.tolist(), terms.weights.tolist(), strict=True)
         return int(sum(weight**2 * _size_squared(self.law(level, unit)) for level, weight in parts))
 
     def tail(self, round: int, coordinate: int) -> Tail:
         """The exact law of the noise of one coordinate in one round; kept for the latest round."""
-        known, unit = self._tails, self.units[coordinate]  # one reference: intervals are asked for from any thread
+        known, unit = self._tails, self.units[coordinate]  # one reference: any thread may ask for an interval
         if known[0] != round:
             known = self._tails = round, {}
         if unit not in known[1]:
@@ -177,46 +177,26 @@ class Mechanism:
             known[1][unit] = Tail(parts, math.gcd(*terms.weights.tolist()) / denominator)
         return known[1][unit]
 
-    def cost(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> Fraction:
-        """What hiding a change of one coordinate over the releases costs, in the exact scales of the laws: an epsilon,
-        or a mu^2. One pattern for each view (here: one). For checks; raises ValueError for what is not hidden."""
-        return sum((part.cost_of(coordinate, shift) for part, shift in self.moved(coordinate, patterns)), Fraction(0))
-
-    def moved(self, coordinate: int, patterns: Sequence[Sequence[int]]) -> list[tuple[Mechanism, Shift]]:
-        """Which nodes of which noise hide that change, and how far they move, in units of the data."""
-        (pattern,) = patterns
-        return [(self, self.process.shift_hiding(pattern))]
-
-    def cost_of(self, coordinate: int, shift: Shift) -> Fraction:
-        total, unit = Fraction(0), self.units[coordinate]
-        for (level, value), count in Counter((level, abs(value)) for (level, _), value in shift.items()).items():
-            law = self.law(level, unit)
-            if isinstance(law, DiscreteLaplace):
-                total += count * value / law.scale
-            elif isinstance(law, DiscreteGaussian):
-                total += count * Fraction(value * self.refinement) ** 2 / law.parameter
-        return total
-
     def copies(self, coordinate: int, count: int, coins: Coins) -> Mechanism:
-        """Independent copies of the noise of one coordinate, by the same laws. For checks."""
+        """For checks: independent copies of the noise of one coordinate, by the same laws."""
         unit = self.units[coordinate]
         groups = {unit: np.arange(count)}
         return self._copied(_coins=coins, units=(unit,) * count, _cells=integer_cells(count), _groups=groups)
 
     def understated(self, part: Fraction) -> Mechanism:
-        """The same, calibrated as if a record moved only this part of what it does: to check that a check sees it."""
+        """For checks of checks: calibrated as if a record moved the totals by only this part of what it does."""
         return self._copied(_laws={}, _by_level={}, _norm=self._norm * part**self._p)
 
     def half_width(self, round: int, coordinate: int, level: float) -> float:
-        """The noise is at most this in absolute value with probability ``level``."""
+        """With probability ``level`` the noise is at most this in absolute value."""
         return self.tail(round, coordinate).half_width(level)
 
     def spread(self, round: int, coordinate: int) -> Spread | None:
-        """The noise of one coordinate as a part of combinations."""
+        """What is needed to combine the noise of one coordinate with other noise."""
         return self.tail(round, coordinate).spread
 
     def _block(self, round: int) -> _Block:
-        """Rounds are computed in blocks that are fixed by their numbers: the noise of later rounds is known anyway."""
+        """Blocks start at fixed rounds, wherever the stream is."""
         length = max(1, BLOCK // self.size)
         first = max(1, round // length * length)
         block = self._latest
@@ -243,7 +223,7 @@ class Mechanism:
         return _Block(first, numerators, terms.denominator, variances)
 
     def _laws_of(self, levels: I64, unit: int) -> list[tuple[Law, npt.NDArray[np.intp]]]:
-        """The laws of nodes on these levels, each with the places of its nodes."""
+        """The laws of nodes on these levels, each with the positions of its nodes."""
         names = levels.tolist()
         by_level = {level: self.law(level, unit) for level in dict.fromkeys(names)}
         laws = dict.fromkeys(by_level.values())
@@ -251,12 +231,12 @@ class Mechanism:
 
     @staticmethod
     def _is_wide(laws: list[tuple[Law, npt.NDArray[np.intp]]], weights: I64) -> bool:
-        """Whether the numerators might leave 64 bits, with more than a negligible probability."""
+        """Whether the numerators might overflow 64 bits with more than a negligible probability."""
         widest = max((law.variance for law, _ in laws), default=0.0)
         return REACH * max(1.0, math.sqrt(widest)) * float(np.abs(weights).sum(axis=-1).max(initial=0)) >= HEADROOM
 
     def law(self, level: int, unit: int) -> Law:
-        """The law of the nodes of a level, in the lattice of the noise; one object for levels of equal noise."""
+        """The law of a level's nodes, in steps of the noise's lattice; levels of equal noise share one object."""
         if self._oblivious is not None:
             return self._oblivious.law
         if (level, unit) not in self._by_level:
@@ -266,14 +246,14 @@ class Mechanism:
         return self._by_level[level, unit]
 
     def _size(self, unit: int, spread: Fraction) -> Fraction:
-        """The scale of Laplace noise, or the variance of Gaussian noise, in the lattice of the noise."""
+        """The scale of Laplace noise or the variance of Gaussian noise, in steps of its lattice."""
         size = Fraction(unit**self._p) * self._norm * self.process.charge(self._p) * spread / self.share.amount
         if self._p == 1:
             return size
         return Fraction(math.ceil(size * (self._inflation * self.refinement) ** 2 * 2**20), 2**20)
 
     def _check_width(self) -> None:
-        """Noise too wide for 64 bits, in whatever round, is an error before the stream begins."""
+        """Noise too wide for 64 bits in any round is an error before the stream begins."""
         if self._oblivious is not None:
             return
         last = self.process.weights_of(np.array([self.process.horizon or LAST_ROUND]))

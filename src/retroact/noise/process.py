@@ -1,19 +1,17 @@
 """Noise over rounds: what a process is, and everything that follows from its two maps.
 
 One operation changes the truth by a fixed amount on one interval of rounds (paper, proof of Theorem "linear"; so does a
-whole lifecycle). A process hides such intervals. It has nodes with independent integer noise and two
-data-independent maps:
+whole lifecycle). A process hides such intervals. It has nodes with independent integer noise, and two maps that do not
+depend on the data:
 
 - ``terms(round)``: the noise of a round is Z = sum of weight * noise(node), over ``denominator``;
-- ``shift(s)``: the change of the nodes that adds 1 to Z in every round after boundary s, up to a common offset that
-  does not depend on s. Boundary s stands for "present from round s + 1 on"; "never" has a shift too.
+- ``shift(s)``: the change of the nodes that adds 1 to Z in every round after boundary s, up to an offset that is the
+  same for every s. Boundary s means "present from round s + 1 on"; "never" has a shift too.
 
-The identity that tests check by brute force for all s < e and all rounds:
-L(shift(s) - shift(e)) = 1[s < round <= e].
+Tests check by brute force, for all s < e and all rounds: L(shift(s) - shift(e)) = 1[s < round <= e].
 
 Some statistics change on other sets of rounds. A process that hides those has ``shift_hiding(pattern)``, the change of
-the nodes for a pattern of rounds, with L(shift_hiding(d)) = d; its ``l1`` and ``l2_squared`` are over the patterns it
-promises.
+the nodes with L(shift_hiding(d)) = d; its ``l1`` and ``l2_squared`` are over the patterns that it promises to hide.
 
 **Privacy.** If the truth differs by F_x on rounds s + 1 .. e, shifting the noise by F_x * (shift(s) - shift(e)) makes
 both transcripts equal, so the privacy of the whole transcript is that of this shift: ``l1`` bounds the sum of
@@ -39,9 +37,9 @@ from ..checks import choice, positive_int
 from ..errors import InputError
 from ..params import Parameters
 
-# Up to this many rounds the worst and the mean variance are computed over every round.
+# Up to this many rounds, the worst and the mean variance are taken over every round.
 ENUMERATED = 1 << 17
-# Rounds times nodes looked at for the worst and the typical round.
+# Rounds times nodes examined for the worst and the typical round.
 LOOKED_AT = 1 << 21
 INDEX_BITS = 48
 KEPT_BLOCKS = 3
@@ -65,8 +63,8 @@ class Terms:
 
     @cached_property
     def by_level(self) -> tuple[I64, I64]:
-        """Its levels, and for every node the place of its own among them."""
-        levels = np.unique(self.levels)  # they are few: quicker than to sort all nodes
+        """The levels, and for every node the position of its level among them."""
+        levels = np.unique(self.levels)  # they are few: quicker than sorting all nodes
         return levels, np.searchsorted(levels, self.levels)
 
     def extended(self, levels: I64, indices: I64, weights: I64) -> Terms:
@@ -81,8 +79,8 @@ class Terms:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The rounds with the largest and with a typical variance, and the deviation in the former when a node has the
-    noise of a budget of 1, rounded to 9 digits: the last bits of a sum decide nothing."""
+    """The rounds with the largest and with a typical variance, and the deviation in the former at a budget of 1. It is
+    rounded to 9 digits, so that the last bits of a sum decide nothing."""
 
     worst: int
     typical: int
@@ -102,7 +100,7 @@ class BlockNodes:
 
 
 class Process(Parameters, ABC):
-    """Noise over rounds 1 .. horizon (``None``: without end). Its `spec` stands in the names of coins."""
+    """Noise over rounds 1 .. horizon (``None``: without end). Its `spec` is part of the names of coins."""
 
     kinds: ClassVar[dict[str, type[Any]]] = {}
     horizon: int | None
@@ -112,22 +110,22 @@ class Process(Parameters, ABC):
     _outlooks: dict[tuple[int, int], tuple[int, int, float] | None] | None = None
 
     def weights_of(self, rounds: I64) -> Terms:
-        """The nodes and weights of many rounds at once: random access, nothing is remembered."""
+        """The nodes and weights of any rounds."""
         if rounds.size and (rounds.min() < 1 or (self.horizon is not None and rounds.max() > self.horizon)):
             raise InputError(f"expected rounds in 1 .. {self.horizon or 'any'}, got {rounds.min()} .. {rounds.max()}")
         return self.terms_at(rounds)
 
     @abstractmethod
     def terms_at(self, rounds: I64) -> Terms:
-        """The same, unchecked: other processes may go on to the ends of it."""
+        """The same without a check: processes built on this one may also use its end points."""
 
     @abstractmethod
     def shift(self, boundary: int) -> Shift:
         """The change of the nodes for boundary 0, 1, ..., horizon (the last one: "never")."""
 
     def shift_hiding(self, pattern: Sequence[int]) -> Shift:
-        """The change of the nodes that moves the rounds 1 .. len(pattern) by the pattern and no other round: here for
-        one number on one interval of rounds (or as many as it hides at once), and 0 elsewhere."""
+        """The change of the nodes that moves rounds 1 .. len(pattern) by the pattern and no other round. Here a pattern
+        is one number on one interval (or on as many as the process hides at once), and 0 elsewhere."""
         factor, intervals = self.runs(pattern)
         if len(intervals) > self.most_intervals:
             most = "one interval" if self.most_intervals == 1 else f"at most {self.most_intervals} intervals"
@@ -135,7 +133,7 @@ class Process(Parameters, ABC):
         return combined(*((factor, difference(self.shift(s), self.shift(e))) for s, e in intervals))
 
     def runs(self, pattern: Sequence[int]) -> tuple[int, list[tuple[int, int]]]:
-        """The one number in a pattern that is not 0, and the intervals s < round <= e on which it stands."""
+        """The one nonzero number of a pattern, and the intervals s < round <= e where it stands."""
         if self.horizon is not None and len(pattern) > self.horizon:
             raise InputError(f"expected at most {self.horizon} rounds, got {len(pattern)}", place="pattern")
         numbers = sorted({*pattern} - {0})
@@ -145,14 +143,14 @@ class Process(Parameters, ABC):
         return (numbers or [0])[0], list(zip(edges[::2], edges[1::2], strict=True))
 
     def at(self, round: int) -> Terms:
-        """The terms of one round; the latest is kept, since all statistics of a stream ask for the same."""
+        """The terms of one round. The latest is cached: all statistics of a stream ask for the same round."""
         latest = self._latest
         if latest is None or latest[0] != round:
             latest = self._latest = round, self.weights_of(np.array([round])).of(0)
         return latest[1]
 
     def block_nodes(self, first: int, last: int) -> BlockNodes:
-        """The nodes of rounds first .. last. A few blocks are kept, since all statistics and keys ask for the same."""
+        """The nodes of rounds first .. last. A few blocks are cached: all statistics and keys ask for the same ones."""
         known = self._blocks or {}
         if (first, last) not in known:
             newest = dict(list(known.items())[1 - KEPT_BLOCKS :])
@@ -173,12 +171,11 @@ class Process(Parameters, ABC):
 
     @property
     def name(self) -> str:
-        """For people."""
         return self.kind.replace("_", " ")
 
     @abstractmethod
     def charge(self, p: int) -> Fraction:
-        """The largest that sum of |shift|^p / spread(level, p) is over intervals (or patterns): l1, or l2_squared."""
+        """The largest sum of |shift|^p / spread(level, p) over all intervals (or patterns): l1, or l2_squared."""
 
     @property
     def l1(self) -> Fraction:
@@ -190,12 +187,13 @@ class Process(Parameters, ABC):
 
     @property
     def kernel_squared(self) -> Fraction:
-        """The squared length, in spreads, of the longest vector of a basis of node values that no round can see.
-        Gaussian noise must be coarse compared with it (docs/proofs.md, 3a). It is 0 if nodes are as many as rounds."""
+        """The squared length, in spreads, of the longest vector in a basis of the node values that no round can see.
+        Gaussian noise must be coarse compared with it (docs/proofs.md, 3a). It is 0 if there are as many nodes as
+        rounds."""
         return Fraction(0)
 
     def spread(self, level: int, p: int) -> Fraction:
-        """How much larger the noise of a level is than the unit: as a scale for p = 1, as a variance for p = 2."""
+        """How much larger the noise of a level is than the unit: a scale for p = 1, a variance for p = 2."""
         return Fraction(1)
 
     def sensitivity(self, p: int) -> float:
@@ -222,8 +220,8 @@ class Process(Parameters, ABC):
         return float(variances.max()), float(variances.mean())
 
     def outlook(self, p: int, last: int) -> Outlook | None:
-        """Over the rounds 1 .. last, a sample of them where they are many; None where all are without noise, which
-        are those that never happen (a lag that reaches back too far)."""
+        """Over rounds 1 .. last, or a sample of them. None where no round has noise, which means that none is ever
+        released (a lag that reaches back too far)."""
         known = self._outlooks = self._outlooks or {}
         place = (0 if self._even else p), last
         if place not in known:
@@ -238,13 +236,12 @@ class Process(Parameters, ABC):
         """The worst and a typical round, and the largest variance."""
         nodes = self.weights_of(np.array([1])).levels.size
         rounds = some_rounds(last, max(1, LOOKED_AT // nodes))
-        # In parts that fit the cache.
-        parts = np.array_split(rounds, len(rounds) // 1024 + 1)
+        parts = np.array_split(rounds, len(rounds) // 1024 + 1)  # each fits the cache
         variances = np.concatenate([self.variances(part, p) for part in parts])
         rounds, variances = rounds[variances > 0], variances[variances > 0]
         if not rounds.size:
             return None
-        # In steps of a billionth of the largest: rounds of equal noise stay equal on every machine.
+        # In steps of a billionth of the largest, so that rounds of equal noise are equal on every machine.
         largest = float(f"{variances.max():.9g}")
         steps = np.rint(variances / largest * 1e9)
         worst = int(rounds[int(np.argmax(steps))])
@@ -265,7 +262,7 @@ class Normed(Process):
 
 
 def some_rounds(last: int, most: int) -> I64:
-    """The rounds 1 .. last, or a sample of them: an odd stride walks through every phase of every level.
+    """The rounds 1 .. last, or a sample of them: an odd stride visits every phase of every level.
 
     >>> some_rounds(3, 8).tolist(), len(some_rounds(1000, 8))
     ([1, 2, 3], 8)
@@ -280,7 +277,7 @@ def check_horizon(horizon: int, place: str = "horizon") -> int:
 
 
 def difference(first: Shift, second: Shift) -> Shift:
-    """first - second, without zeros: what one interval moves."""
+    """first - second without zeros: what one interval moves."""
     return combined((1, first), (-1, second))
 
 

@@ -1,9 +1,14 @@
-"""Which nodes of which noise hide a change: of one series, of separate lags, and of lags that share one noise."""
+"""Which nodes of which noise hide a change, and what that costs: of one series, of separate lags, and of lags that
+share one noise."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
 
+from ..coins import DiscreteGaussian, DiscreteLaplace
 from ..errors import InputError
 from ..noise import Mechanism, Rectangle
 from ..noise.process import Shift
@@ -16,12 +21,30 @@ def nodes_hiding(
     """How far nodes move, in units of the data, where a coordinate moves by one pattern over the releases of each
     view."""
     if not isinstance(mechanism, Lagged):
-        return mechanism.moved(coordinate, patterns)
+        (pattern,) = patterns
+        return [(mechanism, mechanism.process.shift_hiding(pattern))]
     if mechanism.shared:
-        rectangles = _rectangles([part.process for part in mechanism.parts], patterns)
-        return [(mechanism, min(rectangles, key=lambda shift: mechanism.cost_of(coordinate, shift)))]
+        return [(mechanism, _cheapest_rectangle(mechanism, coordinate, tuple(map(tuple, patterns))))]
     parts = zip(mechanism.parts, patterns, strict=True)
-    return [moved for part, pattern in parts for moved in part.moved(coordinate, [pattern])]
+    return [(part, part.process.shift_hiding(pattern)) for part, pattern in parts]
+
+
+def cost_of(mechanism: Mechanism, coordinate: int, shift: Shift) -> Fraction:
+    """What it costs to move the nodes of one coordinate, in the exact scales of their laws: an epsilon, or a mu^2."""
+    total, unit = Fraction(0), mechanism.units[coordinate]
+    for (level, value), count in Counter((level, abs(value)) for (level, _), value in shift.items()).items():
+        law = mechanism.law(level, unit)
+        if isinstance(law, DiscreteLaplace):
+            total += count * value / law.scale
+        elif isinstance(law, DiscreteGaussian):
+            total += count * Fraction(value * mechanism.refinement) ** 2 / law.parameter
+    return total
+
+
+@lru_cache(maxsize=256)
+def _cheapest_rectangle(mechanism: Lagged, coordinate: int, patterns: tuple[tuple[int, ...], ...]) -> Shift:
+    rectangles = _rectangles([part.process for part in mechanism.parts], patterns)
+    return min(rectangles, key=lambda shift: cost_of(mechanism, coordinate, shift))
 
 
 def _rectangles(processes: Sequence[object], patterns: Sequence[Sequence[int]]) -> list[Shift]:

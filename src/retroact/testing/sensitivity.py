@@ -20,6 +20,7 @@ from ..noise import Mechanism, Oblivious
 from ..stream import Specification
 from .altered import understated
 from .check import Check, Finding, require
+from .hiding import cost_of
 from .histories import Shape, neighbouring_pairs, values_of
 from .seeds import Seeds
 from .worst_pair import BY_PATTERN, MOST_NODES, ROUNDS, Candidate, bare_process, candidates, coordinates, single_pairs
@@ -187,6 +188,6 @@ def moved_samples(spec: Specification, name: str, noise: Mechanism, one: Sequenc
         moved.append(sum(differences))
     sample = sample_in(spec.bounds[name])
     gated = sample is not None and sample.limit is not None
-    if gated and any(moved) and noise.cost(0, [moved]) > noise.share.amount:
+    if gated and any(moved) and cost_of(noise, 0, noise.process.shift_hiding(moved)) > noise.share.amount:
         raise VerificationError(f"sensitivity of {name}: the gate does not hide one record\n  {one}\n  {other}")
     return moved

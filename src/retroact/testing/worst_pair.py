@@ -24,7 +24,7 @@ from ..statistics.grant import View
 from ..statistics.restated import Lagged
 from ..stream import Specification
 from .definitions import Definition
-from .hiding import nodes_hiding
+from .hiding import cost_of, nodes_hiding
 from .histories import Shape, neighbouring_pairs, values_of
 from .records import records_of
 
@@ -49,7 +49,7 @@ class Moved(NamedTuple):
 
     @property
     def cost(self) -> Fraction:
-        return self.noise.cost_of(self.coordinate, self.shift)
+        return cost_of(self.noise, self.coordinate, self.shift)
 
 
 def moved_nodes(
