@@ -114,7 +114,8 @@ def test_rectangles_by_brute_force(inner, horizon):
     tables = {}
     for lag, process in processes.items():
         terms = process.weights_of(rounds)
-        nodes = [list(zip(*columns, strict=True)) for columns in zip(terms.levels.tolist(), terms.indices.tolist())]
+        columns = zip(terms.levels.tolist(), terms.indices.tolist(), strict=True)
+        nodes = [list(zip(*row, strict=True)) for row in columns]
         tables[lag] = nodes, terms.weights, terms.denominator
     largest = {1: Fraction(0), 2: Fraction(0)}
     for start in range(horizon):

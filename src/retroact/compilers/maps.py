@@ -200,13 +200,12 @@ class RankMap(Map):
     what moves all scores alike changes no probability. Scores are cut to multiples of a public h, a power of two, which
     does nothing to whole counts; the scores of all o then move by amounts in an interval of length 2 (D + h).
 
-    **Retroactivity.** So the log ratio of two probabilities stays, over all o, in an interval of length a = 2 rate
-    (D + h) that holds 0 (`oneshot.exponential.choose`): a pure bound for a block of B is B a, and bounded range gives
-    B a^2 / 8 zero-concentrated (Cesar and Rogers 2021). With D = 2E and rate = alpha / (4E + 2h), a = alpha. The factor
-    2 is needed: scores left of the middle may rise while those right of it fall.
-    That works for a choice that reads its data through C alone (cumulatively private). An algorithm that is private for
-    one record is not one: between two estimates of the same data the counts of *all* points may differ at once. Such
-    algorithms are refused.
+    **Retroactivity.** So the log ratio of two probabilities stays, over all o, in an interval of length a = 2 rate (D +
+    h) that holds 0 (`oneshot.exponential.choose`): a pure bound for a block of B is B a, and bounded range gives B a^2
+    / 8 zero-concentrated (Cesar and Rogers 2021). With D = 2E and rate = alpha / (4E + 2h), a = alpha. The factor 2 is
+    needed: scores left of the middle may rise while those right of it fall. That works for a choice that reads its data
+    through C alone (cumulatively private). An algorithm that is private for one record is not one: between two
+    estimates of the same data the counts of *all* points may differ at once. Such algorithms are refused.
     **Error.** Beside the middle in C, the answer is at most ln(|X| / beta) / rate + h ranks off, with probability
     1 - beta: the best score is at least N/2, and the values below so much less have a probability of at most beta. That
     grows with ln |X|, times E / alpha: about 4E (ln |X| + ln(1/beta)) / alpha. The map that the paper cites grows with

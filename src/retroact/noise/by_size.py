@@ -12,13 +12,12 @@ with equality for j = k and j = k + 1. The variance is (C + F)/D^2 = k (k + 1)/D
 
 *How good it is.* Averaged over all orders of the releases, any covariance S takes the form a I + b J. The mean of its
 diagonal is no larger than the largest entry was, and no pattern costs more than the costliest did, since d' S^-1 d is
-convex in S. So the best data-independent Gaussian noise has this form, with the least a + b for which
-j/a (1 - j b/(a + b R)) <= 1 for all j = 1 .. R. For square R that is the noise of `AnyRounds`, ((sqrt(R) + 1)/2)^2: the
-quadratic in j is largest at (R + sqrt(R))/2, which is then a whole number. Otherwise there is room between two whole
-numbers: R = 2 takes 4/3, where `AnyRounds` takes 1.457. With B = b/(a + b R) < 1/R the largest cost over real j is at
-most B/(4a) above that over whole ones, and j = R/2 (or next to it) gives a >= (R^2 - 1)/(4R): so at most a fraction
-1/(R^2 - 1) could be gained. The better of the two processes is at most 0.23 % above the least variance for R up to 64;
-a test computes it.
+convex in S. So the best data-independent Gaussian noise has this form, with the least a + b for which j/a (1 - j b/(a +
+b R)) <= 1 for all j = 1 .. R. For square R that is the noise of `AnyRounds`, ((sqrt(R) + 1)/2)^2: the quadratic in j is
+largest at (R + sqrt(R))/2, which is then a whole number. Otherwise there is room between two whole numbers: R = 2 takes
+4/3, where `AnyRounds` takes 1.457. With B = b/(a + b R) < 1/R the largest cost over real j is at most B/(4a) above that
+over whole ones, and j = R/2 (or next to it) gives a >= (R^2 - 1)/(4R): so at most a fraction 1/(R^2 - 1) could be
+gained. The better of the two processes is at most 0.23 % above the least variance for R up to 64; a test computes it.
 
 Laplace noise (``p = 1``). D = 1. With up to k ones, fresh(l) moves by d_l; with more, the common noise moves by 1 and
 fresh(l) by d_l - 1. With scales F = k and C = k/(2k + 1 - R) that costs j/k <= 1, or (2k + 1 - R)/k + (R - j)/k <= 1:

@@ -13,8 +13,8 @@ from .tree import Tree
 
 @dataclass(frozen=True)
 class Oblivious(Parameters):
-    """An integer noise law of the user's own, drawn independently for every coordinate, with a declared (epsilon, delta)
-    for one record and one release of the query (Definition "oblivious-noise mechanism")."""
+    """An integer noise law of the user's own, drawn independently for every coordinate, with a declared (epsilon,
+    delta) for one record and one release of the query (Definition "oblivious-noise mechanism")."""
 
     unwritten: ClassVar[tuple[str, ...]] = ("law",)
 

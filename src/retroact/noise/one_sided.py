@@ -3,10 +3,10 @@
 With n = 2^m >= T boundaries, the tree of `Schauder` and one root that goes in along the ramp:
   Z_q = 1/2 * sum over j < m of tri_j(q) * noise(j, q >> (j+1)) + q/n * noise(root).
 
-**Privacy.** It hides the patterns "from round t on". The tree turns a unit at boundary s = t - 1 into a step minus
-the ramp, 1[q > s] - q/n, and the root adds the ramp: L(shift(s)) = 1[q > s], for the m nodes of one path and the root,
-each moved by 1. **l1 = l2_squared = m + 1**, attained by every t. There is no second end, so "never" needs no boundary,
-and T = n is allowed. The n shifts are independent and as many as the nodes, and those of s >= t leave the rounds up to t
+**Privacy.** It hides the patterns "from round t on". The tree turns a unit at boundary s = t - 1 into a step minus the
+ramp, 1[q > s] - q/n, and the root adds the ramp: L(shift(s)) = 1[q > s], for the m nodes of one path and the root, each
+moved by 1. **l1 = l2_squared = m + 1**, attained by every t. There is no second end, so "never" needs no boundary, and
+T = n is allowed. The n shifts are independent and as many as the nodes, and those of s >= t leave the rounds up to t
 alone: no node values are hidden from all rounds, kernel_squared = 0 (docs/proofs.md, 3a, with all n rounds; a stream
 that ends earlier releases a prefix).
 **Retroactivity.** Nodes and weights depend on the round alone.

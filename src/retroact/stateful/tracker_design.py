@@ -92,8 +92,7 @@ def largest_rho(epsilon: float | Fraction, delta: float | Fraction) -> Fraction:
 
 
 def quiet(horizon: int, levels: int, epsilon: Fraction) -> int:
-    """A threshold that no gate passes while its count is 0, but for a probability of about
-    `FALSE_ALARM`.
+    """A threshold that no gate passes while its count is 0, but for a probability of about `FALSE_ALARM`.
 
     A Laplace of scale b is above b ln(1/(2p)) with probability p: half of the failures go to the threshold of each of
     the levels, half to each of at most horizon + levels counts.

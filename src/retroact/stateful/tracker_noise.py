@@ -96,11 +96,10 @@ def longest_shift(levels: int, flips: int) -> int:
     the squared length of the shift is the sum of (2c - a - b)^2 over all nodes.
 
     - w = 1: d is the indicator of one interval, for which the tree has 2m + 2.
-    - w > 1: for every price p >= 0 the length of a path with at most 2w unit changes is at most
-      2w p + max over *all* paths of (length - p * changes).
-      The maximum has no constraint left, so it splits at the middle of a node into the same problem for either half,
-      given a, c and b: three values each. The least over whole p is the bound: all in integers, and what it gives is a
-      proof.
+    - w > 1: for every price p >= 0 the length of a path with at most 2w unit changes is at most 2w p + max over *all*
+      paths of (length - p * changes). The maximum has no constraint left, so it splits at the middle of a node into the
+      same problem for either half, given a, c and b: three values each. The least over whole p is the bound: all in
+      integers, and what it gives is a proof.
 
     It does not use which pairs (q, q') are neighbours, so it holds for many updates a round as well. Tests attain it on
     a horizon of 63 for w = 3, 4, 8 and 16. Bounding every level on its own would give 8w m, nearly twice as much.
