@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import F64
 from ..schema import Rows, Schema
 from .answer import Answer, Noisy, scalar
 from .example import Example
-from .linear import Contributions, Layout, Linear, one_each
+from .grant import ONE_COUNT, Layout
+from .linear import Contributions, Linear, one_each
 
 
 class Count(Linear):
@@ -43,7 +42,7 @@ class Count(Linear):
         ]
 
     def layout(self, schema: Schema) -> Layout:
-        return Layout((1,), Fraction(1), Fraction(1), 1)
+        return ONE_COUNT
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return ()
@@ -53,6 +52,3 @@ class Count(Linear):
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         return scalar(noisy)
-
-    def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        return float(deviations[0])

@@ -1,4 +1,4 @@
-"""How many different values there are, in four forms that differ in what they count on."""
+"""How many different values there are, in three forms that rely on different assumptions."""
 
 from __future__ import annotations
 
@@ -6,50 +6,48 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
-from ..arrays import F64, I64
+from ..arrays import I64
 from ..checks import positive_int
-from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism
 from ..noise.default_process import Candidates
 from ..schema import Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published
-from .bound import At, Bound, Totals
-from .distinct_forms import FORMS, LEVEL, ONE_COUNT, Case, Design, Form, best, block_length, designed, possible, refusal
+from .bound import At, Totals
+from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length, designed, possible, refusal
 from .example import Example
-from .grant import Grant, Layout, StreamTerms, View
-from .keys import Keys
+from .grant import ONE_COUNT, Grant, Layout, StreamTerms, View
+from .keys import KeyedBound, Keys
 from .statistic import Statistic, chosen
-from .tally import Labelled, Tally
+from .tally import Labelled
 
 
 class Distinct(Statistic):
     """How many different values of a field (or tuples of several) the surviving records have.
 
     One operation adds or removes one record x for one interval of rounds, and so changes the count by 1 in those rounds
-    of the interval in which no other record has the value of x. Other records can come and go, so that may be any set
-    of rounds: the count is not linear, and an answer that is private and retroactive has a polynomial error even on
-    streams that only add (paper, Theorem "countdistinct"), unless something is known. What ``form`` counts on:
+    of the interval in which no other record has the value of x. Other records come and go, so that can be any set of
+    rounds: the count is not linear, and unless more is known, a private and retroactive answer has a polynomial error
+    even on streams that only add (paper, Theorem "countdistinct"). What each ``form`` relies on:
 
     - ``"releases"``: nothing. Any set of releases is hidden (`noise.AnyRounds`, or `noise.BySize` for few); the
       standard deviation for R of them is at most (sqrt(R) + 1) / (2 mu).
-    - ``"blocks"``: no late data. In blocks of ``block`` rounds, counted are values with a record from before the block.
-      Their records only go, so within a block a value goes once and never comes: one step in every block, and an
-      interval in the one where x goes (`noise.StampedBlocks`). At most ``additions`` records a round are too new to
-      count; half of that bound is added to the answer, and ``interval`` is wider by the other half, while
-      ``standard_error`` is of the noise alone. More additions than that make intervals too narrow; privacy does not
-      rest on it.
+    - ``"blocks"``: no late data. Rounds come in blocks of ``block``, and a value counts if it has a record from before
+      the block. Such records can only go, so within a block a value goes once and never comes: one step in every block,
+      and an interval in the one where x goes (`noise.StampedBlocks`). At most ``additions`` records a round are too new
+      to count. Half of that bound is added to the answer, and ``interval`` is wider by the other half;
+      ``standard_error`` is that of the noise alone. More additions make intervals too narrow, but cost no privacy.
     - ``"flips"``: a promise that no value comes and goes more than ``flips`` times (`noise.FewChanges`): with the two
-      ends of the interval, flips + 2 changes. Nobody can check it: the surviving data shows nothing of the past.
+      ends of the interval, flips + 2 changes. Nobody can check it: surviving data does not show the past.
 
-    Without a form, the one with the smallest error is taken among those that the stream allows: the 95 % half-width in
-    the worst round, bias and all.
+    Without a form, the stream takes the allowed one with the smallest error: the 95 % half-width in the worst round,
+    bias included.
 
-    **Privacy.** As above: with the noise of its form one operation is hidden in all releases together. Stamped blocks
-    are in the model of section 2 only; with late additions (Appendix A) an old stamp can come and go in every round,
-    and a stream that takes them is refused. **Retroactivity.** The count is a function of the round and the surviving
-    data with its stamps, and the noise of the round alone; no answer is repeated in later rounds.
+    **Privacy.** As above: the noise of the form hides one operation in all releases together. Stamped blocks are for
+    the model of section 2 only; with late additions (Appendix A) an old stamp can come and go in every round, so
+    streams that take them are refused. **Retroactivity.** The count is a function of the round and the surviving data
+    with its stamps, and the noise depends on the round alone; no answer is repeated in later rounds.
 
     >>> import retroact as ra
     >>> users = {"users": Distinct("user")}
@@ -113,7 +111,7 @@ class Distinct(Statistic):
         return self.by
 
     def designs(self, grant: Grant) -> dict[str, Design]:
-        """The form that was asked for, or all that the stream allows, by the name of their noise."""
+        """The requested form, or all that the stream allows, by the name of their noise."""
         case = self.case(grant)
         reason = None if self.form is None else refusal(self.form, case)
         if reason is not None:
@@ -123,7 +121,6 @@ class Distinct(Statistic):
         return {design.name: design for design in found}
 
     def design(self, grant: Grant) -> Design:
-        """The one that was chosen."""
         return chosen(self.designs(grant), grant)
 
     def candidates(self, grant: Grant) -> Candidates:
@@ -138,30 +135,22 @@ class Distinct(Statistic):
         return Case(stream, grant.share, block, self.additions, self.flips)
 
 
-class DistinctBound(Bound):
-    """With the form that was chosen."""
+class DistinctBound(KeyedBound):
+    """``design`` is the form that was chosen, with its noise."""
 
     statistic: Distinct
-    refuses = True
 
     def __init__(self, statistic: Distinct, grant: Grant) -> None:
         self.design = statistic.design(grant)
-        super().__init__(statistic, grant, process=self.design.process)
-        self.keys = Keys(statistic.by, grant.schema)
+        super().__init__(statistic, grant, Keys(statistic.by, grant.schema), process=self.design.process)
         block = View(block=self.design.rounds)
         self.views = (block if self.design.form == "blocks" else View(window=grant.window),)
 
     def _gather(self, rows: Rows, weights: I64) -> Labelled:
         return Labelled.of(self.keys.labels(rows), weights[:, None])
 
-    def _refuse(self, rows: Rows) -> None:
-        self.keys.refuse(rows)
-
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
         return {0: len(totals)} if len(totals) else {}
-
-    def named(self, totals: Totals, coins: Coins) -> Tally:
-        return self.keys.tally(totals, coins)
 
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         place = self.design.place(at.index, at.round, self.grant.every)
@@ -169,7 +158,7 @@ class DistinctBound(Bound):
         fresh = 0
         if self.design.form == "blocks":
             fresh = (self.statistic.additions or 0) * (at.round - self.views[0].span(at.round)[1])
-        # The denominator of `StampedBlocks` is even: half of what is too new to count is exact.
+        # The denominator of `StampedBlocks` is even, so half of what is too new to count is exact.
         numerator = len(totals[0]) * denominator + int(drawn[0]) + fresh * denominator // 2
         value = numerator / denominator
 
@@ -179,9 +168,6 @@ class DistinctBound(Bound):
 
         answer = Answer(value, math.sqrt(float(noise.variances(place)[0])), interval)
         return Published(answer, (numerator,), denominator)
-
-    def error(self, deviations: F64, records: int) -> float:
-        return float(deviations[0])
 
     def floor(self, records: int) -> float:
         return self.design.bias
@@ -198,7 +184,7 @@ class DistinctBound(Bound):
         )
 
     def notes(self, records: int) -> tuple[str, ...]:
-        """The form with its reason, what others would give, and what they would need."""
+        """The form and why it was taken, what the others would give, and what they would need."""
         case, taken = self.statistic.case(self.grant), self.design
         if not math.isfinite(taken.reach):
             looked = ", ".join(

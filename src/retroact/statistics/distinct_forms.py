@@ -1,10 +1,9 @@
-"""The forms of a distinct count: what each counts on, the noise that serves it, and how wide that is."""
+"""The forms of a distinct count: what each relies on, its noise, and how wide that is."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, get_args
 
@@ -14,22 +13,20 @@ from ..noise import AnyRounds, BySize, FewChanges, Fresh, Process, StampedBlocks
 from ..noise.by_size import MOST
 from ..noise.process import some_rounds
 from ..privacy import Share
-from .grant import Layout, StreamTerms
+from .grant import ONE_COUNT, StreamTerms
 
 Form = Literal["releases", "blocks", "flips"]
 FORMS: tuple[Form, ...] = get_args(Form)
 LEVEL = 0.95
-# A record moves the count by one.
-ONE_COUNT = Layout((1,), Fraction(1), Fraction(1), 1)
 BLOCKS = "blocks "
-# A half-width at that level, in standard deviations of noise that is nearly normal.
+# A half-width at that level, in standard deviations of nearly normal noise.
 REACH = 1.96
-# Releases looked at for the worst one; all of them up to here.
+# At most this many releases are examined for the worst one.
 LOOKED_AT = 1 << 17
 
 
 class Case(NamedTuple):
-    """All that a design follows from: the stream, what it grants, and what the statistic declares."""
+    """What determines a design: the stream, its grant, and what the statistic declares."""
 
     stream: StreamTerms
     share: Share
@@ -49,28 +46,28 @@ class Design:
     form: Form
     process: Process
     rounds: int
-    """Of a block; 1 where there are none."""
+    """The length of a block; 1 where there are none."""
     bias: float
-    """How far half of what is too new to count can be off."""
+    """Half of the most records that can be too new to count."""
     case: Case
 
     @property
     def name(self) -> str:
-        """Of its noise; stored with a stream, so that its length is not chosen again."""
+        """The name of its noise, stored with the stream so that the length of blocks is not chosen again."""
         if self.form == "releases":
             return self.process.name
         return f"{BLOCKS}{self.rounds}" if self.form == "blocks" else self.form
 
     @cached_property
     def reach(self) -> float:
-        """The 95 % half-width in the worst round with the bias; infinite without a horizon and a window."""
+        """The 95 % half-width in the worst round, bias included; infinite with neither horizon nor window."""
         if self.case.stream.reach is None:
             return math.inf
         return self.bias + _half_width(self.process, self.case)
 
     def place(self, index: int, round: int, every: int) -> int:
-        """Where in the noise a release is. Blocks go by the rounds of the stream, and a stream that follows another
-        begins anywhere in one: it leaves out as many places of its first block as came before it."""
+        """Which round of the noise a release uses. Blocks go by the rounds of the stream, and a successor stream may
+        start within one: it skips the places of its first block that came before it."""
         origin = round - index * every
         if self.form == "blocks":
             # Round r is in block (r - 1) // rounds and there in place (r - 1) % rounds // every, from 0.
@@ -84,11 +81,11 @@ class Design:
 
 
 def refusal(form: Form, case: Case) -> str | None:
-    """Why a stream does not allow a form."""
+    """Why a stream does not allow a form, or None."""
     if form == "releases":
         return None
     if case.stream.window is not None:
-        return f"expected no window with form {form!r}: records would go by themselves in every round"
+        return f"expected no window with form {form!r}: records would expire in every round"
     if case.stream.horizon is None:
         return f"expected a horizon with form {form!r}: its noise is shared by all rounds"
     if form == "blocks" and case.stream.late:
@@ -109,7 +106,7 @@ def best(form: Form, case: Case) -> Design:
 
 @lru_cache(maxsize=256)
 def designed(form: Form, case: Case) -> tuple[Design, ...]:
-    """A form that is not refused, with the processes that serve it."""
+    """An allowed form with each process that can serve it."""
     stream, rounds, bias = case.stream, 1, 0.0
     process: Process
     if form == "releases" or stream.releases is None:
@@ -130,25 +127,25 @@ def designed(form: Form, case: Case) -> tuple[Design, ...]:
         rounds = case.block or best_block(stream.horizon, mu / REACH, additions, stream.every, p=case.p)
         bias = additions * rounds / 2
         length = rounds // stream.every
-        # Room for a stream that begins within a block.
+        # Room for a stream that starts within a block.
         process = StampedBlocks(length, stream.releases + length - 1)
     return (Design(form, process, rounds, bias, case),)
 
 
 def block_length(name: str) -> int | None:
-    """Of the blocks in the name of a design."""
+    """Read from the name of a design."""
     return int(name.removeprefix(BLOCKS)) if name.startswith(BLOCKS) else None
 
 
 def _half_width(process: Process, case: Case) -> float:
-    """In the worst of all releases, or of a sample of them that visits every phase of blocks and trees."""
+    """In the worst release, or in the worst of a sample that visits every phase of blocks and trees."""
     looked = some_rounds(case.stream.releases or 1, LOOKED_AT)
     worst = int(looked[int(np.argmax(process.variances(looked, case.p)))])
     return ONE_COUNT.mechanism(process, case.share).half_width(worst, 0, LEVEL)
 
 
 def possible(case: Case) -> list[tuple[str, Design]]:
-    """What forms would give that the stream does not allow as it is, with what they need."""
+    """The forms that this stream does not allow: what each needs, and what it would give."""
     if case.stream.window is not None or case.stream.horizon is None:
         return []
     additions, flips = case.additions or 1, case.flips or 2

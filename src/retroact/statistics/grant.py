@@ -1,5 +1,4 @@
-"""What a statistic demands of a stream, what it is granted, which stamps count in a round, and how far one record can
-move its totals."""
+"""What a statistic demands of a stream and is granted, which stamps count, and how far one record moves its totals."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from ..noise import Mechanism, Oblivious, Process
 from ..privacy import Kind, Share
 from ..schema import Schema
 
-# Releases that noise without a horizon is judged by.
+# Without a horizon, noise is judged by this many releases.
 FIRST = 4096
 
 
@@ -20,7 +19,7 @@ FIRST = 4096
 class Layout:
     """The coordinates of a statistic and how far one record can move them.
 
-    Where there are as many coordinates as keys (bins, dyadic intervals), ``units`` are those of one key.
+    Where coordinates belong to keys (bins, dyadic intervals), ``units`` are those of one key.
     """
 
     units: tuple[int, ...]
@@ -38,6 +37,9 @@ class Layout:
         return Mechanism(process, share, units=self.units, oblivious=law, **norms)
 
 
+ONE_COUNT = Layout((1,), Fraction(1), Fraction(1), 1)
+
+
 @dataclass(frozen=True)
 class View:
     """Which stamps count in a round.
@@ -48,12 +50,12 @@ class View:
 
     window: int | None = None
     lag: int = 0
-    """As it was that many rounds ago, knowing what is known now."""
+    """The state of this many rounds ago, as known now."""
     block: int | None = None
-    """Only what had come before the block of this many rounds that the round lies in."""
+    """Rounds come in blocks of this length, and only stamps from before the current block count."""
 
     def span(self, round: int) -> tuple[int, int]:
-        """The first and the last stamp that count; both never fall as rounds go on."""
+        """The first and the last stamp that count; neither ever decreases from round to round."""
         last = round - self.lag if self.block is None else (round - 1) // self.block * self.block
         first = 1 if self.window is None else max(1, round - self.lag - self.window + 1)
         return first, last
@@ -81,12 +83,13 @@ class StreamTerms:
 
     @property
     def judged(self) -> int:
-        """Up to which release its noise is judged; without a horizon the first ones, and all phases of a window."""
+        """Its noise is judged by the releases up to this one; without a horizon, all phases of a window are
+        included."""
         return self.releases or max(FIRST, 4 * (self.live or 0))
 
     @property
     def reach(self) -> int | None:
-        """In how many releases one record can be counted at most: those of its window, or all there are."""
+        """The most releases that can count one record: those of its window, or all."""
         return min((n for n in (self.live, self.releases) if n is not None), default=None)
 
 
@@ -97,14 +100,13 @@ class Demand:
     largest: int
     """The most that one record adds to a total."""
     kind: Kind | None = None
-    """The kind of budget it must have; None where the law of the stream decides."""
+    """The kind of budget it needs; None where the law of the stream decides."""
     threshold: bool = False
-    """Whether it has a threshold, which cannot do without a part of delta."""
+    """Whether it has a threshold, which needs a part of delta."""
     delta: bool = False
-    """Whether it can use a part of delta besides that of its noise."""
+    """Whether it can use a part of delta beyond that of its noise."""
     fixed_cost: Callable[[Fraction], tuple[Fraction, Fraction]] | None = None
-    """Where it costs the same whatever it is granted: its epsilon and its delta, as a function of the part of delta
-    that it is granted."""
+    """For a statistic with a fixed price: its epsilon and delta, given the part of delta that it is granted."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +116,14 @@ class Grant(StreamTerms):
     schema: Schema
     share: Share
     failure: Fraction
-    """What of delta goes to a threshold."""
+    """The part of delta for a threshold."""
     budget: tuple[Fraction, Fraction]
-    """Its part of epsilon and delta by weight: what the paper's own forms would be given."""
+    """Its part of epsilon and delta by weight, which the paper's own forms would get."""
     lag: int | None = None
-    """Which series of a restated statistic is being released; None outside of one."""
+    """Which series of a restated statistic this is; None for other statistics."""
     noise: str = ""
-    """The name of the process that was chosen among its candidates; empty until one is."""
+    """The chosen candidate process; empty until one is chosen."""
     process: Process | None = None
-    """In place of the one that was chosen: a part of the noise of a restated statistic."""
+    """Replaces the chosen one: a part of the noise of a restated statistic."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
-    """What another bound of the same statistic resolved (`Bound.resolved`): it is not chosen again."""
+    """Choices that another bound of this statistic has made (`Bound.resolved`) and that are not made again."""

@@ -22,30 +22,29 @@ from ..paper_forms import paper_form
 from ..schema import Boolean, Integer, Number, Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, NoisyTotals, Published, with_noise
-from .bound import At, Bound, Totals
+from .bound import At, Totals
 from .example import Example
-from .grant import Demand, Grant, Layout, StreamTerms
+from .grant import ONE_COUNT, Demand, Grant, Layout, StreamTerms
 from .histogram_answer import Bins
-from .keys import Keys
+from .keys import KeyedBound, Keys
 from .statistic import Statistic, field_of
 from .tally import Labelled, Tally
 
-# More bins with records than this are refused rather than run out of memory.
+# More nonempty bins than this are refused rather than run out of memory.
 LIMIT = 10_000_000
 
 
 class Histogram(Statistic):
-    """How many surviving records each bin has (or the sum of a field over them). Bins are the values of a field or the
-    tuples of several.
+    """How many surviving records each bin has, or the sum of a field over them. Bins are the values of one field, or
+    the tuples of several.
 
     **Privacy.** A record falls in one bin, so hiding it costs what a count costs (with ``sum``: a count and a sum).
-    Bins that are not declared are released from a threshold on: `noise.threshold` has the proof, and says why the
-    guarantee is for oblivious streams only unless ``most_bins`` bounds the bins that ever hold a record
-    (``adaptive=True``). With ``sum`` the count decides and the sum is shown.
-    Declared bins (``bins=[...]``, or fields that are categories) are all released, without threshold and at delta = 0.
-    **Retroactivity.** Theorem "histogram": noise is drawn by the name of the bin when it is needed and never stored;
-    only bins with surviving records are looked at, so one whose records were all deleted cannot be told from one that
-    never was.
+    An undeclared bin is released once its noisy count reaches a threshold: `noise.threshold` has the proof, and says
+    why the guarantee is for oblivious streams only, unless ``most_bins`` bounds the bins that ever hold a record
+    (``adaptive=True``). With ``sum`` the count decides and the sum is shown. Declared bins (``bins=[...]``, or fields
+    that are categories) are all released, without a threshold and also at delta = 0.
+    **Retroactivity.** Theorem "histogram": noise is drawn by the name of the bin when needed and never stored. Only
+    bins with surviving records are examined, so a bin whose records were all deleted looks like one that never existed.
 
     >>> Histogram("country", sum="amount")
     Histogram('country', sum='amount')
@@ -106,13 +105,13 @@ class Histogram(Statistic):
                 place="most_bins",
             )
         if self.sum is None:
-            return Layout((1,), Fraction(1), Fraction(1), 1)
+            return ONE_COUNT
         field = field_of(schema, self.sum, Number, Integer, Boolean)
         largest = max(1, abs(field.lower), abs(field.upper))
         return Layout((1, largest), Fraction(2), Fraction(2), largest)
 
     def open(self, schema: Schema) -> bool:
-        """Whether its bins are not declared."""
+        """Whether its bins are undeclared."""
         return self.bins is None and not Keys(self.by, schema).declared
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
@@ -126,21 +125,20 @@ class Histogram(Statistic):
         return HistogramBound(self, grant)
 
 
-class HistogramBound(Bound):
+class HistogramBound(KeyedBound):
     """``cells`` are those of declared bins, once they are drawn."""
 
     statistic: Histogram
-    refuses = True
     cells: Tally | None = None
 
     def __init__(self, statistic: Histogram, grant: Grant) -> None:
-        super().__init__(statistic, grant)
-        self.keys, self.open = Keys(statistic.by, grant.schema), statistic.open(grant.schema)
+        super().__init__(statistic, grant, Keys(statistic.by, grant.schema))
+        self.open = statistic.open(grant.schema)
         unlisted = "bounded" if statistic.adaptive else "unknown"
         self.digest_extras = {"bins": unlisted if self.open else "declared"}
         self._step = 1.0 if statistic.sum is None else float(grant.schema.fields[statistic.sum].step)
         self._charged = (statistic.most_bins or 1) if statistic.adaptive else 1
-        """How many bins may fail: one that is fixed beforehand, or any."""
+        """How many bins may fail: one that is fixed in advance, or any."""
         if self.open:
             check_failure(grant.failure, self._charged, grant.releases if grant.live is None else grant.live)
 
@@ -156,7 +154,7 @@ class HistogramBound(Bound):
 
     @cached_property
     def threshold(self) -> Threshold | None:
-        """Only when it is asked for: bounds are also made to be judged."""
+        """Computed on demand: many bounds are made only to be judged."""
         statistic, grant = self.statistic, self.grant
         if not self.open:
             return None
@@ -165,20 +163,15 @@ class HistogramBound(Bound):
             paper = paper_form("PaperThreshold")
             theirs: Threshold = paper.for_noise(self.noise, grant.failure, grant.releases, self._charged)
             return theirs
-        # Who chooses the bin after seeing its noise may also choose the window: then all releases count.
+        # An adversary who chooses the bin after seeing its noise may also choose the window: all releases count.
         live = None if statistic.adaptive or grant.live is None else grant.reach
         return threshold_for(self.noise, grant.failure, grant.releases, live=live, bins=self._charged)
-
-    # Totals ----------------------------------------------------------------------------------------------------------
 
     def _gather(self, rows: Rows, weights: I64) -> Labelled:
         amounts = weights[:, None]
         if self.statistic.sum is not None:
             amounts = np.stack([weights, weights * rows.columns[self.statistic.sum]], axis=1)
         return Labelled.of(self.keys.labels(rows), amounts)
-
-    def _refuse(self, rows: Rows) -> None:
-        self.keys.refuse(rows)
 
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
         return {(label, i): amount for label, amounts in totals.items() for i, amount in enumerate(amounts) if amount}
@@ -192,11 +185,6 @@ class HistogramBound(Bound):
             mine.cells = self.keys.tally(Labelled(self.keys.columns(bins), ones), coins)
         return mine
 
-    def named(self, totals: Totals, coins: Coins) -> Tally:
-        return self.keys.tally(totals, coins)
-
-    # A release -------------------------------------------------------------------------------------------------------
-
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         tally: Tally = totals[0]
         self._check_limits(len(tally))
@@ -208,7 +196,7 @@ class HistogramBound(Bound):
         places = np.arange(len(noisy))
         if threshold is not None:
             places = np.flatnonzero(noisy[:, 0] >= math.ceil(threshold * denominator))
-        # Largest first; equal ones, which are rare, in the order of their cells.
+        # Largest first; ties, which are rare, in the order of their cells.
         places = places[np.argsort(-noisy[places, -1], kind="stable")]
         noisy, labels = noisy[places], tuple(label[places] for label in shown.labels)
         names, step, last, index = self.keys.decode(labels), self._step, noise.size - 1, at.index
@@ -219,7 +207,7 @@ class HistogramBound(Bound):
             return {name: (value - reach, value + reach) for name, value in zip(names, values, strict=True)}
 
         def absent(level: float) -> float:
-            # A bin with c records is left out when c + Z < tau; the lower tail of Z is its upper one.
+            # A bin with c records is left out when c + Z < tau; Z is symmetric.
             return float(threshold or 0) + noise.half_width(index, 0, 2 * level - 1)
 
         bins = Bins(
@@ -246,13 +234,11 @@ class HistogramBound(Bound):
                     place=self.grant.place,
                 )
 
-    # What people are told --------------------------------------------------------------------------------------------
-
     def error(self, deviations: F64, records: int) -> float:
         return float(deviations[-1]) * self._step
 
     def notes(self, records: int) -> tuple[str, ...]:
-        """The threshold beside the paper's, and the bound on all bins and rounds at once (remark on accuracy)."""
+        """The threshold, the bound on all bins and rounds at once (remark on accuracy), and the paper's values."""
         own, releases = self.statistic, self.grant.releases
         if self.threshold is None:
             return ()
@@ -280,5 +266,5 @@ class HistogramBound(Bound):
         chance = 0.05 / (releases * bins)
         if tail.gaussian:
             return math.sqrt(tail.variance) * tail_quantile(chance / 2)
-        # With many bins and a long horizon 1 - chance is 1 in floats.
+        # With many bins and a long horizon, 1 - chance is 1 as a float.
         return tail.half_width(1 - chance) if chance > 1e-12 else tail.reaches([chance / 2])[0]

@@ -1,4 +1,4 @@
-"""Records by key: one field or several make a key, which names the cell of its noise."""
+"""Records by key: one or more fields make a key, which names the cell of its noise."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from ..coins import Coins
 from ..coins.coins import name_bytes
 from ..errors import InputError
 from ..schema import Boolean, Bytes, Category, Field, Rows, Schema, Text, Vector
-from .statistic import field_of
+from .bound import Bound, Totals
+from .grant import Grant
+from .statistic import Statistic, field_of
 from .tally import Labelled, Labels, Tally, distinct
 
-# In bytes (of UTF-8, for texts), all fields of a key together.
+# In bytes (UTF-8 for texts), all fields of a key together.
 LONGEST_KEY = 4096
 
 
@@ -39,7 +41,7 @@ class Keys:
 
     @property
     def declared(self) -> bool:
-        """Whether the schema lists all keys there can be."""
+        """Whether the schema lists all possible keys."""
         return all(isinstance(field, Category | Boolean) for field in self._fields)
 
     @property
@@ -52,7 +54,7 @@ class Keys:
         return list(product(*(range(field.upper + 1) for field in self._fields)))
 
     def encode(self, bin: Any, place: str) -> tuple[Any, ...]:
-        """A key as a person writes it."""
+        """A key as users write it."""
         parts = (bin,) if len(self.names) == 1 else bin
         if not isinstance(parts, list | tuple) or len(parts) != len(self.names):
             raise InputError(f"expected {len(self.names)} values ({', '.join(self.names)}), got {bin!r}", place=place)
@@ -91,17 +93,17 @@ class Keys:
         return tuple(labels)
 
     def tally(self, totals: Labelled, coins: Coins) -> Tally:
-        """Totals by key, each with the name of its cell."""
+        """Totals by cell, with their keys as labels."""
         return Tally.of(self.cells(totals.labels, coins), totals.amounts, totals.labels)
 
     def refuse(self, rows: Rows) -> None:
-        """Texts that are too long to be keys are refused."""
+        """Refuses texts that are too long to be keys."""
         sizes = np.zeros(rows.count, dtype=np.int64)
         for name, field in zip(self.names, self._fields, strict=True):
             if field.interned:
                 column = rows.columns[name].tolist()
                 sizes += np.fromiter(map(len, column), dtype=np.int64, count=len(column))
-        # A character has at most four bytes: most keys are short enough at first sight.
+        # A character has at most four bytes, which settles most keys.
         for row in np.flatnonzero(sizes > LONGEST_KEY // 4).tolist():
             size = sum(_bytes(f, rows.columns[name][row]) for name, f in zip(self.names, self._fields, strict=True))
             if size > LONGEST_KEY:
@@ -112,8 +114,24 @@ class Keys:
                 )
 
 
+class KeyedBound(Bound):
+    """Totals by key, each key with the cell of its noise."""
+
+    refuses = True
+
+    def __init__(self, statistic: Statistic, grant: Grant, keys: Keys, **options: Any) -> None:
+        super().__init__(statistic, grant, **options)
+        self.keys = keys
+
+    def _refuse(self, rows: Rows) -> None:
+        self.keys.refuse(rows)
+
+    def named(self, totals: Totals, coins: Coins) -> Tally:
+        return self.keys.tally(totals, coins)
+
+
 def _bytes(field: Field, value: Any) -> int:
-    """How long an encoded value is; numbers are short."""
+    """The length of an encoded value; numbers are short."""
     if isinstance(field, Bytes):
         return len(value)
     return len(value.encode()) if field.interned else 0

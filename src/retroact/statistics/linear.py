@@ -1,4 +1,4 @@
-"""The one shape of a linear statistic: a data-independent map from a record to integers, sums, and a release.
+"""Linear statistics: a data-independent map from a record to integers, their sums, and a release.
 
 **Privacy.** A record contributes a vector whose size, in units of the coordinates, is at most ``Layout.norm1`` and
 ``Layout.norm2_squared``; one operation adds or takes away one such vector during one interval of rounds (paper,
@@ -41,21 +41,21 @@ class Linear(Statistic):
 
     @abstractmethod
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        """What each record adds; all of them count."""
+        """What each record adds; here all records count."""
 
     @abstractmethod
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         """Memoryless post-processing of the noisy totals."""
 
-    @abstractmethod
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
         """The standard error to expect from noise of these deviations when ``records`` records survive."""
+        return float(deviations[0])
 
     refuses: bool = False
-    """Whether `refuse` has anything to say."""
+    """Whether `refuse` can raise."""
 
     def refuse(self, rows: Rows, schema: Schema) -> None:
-        """Raise for a record that must not come in, though the schema let it; all of them count."""
+        """Raises for a record that fits the schema but must not come in; all of them count."""
 
     def bind(self, grant: Grant) -> LinearBound:
         return LinearBound(self, grant)
@@ -71,8 +71,7 @@ class LinearBound(Bound):
         self.refuses = statistic.refuses
 
     def _gather(self, rows: Rows, weights: I64) -> I64:
-        """Sum of weight * contribution: what a set of changes adds to the totals. Modulo 2^64, which is exact: a stream
-        takes no more records than leave the totals within 2^62."""
+        """The sum of weight * contribution, modulo 2^64. That is exact: streams keep totals within 2^62."""
         return self._sums(rows, weights)
 
     def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> dict[int, Totals]:
@@ -85,7 +84,7 @@ class LinearBound(Bound):
         return dict(zip(found.tolist(), sums, strict=True))
 
     def _sums(self, rows: Rows, weights: I64, first: I64 | None = None, count: int = 1) -> I64:
-        """Several totals end to end; ``first`` says where those begin that a record is added to."""
+        """``count`` totals end to end; ``first`` is where the one begins that a record is added to."""
         out = np.zeros(count * self.layout.size, dtype=np.int64)
         if rows.count:
             parts = self.statistic.contribute(rows, self.schema)

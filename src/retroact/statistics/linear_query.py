@@ -20,21 +20,21 @@ from .example import Example
 from .linear import Contributions, Layout, Linear
 
 Columns = Mapping[str, npt.NDArray[Any]]
-# No sum that the norms of a record are checked by may reach this.
+# Sums that norms are checked with stay below this.
 LIMIT = 1 << 63
 LARGEST_NORM = 1 << 31
 
 
 class LinearQuery(Linear):
-    """**Privacy.** The declared norms bound the column F_x of every record; each record is checked against them when it
-    comes in, and refused beyond them. The check is exact: norms that it could not be done for in 64 bits are refused in
-    the first place. **Retroactivity.** Theorem "linear" for the query matrix F.
+    """**Privacy.** The declared norms bound the column F_x of every record; a record beyond them is refused on arrival.
+    The check is exact: norms that cannot be checked in 64 bits are refused in the first place.
+    **Retroactivity.** Theorem "linear" for the query matrix F.
 
     ``function`` takes the encoded columns of a batch (lattice integers, texts as they are) and returns an integer array
-    of shape (records, ``size``), or `Contributions`. It must depend on each record alone. ``norm2`` bounds the second
-    norm of a record's column, ``norm1`` the first (one is derived from the other where it is left out). ``name`` stands
-    for the function in the specification: change it when the function changes. ``fields`` are those that it reads, and
-    is given; without them it reads all, and a record that lacks any is left out.
+    of shape (records, ``size``), or `Contributions`. It must treat each record on its own. ``norm2`` bounds the second
+    norm of a record's column, ``norm1`` the first (a missing one is derived from the other). ``name`` identifies the
+    function in the specification: change it when the function changes. ``fields`` are those that it reads and is given;
+    without them it reads all, and a record that lacks any is left out.
 
     >>> import numpy as np
     >>> query = LinearQuery(lambda c: np.stack([c["age"] < 18, c["age"] >= 65], 1).astype(int),
@@ -79,8 +79,8 @@ class LinearQuery(Linear):
         # ||v||_2 <= ||v||_1 <= sqrt(size) ||v||_2
         self.norm2_squared = norm2**2 if norm2 is not None else norm1**2  # type: ignore[operator]
         self.norm1 = norm1 if norm1 is not None else isqrt(size * self.norm2_squared)
-        # What `refuse` adds up: the first norm of any column with amounts in bounds is at most size * largest, and
-        # where it is at most norm1, the squares are at most norm1 * largest.
+        # What `refuse` adds up: with amounts in bounds, the first norm of a column is at most size * largest; where it
+        # is at most norm1, the squares are at most norm1 * largest.
         self._largest = min(self.norm1, isqrt(self.norm2_squared))
         if max(size, self.norm1) * self._largest >= LIMIT:
             raise InputError(
@@ -123,8 +123,8 @@ class LinearQuery(Linear):
     def refuse(self, rows: Rows, schema: Schema) -> None:
         parts = self.contribute(rows, schema)
         sizes, squares = np.zeros(rows.count, dtype=np.int64), np.zeros(rows.count, dtype=np.int64)
-        # No amount is beyond `_largest` and no coordinate comes twice: the first sum is at most size * largest < 2^63.
-        # The second is at most largest * (the first): where it could wrap around, the first is beyond norm1 already.
+        # No amount is beyond `_largest` and no coordinate occurs twice: the first sum is at most size * largest < 2^63.
+        # The second is at most largest * (the first): where it could wrap around, the first already exceeds norm1.
         np.add.at(sizes, parts.row, np.abs(parts.amount))
         np.add.at(squares, parts.row, parts.amount * parts.amount)
         bad = np.flatnonzero((sizes > self.norm1) | (squares > self.norm2_squared))
@@ -132,7 +132,7 @@ class LinearQuery(Linear):
             raise self._beyond(int(bad[0]))
 
     def _merged(self, parts: Contributions, count: int) -> Contributions:
-        """Sparse contributions, checked, with what one record adds to one coordinate added up first."""
+        """Sparse contributions, checked, with one entry for each record and coordinate."""
         row, coordinate, amount = (np.asarray(part) for part in (parts.row, parts.coordinate, parts.amount))
         if not row.shape == coordinate.shape == amount.shape or row.ndim != 1:
             raise InputError("expected row, coordinate and amount of one length", place=self.name)
@@ -156,7 +156,7 @@ class LinearQuery(Linear):
         return Contributions(place // self.size, place % self.size, self._bounded(total, place // self.size))
 
     def _bounded(self, amount: npt.NDArray[Any], row: npt.NDArray[Any]) -> I64:
-        """64-bit integers that are each within the norms; compared before anything can wrap around."""
+        """Amounts as 64-bit integers, each within the norms; compared before anything can wrap around."""
         bad = np.flatnonzero((amount > self._largest) | (amount < -self._largest))
         if bad.size:
             raise self._beyond(int(row[bad[0]]))
@@ -174,9 +174,6 @@ class LinearQuery(Linear):
         value, error = self._named(found.value), self._named(found.standard_error)
         return Answer(value, error, lambda level: self._named(found.interval(level)))
 
-    def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        return float(deviations[0])
-
     def _named(self, values: F64) -> Any:
         if self.labels is None:
             return values
@@ -184,7 +181,7 @@ class LinearQuery(Linear):
 
 
 def _some_ages(columns: Columns) -> I64:
-    """Of the example: the young, the old, and those of the first country."""
+    """For the example: the young, the old, and those of the first country."""
     return np.stack([columns["age"] < 18, columns["age"] >= 50, columns["country"] == 0], axis=1).astype(np.int64)
 
 
