@@ -1,4 +1,4 @@
-"""What is published: linear statistics, all of one shape."""
+"""What a stream publishes."""
 
 from .answer import Answer, Noisy, Published
 from .clusters import Centres, Distances, KMeans, KMedian

@@ -1,4 +1,4 @@
-"""Totals with their noise on: all that a release may look at."""
+"""Noisy totals, which are all that a release may look at, and the answers made of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..checks import number
 from ..noise import Mechanism, Spread
 
 NoisyTotals = dict[tuple[int, Hashable, int], int]
-"""By coordinate: the number of the view, the name of the cell (None where coordinates are a list), and the place."""
+"""By view number, name of the cell (None where coordinates are a list), and coordinate."""
 
 
 class Noisy:
@@ -39,27 +39,27 @@ class Noisy:
 
     @cached_property
     def deviations(self) -> F64:
-        """Standard deviation of the noise of every coordinate."""
+        """Of the noise of every coordinate."""
         every = np.sqrt(self._mechanism.variances(self._index))
         return every[self._first : self._first + len(self.numerators)]
 
     def half_width(self, coordinate: int, level: float) -> float:
-        """The noise of a coordinate is at most this in absolute value with probability ``level``."""
+        """With probability ``level`` the noise of a coordinate is at most this in absolute value."""
         return self._mechanism.half_width(self._index, self._first + coordinate, level)
 
     def reach(self, weights: Sequence[float], level: float) -> float:
-        """The noise of the sum of weight * total is at most this in absolute value with probability ``level``."""
+        """The same for the noise of the sum of weight * total."""
         used = [(weight, i) for i, weight in enumerate(weights) if weight]
         parts = [(weight, self._mechanism.spread(self._index, self._first + i)) for weight, i in used]
         known = [(weight, spread) for weight, spread in parts if spread is not None]
         if len(known) == len(parts):
             return Spread.combined(known).half_width(level)
-        # A law of the user's own: all coordinates hold together, by the union bound.
+        # A law of the user's own: the union bound over all coordinates.
         each = 1 - (1 - level) / len(used)
         return sum(abs(weight) * self.half_width(i, each) for weight, i in used)
 
     def above_zero(self, coordinate: int) -> bool:
-        """Whether a total can be told from zero at the 95 % level."""
+        """Whether a total is significantly above zero, at the 95 % level."""
         value, deviation = float(self.values[coordinate]), float(self.deviations[coordinate])
         # By Chebyshev the half-width is below 4.48 deviations, which settles most cases without a tail.
         return value > 4.5 * deviation or value > self.half_width(coordinate, 0.95)
@@ -71,8 +71,8 @@ class Noisy:
 
 
 def with_noise(totals: I64, noise: Integers, denominator: int) -> Integers:
-    """totals * denominator + noise, in integers that are large enough: totals are within 2^62, and so is noise that is
-    not made of Python integers (`Mechanism`), so that in 64 bits the sum is below 2^61 + 2^62."""
+    """totals * denominator + noise, exactly. Totals are within 2^62, and so is noise that is not made of Python
+    integers (`Mechanism`): in 64 bits the sum is below 2^61 + 2^62."""
     if noise.dtype == object or (totals.size and int(np.abs(totals).max()) >= (1 << 61) // denominator):
         exact: Integers = totals.astype(object) * denominator + noise
         return exact
@@ -90,18 +90,18 @@ class Answer:
 
 @dataclass(frozen=True)
 class Published:
-    """An answer with the exact integers that the noise decided, over a denominator."""
+    """An answer, with the exact noisy integers behind it, over a denominator."""
 
     answer: Answer
     numerators: tuple[int, ...]
     denominator: int
     noisy: Callable[[], NoisyTotals] | None = None
-    """The noisy totals that the answer is made of and of nothing else, over the denominator: for the checks. Where it
-    is left out, they are the numerators, in the order of the coordinates."""
+    """For checks: all the noisy totals that the answer is a function of, over the denominator. By default these are
+    the numerators, in the order of the coordinates."""
 
 
 def noisy_totals(published: Published) -> NoisyTotals:
-    """What the answer is made of, by coordinate."""
+    """What the answer is a function of, by coordinate."""
     if published.noisy is not None:
         return published.noisy()
     return {(0, None, place): total for place, total in enumerate(published.numerators)}
@@ -132,7 +132,7 @@ def scalar(noisy: Noisy, step: float = 1.0) -> Answer:
 
 
 def vector(noisy: Noisy, step: float = 1.0) -> Answer:
-    """All totals, times a step; their noises have one law."""
+    """All totals, times a step; their noise has one law."""
     value = noisy.values * step
 
     def interval(level: float) -> F64:

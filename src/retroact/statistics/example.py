@@ -1,4 +1,4 @@
-"""Examples of statistics: the one list that every generic check, the audit of everything and the docs go through."""
+"""Examples of statistics, for every generic check, the audit of everything, and the docs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCHEMA: Mapping[str, Field] = {
 class Example:
     """A statistic for a schema, in a stream with these options (epsilon, delta, horizon, late).
 
-    ``checks`` are arguments of `testing.check_statistic`, where a few records show nothing under its usual ones.
+    ``checks`` are arguments of `testing.check_statistic`, where its defaults would show nothing of a few records.
     """
 
     name: str

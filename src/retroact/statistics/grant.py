@@ -83,8 +83,7 @@ class StreamTerms:
 
     @property
     def judged(self) -> int:
-        """Its noise is judged by the releases up to this one; without a horizon, all phases of a window are
-        included."""
+        """The last release that its noise is judged by: without a horizon, a late one, past all phases of a window."""
         return self.releases or max(FIRST, 4 * (self.live or 0))
 
     @property

@@ -1,4 +1,4 @@
-"""Any linear statistic for each of the declared categories of a field."""
+"""Any linear statistic by the declared categories of one or more fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .statistic import Statistic
 
 class GroupBy(Linear):
     """**Privacy.** A record falls in one group, so the norms are those of the inner statistic: groups cost nothing.
-    **Retroactivity.** As the inner statistic, coordinate by coordinate; every declared group is released in every
+    **Retroactivity.** That of the inner statistic, coordinate by coordinate; every declared group is released in every
     round, empty or not.
 
     >>> from retroact.statistics import Count
@@ -39,7 +39,7 @@ class GroupBy(Linear):
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
         if not isinstance(of, Linear) or isinstance(of, GroupBy):
             raise mismatch("a count, sum, mean, variance or query, not grouped itself", of, "of")
-        # Options may be given on either; conditions of both must hold.
+        # Options may be given on either statistic; the conditions of both must hold.
         conditions = dict(options.get("where") or {})
         twice = conditions.keys() & of.where.keys()
         if twice:
@@ -81,7 +81,7 @@ class GroupBy(Linear):
         return (*self.by, *self.of.reads(schema))
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        # Numbers of groups and coordinates are below the size of the layout, which lists them all.
+        # All numbers are below the size of the layout, which lists every group and coordinate.
         group = np.zeros(rows.count, dtype=np.int64)
         for name in self.by:
             group = group * (schema.fields[name].upper + 1) + rows.columns[name]

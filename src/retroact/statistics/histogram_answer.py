@@ -26,19 +26,18 @@ class Bins(dict[Any, float]):
     ) -> None:
         super().__init__(items)
         self.threshold = threshold
-        """The noisy count from which on a bin is here; None where all declared bins are."""
+        """The noisy count from which a bin is published; None where all declared bins are."""
         self._absent = absent
 
     def top(self, k: int) -> dict[Any, float]:
-        """The k largest."""
         largest = sorted(self.items(), key=lambda item: -item[1])
         return dict(largest[: positive_int(k, "k")])
 
     def absent_below(self, level: float = 0.95) -> float:
-        """A bin that is not here has fewer records than this, with probability ``level`` for one bin and round."""
+        """An unpublished bin has fewer records than this, with probability ``level`` for one bin and round."""
         check_level(level)
         if self._absent is None:
-            raise InputError("expected a histogram with a threshold: all declared bins are here")
+            raise InputError("expected a histogram with a threshold: all declared bins are published")
         if level <= 0.5:
             raise InputError(f"expected a level above 0.5, got {level!r}", place="level")
         return self._absent(level)

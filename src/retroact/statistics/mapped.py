@@ -19,9 +19,9 @@ from .wrapper import Wrapper, WrapperBound, layers
 
 class Mapped(Wrapper):
     """**Privacy.** Post-processing of the inner answer. **Retroactivity.** The function sees the current answer, coins
-    that are shared by all rounds and coins that are fresh in each, all by name; earlier answers are out of its reach.
-    No other map sees these coins, however maps are nested, and every lag of a restated series has its own.
-    The map's own error is unknown, so there is no standard error and no interval.
+    shared by all rounds and coins fresh in each, all by name, and no earlier answer. No other map sees these coins,
+    however maps are nested, and every lag of a restated series has its own. The error of the function is unknown, so
+    there is no standard error and no interval.
 
     >>> from retroact.statistics import Count
     >>> Count().map(round)
@@ -69,7 +69,7 @@ class MappedBound(WrapperBound):
         return Published(Answer(out, None, lambda level: None), inner.numerators, inner.denominator, inner.noisy)
 
     def _name(self) -> tuple[str | int, ...]:
-        """Of the coins: by how many maps with coins there are up to this one, and by the lag."""
+        """The name of its coins: the number of maps with coins up to this one, and the lag."""
         depth = sum(isinstance(one, Mapped) and one.coins for one in layers(self.statistic))
         nested: tuple[int, ...] = (depth,) if depth > 1 else ()
         lagged: tuple[str | int, ...] = () if self.grant.lag is None else ("lag", self.grant.lag)
@@ -77,5 +77,5 @@ class MappedBound(WrapperBound):
 
 
 def _jittered(value: float, shared: Coins, fresh: Coins) -> float:
-    """Of the example."""
+    """For the example."""
     return value + int(fresh.words([0], [0]).block(0)[0][0, 0] % 7)

@@ -1,7 +1,7 @@
 """Mean and variance: noisy sums of the powers of a field, centred on the middle of its bounds, in whole half-steps.
 
-With k the lattice value, the centred value 2k - (lower + upper) is an integer of at most upper - lower in absolute
-value. Centring halves the sensitivity of the sum, and is undone after the noise is on.
+The centred value of lattice value k, 2k - (lower + upper), is an integer of at most upper - lower in absolute value.
+Centring halves the sensitivity of the sum, and is undone after noise is added.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ LARGEST = 1 << 53
 
 class Centred(OfField):
     """A record with centred value c contributes 1, c, c^2, ... up to ``highest``: at most one unit in each coordinate.
-    Where the noisy count cannot be told from zero the value is None, and the interval all that the bounds allow."""
+    Where the noisy count is not significantly above zero, the value is None and the interval all that the bounds
+    allow."""
 
     highest: ClassVar[int]
 
@@ -40,8 +41,8 @@ class Centred(OfField):
         return Layout(units, Fraction(len(units)), Fraction(len(units)), units[-1])
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
-        # From the lower bound on, so that nothing on the way is larger than twice the span, which is at most 2^54.
-        # Powers are at most the largest amount of the layout, and a stream refuses layouts beyond 2^38.
+        # Counted from the lower bound, no intermediate value exceeds twice the span, which is at most 2^54. Powers are
+        # at most the largest amount of the layout, and a stream refuses layouts beyond 2^38.
         field, size = schema.fields[self.field], self.highest + 1
         centred = 2 * (rows.columns[self.field] - field.lower) - (field.upper - field.lower)
         powers = [centred**power for power in range(size)]
@@ -69,15 +70,15 @@ class Centred(OfField):
 
     @abstractmethod
     def estimate(self, noisy: Noisy, field: Field) -> Answer:
-        """Where the noisy count is clear of zero."""
+        """Where the noisy count is significantly above zero."""
 
 
 class Mean(Centred):
     """**Privacy.** A record contributes (1, centred value): at most one unit in each of two coordinates.
     **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
 
-    Where the noisy count cannot be told from zero the value is None and the interval is the declared bounds. Otherwise
-    it has every mean m for which sum - m * count stays within its noise (`ratio`), and is cut to the declared bounds.
+    Where the noisy count is not significantly above zero, the value is None and the interval the declared bounds.
+    Otherwise the interval has every mean m within the bounds for which sum - m * count is within its noise (`ratio`).
 
     >>> Mean("age")
     Mean('age')
@@ -108,7 +109,7 @@ class Mean(Centred):
         return Answer(to_field(slope, field), deviation / 2 * float(field.step), interval)
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """At the worst place for it, a mean at one of the bounds."""
+        """In the worst case, a mean at one of the bounds."""
         field = schema.fields[self.field]
         worst = math.hypot(float(deviations[1]), span(field) * float(deviations[0]))
         return worst / max(1, records) / 2 * float(field.step)
@@ -122,8 +123,8 @@ class Variance(Centred):
     q - s^2/n - v n = (Zq - 2m Zs + (m^2 - v) Zn) - (Zs - m Zn)^2 / n.
     The interval has every v for which the left side stays within the noise of the first term (`ratio`), with the noisy
     mean for m, moved outwards by a quarter of its deviation, and the mean of the second term added at the upper end.
-    That is close to exact and not a bound: docs/proofs.md has what is measured. It lies between 0 and the largest
-    variance that the declared bounds allow. Where the noisy count cannot be told from zero the value is None.
+    That is close to exact but not a bound: docs/proofs.md has measurements. It is cut to 0 and the largest variance
+    within the declared bounds. Where the noisy count is not significantly above zero, the value is None.
 
     >>> Variance("age")
     Variance('age')
@@ -144,7 +145,7 @@ class Variance(Centred):
         largest, scale = float(span(field)) ** 2, _scale(field)
         count, total, square = (float(v) for v in noisy.values)
         mean = total / count
-        # What noise makes of sum - mean * count, whose square goes into the variance.
+        # The noise of sum - mean * count, whose square goes into the variance.
         blur = math.hypot(float(noisy.deviations[1]), mean * float(noisy.deviations[0]))
         outer = abs(mean) + blur / count / 4
 
@@ -166,7 +167,7 @@ class Variance(Centred):
         return Answer(min(max(value, 0.0), largest) * scale, deviation * scale, interval)
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        """For a field whose mean is near the middle of its bounds and whose spread is small beside them."""
+        """For a mean near the middle of the bounds, and a spread that is small compared with them."""
         return float(deviations[2]) / max(1, records) * _scale(schema.fields[self.field])
 
 
@@ -175,11 +176,11 @@ def span(field: Field) -> int:
 
 
 def to_field(centred_mean: float, field: Field) -> float:
-    """Back from half-steps around the middle, cut to the declared bounds."""
+    """From half-steps around the middle to the unit of the field, within the declared bounds."""
     steps = (centred_mean + field.lower + field.upper) / 2
     return min(max(steps, field.lower), field.upper) * float(field.step)
 
 
 def _scale(field: Field) -> float:
-    """Centred values are counted in half-steps."""
+    """A squared half-step, in the unit of the field."""
     return (float(field.step) / 2) ** 2

@@ -1,4 +1,4 @@
-"""What a quantile statistic publishes: a dictionary from probability to value, and what else was asked for."""
+"""What a quantile statistic publishes: a dictionary from probability to value, with the requested cdf and counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .ratio import ratio_interval
 
 
 class QuantileTable(dict[float, Any]):
-    """Something for every quantile, with the same for the distribution function and the counts beside it."""
+    """Values, errors or intervals: of every quantile, of the distribution function and of the counts."""
 
     def __init__(
         self, values: Mapping[float, Any], cdf: Mapping[Any, Any], counts: Mapping[tuple[Any, Any], Any]
@@ -21,7 +21,7 @@ class QuantileTable(dict[float, Any]):
         self.cdf, self.counts = dict(cdf), dict(counts)
 
     def to_plain(self) -> dict[str, Any]:
-        """Everything, for output; the quantiles alone where nothing else was asked for."""
+        """For output: everything, or the quantiles alone where nothing else was requested."""
         quantiles = {str(p): value for p, value in self.items()}
         if not self.cdf and not self.counts:
             return quantiles
@@ -34,8 +34,8 @@ class QuantileTable(dict[float, Any]):
 
 @dataclass(frozen=True)
 class Height:
-    """The distribution function at one point: noisy records below it over the noisy number of all, which counts among
-    them with a share; all else is noise of their own."""
+    """The distribution function at one point: noisy records below it over the noisy number of all. The noise of the
+    latter (``root``) is in the former with weight ``share``; the rest (``own``) is independent of it."""
 
     below: float
     records: float
@@ -52,7 +52,7 @@ class Height:
         return Spread.combined([(1.0, self.own), (self.share - fraction, self.root)])
 
     def interval(self, level: float) -> tuple[float, float]:
-        """All fractions that the noise cannot tell from the one that was seen (`ratio`)."""
+        """All fractions that agree with the noisy one up to its noise (`ratio`)."""
         if self.records <= self.root.half_width(level):
             return 0.0, 1.0
         return ratio_interval(
@@ -61,9 +61,9 @@ class Height:
 
 
 class Ranks(QuantileTable):
-    """A quantile is None where the number of records cannot be told from zero.
+    """A quantile is None where the number of records is not significantly above zero.
 
-    ``cdf`` has the fraction of records up to each point, which is monotone; ``counts`` the number of records in each
+    ``cdf`` has the fraction of records up to each point, and is monotone; ``counts`` the number of records in each
     range, both ends included; ``records`` the noisy number of all.
     """
 
@@ -82,7 +82,7 @@ class Ranks(QuantileTable):
         self._raw, self._noise = raw, noise
 
     def errors(self, quantiles: Mapping[float, float | None]) -> QuantileTable:
-        """Standard errors, each in the unit of what it belongs to."""
+        """Standard errors, each in the unit of its value."""
         fractions = {
             point: None if fraction is None else self._raw[point].noise(fraction).deviation / self.records
             for point, fraction in self.cdf.items()
@@ -98,8 +98,8 @@ class Ranks(QuantileTable):
         return {span: (count - reach[span], count + reach[span]) for span, count in self.counts.items()}
 
     def cdf_interval(self, level: float = 0.95) -> dict[Any, tuple[float, float]]:
-        """That of the point's own fraction, stretched to the published one where that was averaged with neighbours
-        (it then has their noise too)."""
+        """The interval of the point's own fraction, extended to the published one, which may have been averaged with
+        its neighbours and then has their noise too."""
         check_level(level)
         out = {}
         for point, fraction in self.cdf.items():
@@ -109,7 +109,7 @@ class Ranks(QuantileTable):
 
 
 def increasing(values: Sequence[float]) -> list[float]:
-    """The nearest sequence that never falls (pool adjacent violators).
+    """The nearest non-decreasing sequence (pool adjacent violators).
 
     >>> increasing([1.0, 3.0, 2.0, 4.0])
     [1.0, 2.5, 2.5, 4.0]

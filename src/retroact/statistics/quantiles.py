@@ -27,20 +27,19 @@ from .value_tree import ValueTree, nodes_of
 
 # Half the width of an interval at this level is a standard error.
 ONE_DEVIATION = 0.683
-# Intervals are worked out with the release, at these levels; one in between is given the next higher.
+# Intervals are computed with the release at these levels; other levels get the next higher one.
 LEVELS = (0.5, ONE_DEVIATION, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 
 class Quantiles(Statistic):
-    """Quantiles of a field over all surviving records, at no further cost its distribution function at some points
-    (``cdf``) and the number of records in some ranges (``counts``, both ends included).
+    """Quantiles of a field over all surviving records, and at no further cost its distribution function at given points
+    (``cdf``) and the number of records in given ranges (``counts``, both ends included).
 
     **Privacy.** A linear query over the value domain: the number of records, and for every dyadic interval of values
     those in its left half minus those in its right half (Haar). A record with one of 2^b values moves b + 1 of these by
-    one each: norm1 = norm2_squared = b + 1, crossed with the noise over rounds. Everything published is
-    post-processing.
-    **Retroactivity.** Theorem "linear": noise is drawn by the name of the interval when a descent comes to it, and
-    never stored.
+    one each: norm1 = norm2_squared = b + 1, times the noise over rounds. Everything published is post-processing.
+    **Retroactivity.** Theorem "linear": noise is drawn by the name of the interval when a descent reaches it, and never
+    stored.
 
     Values are monotone in the probability. Intervals hold for one quantile in one round (`value_bounds`); the standard
     error is half the width of the one at 68.3 %, in the unit of the field: days for a date, seconds for a timestamp.
@@ -82,7 +81,6 @@ class Quantiles(Statistic):
         return [Example("quantiles", found, {"epsilon": 4.0}, checks={"epsilon": 70.0})]
 
     def domain(self, schema: Schema) -> Field:
-        """The values that are ordered."""
         return field_of(schema, self.field, Number, Integer, Date, Timestamp)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
@@ -109,7 +107,7 @@ class Quantiles(Statistic):
 
 
 class QuantilesBound(Bound):
-    """Totals are counts by value; the nodes of the tree are drawn when a descent comes to them."""
+    """Totals are counts by value; a node of the tree is drawn when a descent reaches it."""
 
     statistic: Quantiles
 
@@ -170,7 +168,7 @@ class QuantilesBound(Bound):
 
 
 def _listed(values: Sequence[Any], place: str) -> tuple[Any, ...]:
-    """As Python values, which have one spelling each."""
+    """As plain Python values, which have one spelling each."""
     if not isinstance(values, Sequence) or isinstance(values, str):
         raise InputError(f"expected a list, got {values!r}", place=place)
     return tuple(value.item() if isinstance(value, np.generic) else value for value in values)

@@ -1,16 +1,16 @@
 """Confidence sets for ratios of noisy totals.
 
-If a ratio r is the true one, top - r * bottom is noise and nothing else: a linear combination whose law is known for
-every r. The set of all r for which it stays within the half-width of that law holds the true one with probability
-``level``, whatever the totals (Fieller). As the half-width grows by at most that of the bottom's noise for each unit
-of r, the set is an interval wherever the bottom is beyond its own half-width, and narrower for a lower level.
+For the true ratio r, top - r * bottom is pure noise: a linear combination whose law is known for every r. The set of
+all r for which it stays within the half-width of that law contains the true one with probability ``level``, whatever
+the totals (Fieller). The half-width grows per unit of r by at most that of the bottom's noise, so the set is an
+interval wherever the bottom exceeds its own half-width, and narrower at a lower level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# Beside the width of the bounds.
+# Relative to the width of the bounds.
 TOLERANCE = 1e-12
 STEPS = 100
 
@@ -35,7 +35,7 @@ def ratio_interval(
 
 
 def _turn(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function turns negative, or the nearer bound (false position, halving the end that stays)."""
+    """Where a decreasing function turns negative, or the nearer bound (the Illinois method)."""
     above, below = falling(low), falling(high)
     if above <= 0 or high <= low:
         return low

@@ -33,11 +33,12 @@ class Restated(Wrapper):
     survive in round i and are stamped up to i - lag. The value is a dictionary from past round to answer.
 
     **Privacy.** Over all pairs (i, i - lag) that are ever published. In one lag an operation is an interval of rounds,
-    as without lags. ``across="lags"`` gives every lag noise of its own and an equal part of the budget.
-    ``across="rectangle"`` gives all of them one noise over rounds and past times (`noise.Rectangle`), whose size does
-    not depend on the number of lags. Left out, the one with less error is taken: few lags, or many.
-    **Retroactivity.** Histories that unite agree on all stamps, hence on all revised states (Appendix A): the same
-    record with stamp 6 in one and 8 in the other does not unite, and shows at past rounds 6 and 7.
+    as without lags. ``across="lags"`` gives every lag separate noise and an equal part of the budget.
+    ``across="rectangle"`` gives all lags one noise over rounds and past times (`noise.Rectangle`), whose size does not
+    depend on the number of lags. By default the one with less error is taken: the former for few lags, the latter for
+    many.
+    **Retroactivity.** Histories that unite agree on all stamps, hence on all revised states (Appendix A). Two histories
+    with the same record, stamped 6 in one and 8 in the other, do not unite: past rounds 6 and 7 show it.
 
     >>> from retroact.statistics import Count
     >>> Restated(Count(), [1, 7])
@@ -52,8 +53,8 @@ class Restated(Wrapper):
         within = layers(of)
         if any(isinstance(one, Distinct) for one in within):
             raise InputError(
-                "a distinct count has no restated series: with every revision a value can appear in or vanish from any "
-                "past round again, and no noise is known that hides such patterns over all pairs of rounds",
+                "a distinct count has no restated series: every revision can make a value appear in or vanish from any "
+                "past round, and no noise is known that hides such patterns over all pairs of rounds",
                 place="of",
             )
         if any(not one.restatable for one in within if isinstance(one, Statistic)):
@@ -86,7 +87,7 @@ class Restated(Wrapper):
         return f"{super().statement()}; Appendix A for the restated past"
 
     def each(self, grant: Grant) -> Grant:
-        """What a lag is given: all of the share where one noise serves them all, an equal part otherwise."""
+        """The grant of one lag: the whole share where all lags have one noise, an equal part otherwise."""
         if grant.noise.startswith(CROSSED):
             share = grant.share
         else:
@@ -96,7 +97,7 @@ class Restated(Wrapper):
         return replace(grant, share=share, failure=failure, noise=grant.noise.removeprefix(CROSSED))
 
     def candidates(self, grant: Grant) -> Candidates:
-        """Those of the inner statistic for every lag, and each of them crossed with the past for all."""
+        """Those of the inner statistic, once for each lag, and each of them crossed with the past for all lags."""
         found, crossed = self.of.candidates(grant), {}
         if grant.horizon is not None and grant.horizon < INDICES and grant.window is None:
             crossed = {
@@ -125,7 +126,7 @@ class Restated(Wrapper):
 
     def bind(self, grant: Grant) -> RestatedBound:
         each = self.each(grant)
-        # What is resolved follows from the inner process, also where the lags share one noise.
+        # Choices follow from the inner process, also where the lags share one noise.
         resolved = self.of.bind(each).resolved
         process = self.process(grant)
         parts = [
@@ -142,7 +143,7 @@ class Restated(Wrapper):
 
 
 class RestatedBound(WrapperBound):
-    """The inner statistic once for every lag, each with its part of the noise."""
+    """One inner bound for every lag, each with its part of the noise."""
 
     statistic: Restated
 
@@ -163,7 +164,7 @@ class RestatedBound(WrapperBound):
         answers = {
             view: part.release([total], own, at)
             for view, (lag, part, total, own) in enumerate(each)
-            # Rounds before the stream's own first one have no noise in it.
+            # The stream has no noise for rounds before its first one.
             if at.index * self.grant.every - lag >= 1
         }
         common = math.lcm(*(one.denominator for one in answers.values()))
@@ -183,7 +184,7 @@ class RestatedBound(WrapperBound):
         statistic, grant = self.statistic, self.grant
         apart, rectangle = math.sqrt(statistic.apart(grant)), math.sqrt(statistic.rectangle(grant))
         shared = isinstance(self.process, Rectangle)
-        chosen = "one noise over rounds and past times" if shared else "noise of its own for every lag"
+        chosen = "one noise over rounds and past times" if shared else "separate noise for every lag"
         other = f"{rectangle:.3g}" if math.isfinite(rectangle) and grant.window is None else "not possible here"
         how = (
             f"{len(statistic.lags)} lags by {chosen}: errors grow by a factor of {apart:.3g} with noise for every lag, "
@@ -193,7 +194,7 @@ class RestatedBound(WrapperBound):
 
 
 class Lagged(Mechanism):
-    """The noise of all lags; taken by itself, that of the first."""
+    """The noise of all lags; as a mechanism, that of the first."""
 
     def __init__(self, layout: Layout, parts: list[Mechanism], *, shared: bool) -> None:
         self.parts, self.shared = parts, shared

@@ -1,13 +1,13 @@
 """What a stream can publish: a function of the key, the round and the surviving data, and of nothing else.
 
-A statistic turns records into totals, an Abelian group with an exact zero, and totals with noise into an answer. It
-never sees an earlier answer: `release` gets the totals of one round (Lemma "closure").
+A statistic turns records into totals, an Abelian group with an exact zero, and noisy totals into an answer. It never
+sees an earlier answer: `release` gets the totals of one round (Lemma "closure").
 
 Missing values. A record that lacks a field which a statistic `reads`, or has a condition on, is left out of that
-statistic and of no other. **Privacy.** Whether a record lacks a field is part of the record, as its values are. So what
-a record contributes is still a data-independent function of it, which gives the old contribution or none: every bound
-on what one record can contribute holds as before. A sample is drawn from the records that are left, of which one
-operation still adds or takes away one at most. **Retroactivity.** Who is left out is a function of the record.
+statistic and of no other. **Privacy.** Whether a record lacks a field is part of the record, as its values are. So its
+contribution is still a data-independent function of the record, either the old contribution or none, and every bound on
+it holds as before. A sample is drawn from the remaining records, of which one operation adds or removes at most one.
+**Retroactivity.** Whether a record is left out is a function of the record.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Statistic(Parameters, ABC):
     """Options that every statistic takes:
 
     - ``where``: only records for which a declared condition holds,
-    - ``window``: only records stamped within the last so many rounds,
+    - ``window``: only records stamped within the last ``window`` rounds,
     - ``every``: released in rounds every, 2 * every, ... and absent in between,
-    - ``noise``: the process, where the default is not wanted,
+    - ``noise``: the noise process, instead of the default,
     - ``weight``: its share of the budget, relative to the others.
     """
 
@@ -49,15 +49,15 @@ class Statistic(Parameters, ABC):
     group: ClassVar[str] = "retroact.statistics"
     undigested: ClassVar[tuple[str, ...]] = ("weight",)
     outer: ClassVar[tuple[str, ...]] = ()
-    """Of a statistic made of another one: its arguments that files may write into the table of that one."""
+    """For wrappers: arguments that files may write into the table of the inner statistic."""
     theorem: ClassVar[str] = ""
-    """What its promises rest on, as signed reports name it: every class declares its own, and inherits none."""
+    """The theorem behind its promises, as signed reports name it. Every class declares its own; none is inherited."""
     version: ClassVar[str] = ""
-    """Of a statistic of another package: another one when the same arguments come to mean something else."""
+    """For statistics of other packages: to be changed when the same arguments come to mean something else."""
     restatable: ClassVar[bool] = True
-    """Whether its cost over the revised past is known."""
+    """Whether its privacy cost over the revised past is known."""
     interval: bool = True
-    """Whether its answers have an interval: only those decide on the law of the stream."""
+    """Whether its answers have an interval: only such statistics decide on the law of the stream."""
 
     def __init__(
         self,
@@ -74,16 +74,14 @@ class Statistic(Parameters, ABC):
         self.noise = named(noise, "noise")
         self.weight = weight
 
-    # What it is ------------------------------------------------------------------------------------------------------
-
     def statement(self) -> str:
-        """The theorem that it declares, and who declared it."""
+        """The theorem that it declares, and the package that declares it."""
         own = vars(type(self)).get("theorem") or f"no theorem, as {type(self).__name__} declares none"
         by = self.declared_by()
         return f"{own} (declared by {by})" if by else own
 
     def declared_by(self) -> str:
-        """The other package that it comes from, with the version that it states; nothing for those of this package."""
+        """The other package that it comes from, with its version; empty for statistics of this package."""
         package = type(self).__module__.partition(".")[0]
         return f"{package} {self.version}" if self.version and package != __name__.partition(".")[0] else ""
 
@@ -92,11 +90,8 @@ class Statistic(Parameters, ABC):
         """Coordinates, units and norms; raises where the schema does not fit."""
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
-        """The fields that it looks at, besides those it has conditions on; all of them, unless it knows better. Two
-        records that agree in these contribute the same."""
+        """The fields that determine a record's contribution, apart from conditions; by default all of them."""
         return tuple(schema.fields)
-
-    # With a stream ---------------------------------------------------------------------------------------------------
 
     def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
         """What it asks of the stream; raises where the schema does not fit."""
@@ -107,34 +102,31 @@ class Statistic(Parameters, ABC):
             raise error.under(stream.place) from None
         if isinstance(self.noise, Oblivious):
             return Demand(largest, "pure", fixed_cost=partial(_declared_cost, self.noise, stream))
-        # The paper's own form is for Laplace noise, whatever the law of the stream.
+        # The paper's own form is for Laplace noise, even in a Gaussian stream.
         return Demand(largest, "pure" if self.noise == "paper" else None)
 
     def candidates(self, grant: Grant) -> Candidates:
-        """The processes that hide every change one operation can make to it, by name; none rests on a promise that was
-        not made. Where two are as good, the first is taken."""
+        """The processes that hide every change one operation can make to it, by name; none relies on a promise that
+        was not made. Of two equally good ones the first is taken."""
         return candidates(self.noise, grant.releases, grant.live, place=f"{grant.place}.noise")
 
     def preferred(self, grant: Grant) -> str | None:
-        """The name of the process to take, where nothing is to be judged."""
+        """The name of the process to take without comparing candidates."""
         return None
 
     def process(self, grant: Grant) -> Process:
-        """The one that was chosen."""
-        if grant.process is not None:
-            return grant.process
-        return chosen(self.candidates(grant), grant)
+        return chosen(self.candidates(grant), grant) if grant.process is None else grant.process
 
     @abstractmethod
     def bind(self, grant: Grant) -> Bound:
-        """With its schema and what the stream grants it: every choice is made that it left open."""
+        """With its schema and what the stream grants it; every open choice is settled."""
 
     def map(self, function: Callable[..., Any], *, name: str | None = None, coins: bool = False) -> Mapped:
         """The statistic with ``function`` applied to every answer: f(value), or f(value, shared, fresh) with coins.
 
         Lemma "closure": the function is memoryless, ``shared`` coins are the same in all rounds, ``fresh`` ones are
-        new in each. Maps around maps, and the lags of a restated statistic, have coins of their own. ``name`` stands
-        for the function in the specification; its own name is the default.
+        new in each. Nested maps, and the lags of a restated statistic, have separate coins. ``name`` identifies the
+        function in the specification; the default is its own name.
         """
         from .mapped import Mapped
 
@@ -142,13 +134,13 @@ class Statistic(Parameters, ABC):
 
     @classmethod
     def examples(cls) -> Sequence[Example]:
-        """Statistics of this class: every generic check, the audit of everything and the docs take them from here."""
+        """Used by every generic check, the audit of everything, and the docs."""
         return ()
 
     @classmethod
     def from_spec(cls, table: Any, place: str, extra: Collection[str] = ()) -> Any:
-        """What a table describes. Among the arguments of a statistic may stand those that make another one of it:
-        groups (``by``), and its restated past (``lags``, ``across``).
+        """The statistic that a table describes. The table may also hold the arguments of a wrapper: groups (``by``),
+        or the restated past (``lags``, ``across``).
 
         >>> Statistic.from_spec({"type": "sum", "field": "amount", "by": "country"}, "revenue")
         GroupBy('country', Sum('amount'))
@@ -173,26 +165,25 @@ class Statistic(Parameters, ABC):
         return (self.where or None) if name == "where" else super().argument(name)
 
     def options(self) -> dict[str, Any]:
-        """What every statistic takes."""
         return {name: self.argument(name) for name in Statistic.parameters()}
 
 
 def chosen(found: Mapping[str, Chosen], grant: Grant) -> Chosen:
-    """Among candidates, the one that the grant names."""
+    """The candidate that the grant names."""
     if grant.noise not in found:
         raise InputError(f"expected one of {', '.join(found)}, got {grant.noise!r}", place=f"{grant.place}.noise")
     return found[grant.noise]
 
 
 def _declared_cost(law: Oblivious, stream: StreamTerms, granted: Fraction) -> tuple[Fraction, Fraction]:
-    """Of a law of the user's own, over the horizon."""
+    """The cost of a law of the user's own over the horizon."""
     if stream.releases is None:
         raise InputError('a law of your own needs a horizon (Theorem "linear")', place=f"{stream.place}.noise")
     return law.cost(stream.releases)
 
 
 def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:
-    """The field, if it is there and of a kind that the statistic can take; all of them, if none is named."""
+    """The field, if it exists and is of one of these kinds (any kind, if none is given)."""
     if not isinstance(name, str) or name not in schema.fields:
         raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place="field")
     field = schema.fields[name]

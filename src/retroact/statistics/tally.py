@@ -1,8 +1,8 @@
-"""Totals by key, for keys that are too many to list: a sorted map from keys to integers.
+"""Totals by key, for keys too many to list: a sorted map from keys to integers.
 
-A key without a total is not in it, so a key whose records were all deleted cannot be told from one never touched.
-Tallies form an Abelian group with the empty one as zero; they are never changed, so that a round that fails leaves
-everything as it was.
+A key without a total has no entry, so a key whose records were all deleted looks like one that was never touched.
+Tallies form an Abelian group with the empty one as zero. They are immutable, so a round that fails leaves everything as
+it was.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Labels = tuple[npt.NDArray[Any], ...]
 
 
 class Labelled:
-    """Totals by label, which no key has named yet: labels in columns, and their amounts (labels by coordinates). `of`
-    brings equal labels together, and leaves out what is zero. An Abelian group, wherever the records are; `Tally` is
-    what it becomes where the key is.
+    """Totals by label, before a key names them: labels in columns, and amounts (labels by coordinates). `of` merges
+    equal labels and drops zeros. An Abelian group, gathered where the records are; it becomes a `Tally` where the key
+    is.
 
     >>> one = Labelled.of((np.array([7, 3, 7]),), np.array([[1], [1], [1]]))
     >>> sorted(one.items()), len(one - one)
@@ -39,8 +39,8 @@ class Labelled:
 
     @classmethod
     def of(cls, labels: Labels, amounts: I64) -> Labelled:
-        """Of labels that may come several times."""
-        # Numbered anew after every column: below the square of the number of records, in 64 bits for 2^31 of them.
+        """Labels may repeat."""
+        # Renumbered after every column, so numbers stay below the square of 2^31 records.
         if len(amounts) >> 31:
             raise InputError(f"expected fewer than 2^31 records at once, got {len(amounts):,}")
         combined, parts = np.zeros(len(amounts), dtype=np.int64), []
@@ -75,7 +75,7 @@ def distinct(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], I64]:
     if column.dtype != object:
         values, where = np.unique(column, axis=0 if column.ndim > 1 else None, return_inverse=True)
         return values, where.reshape(-1)
-    # A dictionary, and not a sort: comparing texts is what costs.
+    # A dictionary instead of a sort: comparing texts is slow.
     listed = column.tolist()
     codes = {value: code for code, value in enumerate(dict.fromkeys(listed))}
     values = np.empty(len(codes), dtype=object)
@@ -84,8 +84,8 @@ def distinct(column: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], I64]:
 
 
 class Tally:
-    """Keys of one or more 64-bit words in order, integer amounts (keys by coordinates), and labels for each key.
-    Amounts are added modulo 2^64; a stream takes no more records than leave every total within 2^62.
+    """Sorted keys of one or more 64-bit words, integer amounts (keys by coordinates), and labels for each key.
+    Amounts are added modulo 2^64; streams keep every total within 2^62.
 
     >>> one = Tally.of((np.array([7, 3, 7], dtype=np.uint64),), np.array([[1], [1], [1]]))
     >>> one.words[0].tolist(), one.amounts.tolist(), len(one - one)
@@ -99,7 +99,7 @@ class Tally:
 
     @classmethod
     def of(cls, words: Words, amounts: I64, labels: Labels = ()) -> Tally:
-        """Of keys in any order, also several times the same."""
+        """Keys may be in any order, and repeat."""
         order = sorted_keys.order(words)
         words = sorted_keys.take(words, order)
         begins = np.flatnonzero(sorted_keys.starts(words))
@@ -144,7 +144,7 @@ class Tally:
         return np.concatenate([[0], np.cumsum(self.amounts[:, 0])])
 
     def find(self, words: Words) -> I64:
-        """The amounts of some keys, which are sorted; zero where there are none."""
+        """The amounts of some sorted keys; zero for keys without an entry."""
         at, found = sorted_keys.find(self.words, words)
         out = np.zeros((len(words[0]), self.amounts.shape[1]), dtype=np.int64)
         out[found] = self.amounts[at[found]]

@@ -1,18 +1,18 @@
 """Both ends of an interval of values for a quantile, by tests on the way down the tree.
 
-Let D(x) be the number of records below offset x minus p times the number of all: it never falls, and the quantile q has
-D(q) <= 0 <= D(q + 1). D(x) with its noise on differs from it by a combination of nodes whose half-width h(x) is known
-(`Spread`). The lower end is a descent that goes right of a middle x only where the noisy D(x) is below -h(x), so that
-with a chance of (1 - level) / 2 it passes a quantile that lies left of x; the upper end goes left only where it is
-above h(x). Each takes the outermost offset of the interval where it ends, so that ties and gaps inside cost nothing.
+Let D(x) be the number of records below offset x minus p times the number of all: it never decreases, and the quantile q
+has D(q) <= 0 <= D(q + 1). The noisy D(x) differs from it by a combination of nodes whose half-width h(x) is known
+(`Spread`). The lower end is a descent that goes right of a middle x only where the noisy D(x) is below -h(x), so with a
+chance of (1 - level) / 2 it passes a quantile that lies left of x; the upper end goes left only where it is above h(x).
+Each takes the outermost offset of the interval where it ends, so ties and gaps inside cost nothing.
 
-Tests of values that lie close in rank are tests of the same thing with other noise, and enough of them would find any
-answer, so there are few:
-- a half that may well be empty is no reason to leave the other one: the test at its far end has been made before;
-- a descent ends at an interval that holds hardly anything, and after a few small ones, sooner where one half of them
-  has it all: from there on it would look for a single value, where the noise cannot tell.
+Values close in rank are tested for the same thing with different noise, and enough such tests would find any answer.
+So there are few:
+- a half that may well be empty is no reason to leave the other one: its far end has already been tested;
+- a descent ends at an interval that holds hardly anything, and after a few small ones, sooner where one half has it
+  all: from there on it would look for a single value, which the noise hides.
 
-What is proved and what is measured is in docs/proofs.md, 9.
+docs/proofs.md, 9, says what is proved and what is measured.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from ..noise import Spread
 from .value_tree import ValueTree
 
-# In deviations of the noise at the middle of an interval: what it holds where a descent ends, and where it is small.
+# In deviations of the noise at the middle of an interval: counts at which a descent ends, or an interval is small.
 ENDS, SMALL = 0.3, 4.0
-# So many small intervals, of which one with everything in one half counts as so many.
+# The most small intervals, and how many of them one with everything in one half counts for.
 FEW, ALIKE = 5, 3
-# What a half must hold to be worth a turn: in deviations of a node, and as a part of a small interval.
+# What a half must hold to be worth a turn: in deviations of a node, and as a fraction of a small interval.
 FILLED, PART = 1.5, 0.25
 
 
@@ -57,19 +57,19 @@ def value_bounds(
 
 @dataclass(slots=True)
 class _Way:
-    """A descent to the lower end (side -1) or the upper one (1); count and rank are over denominator * 2^depth."""
+    """A descent to the lower (side -1) or upper end (1); count and rank are over denominator * 2^depth."""
 
     p: float
     level: float
     side: int
     most: tuple[float, float]
-    """Deviation and half-width of the noise at most: few tests are close enough to need more."""
+    """The largest deviation and half-width of the noise: few tests are close enough to need more."""
     count: int
     rank: int
     prefix: int = 0
     depth: int = 0
     small: int = 0
-    """How many small intervals it has been through."""
+    """Small intervals so far."""
 
     def goes_on(self, tree: ValueTree, one: float) -> bool:
         """A record is ``one`` at this depth."""
@@ -88,7 +88,7 @@ class _Way:
         if abs(over) <= reach:
             reach = self._noise(tree).half_width(self.level) * one
         to_right = over < self.side * reach
-        if inner <= (PART * 2 * self.count if self.small else FILLED * tree.deviation * one):
+        if inner <= (PART * 2 * self.count if self.small else FILLED * tree.spread.deviation * one):
             to_right = self.side > 0
             self.small += (ALIKE - 1) * (self.small > 0)
         self.depth, self.prefix = self.depth + 1, 2 * self.prefix + to_right
@@ -98,6 +98,6 @@ class _Way:
         return tree.noise_at_middle(self.depth, self.prefix, self.p)
 
     def end(self, bits: int) -> int:
-        """The outermost offset of the interval that was reached."""
+        """The outermost offset of the last interval."""
         width = 1 << (bits - self.depth)
         return self.prefix * width + (width - 1 if self.side > 0 else 0)

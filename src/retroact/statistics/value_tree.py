@@ -6,7 +6,7 @@ Counts follow on the way down, left = (c + d_v) / 2, so the number of records be
 Each s^2 is at most 1/9 + h(y) - h(2y) with h = 4s/9 - s^2/3 (equality for s >= 1/4, and 4s/9 <= 1/9 below), so the sum
 of the squares over b depths is at most b/9 + 5/36, whatever x.
 
-All ranks are integers over one denominator times 2^depth: nothing is rounded on the way down.
+All ranks are integers over one denominator times 2^depth, so nothing is rounded on the way down.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .quantile_answer import Height, Ranks, increasing
 from .tally import Tally
 
 Node = tuple[int, int]
-"""(prefix, number): number 0 is the root, number d + 1 stands for the difference at depth d."""
+"""(prefix, number): number 0 is the root, number d + 1 the difference at depth d."""
 
 ROOT: Node = (0, 0)
-# A descent looks at this many depths at once: names are cheap, calls are not.
+# A descent draws this many depths at once: names are cheap, calls are not.
 AHEAD = 3
-# It ends at an interval whose noisy count is below so many deviations of its noise, and goes on proportionally.
+# In deviations: a descent ends at an interval with a noisy count below this, and interpolates in it.
 SHALLOW = 2
 
 
@@ -49,7 +49,7 @@ def nodes_of(tally: Tally, bits: int) -> dict[Hashable, int]:
 
 
 class ValueTree:
-    """The tree of one release: nodes are drawn when asked for, and kept until it is published."""
+    """The tree of one release. Nodes are drawn on demand, and kept until it is published."""
 
     def __init__(self, tally: Tally, bits: int, noise: Mechanism, index: int) -> None:
         self._tally, self.bits = tally, bits
@@ -61,10 +61,8 @@ class ValueTree:
         self._draw([ROOT])
         self.total = self._known[ROOT]
 
-    # Nodes -----------------------------------------------------------------------------------------------------------
-
     def _draw(self, nodes: Sequence[Node]) -> None:
-        """The true value of each node with its noise on."""
+        """Draws the noise of these nodes, and adds it to their true values."""
         fresh = sorted({node for node in nodes if node not in self._known})
         if not fresh:
             return
@@ -76,12 +74,11 @@ class ValueTree:
             self._known[node] = exact * self.denominator + drawn
 
     def noisy(self) -> NoisyTotals:
-        """All that was drawn."""
         return {(0, node, 0): total for node, total in self._known.items()}
 
     def _truth(self, prefixes: U64, numbers: I64) -> I64:
         depth = np.maximum(numbers - 1, 0)
-        # The last offset of the interval and of its left half: first offsets of the next may not fit 64 bits.
+        # By last offsets of the interval and of its left half: the first offset after them may not fit 64 bits.
         shift = (self.bits - depth).astype(np.uint64)
         width = np.where(shift >= 64, ~np.uint64(0), (np.uint64(1) << np.minimum(shift, np.uint64(63))) - np.uint64(1))
         first = np.where(shift >= 64, np.uint64(0), prefixes << np.minimum(shift, np.uint64(63)))
@@ -92,13 +89,6 @@ class ValueTree:
         middle = below[np.searchsorted(words, first + (width >> np.uint64(1)), side="right")]
         return np.where(numbers == 0, stop - start, 2 * middle - start - stop)
 
-    # What is known of the noise --------------------------------------------------------------------------------------
-
-    @cached_property
-    def deviation(self) -> float:
-        """Of the noise of one node."""
-        return self.spread.deviation
-
     @cached_property
     def spread(self) -> Spread:
         """The noise of one node."""
@@ -108,7 +98,7 @@ class ValueTree:
 
     @staticmethod
     def worst_of(bits: int, p: float) -> float:
-        """The variance, in nodes, of the noise of (records below x) - p * (records), at most."""
+        """The largest variance, in nodes, of the noise of (records below x) - p * (records)."""
         return bits / 9 + 5 / 36 + max(p, 1 - p) ** 2
 
     def noise_at_middle(self, depth: int, prefix: int, p: float) -> Spread:
@@ -127,32 +117,30 @@ class ValueTree:
         return self._noises[key]
 
     def most_noise(self, p: float, level: float) -> tuple[float, float]:
-        """The deviation and the half-width of that noise at most, wherever x is: by level, one Laplace variable or a
-        Gaussian is the widest of all sums."""
+        """The largest deviation and half-width of that noise over all x: of all sums, one Laplace variable or a
+        Gaussian is the widest, depending on the level."""
         variance = self.spread.variance * self.worst_of(self.bits, p)
         laws = [Spread(variance, fourth, self.spread.spacing) for fourth in (0.0, 3 * variance**2)]
         return math.sqrt(variance), max(law.half_width(level) for law in laws)
 
     @property
     def above_zero(self) -> bool:
-        """Whether the number of records can be told from zero at the 95 % level."""
+        """Whether the number of records is significantly above zero, at the 95 % level."""
         records = self.total / self.denominator
         # By Chebyshev the half-width is below 4.48 deviations, which settles most cases without a tail.
-        return records > 4.5 * self.deviation or records > self._noise.half_width(self._index, 0, 0.95)
-
-    # Ranks and values ------------------------------------------------------------------------------------------------
+        return records > 4.5 * self.spread.deviation or records > self._noise.half_width(self._index, 0, 0.95)
 
     def rank(self, p: float, beyond: float = 0.0) -> int:
-        """p times the noisy number of records, plus so many ranks, over the denominator."""
+        """p times the noisy number of records, plus ``beyond`` ranks, over the denominator."""
         numerator, denominator = p.as_integer_ratio() if isinstance(p, float) else (p, 1)
         return numerator * self.total // denominator + round(beyond * self.denominator)
 
     def descend(self, targets: Sequence[int]) -> list[int]:
-        """The offset at each rank. Targets on the same path share it; a larger one never ends lower. Where the descent
-        ends in an interval, the offset in it is in proportion."""
-        # Of the count of an interval, whose noise converges to 1/sqrt(3) of a node's; in integers, as it decides.
+        """The offset at each rank; a larger rank never ends lower. Where a descent ends at an interval, the offset in
+        it is interpolated."""
+        # The noise of an interval's count converges to 1/sqrt(3) of a node's. In integers, since it decides.
         shallow = math.isqrt(SHALLOW**2 * self._noise.square_of(0, self._index) // 3)
-        # (depth, prefix, count, rank) of each target, the last two over denominator * 2^depth.
+        # For each target (depth, prefix, count, rank), the last two over denominator * 2^depth.
         places = [(0, 0, self.total, target) for target in targets]
         ends: dict[int, int] = {}
         for depth in range(self.bits):
@@ -180,7 +168,7 @@ class ValueTree:
         return size + (self._known[prefix, depth + 1] << depth)
 
     def look_ahead(self, prefixes: set[int], depth: int) -> None:
-        """Draw what the next steps from these intervals may need."""
+        """Draws what the next steps from these intervals may need."""
         if all((prefix, depth + 1) in self._known for prefix in prefixes):
             return
         ahead = AHEAD if len(prefixes) <= 64 else 1
@@ -194,9 +182,9 @@ class ValueTree:
         )
 
     def _within(self, prefix: int, depth: int, size: int, rank: int) -> int:
-        """In an interval that holds hardly more than noise: as if its records were spread evenly."""
+        """In an interval that holds hardly more than noise: as if its records were spread evenly, or at one of its
+        ends if it has none."""
         width = 1 << (self.bits - depth)
-        # Without records in it, at one of its ends.
         inside = max(rank, 0) * width // size if size > 0 else width * (rank > 0)
         return prefix * width + min(inside, width - 1)
 
@@ -223,8 +211,6 @@ class ValueTree:
             out[prefix, depth + 1] = min(inside, width - inside) / width
         return out
 
-    # What is published -----------------------------------------------------------------------------------------------
-
     def ranks(
         self,
         values: Mapping[float, Any],
@@ -232,7 +218,7 @@ class ValueTree:
         spans: Mapping[tuple[Any, Any], tuple[int, int]],
         unknown: bool,
     ) -> Ranks:
-        """The quantiles, with the distribution function and the counts that were asked for."""
+        """The quantiles, with the requested distribution function and counts."""
         full = self.denominator << self.bits
         counts, noise = {}, {}
         for span, (first, last) in spans.items():
@@ -260,8 +246,8 @@ class ValueTree:
 
 
 def _weights_at_middle(depth: int, prefix: int) -> tuple[float, float, float]:
-    """For the middle of an interval: the weights of the differences in the records below it, squared and to the fourth
-    power, added up; and its place in the domain."""
+    """For the middle of an interval: the sums of the squared and of the fourth powers of the weights that differences
+    have in the number of records below it; and its position in the domain."""
     odd, second, fourth, width = 2 * prefix + 1, 0.0, 0.0, 1
     for _ in range(depth + 1):
         width *= 2

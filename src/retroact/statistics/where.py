@@ -1,6 +1,6 @@
-"""``where=``: a data-independent predicate on the record, written as data so that it has a digest.
+"""``where=``: a predicate on the record, written as data so that it has a digest.
 
-A condition on a field is a value, a list of values, or bounds {"min": .., "max": ..} (either may be left out). All
+A condition on a field is a value, a list of values, or bounds {"min": .., "max": ..}, of which one may be left out. All
 conditions must hold, and none holds where the value is missing.
 """
 
@@ -21,7 +21,7 @@ _BOUNDS = {"min", "max"}
 
 
 def plain(where: Where) -> dict[str, Condition]:
-    """The conditions as Python values, which have one spelling each."""
+    """The conditions as plain Python values, which have one spelling each."""
 
     def value(condition: Condition) -> Condition:
         if isinstance(condition, Mapping):
@@ -36,7 +36,7 @@ def plain(where: Where) -> dict[str, Condition]:
 
 
 def check(where: Where, schema: Schema, place: str) -> None:
-    """Every field is there and every value passes its door."""
+    """Every field exists and can encode its values."""
     for name, condition in where.items():
         if name not in schema.fields:
             raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
@@ -62,7 +62,7 @@ def select(where: Where, rows: Rows, schema: Schema) -> Mask:
             if "max" in encoded:
                 chosen &= column <= encoded["max"]
         else:
-            # Each as an array of the column's own type: any other array of texts would lose their trailing NULs.
+            # As arrays of the column's type: other arrays of texts drop trailing NULs.
             same = [column == np.array(value, dtype=column.dtype) for value in encoded]
             chosen &= np.logical_or.reduce(same, initial=False)
         if name in rows.missing:

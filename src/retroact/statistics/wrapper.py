@@ -1,4 +1,4 @@
-"""A statistic around another one: everything is the inner one's unless it is said otherwise."""
+"""A statistic around another one: what is not overridden is the inner one's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .statistic import Statistic
 
 
 class Wrapper(Statistic):
-    """With the options of the inner statistic."""
+    """It has the options of the inner statistic."""
 
     def __init__(self, of: Statistic) -> None:
         super().__init__(**of.options())
@@ -49,7 +49,7 @@ class Wrapper(Statistic):
 
 
 class WrapperBound(Bound):
-    """Everything is the inner bound's unless it is said otherwise."""
+    """What is not overridden is the inner bound's."""
 
     def __init__(self, statistic: Statistic, of: Bound, grant: Grant) -> None:
         self.statistic, self.of, self.grant, self.schema = statistic, of, grant, of.schema
@@ -116,10 +116,10 @@ class WrapperBound(Bound):
 
 
 def layers(statistic: Statistic) -> list[Statistic]:
-    """A statistic, the one in it, and so on."""
+    """A statistic, the one inside it, and so on."""
     return [statistic, *(layers(statistic.of) if isinstance(statistic, Wrapper) else [])]
 
 
 def core(bound: Bound) -> Bound:
-    """What a bound wraps at last."""
+    """The innermost bound."""
     return core(bound.of) if isinstance(bound, WrapperBound) else bound
