@@ -81,6 +81,7 @@ class Definition:
         restated = next((one for one in layers(self.statistic) if isinstance(one, Restated)), None)
         self.lags: tuple[int, ...] = (0,) if restated is None else restated.lags
         self._kept: tuple[Coins | None, dict[tuple[Any, ...], list[Part]]] = None, {}
+        self._under: tuple[Coins | None, Bound] = None, self._core
         self.block = 0
         if isinstance(self._core, DistinctBound) and self._core.design.form == "blocks":
             self.block = self._core.design.rounds
@@ -170,8 +171,10 @@ class Definition:
         return out
 
     def _drawn(self, coins: Coins) -> Bound:
-        """With what the key decides."""
-        return self._core.drawn(coins)
+        """With what the key decides; kept for the latest coins."""
+        if self._under[0] is not coins:
+            self._under = coins, self._core.drawn(coins)
+        return self._under[1]
 
     def _own(self, records: list[Record], coins: Coins) -> dict[tuple[Name, int], Any]:
         """Of a statistic of another shape: what it gathers."""
