@@ -170,9 +170,7 @@ def repeated(tally: Tally) -> Labels:
 def taken(tally: Tally, where: I64) -> Tally:
     """Some keys of a tally, with their labels, in arrays of their own."""
     return Tally(
-        tuple(word[where] for word in tally.words),
-        tally.amounts[where],
-        tuple(label[where] for label in tally.labels),
+        tuple(word[where] for word in tally.words), tally.amounts[where], tuple(label[where] for label in tally.labels)
     )
 
 

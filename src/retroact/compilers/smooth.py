@@ -32,13 +32,7 @@ from ..noise.process import check_horizon
 from ..params import words
 from ..privacy import Guarantee
 from ..stateful.base import NOT_RETROACTIVE, Stateful
-from .closeness import (
-    MARGINALLY_RETROACTIVE,
-    ApproximateRetroactivity,
-    check_block,
-    check_positive,
-    check_probability,
-)
+from .closeness import MARGINALLY_RETROACTIVE, ApproximateRetroactivity, check_block, check_positive, check_probability
 from .maps import Calibration, GaussianMap, Map, as_map
 
 # What a map is held to may be off by the floats that its measure is shown in.

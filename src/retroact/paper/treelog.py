@@ -114,13 +114,7 @@ class LevelPlan:
 
 
 def tree_log(
-    values: Values,
-    bits: int,
-    epsilon: Fraction,
-    delta: Fraction,
-    beta: float | Fraction,
-    coins: Coins,
-    depth: int = 1,
+    values: Values, bits: int, epsilon: Fraction, delta: Fraction, beta: float | Fraction, coins: Coins, depth: int = 1
 ) -> int | Bottom:
     """A value that is neither below all of the values nor above all, with probability 1 - beta for `LevelPlan.records`
     values or more of 0 .. 2^bits - 1; for fewer, any value or BOTTOM.

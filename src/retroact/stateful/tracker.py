@@ -71,13 +71,7 @@ class FlippancyTracker(Stateful):
     """
 
     def __init__(
-        self,
-        horizon: int,
-        *,
-        epsilon: float | Fraction,
-        delta: float | Fraction,
-        flips: int | None = None,
-        key: Key,
+        self, horizon: int, *, epsilon: float | Fraction, delta: float | Fraction, flips: int | None = None, key: Key
     ) -> None:
         self.design = TrackerDesign(horizon, epsilon, delta, flips, coins_of(key, horizon, epsilon, delta, flips))
         self._budget = float(epsilon), float(delta)

@@ -108,9 +108,7 @@ class Keys:
             size = sum(_bytes(f, rows.columns[name][row]) for name, f in zip(self.names, self._fields, strict=True))
             if size > LONGEST_KEY:
                 raise InputError(
-                    f"expected a bin of at most {LONGEST_KEY:,} bytes, got {size:,}",
-                    place=self.names[0],
-                    row=row + 1,
+                    f"expected a bin of at most {LONGEST_KEY:,} bytes, got {size:,}", place=self.names[0], row=row + 1
                 )
 
 

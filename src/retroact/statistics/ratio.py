@@ -16,12 +16,7 @@ STEPS = 100
 
 
 def ratio_interval(
-    top: float,
-    bottom: float,
-    reach: Callable[[float], float],
-    bounds: tuple[float, float],
-    *,
-    above: float = 0.0,
+    top: float, bottom: float, reach: Callable[[float], float], bounds: tuple[float, float], *, above: float = 0.0
 ) -> tuple[float, float]:
     """All r within the bounds for which -reach(r) - above <= top - r * bottom <= reach(r).
 

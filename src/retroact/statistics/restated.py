@@ -199,11 +199,7 @@ class Lagged(Mechanism):
     def __init__(self, layout: Layout, parts: list[Mechanism], *, shared: bool) -> None:
         self.parts, self.shared = parts, shared
         super().__init__(
-            parts[0].process,
-            parts[0].share,
-            units=layout.units,
-            norm1=layout.norm1,
-            norm2_squared=layout.norm2_squared,
+            parts[0].process, parts[0].share, units=layout.units, norm1=layout.norm1, norm2_squared=layout.norm2_squared
         )
 
     def under(self, coins: Coins) -> Self:
