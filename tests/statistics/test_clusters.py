@@ -626,7 +626,7 @@ BAD = [
     (lambda: ra.KMeans(["x", "y"], 2, "wide"), "radius"),
     (lambda: ra.KMeans(["x", "y"], 2, 10**200), "fewer digits"),
     (lambda: ra.KMeans(["x", "y"], 2, centre=[1]), "2 numbers"),
-    (lambda: ra.KMeans(["x", "y"], 2, "0.00000000001"), "not tiny beside the steps"),
+    (lambda: ra.KMeans(["x", "y"], 2, "0.00000000001"), "not tiny next to the steps"),
     (lambda: ra.KMeans(["x", "y"], 2, scale=[1, 0]), "above 0"),
     (lambda: ra.KMeans(["x", "y"], 2, clip=1), "true or false"),  # type: ignore[arg-type]
     (lambda: ra.KMeans(["x", "y"], 2, expected=0), "expected"),

@@ -25,19 +25,19 @@ from ..statistic import field_of
 
 BITS = 16
 RADIUS = 1 << BITS
-# Rows that are far outside are brought below this before their squares are summed.
+# Rows far outside are scaled down to this many bits before their squares are summed.
 FAR = 24
-# A clipped point is a hair shorter than the radius, so that float rounding cannot make it longer.
+# A clipped point is slightly shorter than the radius, so that float rounding cannot push it out.
 INSIDE = 1 - 2.0**-40
 MOST_DIMENSIONS = 1 << 14
 # Squares of twice this are summed in 64 bits.
 FARTHEST = 1 << 22
-# Squared distances are floats in the end.
+# Squared distances end up as floats.
 LONGEST = 1 << 400
 
 
 class Space:
-    """What a statistic says of its columns: which they are, the centre and the radius of the ball, the scale.
+    """The columns of a statistic as points of a ball with a centre, a radius and a scale.
 
     >>> import retroact as ra
     >>> schema = ra.Schema({"x": ra.Number(-1, 1, step=0.5), "y": ra.Number(-1, 1, step=0.5)})
@@ -83,7 +83,7 @@ class Space:
         return tuple(default if given is None else given)
 
     def _default_radius(self, fields: Sequence[Field]) -> Fraction:
-        """That of the vector, or one that holds all the declared bounds: nothing is ever outside."""
+        """That of the vector, or one that covers all declared bounds, so that nothing is outside."""
         if isinstance(fields[0], Vector) and not any(self.centre) and set(self.scale) == {Fraction(1)}:
             return fields[0].radius
         far = [
@@ -104,12 +104,12 @@ class Space:
             parts.append((factor, offset, divisor))
             slack += (one / 2) ** 2
             reach = max(reach, max(1, abs(field.lower), abs(field.upper)) * factor + abs(offset), divisor)
-        # Fields round to their steps, so a point of the ball may have come in a little outside.
+        # Fields round to their steps, so a point of the ball may come in slightly outside.
         self._rim = RADIUS + math.isqrt(math.ceil(slack)) + 1
         if self._rim > FARTHEST:
-            raise InputError("expected a radius that is not tiny beside the steps of its columns", place="radius")
-        # Exact whatever the units; big integers only where 64 bits do not do: no lattice value that the field lets in,
-        # times its factor and less its offset, is beyond ``reach``.
+            raise InputError("expected a radius that is not tiny next to the steps of its columns", place="radius")
+        # Big integers only where 64 bits do not suffice: no lattice value that the field accepts, times its factor and
+        # minus its offset, exceeds ``reach``.
         kind: Any = np.int64 if reach < 1 << 62 else object
         self._factor, self._offset, self._divisor = (
             np.array(column, dtype=kind) for column in zip(*parts, strict=True)
@@ -120,7 +120,7 @@ class Space:
         return self._inside(self._coordinates(rows))
 
     def outside(self, rows: Rows) -> I64:
-        """The rows whose points cannot have been in the ball before they were rounded to their fields' steps."""
+        """The rows whose points were outside the ball even before fields rounded them to their steps."""
         return np.flatnonzero(_beyond(self._coordinates(rows), self._rim))
 
     def _coordinates(self, rows: Rows) -> I64:
@@ -131,7 +131,7 @@ class Space:
         scaled = values.astype(self._factor.dtype) * self._factor - self._offset
         sizes = np.abs(scaled) // self._divisor
         if sizes.dtype == object:
-            # What 64 bits do not hold is far outside: only its direction counts.
+            # What exceeds 64 bits is far outside: only its direction matters.
             far = [max(0, int(size).bit_length() - 60) for size in sizes.max(axis=1, initial=0)]
             sizes = sizes >> np.array(far, dtype=object).reshape(-1, 1)
         return np.asarray(np.sign(scaled) * sizes, dtype=np.int64)
@@ -141,15 +141,15 @@ class Space:
         if far.size:
             near = _shortened(points[far])
             squares = np.einsum("ij,ij->i", near, near).astype(np.float64)
-            # Each of these operations is rounded correctly on every machine, so the outcome is the same. Their errors
-            # are below 2^-50 of the length together, `INSIDE` takes off 2^-40 of it, and truncation never adds any.
+            # Each operation is correctly rounded on every machine, so the result is the same everywhere. Together they
+            # err by less than 2^-50 of the length, `INSIDE` removes 2^-40 of it, and truncation never adds any.
             factor = RADIUS / np.sqrt(squares) * INSIDE
             points = points.copy()
             points[far] = np.trunc(near * factor[:, None]).astype(np.int64)
         return points
 
     def decode(self, points: F64) -> F64:
-        """From steps of the ball to the columns' units; the points are first rounded to whole steps."""
+        """From steps of the ball, rounded to whole ones, to the columns' units."""
         whole = np.rint(points).astype(np.int64)
         return np.array(
             [
@@ -160,18 +160,18 @@ class Space:
 
     @property
     def unit(self) -> float:
-        """One step of the ball, in the unit that distances are measured in."""
+        """One step of the ball, in the unit of distances."""
         return float(self.radius / RADIUS)
 
 
 def inside(points: F64) -> F64:
-    """Centres, in steps of the ball, pulled back into it."""
+    """Pulls centres, in steps of the ball, back into it."""
     lengths = np.sqrt((points**2).sum(axis=-1, keepdims=True))
     return np.asarray(points * np.minimum(1.0, RADIUS / np.maximum(lengths, 1e-300)))
 
 
 class Ball(Parameters):
-    """What is declared of a space before there is a schema.
+    """A ball as it is declared, before there is a schema.
 
     >>> Ball(["x", "y"], 10, None, [1, 2]).spec()
     {'fields': ['x', 'y'], 'radius': '10', 'scale': ['1', '2']}
@@ -193,7 +193,7 @@ class Ball(Parameters):
         return one_or_list(self.fields) if name == "fields" else super().argument(name)
 
     def space(self, schema: Schema) -> Space:
-        """The latest is kept, in one reference: other threads may ask for other schemas."""
+        """The latest is cached in one reference: other threads may ask for other schemas."""
         known = self._latest
         if known is None or known[0] is not schema:
             space = Space(schema, self.fields, radius=self.radius, centre=self.centre, scale=self.scale)
@@ -208,7 +208,7 @@ def _middle(field: Field) -> Fraction:
 def _shortened(points: I64) -> I64:
     """The same directions, small enough to be squared and summed in 64 bits: 2^14 squares of numbers below 2^24."""
     largest = np.abs(points).max(axis=1, initial=0)
-    # The bit length of the largest, from the exponent of its float: at most one too many.
+    # The bit length of the largest, by the exponent of its float: at most one too large.
     shift = np.maximum(np.frexp(largest.astype(np.float64))[1] - FAR, 0)
     return np.asarray(np.sign(points) * (np.abs(points) >> shift[:, None]))
 
@@ -221,7 +221,6 @@ def _beyond(points: I64, radius: int) -> Mask:
 
 
 def _exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
-    """A list of declared numbers."""
     if given is None:
         return None
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
@@ -230,7 +229,6 @@ def _exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
 
 
 def _named_fields(fields: str | Sequence[str]) -> tuple[str, ...]:
-    """As they were written."""
     names = (fields,) if isinstance(fields, str) else tuple(fields) if isinstance(fields, Sequence) else ()
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
         raise mismatch("the name of a vector, or of one or more different numbers", fields, "fields")
@@ -238,7 +236,7 @@ def _named_fields(fields: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def as_points(data: Any, columns: Sequence[str], dimension: int) -> F64:
-    """Points of the caller's own: an array (records by columns), a list of rows, or a mapping of columns."""
+    """Points that the caller brings: an array (records by columns), a list of rows, or a mapping of columns."""
     if isinstance(data, Mapping) or hasattr(data, "columns"):
         missing = [name for name in columns if name not in data]
         if missing:

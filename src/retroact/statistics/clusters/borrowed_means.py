@@ -2,9 +2,9 @@
 
 A cell is a word of bits, one for each hyperplane. Its mean is modelled, coordinate by coordinate, as
   mean = sum over bits of b_i s_i + sum over pairs of bits of c_ij s_i s_j + own,    s_i = +-1,
-with normal b, c and own of unknown variances: first the bits that a cell shares with many others speak, then its own
-sum as far as the noise lets it. The variances come from the data by a few steps of expectation and maximisation, so
-that with little noise nothing is smoothed. All of it is post-processing of noisy counters.
+with normal b, c and own of unknown variances: the bits that a cell shares with many others count first, then its own
+sum as far as noise allows. A few steps of expectation maximisation estimate the variances, so with little noise nothing
+is smoothed. All of it is post-processing of noisy counters.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def smoothed(sums: F64, counts: F64, variance: float, signs: F64) -> F64:
     means = sums / counts[:, None]
     noise = (variance / counts**2)[:, None]
     part = counts / counts.sum()
-    # Moments first: what the means vary by beyond their noise, in every coordinate.
+    # Start with moments: how much the means vary beyond their noise, in every coordinate.
     whole = np.maximum((part[:, None] * (means**2 - noise)).sum(axis=0), 0.0)
     floor = TINY * max(float((part[:, None] * means**2).sum()), TINY)
     own = whole / 2 + floor

@@ -21,8 +21,8 @@ BLOCK = 1 << 14
 class Centres:
     """An array of centres (at most k, by columns), largest first, in the columns' units, with private weights.
 
-    `predict`, `transform`, `score` and `picture` take points of your own and publish nothing: what they return about
-    private points is not private.
+    `predict`, `transform`, `score` and `picture` work on points that you bring, and publish nothing: what they return
+    about private points is not private.
 
     >>> found = Centres(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([10.0, 5.0]), columns=("x", "y"))
     >>> found.predict([[1, 1], [3, 3]]).tolist(), found.score([[1, 1], [3, 3]])
@@ -31,21 +31,21 @@ class Centres:
 
     centres: F64
     weights: F64
-    """How many records lie in the regions that go to each, up to noise; they add up to `records`."""
+    """How many records lie in the regions of each centre, up to noise; they add up to `records`."""
     columns: tuple[str, ...]
     weight_errors: F64 = field(default_factory=lambda: np.zeros(0))
     records: float = 0.0
     cost: float | None = None
-    """What the records cost when every region goes to one centre as a whole, estimated: the sum of squared distances.
-    At least the cost of the centres themselves, which send records to the nearest. Only for k-means."""
+    """For k-means, an estimate of the sum of squared distances if every region goes to one centre as a whole. That is
+    at least the cost of the centres themselves, where each record goes to the nearest."""
     cost_error: float | None = None
     objective: Objective = "means"
     centre: F64 | None = None
     radius: float | None = None
-    """The declared ball, around the declared centre."""
+    """Of the declared ball, around ``centre``."""
     scale: F64 | None = None
     notes: tuple[str, ...] = ()
-    """What looks wrong, judged from private counters alone: a loose radius, too few records."""
+    """Warnings, derived from private counters alone: a loose radius, too few records."""
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.array(self.centres, dtype=dtype, copy=copy)
@@ -77,8 +77,8 @@ class Centres:
         return -float((best if self.objective == "means" else np.sqrt(best)).sum())
 
     def picture(self, points: Any = None, *, axes: Sequence[int] = (0, 1)) -> str:
-        """An SVG of the centres, as large as their weights, in two columns of your choice; with points of your own,
-        if given, in the colours of their centres."""
+        """An SVG of two columns: the centres, sized by weight, and your points, if given, in the colours of their
+        centres."""
         return drawn(self, None if points is None else self._points(points), axes)
 
     def to_plain(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Centres:
         return as_points(points, self.columns, self.centres.shape[1])
 
     def _squares(self, points: Any) -> Iterator[F64]:
-        """Squared distances in blocks, in the scale that the centres were found in."""
+        """In blocks, in the scale in which the centres were found."""
         scale = 1.0 if self.scale is None else self.scale
         own = self.centres / scale
         given = self._points(points) / scale

@@ -2,8 +2,8 @@
 
 Dot products of such directions with points of the ball are sums of integers, and the absolute values of all their terms
 add up to at most ||u|| ||x|| <= (2 * 2^20 + 2^7) * 2^16 < 2^38 (by Cauchy and Schwarz; isqrt and floors lengthen a
-direction of at most 2^14 coordinates by less than that). So a product of float matrices computes them exactly, in
-whatever order it adds.
+direction of at most 2^14 coordinates by less than that). So a product of float matrices is exact, whatever the order of
+its sums.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COARSE = Fraction(1 << 24)
 
 
 def seed_of(coins: Coins, purpose: str) -> bytes:
-    """What names the geometry of a stream: a function of its key, and not of its data."""
+    """The seed of a stream's geometry: a function of its key, not of its data."""
     high, low = coins.branch(purpose).words([0], [0]).block(0)
     return int(high[0, 0]).to_bytes(8, "little") + int(low[0, 0]).to_bytes(8, "little")
 

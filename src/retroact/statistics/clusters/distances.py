@@ -19,15 +19,15 @@ from .ball import RADIUS, Ball
 class Distances(Quantiles):
     """Quantiles of the distance of records from a centre, for ``KMeans`` and ``KMedian`` to take a radius from.
 
-    ``fields``, ``radius``, ``centre`` and ``scale`` are as in `KMeans`; here a loose radius costs little: the error is
-    in ranks, whatever the radius. Distances are in steps of radius / 2^16, and what is farther away counts as at the
-    radius. Run it for some rounds with a part of the budget, take the 0.95 quantile as the radius of a new stream, with
-    ``clip=True``; a higher one only if the records beyond it are several times the error in ranks.
+    ``fields``, ``radius``, ``centre`` and ``scale`` are as in `KMeans`, but a loose radius costs little: the error is
+    in ranks. Distances are in steps of radius / 2^16; larger ones count as the radius. Run it for some rounds with a
+    part of the budget, then take the 0.95 quantile as the radius of a new stream with ``clip=True``. Take a higher one
+    only if the records beyond it are several times the error in ranks.
 
     **Privacy.** That of `Quantiles`: a record has one distance, so it moves the counters of one value's path in the
     tree. A radius taken from its releases is post-processing, and the budgets of the two streams add up.
-    **Retroactivity.** Its own releases are retroactive. Records that are erased after a radius was chosen still had a
-    part in that choice, as far as the private quantile let them.
+    **Retroactivity.** Its own releases are retroactive. Records erased after a radius was chosen still had a part in
+    that choice, as far as the private quantile let them.
 
     >>> Distances(["x", "y"], [0.5, 0.99], radius=1000)
     Distances(['x', 'y'], probabilities=[0.5, 0.99], radius=1000)
@@ -66,7 +66,7 @@ class Distances(Quantiles):
     def offsets(self, rows: Rows, schema: Schema) -> U64:
         points = self.ball.space(schema).points(rows)
         squares = np.einsum("ij,ij->i", points, points)
-        # Rounded correctly, the root of a number below 2^52 never reaches a whole number that it is below.
+        # Correctly rounded, the root of a number below 2^52 never reaches a whole number above it.
         return np.asarray(np.sqrt(squares.astype(np.float64)), dtype=np.uint64)
 
     def bind(self, grant: Grant) -> QuantilesBound:

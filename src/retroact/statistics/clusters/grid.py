@@ -1,9 +1,9 @@
 """Grid mode, for up to three dimensions: a quadtree over the ball's box, binary splits with the axes in turn.
 
-Three levels of cells (6, 9 and 12 splits by default). A cell has a count and a sum **around its own middle**, which a
-record moves by at most half the cell's diagonal: finer cells have finer sums, at next to no cost. A release goes down
-from the first level and looks only into cells whose noisy count is large, so that noise is drawn for a few hundred of
-thousands of cells, by name; whether a cell is looked at depends on noisy counts alone.
+There are three levels of cells (6, 9 and 12 splits by default). A cell has a count and a sum **around its own middle**,
+which a record moves by at most half the cell's diagonal: finer cells have finer sums at next to no cost. A release goes
+down from the first level and opens only cells whose noisy count is large, so noise is drawn for a few hundred of
+thousands of cells, by name. Whether a cell is opened depends on noisy counts alone.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from .ball import BITS, RADIUS
 from .lloyd import Clustering, Objective, search
 from .regions import KEEP, MODEL_ERROR, ROOT, Found, Kind, Reader, RegionScheme, Sums, counters, joined, sums
 
-# Up to this many dimensions a grid does better than hyperplanes.
+# In up to this many dimensions a grid does better than hyperplanes.
 MOST_DIMENSIONS = 3
 FIRST, STEP = 6, 3
-# Of the budget: the number of records; of the rest, the counts of all levels (and their sums).
+# Parts of the budget: the number of records; of the rest, the counts of all levels (the remainder is for sums).
 RECORDS, COUNTS = 0.02, 0.7
 LOOSE = 1 / 25
-# In deviations of the noise: a cell below the first level is kept from here on, and what is left over; a cell is opened
-# when it would stand out even if its records were spread evenly over the cells in it.
+# In deviations of the noise: from here on a cell below the first level is kept, and the rest of an opened cell. A cell
+# is opened if it would stand out even with its records spread evenly over the cells in it.
 KEEP_BELOW, REST, OPEN = 2.0, 2.0, 3.0
 
 
 @dataclass(frozen=True)
 class Level:
-    """The cells of one level that a release looked at."""
+    """The cells of one level that a release examined."""
 
     cells: U64
     counts: F64
@@ -47,7 +47,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Leaves:
-    """Cells as points: their weights, the noise of these, and the mean square of the records around each."""
+    """Cells as points, with their weights, the variances of these, and the mean square of the records around each."""
 
     points: F64
     weights: F64
@@ -80,11 +80,11 @@ class GridRegions(RegionScheme):
             parts.append(Kind("counts", 1, 1, COUNTS * each))
             parts.append(Kind("sums", int(half.sum()), int((half * half).sum()), (1 - COUNTS) * each, dimension))
         self.kinds = tuple(parts)
-        # A loose radius costs resolution here, and at last the counts that would be needed to go deeper.
+        # A loose radius costs resolution here, and in the end the counts that would be needed to go deeper.
         self.loose = max(16 * float(self.half(self.depths[-1]).max()) / RADIUS, LOOSE)
 
     def error(self, deviations: F64, k: int) -> float:
-        """The cells of the first level decide how far a centre is off: their sums, and what miscounting them moves."""
+        """Centres are off mainly by cells of the first level: by their sums, and by miscounting them."""
         cells = max(1.0, (1 << self.depths[0]) / k)
         across = float(self.half(self.depths[0]).max())
         return math.sqrt(cells) * math.hypot(float(deviations[2]), across * float(deviations[1]))
@@ -97,7 +97,7 @@ class GridRegions(RegionScheme):
         return Sums((Tally.of((self.codes(points),), sums(points, weights)),))
 
     def codes(self, points: I64) -> U64:
-        """The finest cell of each point: the bits of its coordinates, the axes in turn, the coarsest first."""
+        """The finest cell of each point: the bits of its coordinates, axes in turn, coarsest first."""
         offsets = np.minimum(points + RADIUS, 2 * RADIUS - 1)
         code = np.zeros(len(points), dtype=np.int64)
         for split in range(self.depths[-1]):
@@ -106,7 +106,7 @@ class GridRegions(RegionScheme):
         return code.astype(np.uint64)
 
     def middles(self, cells: U64, depth: int) -> I64:
-        """Of cells of a depth, in steps of the ball."""
+        """Of cells at a depth, in steps of the ball."""
         corner = np.full((len(cells), self.dimension), -RADIUS, dtype=np.int64)
         for split in range(depth):
             level, axis = divmod(split, self.dimension)
@@ -114,7 +114,7 @@ class GridRegions(RegionScheme):
         return corner + self.half(depth)
 
     def at_depth(self, tally: Tally, depth: int) -> Tally:
-        """Counts, and sums around the middles of the cells, of a depth."""
+        """Counts, and sums around the middles of the cells, at a depth."""
         cells = tally.words[0] >> np.uint64(self.depths[-1] - depth)
         merged = Tally.of((cells,), tally.amounts)
         amounts = merged.amounts.copy()
@@ -157,8 +157,8 @@ class GridRegions(RegionScheme):
         )
 
     def _cost(self, kept: Leaves, thin: Leaves, found: Clustering, records: float, noise: float) -> tuple[float, float]:
-        """Squared distances of cells to their centres, and of the records that no cell shows: they are taken to lie in
-        the cells that are not kept, which is a guess, and counted in full as an error."""
+        """Squared distances of cells to their centres, and of the records that no cell shows. These are assumed to lie
+        in cells that are not kept; that is a guess, and its full amount is part of the error."""
         squares = ((kept.points - found.centres[found.labels]) ** 2).sum(axis=1) + kept.spreads
         whole = float(kept.weights.sum())
         seen = float(squares @ kept.weights) * min(1.0, max(records, 0.0) / whole)
@@ -173,7 +173,7 @@ class GridRegions(RegionScheme):
         return seen + unseen, math.hypot(*errors)
 
     def _leaves(self, tally: Tally, reader: Reader, records: float) -> tuple[Leaves, Leaves]:
-        """From the top down: what is kept, and what is not."""
+        """Top down: the cells that are kept, and those that are not."""
         level = self._read(tally, reader, 0, np.arange(1 << self.depths[0], dtype=np.uint64))
         merged = self._merged(level, records)
         if merged is not None:
@@ -210,8 +210,8 @@ class GridRegions(RegionScheme):
         return self._level(cells, depth, counts, around, noise, sum_noise)
 
     def _level(self, cells: U64, depth: int, counts: F64, around: F64, noise: float, sum_noise: float) -> Level:
-        """A noisy mean is within its cell. Records are taken to be spread evenly over it; as far as noise has moved the
-        mean already, that is not counted twice."""
+        """A noisy mean is within its cell. Records are taken to be spread evenly over it; what noise has already moved
+        the mean by is not counted twice."""
         half, there = self.half(depth), np.maximum(counts, 1.0)[:, None]
         means = self.middles(cells, depth).astype(np.float64) + np.clip(around / there, -half, half)
         spread = np.maximum(half * half / 3 - (sum_noise / there) ** 2, 0.0).sum(axis=1)
@@ -229,7 +229,7 @@ class GridRegions(RegionScheme):
         return Leaves(middles.astype(np.float64), counts, np.full(len(counts), level.noise**2), even)
 
     def _rest(self, level: Level, opened: Mask, finer: Level, fan: int) -> Leaves:
-        """What an opened cell has beyond the cells in it that are kept, at its own mean: no mass is lost."""
+        """What an opened cell has beyond its kept cells, placed at its own mean: no mass is lost."""
         counts = finer.counts.reshape(-1, fan)
         inside = counts >= KEEP_BELOW * finer.noise
         left = level.counts[opened] - np.where(inside, counts, 0.0).sum(axis=1)
@@ -238,7 +238,7 @@ class GridRegions(RegionScheme):
         return Leaves(level.means[opened][much], left[much], variance[much], level.spread[opened][much])
 
     def _merged(self, level: Level, records: float) -> Level | None:
-        """With few records the cells of the first level are merged until a typical one stands out."""
+        """With few records, the cells of the first level are merged until a typical one stands out."""
         depth, fan = level.depth, 1
         while depth > 0 and records / 2**depth < KEEP * level.noise * math.sqrt(fan):
             depth, fan = depth - 1, fan * 2

@@ -1,12 +1,12 @@
 """Hash mode, above three dimensions: one flat partition by the sides of a few random hyperplanes.
 
-A point touches one of 2^bits cells, with a count and a sum; beside them there are the number of records, their sum and
-the sum of their squares; and from 30 dimensions on the **range finder**: for 32 random directions u the sum of
-sign(<u, x>) x, which is near the covariance times u and so points into the space that the cluster means span, much more
+A point is in one of 2^bits cells, each with a count and a sum. There are also the number of records, their sum and the
+sum of their squares, and from 30 dimensions on the **range finder**: for 32 random directions u the sum of
+sign(<u, x>) x. It is near the covariance times u, and so points into the space spanned by the cluster means much more
 clearly than noisy sums of cells do.
 
-A release merges cells where there are too few records for so many of them, keeps those that stand out, finds the
-directions of the noisy sums that rise above noise (a random matrix of the same size has no singular value above
+A release merges cells if there are too few records for so many cells, keeps those that stand out, finds the directions
+of the noisy sums that rise above noise (a random matrix of the same size has no singular value above
 sqrt(rows) + sqrt(columns)), smooths the cell means in them, clusters the cells, and takes the mean of each cluster from
 the sums of its cells, shrunk (James and Stein) towards the mean of all records.
 """
@@ -35,18 +35,18 @@ MANY_DIMENSIONS, FINDERS = 30, 32
 MOST_BITS = 11
 # Until the stream is known.
 PROVISIONAL_BITS = 8
-# Of the budget: the number of records and their squares; their sum; the range finder beside the sums of cells.
+# Parts of the budget: the number of records, their squares, their sum; and of the rest of the sums, the range finder.
 RECORDS, SQUARES, MEAN, FINDER = 0.02, 0.02, 0.05, 0.3
 # A point is far from a hyperplane beyond this part of the radius over the root of the dimension.
 FAR = 0.3
-# A typical cell holds so many times the noise of its sums, in radii: cells are merged below the first, and there are as
-# many cells as the second allows for the expected number of records.
+# Records in a typical cell, in multiples of the noise of its sums in radii: below the first, cells are merged; the
+# second decides how many cells there are for the expected number of records.
 CLEAR, WANTED = 0.5, 2.6
 
 
 @dataclass(frozen=True)
 class HashCells:
-    """What stands out: counts, sums around the mean of all records, the noise of both, the bits of each cell."""
+    """The cells that stand out: counts, sums around the mean of all records, the noise of both, and their bits."""
 
     counts: F64
     sums: F64
@@ -88,7 +88,6 @@ class Hashed(RegionScheme):
             Kind("counts", 1, 1, whole * counts),
             Kind("sums", one, square, sums * (1 - MEAN) - finder, dimension),
         )
-
         self.counts = len(self.kinds) - 2
 
     def error(self, deviations: F64, k: int) -> float:
@@ -96,7 +95,7 @@ class Hashed(RegionScheme):
 
     @classmethod
     def best_bits(cls, dimension: int, k: int, records: int, deviation: float) -> int:
-        """So many that a typical cell's sum is clear of its noise (a deviation, in steps of the ball)."""
+        """As many as leave the sum of a typical cell clear of its noise (a deviation, in steps of the ball)."""
         clear = WANTED * deviation / RADIUS * max(1.0, dimension / 50)
         wanted = math.floor(math.log2(max(1.0, records / max(clear, 1e-9))))
         return min(max(wanted, math.ceil(math.log2(max(k, 2)))), MOST_BITS, 2 * dimension)
@@ -116,7 +115,7 @@ class Hashed(RegionScheme):
         return Sums((tally, self._finder(floats, weights))) if self.finders else Sums((tally,))
 
     def codes(self, points: F64) -> U64:
-        """A bit for each hyperplane; with more bits than dimensions, also whether a point is far from it."""
+        """A bit for each hyperplane; with more bits than dimensions, also whether a point is far from a hyperplane."""
         sides = points @ self.planes
         bits = sides > 0
         if self.bits > self.dimension:
@@ -126,8 +125,8 @@ class Hashed(RegionScheme):
 
     def _finder(self, points: F64, weights: I64) -> I64:
         signs = np.sign(points @ self.directions)
-        # Exact in floats, in whatever order: at most 2^30 records come and as many go, with coordinates up to 2^16, so
-        # that all partial sums are integers up to 2^47.
+        # Exact in floats, whatever the order: at most 2^30 records come and as many go, with coordinates up to 2^16, so
+        # all partial sums are integers up to 2^47.
         return ((signs * weights[:, None]).T @ points).astype(np.int64)
 
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:
@@ -178,7 +177,7 @@ class Hashed(RegionScheme):
             bits, fan = bits - 1, fan * 2
         merged = counts.reshape(-1, fan).sum(axis=1)
         kept = np.flatnonzero(merged >= KEEP * count_noise * math.sqrt(fan))
-        # Only now is the noise of sums drawn: for the cells that are looked at.
+        # The noise of sums is drawn only now, for the cells that are used.
         inner = cells.reshape(-1, fan)[kept].ravel()
         sums = reader.read(kind + 1, inner, tally.find((inner,))[:, 1:-1])
         sums = sums.reshape(len(kept), fan, self.dimension).sum(axis=1) - merged[kept, None] * mean
@@ -186,7 +185,7 @@ class Hashed(RegionScheme):
         return HashCells(merged[kept], sums, count_noise**2 * fan, noise**2 * fan, signs)
 
     def _basis(self, cells: HashCells, totals: Sums, reader: Reader, k: int) -> F64:
-        """The directions in which cells differ by more than their noise, at most 2 k of them."""
+        """The directions in which cells differ by more than their noise, at most 2k of them."""
         if len(cells.counts) < 2:
             return np.zeros((0, self.dimension))
         rows = [cells.sums / math.sqrt(cells.variance)]
@@ -199,7 +198,7 @@ class Hashed(RegionScheme):
         return np.asarray(directions[: min(int((sizes > edge).sum()), 2 * k)])
 
     def _within(self, means: F64, signs: F64, reader: Reader) -> F64:
-        """The mean of a cell lies in the cell: on its side of every hyperplane, and as far from it as the cell is."""
+        """Moves the mean of a cell into the cell: to its side of every hyperplane, and to its distance from it."""
         known = min(signs.shape[1], self.dimension)
         far, side = signs[:, known:] > 0, signs[:, :known] > 0
         nearest, farthest = np.zeros(side.shape), np.full(side.shape, float(RADIUS))
@@ -224,7 +223,7 @@ class Hashed(RegionScheme):
         """Centres in the whole space, weights that add up to the number of records, and the cost."""
         records, squares, length = root
         size, width = len(found.centres), basis.shape[0]
-        # A direction that is fitted to noisy rows takes in the noise of all its coordinates beside that of the rows.
+        # A direction fitted to noisy rows takes in the noise of all its coordinates as well as that of the rows.
         freedom = width * (1 + self.dimension / (len(cells.counts) + self.finders))
         own = (found.labels[:, None] == np.arange(size)).astype(np.float64)
         members, counts, sums = own.sum(axis=0), own.T @ cells.counts, own.T @ seen
@@ -238,7 +237,7 @@ class Hashed(RegionScheme):
         cost = error = None
         if objective == "means":
             gain = (2 * (sums * away).sum(axis=1) - counts * (away**2).sum(axis=1)).sum()
-            # The centres follow the noise of the sums they came from: that much of the gain is not real.
+            # The centres follow the noise of their own sums: that much of the gain is not real.
             optimism = float((2 * freedom * noise / counts).sum())
             cost = max(squares - records * float(mean @ mean) - part * (float(gain) - optimism), 0.0)
             others = float((4 * (away**2).sum(axis=1) * noise).sum()) * part**2

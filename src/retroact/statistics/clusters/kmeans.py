@@ -35,25 +35,25 @@ Mode = Literal["grid", "hash", "theorem"]
 
 LEVELS, EXPECTED = 3, 10_000
 SAMPLED = 1 << 12
-# Fewer records than this for each centre are mostly noise.
+# With fewer records for each centre, centres are mostly noise.
 FEW = 100
 
 
 class KMeans(Statistic):
     """At most ``k`` centres with a small sum of squared distances to all surviving records.
 
-    ``fields`` is the name of a vector, or a list of numbers; points lie in the ball of ``radius`` around ``centre``,
-    after each column is divided by its ``scale``. All noise is in proportion to the radius: declare a tight one, and
-    let ``clip=True`` bring the few points outside to its rim (otherwise they are refused at the door). All of these,
-    and ``expected``, a guess of how many records will survive, are public: never take them from the data.
+    ``fields`` is the name of a vector, or a list of numbers. Points lie in the ball of ``radius`` around ``centre``,
+    after each column is divided by its ``scale``. All noise is proportional to the radius: declare a tight one, and let
+    ``clip=True`` move the few points outside to its surface (otherwise they are refused). All of these, and
+    ``expected``, a guess of how many records will survive, are public: never take them from the data.
 
-    **Privacy.** Property (P1): counters over regions that depend on the key alone, with oblivious noise (`regions`): a
-    linear query, so one added or deleted record costs what Theorem "linear" says, pure or Gaussian.
+    **Privacy.** Property (P1): counters over regions that depend on the key alone, with oblivious noise (`regions`).
+    This is a linear query, so one added or deleted record costs what Theorem "linear" says, pure or Gaussian.
     **Retroactivity.** Property (P2): a release is memoryless post-processing of the counters of its round, with coins
     that are the same in all rounds (Lemma "closure"); no start from earlier centres, no matching of labels.
 
-    ``mode``: ``"grid"`` up to three dimensions, ``"hash"`` above; ``"theorem"`` is the algorithm as the paper describes
-    it, for reference. ``levels`` and ``bits`` say how fine the regions of a grid and of a hash are.
+    ``mode``: ``"grid"`` in up to three dimensions, ``"hash"`` above; ``"theorem"`` is the algorithm as the paper
+    describes it, for reference. ``levels`` and ``bits`` set how fine the regions of a grid and of a hash are.
 
     >>> KMeans(["x", "y"], 5, 10)
     KMeans(['x', 'y'], 5, radius=10)
@@ -94,10 +94,8 @@ class KMeans(Statistic):
     def argument(self, name: str) -> Any:
         return self.ball.argument(name) if name in Ball.parameters() else super().argument(name)
 
-    # Its regions ---------------------------------------------------------------------------------------------------
-
     def regions(self, dimension: int, *, bits: int | None = None, instances: int = 1) -> RegionScheme:
-        """Until the stream is known, there are only provisionally as many bits, and one instance."""
+        """Before the stream is known, the number of bits is provisional, and there is one instance."""
         mode = self.mode or ("grid" if dimension <= MOST_DIMENSIONS else "hash")
         for name, value, modes in (("levels", self.levels, ("grid", "theorem")), ("bits", self.bits, ("hash",))):
             if value is not None and mode not in modes:
@@ -109,8 +107,6 @@ class KMeans(Statistic):
             theirs: RegionScheme = paper_form("Theorem")(*arguments)
             return theirs
         return GridRegions(dimension, self.levels or LEVELS)
-
-    # A statistic ---------------------------------------------------------------------------------------------------
 
     def layout(self, schema: Schema) -> Layout:
         if isinstance(self.noise, Oblivious):
@@ -125,7 +121,7 @@ class KMeans(Statistic):
 
 
 class KMeansBound(Bound):
-    """With its regions; those that are drawn from the key are there from `drawn` on."""
+    """``family`` are its regions; geometry that depends on the key is there after `drawn`."""
 
     statistic: KMeans
 
@@ -153,7 +149,7 @@ class KMeansBound(Bound):
         return mine
 
     def _refuse(self, rows: Rows) -> None:
-        """Points outside the ball are refused, unless they are clipped."""
+        """Refuses points outside the ball."""
         outside = self.space.outside(rows)
         if outside.size:
             raise InputError(
@@ -198,7 +194,7 @@ class KMeansBound(Bound):
         )
 
     def _warnings(self, found: Found) -> Iterator[str]:
-        """From private counters only: they are part of what is published."""
+        """From private counters only, since they are published."""
         k, space, radius = self.statistic.k, self.space, float(self.space.radius)
         if found.length is not None and found.length < self.family.loose * RADIUS:
             near = max(found.length * space.unit, 1e-3 * radius)
@@ -212,7 +208,7 @@ class KMeansBound(Bound):
             yield f"{len(found.centres)} of {k} centres stand out from the noise"
 
     def error(self, deviations: F64, records: int) -> float:
-        """Of one coordinate of a centre, from noise alone, when the records are spread evenly over k clusters."""
+        """Of one coordinate of a centre, from noise alone, with records spread evenly over k clusters."""
         k = self.statistic.k
         return self.family.error(deviations, k) / max(1.0, records / k) * self.space.unit
 
@@ -223,18 +219,18 @@ class KMeansBound(Bound):
         shown = KEEP * noise.deviation_of(family.counts, worst)
         return (
             f"{family.text}; errors: one coordinate of a centre, {records:,} records in {own.k} even clusters",
-            f"a region shows from about {shown:,.0f} records on (noisiest release): smaller clusters are not found",
+            f"a region stands out from about {shown:,.0f} records (noisiest release): smaller clusters are not found",
             *family.notes(own.objective),
         )
 
 
 def _sampled(grant: Grant) -> I64:
-    """Releases to judge the noise by."""
+    """The releases by which noise is judged."""
     return some_rounds(grant.releases or SAMPLED, SAMPLED)
 
 
 def rounded(values: npt.ArrayLike) -> F64:
-    """To nine digits: what a sum in another order would change is cut off.
+    """To nine digits, so that the order of a sum does not show.
 
     >>> rounded([1234.56789012345, 0.0]).tolist()
     [1234.56789, 0.0]
@@ -244,7 +240,7 @@ def rounded(values: npt.ArrayLike) -> F64:
 
 
 class KMedian(KMeans):
-    """At most ``k`` centres with a small sum of distances: as `KMeans`, with distances in place of their squares.
+    """At most ``k`` centres with a small sum of distances: `KMeans` with distances instead of their squares.
 
     The same counters, hence the same guarantees (corollary "kmedian"); no cost is published.
 

@@ -1,7 +1,7 @@
 """Weighted k-means and k-median of a small set of points: from several starts at once, the best one wins.
 
-Post-processing: the points are noisy already. The starts are drawn with coins that are the same in all rounds, so that
-equal counters give equal centres and similar ones similar centres.
+Post-processing: the points are already noisy. The starts are drawn with coins that are the same in all rounds, so equal
+counters give equal centres, and similar ones similar centres.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def search(points: F64, weights: F64, k: int, objective: Objective, coins: Coins
 
 
 def squares(points: F64, centres: F64) -> F64:
-    """Of all distances, points by centres; rounding may leave one a hair below zero."""
+    """All squared distances, points by centres; rounding may leave one slightly below zero."""
     return np.asarray((points**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2 * points @ centres.T)
 
 
 def _starts(points: F64, weights: F64, k: int, objective: Objective, coins: Coins) -> F64:
-    """Seeds at random, each in proportion to its weight and its distance (squared, for means) from those before it."""
+    """Random seeds, each in proportion to its weight and its distance (squared, for means) from those before it."""
     high, _ = coins.words(np.zeros(STARTS, dtype=int), np.arange(STARTS), integer_cells(k)).block(0)
     uniform = (high >> np.uint64(11)) * 2.0**-53
     centres = np.empty((STARTS, k, points.shape[1]))
@@ -96,7 +96,7 @@ def _step(points: F64, weights: F64, centres: F64, labels: I64, objective: Objec
 
 
 def _average(points: F64, pulls: F64, centres: F64) -> F64:
-    """Of the points of each centre; one without points stays."""
+    """Of the points of each centre; a centre without points stays."""
     total = pulls.sum(axis=1)[:, :, None]
     sums = np.matmul(pulls.transpose(0, 2, 1), points)
     return np.where(total > 0, sums / np.where(total > 0, total, 1.0), centres)

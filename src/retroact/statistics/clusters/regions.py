@@ -1,7 +1,7 @@
 """A data-independent family of regions and the counters over them (property P1), and how a release reads them.
 
 Counters come in kinds: the number of records of a region, the sum of their points, the sum of their squares. A kind has
-a share of the budget, and one noise by the name of (region, coordinate), whether or not the region ever held a record.
+a share of the budget, and one noise for each (region, coordinate), whether or not the region ever held a record.
 
 **Privacy.** Let a record move the counters of kind x by a vector of first norm at most a_x and second norm at most b_x,
 over all regions. With units u_x proportional to b_x / sqrt(share_x), its whole column is at most sum a_x / u_x in the
@@ -37,9 +37,9 @@ Table = TypeVar("Table", bound="DataclassInstance")
 
 # Units are multiples of 1/1024 of the smallest sensitivity: fine enough for any division of the budget.
 FINE = 1 << 10
-# A region stands out from so many deviations of its noise on.
+# A region stands out if its count is this many deviations of its noise.
 KEEP = 3.0
-# What the estimate of a cost leaves out beside noise, as a part of it: measured in benchmarks/clustering.py.
+# The relative error of an estimated cost apart from noise, measured in benchmarks/clustering.py.
 MODEL_ERROR = 0.05
 ROOT = np.zeros(1, dtype=np.uint64)
 """The region that is everything."""
@@ -58,7 +58,7 @@ class Kind:
 
     @cached_property
     def unit(self) -> int:
-        # The share need not be met exactly: `layout` takes the norms of the units as they came out.
+        # The share need not be met exactly: `layout` takes the norms of the actual units.
         return max(1, round(math.sqrt(self.norm2_squared / self.share) * FINE))
 
 
@@ -75,7 +75,7 @@ class Sums(tuple[Any, ...]):
 
 
 class Reader:
-    """The counters of one release, with their noise on. It is all that post-processing gets to see."""
+    """The noisy counters of one release: all that post-processing gets to see."""
 
     def __init__(self, noise: Mechanism, index: int) -> None:
         self._noise, self._index = noise, index
@@ -86,7 +86,7 @@ class Reader:
         self._read: list[tuple[int, U64, int, Integers]] = []
 
     def noisy(self) -> NoisyTotals:
-        """Everything that was looked at."""
+        """Everything that was read."""
         out: NoisyTotals = {}
         for kind, regions, width, numbers in self._read:
             cells = ((region, axis) for region in regions.tolist() for axis in range(width))
@@ -99,7 +99,7 @@ class Reader:
         return self._noise.coins.branch("search")
 
     def read(self, kind: int, regions: U64, exact: I64) -> F64:
-        """The noisy counters of some regions (regions by coordinates) of a kind."""
+        """The noisy counters of one kind (regions by coordinates)."""
         count, width = exact.shape
         cells = np.empty((count * width, 2), dtype="<u8")
         cells[:, 0] = np.repeat(regions, width)
@@ -119,7 +119,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Found:
-    """What a release makes of the counters, in steps of the ball around its middle."""
+    """What a release makes of the counters, in steps of the ball, relative to its middle."""
 
     centres: F64
     weights: F64
@@ -132,31 +132,31 @@ class Found:
 
     @classmethod
     def nothing(cls, dimension: int, records: float, error: float) -> Found:
-        """Too few records to tell anything: one centre in the middle of the ball."""
+        """With too few records: one centre in the middle of the ball."""
         there = max(records, 0.0)
         return cls(np.zeros((1, dimension)), np.array([there]), np.array([error]), records, None, None, None)
 
 
 class RegionScheme(ABC):
-    """Regions, what a record adds to their counters, and how a release finds centres from them."""
+    """Regions, what a record adds to their counters, and how a release finds centres."""
 
     kinds: tuple[Kind, ...]
     counts: int
-    """Which kind counts the records of a region."""
+    """The kind that counts the records of a region."""
     text: str
-    """The regions, for people."""
+    """A description of the regions."""
     shape: dict[str, Any]
-    """What its regions follow from, in fixed words: part of the names of coins."""
+    """What determines its regions, in fixed words: part of the names of coins."""
     loose: float
-    """A root mean square distance below this part of the radius says that the radius is loose."""
+    """The radius is loose if the root mean square distance is below this part of it."""
 
     @classmethod
     def most_instances(cls, releases: int | None, objective: Objective) -> int:
-        """How many of it run side by side over so many releases."""
+        """How many instances run side by side over ``releases`` releases."""
         return 1
 
     def notes(self, objective: Objective) -> tuple[str, ...]:
-        """What a plan should say beside its error."""
+        """What a plan should say in addition to its error."""
         return ()
 
     @abstractmethod
@@ -166,7 +166,7 @@ class RegionScheme(ABC):
     @property
     def layout(self) -> Layout:
         # The largest single amount is a squared length. So a stream holds at most 2^62 / 2^32 = 2^30 records, and no
-        # sum over them, of points or of squares, leaves 64 bits.
+        # sum over them, of points or of squares, exceeds 64 bits.
         return Layout(
             tuple(kind.unit for kind in self.kinds),
             sum((Fraction(kind.norm1, kind.unit) for kind in self.kinds), Fraction(0)),
@@ -175,16 +175,16 @@ class RegionScheme(ABC):
         )
 
     def drawn(self, coins: Coins) -> Self:
-        """With regions that are drawn at random: once, from coins that are not kept."""
+        """With random regions, drawn once from coins that are not kept."""
         return self
 
     @abstractmethod
     def gather(self, points: I64, weights: I64) -> Sums:
-        """The totals of some points, each so many times, in the regions that were drawn."""
+        """The totals of points, times their weights, in the drawn regions."""
 
     @abstractmethod
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:
-        """Every counter that is not zero: ((region, coordinate), kind) -> amount."""
+        """Every nonzero counter: ((region, coordinate), kind) -> amount."""
 
     @abstractmethod
     def cluster(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> Found:
@@ -202,13 +202,13 @@ def moments(points: I64, weights: I64) -> I64:
 
 
 def joined(parts: Sequence[Table]) -> Table:
-    """One after the other: dataclasses of arrays with a row for each cell."""
+    """Concatenates dataclasses of arrays with a row for each cell."""
     names = [field.name for field in fields(parts[0])]
     return type(parts[0])(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def counters(kind: int, regions: U64, amounts: I64) -> dict[Hashable, int]:
-    """What `coordinates` says of one kind."""
+    """The coordinates of one kind."""
     row, column = np.nonzero(amounts)
     return {
         ((int(regions[i]), int(j)), kind): int(amounts[i, j])
