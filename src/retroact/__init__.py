@@ -88,25 +88,21 @@ __all__ = [
     "solve",
 ]
 
-# Names are looked up when first asked for, so that `retroact --help` does not wait for numpy.
+_PACKAGES = ("audit", "feeds", "noise", "oneshot")
 _MODULES = ("errors", "coins", "privacy", "schema", "statistics", "compilers", "stream")
-_WHOLE = ("audit", "feeds", "noise", "oneshot")
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        value = import_module(f".{name}", __name__) if name in _WHOLE else _found(name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def _found(name: str) -> Any:
-    for module in _MODULES:
-        home = import_module(f".{module}", __name__)
-        if name in getattr(home, "__all__", vars(home)):
-            return getattr(home, name)
-    raise AttributeError(f"module {__name__!r} promises {name!r}, which none of {', '.join(_MODULES)} has")
+    """Names are loaded on first use, so that `retroact --help` does not wait for numpy."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _PACKAGES:
+        value = import_module(f".{name}", __name__)
+    else:
+        homes = (import_module(f".{module}", __name__) for module in _MODULES)
+        value = next(getattr(home, name) for home in homes if hasattr(home, name))
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

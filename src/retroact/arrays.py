@@ -1,4 +1,4 @@
-"""The types of arrays that are named in signatures."""
+"""Array types for signatures."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ F64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 AnyArray = NDArray[Any]
 Integers = NDArray[np.int64] | NDArray[np.object_]
-"""Exact integers: of 64 bits, or Python's own where those do not reach."""
+"""Exact integers: int64, or Python integers where 64 bits are too few."""
 Words = tuple[U64, ...]
-"""Keys of several words each, a column for each word."""
+"""Keys of one or more words, one array per word."""

@@ -1,4 +1,4 @@
-"""What an argument must be. Each check returns the value, or raises an `InputError` that says what was expected."""
+"""Checks of arguments. Each returns the value, or raises an `InputError` that says what was expected."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .messages import mismatch
 
 
 def is_int(value: object) -> TypeGuard[int]:
-    """A whole number of Python's; True and False are none."""
+    """A Python int, but not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_integral(value: object) -> TypeGuard[int]:
-    """A whole number of Python's or numpy's."""
+    """An integer of Python or numpy, but not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -28,7 +28,7 @@ def is_number(value: object) -> TypeGuard[int | float | Fraction]:
 def integer(
     value: Any, place: str, *, least: int | None = None, most: int | None = None, expected: str = "a whole number"
 ) -> int:
-    """A whole number between two bounds, both allowed.
+    """A whole number between two inclusive bounds.
 
     >>> integer(3, "lag", least=0)
     3
@@ -55,7 +55,7 @@ def number(
     most: float | None = None,
     below: float | None = None,
 ) -> int | float | Fraction:
-    """A number between two bounds, allowed (``least``, ``most``) or not (``above``, ``below``); never a NaN.
+    """A number between two bounds, inclusive (``least``, ``most``) or exclusive (``above``, ``below``); never a NaN.
 
     >>> number(0.5, "level", "a level between 0 and 1", above=0, below=1)
     0.5
@@ -82,8 +82,7 @@ def flag(value: Any, place: str) -> bool:
 
 
 def choice(value: Any, choices: Sequence[Any], place: str) -> Any:
-    """One of a few values.
-
+    """
     >>> choice("laplac", ("gaussian", "laplace"), "law")
     Traceback (most recent call last):
     retroact.errors.InputError: expected 'gaussian' or 'laplace', got 'laplac' - at law
@@ -95,7 +94,7 @@ def choice(value: Any, choices: Sequence[Any], place: str) -> Any:
 
 
 def as_fraction(value: object) -> Fraction | None:
-    """The number as it is written: 0.1 is one tenth, "1/3" one third; None for what is no number.
+    """The number as it is written: 0.1 is one tenth, "1/3" one third; None for anything else.
 
     >>> as_fraction(0.1), as_fraction("1/3"), as_fraction("x")
     (Fraction(1, 10), Fraction(1, 3), None)
@@ -107,5 +106,5 @@ def as_fraction(value: object) -> Fraction | None:
 
 
 def from_text(value: Any) -> Any:
-    """Specifications hold exact numbers as texts; everything else stays as it is."""
+    """Specifications hold exact numbers as texts; other values are returned unchanged."""
     return (as_fraction(value) or value) if isinstance(value, str) else value

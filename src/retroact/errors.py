@@ -1,6 +1,6 @@
-"""Errors a person can act on: what was found, where, and what was expected.
+"""Errors that people can act on: what was found, where, and what was expected.
 
-Each class carries the exit code that the command line ends with.
+Each class has the exit code of the command line.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Unit = Literal["row", "line"]
 
 
 class RetroactError(Exception):
-    """The root of every error that Retroact raises on purpose."""
+    """Base class of every error that Retroact raises on purpose."""
 
     exit_code = 1
 
 
 class Place(str):
-    """A path and the number of a row, in one text that remembers both; `InputError` takes it apart again.
+    """A path and a row number as one text, which `InputError` can take apart again.
 
     >>> Place("amount", 3), Place("amount", 3).row
     ('amount, row 3', 3)
@@ -41,13 +41,13 @@ class Place(str):
 
 
 class InputError(RetroactError, ValueError):
-    """Something that was handed in is not what was declared; nothing has changed.
+    """The input is not what was declared; nothing has changed.
 
-    What is wrong is a ``message``, or what was ``expected`` and what was ``found`` in its place, as a message quotes it
-    (not the value itself, which an error would keep). Where it was found is kept in fields: ``source``, the name of a
-    file or feed; ``row``, the number of a row or a line in it, from 1; ``path``, of the field, such as ``amount`` or
-    ``statistics.n.window``. The argument ``place`` is the path, or a `Place` that names a row too. The text is made of
-    these fields, here and nowhere else, and can be shown anywhere.
+    What is wrong is a ``message``, or what was ``expected`` and what was ``found`` instead, as quoted text (the error
+    does not hold the value itself). Where it is wrong: ``source``, the name of a file or feed; ``row``, the number of a
+    row or line in it, from 1; ``path``, of a field or option, such as ``amount`` or ``statistics.n.window``. The
+    argument ``place`` is the path, or a `Place` with a row too. Only `__str__` makes a text of these fields, and it is
+    safe to show anywhere.
 
     >>> error = InputError(expected="a number between 0 and 500", found="'x'", place="amount", row=2)
     >>> print(error)
@@ -86,31 +86,31 @@ class InputError(RetroactError, ValueError):
 
     @property
     def place(self) -> str | None:
-        """The path, and the row where no source is named, as one text."""
+        """The path, and the row unless a source is named, as one text."""
         number = f"{self.unit} {self.row}" if self.row is not None and self.source is None else None
         return ", ".join(part for part in (self.path, number) if part) or None
 
     def found_in(self, source: str, *, row: int | None = None, unit: Unit = "row", during: str = "") -> InputError:
-        """The same error, in a source and a row of it, whatever row it had before; ``during`` says when, or in which
-        rows, where it is not one row. An error that names its source already stays as it is."""
+        """The same error in this row of a source, whatever row it had before. Where it is not one row, ``during`` says
+        which, or when. An error that names its source already is returned unchanged."""
         if self.source is not None:
             return self
         return self._with(source=source, row=None if row is None else int(row), unit=unit, during=during)
 
     def at(self, numbers: Sequence[int] | NDArray[np.int64], source: str, unit: Unit = "row") -> InputError:
-        """The same error, in a source from which a batch came: the row of the batch is the one with that number there.
-        An error that names no row of it is in one of them all."""
+        """The same error in the source of a batch: row k of the batch has number ``numbers[k - 1]`` there. An error
+        without a row names the first and the last of them."""
         first, last = int(numbers[0]), int(numbers[-1])
         if self.row is None and first != last:
             return self.found_in(source, during=f"{unit}s {first}-{last}")
         return self.found_in(source, row=int(numbers[0 if self.row is None else self.row - 1]), unit=unit)
 
     def under(self, path: str) -> InputError:
-        """The same error, one step further in."""
+        """The same error, with a path in front of its own."""
         return self.moved(".".join(part for part in (path, self.path) if part))
 
     def moved(self, place: str | None) -> InputError:
-        """The same error, at another path, or `Place`."""
+        """The same error at another path or `Place`."""
         if isinstance(place, Place):
             return self._with(path=place.path or None, row=place.row)
         return self._with(path=place or None)
@@ -130,16 +130,16 @@ class InputError(RetroactError, ValueError):
 
 
 class KeyReusedError(InputError):
-    """A key was about to drive a second stream, which would put the same noise on two data sets."""
+    """A second stream was about to use a key, which would put the same noise on two data sets."""
 
 
 class ExhaustedError(RetroactError):
-    """The horizon (or the budget) that was promised in advance is used up."""
+    """The declared horizon (or budget) is used up."""
 
     exit_code = 3
 
 
 class VerificationError(RetroactError):
-    """Something that must be equal, or must hold, does not."""
+    """A check failed: stored data, a signature or a claim is not what it must be."""
 
     exit_code = 4

@@ -1,7 +1,7 @@
-"""Text of anybody's, shown to a person: nothing in it moves the cursor, starts a line, hides or turns round other text.
+"""Untrusted text, made safe to show: it cannot move the cursor, start a line, or hide or reverse other text.
 
-Files, feeds and specifications name things as they like. What they say goes through here wherever it is shown: messages
-and logs by `printable`, pages and pictures by `markup`. Data that programs read (releases) stay as they are.
+Whatever files, feeds and specifications say goes through `printable` in messages and logs, and through `markup` in
+pages and pictures. Data for programs (releases) stay as they are.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from html import escape
 
 
 def printable(text: str) -> str:
-    """One line, in which every character that Python does not call printable is written as Python writes it: control
-    characters (C0 and C1), line and paragraph separators, marks of direction, halves of surrogate pairs.
+    """One line, with a Python escape for every character that is not printable: control characters (C0 and C1), line
+    and paragraph separators, direction marks, lone surrogates.
 
     >>> printable("fine\\nreproduced: all\\x1b[1A ε")
     'fine\\\\nreproduced: all\\\\x1b[1A ε'
@@ -24,7 +24,7 @@ def printable(text: str) -> str:
 
 
 def markup(text: str) -> str:
-    """The same, inside a page.
+    """The same for HTML and SVG.
 
     >>> markup("<b>\\x1b")
     '&lt;b&gt;\\\\x1b'

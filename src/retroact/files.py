@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written next to their place, on disk, and renamed into it."""
+"""Files that are written atomically: next to their place, synced to disk, and renamed."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from .errors import InputError
 
 @contextmanager
 def os_errors(path: Path | str, option: str | None = None) -> Iterator[None]:
-    """What the system refuses is bad input: it names the file, and the option that asked for it."""
+    """Errors of the operating system as bad input, with the file and the option that named it."""
     try:
         yield
     except BrokenPipeError:
-        # whoever reads has gone: nobody is there to be told
-        raise
+        raise  # the reader has gone; there is nobody to tell
     except OSError as error:
         raise InputError((error.strerror or str(error)).lower(), place=option, source=str(path)) from None
 
 
 def is_endless(path: Path) -> bool:
-    """A pipe or a device, which is written to and never replaced."""
+    """Whether it is a pipe or a device, which is written to and never replaced."""
     with suppress(OSError):
         mode = os.stat(path).st_mode
         return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
@@ -33,7 +32,7 @@ def is_endless(path: Path) -> bool:
 
 
 class AtomicFile:
-    """A file on its way: links to its place are followed, and a file that is there leaves its mode to the new one.
+    """A file that is not in place yet. Links to its place are followed, and the mode of an existing file is kept.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "report.json"
@@ -54,7 +53,7 @@ class AtomicFile:
             raise IsADirectoryError(None, "is a directory")
         if not self.target.parent.is_dir():
             raise FileNotFoundError(None, "expected a file in a folder that exists")
-        # not a tempfile, whose mode would hide it from other readers; and not too long where the name itself is not
+        # not tempfile, whose mode would shut out other readers; and no longer than a file name may be
         name = os.fsdecode(os.fsencode(self.target.name)[:200])
         self.path = self.target.with_name(f".{name}.{secrets.token_hex(4)}.part")
         self.file = os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode or 0o666), "wb")
@@ -67,13 +66,13 @@ class AtomicFile:
         os.fsync(self.file.fileno())
 
     def put(self) -> None:
-        """On disk, and in its place when this returns; the file may grow on."""
+        """On disk and in its place when this returns; more may be written afterwards."""
         self.sync()
         os.replace(self.path, self.target)
         sync_folder(self.target.parent)
 
     def put_new(self) -> bool:
-        """The same, but never in place of another: whether there was none."""
+        """The same, but never over an existing file: whether there was none."""
         self.sync()
         try:
             os.link(self.path, self.target)
@@ -86,7 +85,7 @@ class AtomicFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(OSError):  # what could not be written has been reported
+        with suppress(OSError):  # a failed write has been reported
             self.file.close()
         self.path.unlink(missing_ok=True)
 
@@ -95,7 +94,7 @@ def sync_folder(folder: Path) -> None:
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:
-        return  # a folder that may be written to and not read, or a system that opens none
+        return  # a folder that cannot be read, or a system that cannot open folders
     try:
         os.fsync(handle)
     finally:

@@ -1,4 +1,4 @@
-"""How a value is quoted in a message: short, exact, and safe whatever the value is."""
+"""How messages quote a value: short, exact, and safe for any value."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ import numpy as np
 from retroact.errors import InputError
 
 At = Callable[[int], str]
-"""From an index of the values at hand to the place that a message names, a `Place` such as `amount, row 3`."""
+"""From the index of a value to the place that a message names, such as `amount, row 3`."""
 
 _brief = reprlib.Repr()
 _brief.maxstring = _brief.maxother = _brief.maxlong = 60
 
 
 def show(value: object) -> str:
-    """The value as a message quotes it, cut to a bearable length.
-
+    """
     >>> show("x"), show(2.5), show(np.float32(0.1)), show(10**9000)
     ("'x'", '2.5', '0.1', 'an integer of 29898 bits')
     """
@@ -45,7 +44,7 @@ def meant(name: object, known: Iterable[str]) -> str:
 
 
 def check_keys(table: Collection[object], known: Collection[str], place: str, needed: Collection[str] = ()) -> None:
-    """That a table has no other keys than the known ones, and all that are needed."""
+    """Refuse a table with unknown keys, or without one that is needed."""
     before = f"{place}." if place else ""
     for key in table:
         if key not in known:
@@ -58,8 +57,7 @@ def check_keys(table: Collection[object], known: Collection[str], place: str, ne
 
 
 def mismatch(expected: str, value: object, place: str | None) -> InputError:
-    """The error in its one form, ready to be raised.
-
+    """
     >>> print(mismatch("a number", "x", "amount, row 3"))
     expected a number, got 'x' - at amount, row 3
     """
@@ -67,7 +65,7 @@ def mismatch(expected: str, value: object, place: str | None) -> InputError:
 
 
 def decimal_text(number: Fraction) -> str | None:
-    """The exact decimal text without exponent; None when the expansion never ends.
+    """The exact decimal text without exponent; None if the expansion never ends.
 
     >>> decimal_text(Fraction(-5, 4)), decimal_text(Fraction(500)), decimal_text(Fraction(1, 3))
     ('-1.25', '500', None)
@@ -88,5 +86,5 @@ def decimal_text(number: Fraction) -> str | None:
 
 
 def exact_text(number: Fraction) -> str:
-    """The decimal text where there is one, and a fraction otherwise: for messages."""
+    """The decimal text if there is one, otherwise a fraction."""
     return decimal_text(number) or str(number)

@@ -1,4 +1,4 @@
-"""The paper's own forms by name: `retroact.paper` is loaded when one of them is asked for, and by nothing else."""
+"""The paper's own forms by name: `retroact.paper` is loaded only when one of them is asked for."""
 
 from __future__ import annotations
 

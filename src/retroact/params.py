@@ -1,9 +1,9 @@
-"""Arguments from the signature: what a class is made of says how it is written down, read, shown and compared.
+"""Specifications from signatures: the arguments of a class say how it is written, read, shown and compared.
 
-Fields, statistics, noise processes, compilers and one-shot algorithms are declared by their constructors and by nothing
-else. `spec()` has the words of the constructor, in plain types, and leaves out what equals its default: so an argument
-that is added later changes no specification, no digest, and no coin name that begins with one. What is left open and
-decided by the stream (a law, a process, a method) is no argument: whoever names coins adds it.
+Fields, statistics, noise processes, compilers and one-shot algorithms are declared by their constructors alone.
+`spec()` has the names of the constructor, in plain types, and leaves out what equals its default: so an argument that
+is added later changes no specification, no digest and no coin name. What the stream decides (a law, a process, a
+method) is not an argument: whoever names coins adds it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ REQUIRED = inspect.Parameter.empty
 
 
 class Parameters:
-    """A class that is made of its arguments.
+    """A class that its constructor arguments describe.
 
-    Every argument has an attribute of its name, or `argument` says where else it is kept. A constructor that passes
-    ``**options`` on takes the keyword arguments of its base class too. A class with a ``kind`` is found by it among the
-    ``kinds`` of its family, the base class that has them.
+    Every argument is kept under its name, unless `argument` says otherwise. A constructor with ``**options`` also takes
+    the keyword arguments of its base class. A class with a ``kind`` is listed under it in the ``kinds`` of its family,
+    which is the base class that has them.
 
     >>> class Shape(Parameters):
     ...     kinds = {}
@@ -50,15 +50,15 @@ class Parameters:
 
     kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Any]]]
-    """On the base class of a family: its classes by kind."""
+    """The classes of a family by kind; on its base class."""
     group: ClassVar[str] = ""
-    """On the base class of a family: the entry points by which other packages have kinds in it."""
+    """The entry points through which other packages add kinds; on the base class of a family."""
     unwritten: ClassVar[tuple[str, ...]] = ()
     """Arguments that no file can hold, such as functions."""
     undigested: ClassVar[tuple[str, ...]] = ()
-    """Arguments that decide over no noise but by a share of the budget, or over what is shown alone."""
+    """Arguments that affect noise only through a share of the budget, or only what is shown."""
     tables: ClassVar[Mapping[str, type[Parameters]]] = {}
-    """Arguments that are written as tables of their own, and what they are."""
+    """Arguments that are written as nested tables, with their classes."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -71,7 +71,7 @@ class Parameters:
     @classmethod
     @cache
     def parameters(cls) -> dict[str, inspect.Parameter]:
-        """The arguments of the constructor, with the keyword arguments that it passes on."""
+        """The arguments of the constructor, and the keyword arguments that it passes on."""
         found: dict[str, inspect.Parameter] = {}
         own_class = True
         for base in cls.__mro__:
@@ -79,7 +79,7 @@ class Parameters:
                 continue
             listed = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
             for one in listed:
-                # what is passed on by position is the business of the constructor that does so
+                # what a constructor passes on by position is its own affair
                 if one.kind is one.KEYWORD_ONLY or (own_class and one.kind is one.POSITIONAL_OR_KEYWORD):
                     found.setdefault(one.name, one)
             own_class = False
@@ -88,12 +88,12 @@ class Parameters:
         return found
 
     def argument(self, name: str) -> Any:
-        """What the constructor was given, or an equal."""
+        """What the constructor was given, or an equal value."""
         return getattr(self, name)
 
     def spec(self, *, digest: bool = False) -> dict[str, Any]:
-        """The arguments in plain types, without those that equal their defaults: what files hold and, but for those
-        that decide over no noise, what coins are named by (``digest``)."""
+        """The arguments in plain types, without those that equal their defaults: what files hold and, without the
+        undigested ones, what coins are named by (``digest``)."""
         found: dict[str, Any] = {"type": self.kind} if hasattr(self, "kind") else {}
         for name, one in self.parameters().items():
             if name in self.unwritten or (digest and name in self.undigested):
@@ -111,8 +111,7 @@ class Parameters:
 
     @classmethod
     def from_spec(cls, table: Any, place: str, extra: Collection[str] = ()) -> Any:
-        """What a table describes: `spec()` is one such table, a file has others. The ``extra`` keys that may
-        stand among the arguments are left to the caller."""
+        """What a table, such as `spec()`, describes. ``extra`` keys may be among the arguments, for the caller."""
         if not hasattr(cls, "kinds"):
             return cls.from_table(table, place, extra)
         if not isinstance(table, Mapping):
@@ -127,20 +126,19 @@ class Parameters:
 
     @classmethod
     def from_table(cls, table: Any, place: str, extra: Collection[str] = ()) -> Self:
-        """An object of this very class."""
+        """An object of this class, whatever type the table names."""
         if not isinstance(table, Mapping):
             raise InputError(f"expected a table, got {show(table)}", place=place)
         known = cls.parameters()
         written = [name for name in known if name not in cls.unwritten]
         needed = [name for name in written if known[name].default is REQUIRED]
         check_keys(table, ["type"] * hasattr(cls, "kinds") + written + [*extra], place, needed)
-        given = {
-            name: cls.tables[name].from_spec(value, f"{place}.{name}") if _is_table(cls, name, value) else value
-            for name, value in table.items()
-            if name in known
-        }
         if cls.unwritten:
             raise InputError(f"expected a type that files can hold, got {cls.kind!r}", place=f"{place}.type")
+        given = {name: value for name, value in table.items() if name in known}
+        for name, nested in cls.tables.items():
+            if isinstance(given.get(name), Mapping):
+                given[name] = nested.from_spec(given[name], f"{place}.{name}")
         try:
             return cls(**given)
         except InputError as error:
@@ -148,7 +146,7 @@ class Parameters:
 
     @classmethod
     def find(cls, kind: str) -> type[Any] | None:
-        """The class of a kind; the paper's own forms and those of other packages are loaded when they are asked for."""
+        """The class of a kind. The paper's forms and other packages are loaded when a kind is not known yet."""
         if kind not in cls.kinds:
             importlib.import_module("retroact.paper")
         if kind not in cls.kinds and cls.group:
@@ -177,13 +175,13 @@ class Parameters:
 
 
 def plain(value: Any) -> Any:
-    """In the types that JSON has, exactly: equal values have equal forms.
+    """The value in JSON types, exactly: equal values have equal forms.
 
     >>> plain((Fraction(1, 8), b"ab", date(2024, 2, 29), {"b": 1}))
     ['0.125', {'base64': 'YWI='}, '2024-02-29', {'b': 1}]
     """
     if hasattr(value, "tolist"):
-        value = value.tolist()  # an array or a number of numpy's
+        value = value.tolist()  # a numpy array or number
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Parameters):
@@ -208,7 +206,7 @@ def plain(value: Any) -> Any:
 
 
 def words(spec: Any) -> str:
-    """A specification as one text, whatever the order of its keys."""
+    """A specification as text, independent of the order of its keys."""
     return msgspec.json.encode(spec, order="deterministic").decode()
 
 
@@ -218,10 +216,6 @@ def _is_default(value: Any, default: Any) -> bool:
     if isinstance(value, Fraction) and isinstance(default, int | float):
         return value == default
     return bool(plain(value) == plain(default))
-
-
-def _is_table(cls: type[Parameters], name: str, value: Any) -> bool:
-    return name in cls.tables and isinstance(value, Mapping)
 
 
 def _shown(value: Any) -> str:

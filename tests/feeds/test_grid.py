@@ -139,8 +139,8 @@ def test_texts_at_once_are_texts_one_by_one(parts):
 @pytest.mark.parametrize(
     ("times", "reason"),
     [
-        (["2026-01-01T00:00:00Z", "2026-01-01T00:00:00"], "local time names no one moment"),
-        ([START, datetime(2026, 1, 1)], "local time names no one moment"),
+        (["2026-01-01T00:00:00Z", "2026-01-01T00:00:00"], "a time without one is ambiguous"),
+        ([START, datetime(2026, 1, 1)], "a time without one is ambiguous"),
         (["2026-01-01", None], "expected a time, got None"),
         ([START, None], "expected a time, got None"),
         ([0, 1.5], "whole seconds since 1970"),

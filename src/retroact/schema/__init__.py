@@ -1,7 +1,7 @@
-"""Typed, bounded fields: every value becomes integers on a declared lattice at the door.
+"""Typed, bounded fields: every value is encoded as integers on a declared lattice when it arrives.
 
-Bounds are declared, never inferred, because a bound that depends on the data would tell of the data. Integers, because
-sums of floats remember what was added and deleted again.
+Bounds are declared, because a bound inferred from the data would reveal something about them. Values are integers,
+because sums of floats depend on what was added and deleted again.
 """
 
 from retroact.schema.arrow import columns_of

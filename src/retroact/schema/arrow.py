@@ -1,11 +1,11 @@
-"""Columns of anything that exports the Arrow C stream: pyarrow, polars, pandas, DuckDB and others.
+"""Columns of anything that exports an Arrow C stream: pyarrow, polars, pandas, DuckDB and others.
 
-The buffers are read here, by the format letters of the Arrow C data interface, and nanoarrow only holds them: its own
+The buffers are read here, by the format letters of the Arrow C data interface. nanoarrow only holds them: its own
 conversions (0.9) lose the sign of decimals, widen float32 and corrupt memory when an array of text views is copied.
 
-Nothing in a buffer is trusted: offsets must grow and stay inside, codes must be those of words, texts must be UTF-8.
-The interface gives no sizes of buffers, though, so that what is said of an array as a whole (its length, its last
-offset) has to be believed; a table of pyarrow, which knows them, is checked by pyarrow before it is handed over.
+Nothing in a buffer is trusted: offsets must grow and stay inside, codes must name words, texts must be UTF-8. But the
+interface does not give the sizes of buffers, so the length of an array and its last offset have to be believed. pyarrow
+knows them, so its tables are validated by pyarrow first.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64, Mask
+from retroact.arrays import Mask
 from retroact.errors import InputError
 from retroact.messages import mismatch
 
 Column = NDArray[Any] | list[Any]
 
 _NUMBERS = dict(zip("cCsSiIlLefg", ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"), strict=True))
+_NARROW = ("u", "z", "+l")
+"""Formats with offsets of 32 bits; the others have 64."""
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
 def columns_of(frame: Any) -> dict[str, Column]:
-    """The columns of a table by name: arrays where there is a fitting type and no null, lists with None otherwise.
+    """The columns of a table by name: arrays where a type fits and nothing is null, otherwise lists with None.
 
     >>> import pyarrow
     >>> columns_of(pyarrow.table({"amount": [1.5, 2.5], "country": ["DE", None]}))
@@ -46,7 +48,7 @@ def columns_of(frame: Any) -> dict[str, Column]:
 
 
 class ArrowBatches:
-    """The same, batch by batch, so that never more than one of them is in memory.
+    """The same batch by batch, with one batch in memory at a time.
 
     >>> import pyarrow
     >>> batches = ArrowBatches(pyarrow.table({"amount": [1.5, 2.5], "country": ["DE", None]}))
@@ -68,7 +70,7 @@ class ArrowBatches:
             raise InputError(f"expected distinct column names, got {', '.join(self.names)}")
 
     def read(self, names: Collection[str] | None = None, *, copied: bool = True) -> Iterator[dict[str, Column]]:
-        """Columns as in `columns_of`; arrays that are not copied belong to the producer, until the next batch."""
+        """Columns as in `columns_of`. Arrays that are not copied belong to the producer, until the next batch."""
         wanted = [index for index, name in enumerate(self.names) if names is None or name in names]
         with self._stream as stream:
             chunks = iter(stream)
@@ -99,16 +101,15 @@ def _unreadable(error: Exception) -> InputError:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What the producer or nanoarrow cannot read is bad input."""
+    """What the producer or nanoarrow cannot read is bad input. (The class of nanoarrow's errors is not public.)"""
     try:
         yield
     except (RuntimeError, UnicodeDecodeError) as error:
-        # what nanoarrow raises is one, of a class without a public name
         raise _unreadable(error) from None
 
 
 def _validated(frame: Any) -> Any:
-    """A table of pyarrow, checked while the sizes of its buffers are known."""
+    """The frame, validated by pyarrow if it is pyarrow's."""
     pyarrow = sys.modules.get("pyarrow")
     if pyarrow is None:
         return frame
@@ -126,7 +127,7 @@ def _validated(frame: Any) -> Any:
 
 
 def _require(holds: Any, wrong: str) -> None:
-    """That a buffer does not contradict itself; raises what nanoarrow would."""
+    """Refuse a buffer that contradicts itself, as nanoarrow does."""
     if not holds:
         raise RuntimeError(wrong)
 
@@ -134,14 +135,13 @@ def _require(holds: Any, wrong: str) -> None:
 def _join(chunks: list[Column]) -> Column:
     arrays = [chunk for chunk in chunks if isinstance(chunk, np.ndarray)]
     if len(arrays) == len(chunks) and len({array.shape[1:] for array in arrays}) == 1:
-        # also copies a lone chunk, whose memory belongs to the producer
-        return np.concatenate(arrays)
-    # list() keeps the type of numpy scalars, and with it the text that a float32 stands for
+        return np.concatenate(arrays)  # copies a single chunk too, since its memory belongs to the producer
+    # numpy scalars keep their type, and with it the text that a float32 stands for
     return [value for chunk in chunks for value in chunk]
 
 
 def _read(view: Any, schema: Any, start: int, length: int) -> Column:
-    """Elements start to start + length of an array (before its own offset is added)."""
+    """Elements start to start + length of an array, not counting its own offset."""
     letters: str = schema.format
     _require(start >= 0 and length >= 0 and start + length <= view.length, "an array shorter than what refers to it")
     start += view.offset
@@ -160,9 +160,9 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
     elif letters == "b":
         values = _bits(view, 1, start, length)
     elif letters in ("u", "U"):
-        values = _texts(view, _offsets(view, "i4" if letters == "u" else "i8", start, length), present)
+        values = _texts(view, _offsets(view, letters, start, length), present)
     elif letters in ("z", "Z"):
-        offsets = _offsets(view, "i4" if letters == "z" else "i8", start, length)
+        offsets = _offsets(view, letters, start, length)
         values = _cut(_data(view, offsets), offsets)
     elif letters in ("vu", "vz"):
         contents = _views(view, start, length, present.tolist())
@@ -175,7 +175,7 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
         values = days.astype("M8[D]").tolist()
     elif letters.startswith("ts"):
         moments = _fixed(view, "i8", start, length).view(f"M8[{_UNITS[letters[2]]}]")
-        # without a time zone these are local times; as datetime objects they are seen to be, and refused
+        # without a time zone these are local times: as naive datetime objects they are refused
         values = moments if letters[4:] else moments.astype("M8[us]").tolist()
     elif letters.startswith("d:"):
         values = _decimals(view, letters, start, length)
@@ -196,7 +196,6 @@ def _buffer(view: Any, index: int, dtype: str) -> NDArray[Any]:
 
 
 def _fixed(view: Any, dtype: str, start: int, length: int) -> NDArray[Any]:
-    """Values of one width."""
     values = _buffer(view, 1, dtype)[start : start + length]
     _require(len(values) == length, "a buffer shorter than its array")
     return values
@@ -215,47 +214,36 @@ def _present(view: Any, start: int, length: int) -> Mask:
     return _bits(view, 0, start, length)
 
 
-def _offsets(view: Any, dtype: str, start: int, length: int) -> list[int]:
-    # an array of no elements may come without any offsets
+def _offsets(view: Any, letters: str, start: int, length: int) -> list[int]:
     if not length:
-        return [0]
-    offsets = _buffer(view, 1, dtype)[start : start + length + 1]
+        return [0]  # an array without elements may have no offsets
+    offsets = _buffer(view, 1, "i4" if letters in _NARROW else "i8")[start : start + length + 1]
     _require(len(offsets) == length + 1, "a buffer shorter than its array")
     _require(offsets[0] >= 0 and (offsets[1:] >= offsets[:-1]).all(), "offsets that do not grow")
     return offsets.tolist()  # type: ignore[no-any-return]
 
 
 def _data(view: Any, offsets: list[int]) -> bytes:
-    """What lies between the first offset and the last."""
+    """The bytes between the first offset and the last."""
     data = _buffer(view, 2, "u1")
     _require(offsets[-1] <= len(data), "an offset beyond the data")
     return data[offsets[0] : offsets[-1]].tobytes()
 
 
-# What lies under a null is anybody's bytes, so it is not even decoded.
-
-
 def _texts(view: Any, offsets: list[int], present: Mask) -> list[str]:
     data = _data(view, offsets)
     if data.isascii() and len(offsets) > 1 and b"\n" not in data:
-        return _split(data, np.array(offsets[1:-1], np.int64) - offsets[0])
+        # a line break at each cut, and one split: much faster than piece by piece
+        broken = np.insert(np.frombuffer(data, np.uint8), np.array(offsets[1:-1], np.int64) - offsets[0], ord("\n"))
+        return broken.tobytes().decode().split("\n")
+    # the bytes under a null may be anything, so they are not decoded
     return [
         content.decode() if known else "" for content, known in zip(_cut(data, offsets), present.tolist(), strict=True)
     ]
 
 
-def _split(data: bytes, cuts: I64) -> list[str]:
-    """Text cut in pieces, by a line break in each place: much quicker than piece by piece.
-
-    >>> _split(b"DEFR", np.array([2, 2]))
-    ['DE', '', 'FR']
-    """
-    broken = np.insert(np.frombuffer(data, np.uint8), cuts, ord("\n"))
-    return broken.tobytes().decode().split("\n")
-
-
 def _cut(data: Any, offsets: list[int]) -> list[Any]:
-    """What lies between each offset and the next, of data that begin at the first."""
+    """The pieces between neighbouring offsets, of data that begin at the first one."""
     base = offsets[0]
     return [data[begin - base : end - base] for begin, end in pairwise(offsets)]
 
@@ -286,7 +274,7 @@ def _views(view: Any, start: int, length: int, present: list[bool]) -> list[byte
 def _decimals(view: Any, letters: str, start: int, length: int) -> list[Decimal]:
     scale, bits = (int(part) for part in (*letters[2:].split(",")[1:], "128")[:2])
     units = [int.from_bytes(piece, "little", signed=True) for piece in _pieces(view, bits // 8, start, length)]
-    # by text, since arithmetic would round to the precision of the caller's context
+    # from text, since arithmetic would round to the precision of the caller's context
     return [Decimal(f"{unit}e{-scale}") for unit in units]
 
 
@@ -296,7 +284,7 @@ def _lists(view: Any, schema: Any, start: int, length: int) -> Column:
         size = int(schema.format[3:])
         offsets = [size * (start + index) for index in range(length + 1)]
     else:
-        offsets = _offsets(view, "i4" if schema.format == "+l" else "i8", start, length)
+        offsets = _offsets(view, schema.format, start, length)
     values = _read(child, inner, offsets[0], offsets[-1] - offsets[0])
     sizes = {end - begin for begin, end in pairwise(offsets)}
     if isinstance(values, np.ndarray) and len(sizes) == 1 and 0 not in sizes:

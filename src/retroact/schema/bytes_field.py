@@ -1,4 +1,4 @@
-"""Byte strings, kept as the text whose code points are the bytes: the ledger stores and orders text."""
+"""Byte strings, kept as text whose code points are the bytes, since the ledger stores and orders text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Bytes(Field):
     r"""Any bytes, as given: `bytes`, `bytearray` or a `memoryview` of bytes, at most 2^20 of them.
 
     JSON and CSV have no bytes, so text is read as base64: the alphabet of RFC 4648 with + and /, padded, without line
-    breaks, and with zeros in the bits that are left over. Text that is meant as text belongs in a `Text` field.
+    breaks, and with zeros in unused bits. Text that is meant as text belongs in a `Text` field.
 
-    numpy's own bytes (`np.bytes_`, arrays of dtype `S`) drop all NULs at the end of a value, so that two records could
-    become one. They are refused: give a list of bytes, or an array of objects.
+    numpy's own bytes (`np.bytes_`, arrays of dtype `S`) drop trailing NULs, which could make two records equal. They
+    are refused: give a list of bytes, or an array of objects.
 
     >>> Bytes().encode(b"\x00\xff", "digest") == Bytes().encode("AP8=", "digest") == "\x00\xff"
     True
@@ -43,14 +43,12 @@ class Bytes(Field):
         if isinstance(value, str):
             content = _from_base64(value, place)
         elif is_bytes(value):
-            # whatever a subclass says its bytes are
-            content = memoryview(value).tobytes()
+            content = memoryview(value).tobytes()  # also for subclasses that print as something else
         else:
             raise mismatch("bytes", value, place)
         if len(content) > MAX_BYTES:
             raise InputError(f"expected at most {MAX_BYTES} bytes, got {len(content)}", place=place or None)
-        # sorts as bytes do, and has a UTF-8 form whatever the bytes are
-        return content.decode("latin-1")
+        return content.decode("latin-1")  # sorts as the bytes do, and always has a UTF-8 form
 
     def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
         if set(map(type, cells)) == {bytes} and max(map(len, cells)) <= MAX_BYTES:
@@ -64,7 +62,7 @@ class Bytes(Field):
 def _from_base64(text: str, place: str) -> bytes:
     try:
         content = binascii.a2b_base64(text, strict_mode=True)
-        # the decoder does not look at the bits that are left over
+        # the decoder ignores unused bits
         if binascii.b2a_base64(content, newline=False).decode() == text:
             return content
     except ValueError:

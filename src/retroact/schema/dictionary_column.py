@@ -1,4 +1,4 @@
-"""A column in which few words stand for many values: each word is encoded once."""
+"""A dictionary column: few words stand for many values, and each word is encoded once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Coded(Sequence[Any]):
-    """Value k is ``words[codes[k]]``; every code is the place of a word.
+    """Value k is ``words[codes[k]]``.
 
     >>> column = Coded(["DE", "FR", None], np.array([0, 0, 1, 2]))
     >>> list(column), column[2], len(column)
@@ -33,11 +33,10 @@ class Coded(Sequence[Any]):
         return iter(self.values())
 
     def values(self) -> list[Any]:
-        """All values, decoded."""
         return [self.words[code] for code in self.codes.tolist()]
 
     def used(self) -> Coded:
-        """The same column without words that no value has: those are nobody's values, and may be anything."""
+        """The same column without unused words, which may be anything."""
         present = np.bincount(self.codes, minlength=len(self.words)) > 0
         if present.all():
             return self

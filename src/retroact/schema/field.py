@@ -1,7 +1,6 @@
-"""What every field has in common: one value or a column of them goes in, integers (or text) come out.
+"""What all fields have in common: they encode a value, or a column of values, as integers or text.
 
-A field never looks at other values to decide what to do with one: bounds are declared, so that what a record becomes
-does not depend on the records around it.
+Bounds are declared, so the encoding of a value never depends on other records.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from retroact.schema.dictionary_column import Coded
 
 Encoded = int | str | tuple[int, ...]
 Record = tuple[Encoded | None, ...]
-"""One record, value by value in the order of the fields; None where one is missing."""
+"""The encoded values of one record in the order of the fields; None where one is missing."""
 Missing = Literal["error", "skip"]
 
 
 class Field(Parameters, ABC):
-    """A declared type of values. Fields are never changed after they are made, and compare by what they declare.
+    """A declared type of values. Fields are immutable, and compare by what they declare.
 
     >>> from retroact.schema import Number
     >>> amount = Number(0, 500, step=0.01, missing="skip")
@@ -42,9 +41,11 @@ class Field(Parameters, ABC):
 
     kinds: ClassVar[dict[str, type[Any]]] = {}
     width: int = 1
-    """Integer columns of the encoded form."""
+    """Integers in one encoded value."""
+    shape: tuple[int, ...] = ()
+    """Of one encoded value; (width,) for a vector."""
     interned: ClassVar[bool] = False
-    """Whether the encoded form is text, which the ledger replaces by a number."""
+    """Whether the encoded form is text, which the ledger replaces by a code."""
     lower: int = 0
     upper: int = 0
     """Inclusive bounds of every encoded coordinate."""
@@ -55,24 +56,24 @@ class Field(Parameters, ABC):
 
     @property
     def blank(self) -> Encoded:
-        """What is written where a value is missing: the same for all of them, so that whatever lay there in the input
-        is gone at the door. It stands for nothing: `Rows.missing` says that the value is missing."""
+        """What stands in the place of a missing value, whatever the input had there. It has no meaning: `Rows.missing`
+        says that the value is missing."""
         return "" if self.interned else self.lower
 
     @abstractmethod
     def encode(self, value: object, place: str) -> Encoded:
-        """One value in its encoded form. A missing value is an error here, whatever `missing` says."""
+        """The encoded form of one value. A missing value is an error here, whatever `missing` says."""
 
     @abstractmethod
     def decode(self, encoded: Any) -> object:
-        """The value that an encoded form stands for."""
+        """The value of an encoded form."""
 
     @abstractmethod
     def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
-        """The encoded form of all cells, in order; `at` gives the place of a cell."""
+        """The encoded form of all cells; `at` gives the place of a cell."""
 
     def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], Mask | None]:
-        """The encoded form of all values, `blank` for those that are missing; and which ones are (None: none is)."""
+        """The encoded form of all values, `blank` for missing ones; and which are missing (None if none are)."""
         if isinstance(values, Coded):
             quick = self._encode_coded(values)
             if quick is not None:
@@ -87,15 +88,14 @@ class Field(Parameters, ABC):
         def at(index: int) -> str:
             return Place(place, int(rows[index]) + 1)
 
-        # what is left may all be of one type
-        present = self._encode_cells(as_cells(cells[rows], place), at)
+        present = self._encode_cells(as_cells(cells[rows], place), at)  # now they may all be of one type
         encoded: NDArray[Any] = np.empty((len(missing), *present.shape[1:]), object if self.interned else np.int64)
         encoded[:] = self.blank
         encoded[rows] = present
         return encoded, missing
 
     def _encode_coded(self, column: Coded) -> tuple[NDArray[Any], Mask | None] | None:
-        """By its words; None where one of them is refused, so that each row is looked at."""
+        """By its words; None if one is refused, so that the error can name its row."""
         if not len(column):
             return None
         column = column.used()
@@ -131,7 +131,7 @@ class Field(Parameters, ABC):
 
 
 def field_names(given: str | Sequence[str], place: str = "fields") -> tuple[str, ...]:
-    """One or more different fields, by name.
+    """The names of one or more different fields.
 
     >>> field_names("age"), field_names(["age", "country"])
     (('age',), ('age', 'country'))
@@ -149,8 +149,7 @@ def field_name(given: str) -> str:
 
 
 def one_or_list(names: Sequence[str]) -> str | list[str]:
-    """As one writes it: a list where there are several.
-
+    """
     >>> one_or_list(["age"]), one_or_list(("age", "country"))
     ('age', ['age', 'country'])
     """
@@ -158,7 +157,7 @@ def one_or_list(names: Sequence[str]) -> str | list[str]:
 
 
 def as_cells(values: object, place: str) -> NDArray[Any]:
-    """The column as an array that keeps every value as it is: no mixed column is widened to a common type.
+    """The column as an array of unchanged values: mixed columns are not converted to a common type.
 
     >>> as_cells([1, 2.5, True], "amount")
     array([1, 2.5, True], dtype=object)
@@ -174,7 +173,7 @@ def as_cells(values: object, place: str) -> NDArray[Any]:
         return as_cells(np.asarray(values), place)
     if not isinstance(values, Sequence) or isinstance(values, str) or is_bytes(values):
         raise mismatch("a column", values, place)
-    # a look at the first value spares columns of text the look at all
+    # the type of the first value spares columns of text the look at all types
     if len(values) and type(values[0]) in (float, int):
         types = set(map(type, values))
         if types == {float}:
@@ -186,7 +185,7 @@ def as_cells(values: object, place: str) -> NDArray[Any]:
 
 
 def is_bytes(value: object) -> TypeGuard[bytes | bytearray | memoryview]:
-    """Whether the value is one string of bytes, though Python calls it a sequence of numbers.
+    """Whether the value is a string of bytes, which Python also calls a sequence of numbers.
 
     >>> is_bytes(bytearray(b"ab")), is_bytes(memoryview(b"ab")), is_bytes(memoryview(np.zeros(2)))
     (True, True, False)
@@ -197,12 +196,11 @@ def is_bytes(value: object) -> TypeGuard[bytes | bytearray | memoryview]:
 
 
 def _objects(values: Sequence[object]) -> NDArray[Any]:
-    # np.array() would look inside nested sequences
-    return np.fromiter(values, dtype=object, count=len(values))
+    return np.fromiter(values, dtype=object, count=len(values))  # np.array() would look inside nested sequences
 
 
 def encode_each(encode: Callable[[object, str], Any], cells: Iterable[object], at: At) -> list[Any]:
-    """Every cell by the scalar path, with the place worked out only for a cell that is refused."""
+    """Every cell by the scalar path; the place is worked out only for a cell that is refused."""
     result = []
     for index, value in enumerate(cells):
         try:

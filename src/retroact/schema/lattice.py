@@ -1,11 +1,14 @@
-"""From a value to the nearest point of a lattice: exactly, whatever type the value came in.
+"""From a value of any type to the nearest point of a lattice, exactly.
 
-The lattice of `step` is anchored at zero: the integer k stands for k * step. Ties go to the even integer.
+The lattice of `step` is anchored at zero: the integer k stands for k * step. Ties go to the even integer. A float means
+its shortest decimal text, so that 0.155, "0.155" and the 0.155 of a JSON file are the same number.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any
 
@@ -15,10 +18,64 @@ from numpy.typing import NDArray
 from retroact.arrays import F64, I64, U64, Mask
 from retroact.errors import Place
 from retroact.messages import At, mismatch
-from retroact.schema.decimals import exact_ratio, half_even
 from retroact.schema.field import encode_each
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_MAX_TEXT = 1000
+# A short text may stand for an integer of a billion digits. Every float is well within these powers of ten.
+_MAX_POWER = 400
+
+
+def exact_ratio(value: object, place: str | None = None) -> tuple[int, int]:
+    """The value as a reduced fraction (numerator, positive denominator).
+
+    >>> exact_ratio(0.155), exact_ratio("1e3"), exact_ratio(np.float32(0.1))
+    ((31, 200), (1000, 1), (1, 10))
+    """
+    if type(value) is int:
+        return value, 1
+    if isinstance(value, float):
+        number = Decimal(float.__repr__(value))  # repr() of a numpy float64 says np.float64(...)
+    elif isinstance(value, str):
+        number = _parse(value, place)
+    elif isinstance(value, bool):
+        raise mismatch("a number", value, place)
+    elif isinstance(value, (int, np.integer)):
+        return int(value), 1
+    elif isinstance(value, Fraction):
+        return value.numerator, value.denominator
+    elif isinstance(value, np.floating):
+        number = Decimal(np.format_float_scientific(value))
+    elif isinstance(value, Decimal):
+        number = value
+    else:
+        raise mismatch("a number", value, place)
+    if not number.is_finite():
+        raise mismatch("a finite number", value, place)
+    if number and not -_MAX_POWER <= number.adjusted() <= _MAX_POWER:
+        raise mismatch(f"a number between 1e-{_MAX_POWER} and 1e{_MAX_POWER} in magnitude", value, place)
+    return number.as_integer_ratio() if number else (0, 1)
+
+
+def _parse(text: str, place: str | None) -> Decimal:
+    # Decimal() alone would also accept "NaN", "1_000", digits of other scripts and texts of any length
+    if len(text) > _MAX_TEXT or not _TEXT.fullmatch(text):
+        raise mismatch("a number", text, place)
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise mismatch("a number", text, place) from None
+
+
+def half_even(numerator: int, denominator: int) -> int:
+    """numerator / denominator to the nearest integer, ties to even.
+
+    >>> [half_even(n, 2) for n in (-3, -1, 1, 3, 5)]
+    [-2, 0, 0, 2, 2]
+    """
+    quotient, rest = divmod(numerator, denominator)
+    return quotient + (2 * rest > denominator or (2 * rest == denominator and quotient & 1))
 
 
 def saturated(integer: int) -> int:
@@ -46,7 +103,7 @@ def shortcut_scale(step: Fraction) -> float:
 
 
 def to_lattice(value: object, step: Fraction, *, place: str | None = None, scale: float = math.nan) -> int:
-    """The integer k for which k * step is nearest to the value; sooner for floats by the `shortcut_scale` of the step.
+    """The integer k for which k * step is nearest to the value. The `shortcut_scale` of the step makes floats faster.
 
     >>> cent = Fraction(1, 100)
     >>> [to_lattice(value, cent) for value in (0.155, "0.155", 0.165, 12, "-1.5e1")]
@@ -69,8 +126,7 @@ def _row(index: int) -> str:
 
 
 def column_to_lattice(values: NDArray[Any], step: Fraction, *, at: At = _row) -> I64:
-    """`to_lattice` for every element of a one-dimensional array, with equal results; what 64 bits do not hold becomes
-    the nearest integer that they do.
+    """`to_lattice` for every element of a one-dimensional array, with equal results, saturated at 64 bits.
 
     >>> column_to_lattice(np.array([0.155, 0.165, 12.5]), Fraction(1, 100))
     array([  16,   16, 1250])
@@ -91,7 +147,7 @@ def column_to_lattice(values: NDArray[Any], step: Fraction, *, at: At = _row) ->
 
 
 def _small_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """A mixed column of floats and integers as floats, when that changes no value: as it comes from JSON."""
+    """A mixed column of floats and integers, as JSON has them, as floats if that changes no value."""
     if set(map(type, values)) == {float, int}:
         try:
             floats = values.astype(np.float64)
@@ -112,8 +168,8 @@ def _floats(values: NDArray[Any], step: Fraction, at: At) -> tuple[I64, Mask]:
     with np.errstate(all="ignore"):
         x = values.astype(np.float64) * scale
         nearest = np.rint(x)
-        # 4 eps is the 2^-50 of above for float64, and as generous for narrower floats, whose denormals are not so
-        # small that they could be neglected: hence the second term
+        # 4 eps is the 2^-50 above for float64, and as generous for narrower floats; their denormals are not
+        # negligible, hence the second term
         doubt = np.abs(x) * (4 * float(limits.eps)) + float(limits.smallest_subnormal) * scale
         clear = np.abs(x - nearest) < 0.5 - doubt
     doubtful = np.flatnonzero(~clear)
@@ -159,7 +215,7 @@ def _integers(values: I64, step: Fraction) -> tuple[I64, Mask]:
 
 
 def _one_by_one(values: NDArray[Any], rows: NDArray[np.intp], step: Fraction, at: At) -> list[int]:
-    # list() keeps the numpy scalars, and with them the precision that says which text a float32 stands for
+    # list() keeps numpy scalars, whose precision says which text a float32 stands for
     items = values.tolist() if values.dtype in (np.float64, np.int64, np.uint64) else list(values)
     scale = shortcut_scale(step)
     return encode_each(
@@ -170,7 +226,7 @@ def _one_by_one(values: NDArray[Any], rows: NDArray[np.intp], step: Fraction, at
 
 
 def offsets(column: I64, lower: int) -> U64:
-    """Lattice values counted from the lower bound; differences of 64-bit integers need all 64 bits.
+    """Lattice values minus the lower bound; differences of 64-bit integers need all 64 bits.
 
     >>> offsets(np.array([-(2**63), 2**63 - 1]), -(2**63)).tolist()
     [0, 18446744073709551615]

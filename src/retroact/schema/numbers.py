@@ -1,7 +1,8 @@
-"""Numbers with declared bounds: `Number` on a lattice of any step, `Integer` on the whole numbers."""
+"""Fields with declared bounds, on a lattice: `Number` with any step, `Integer` with step 1."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -9,15 +10,105 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import F64, I64
+from retroact.checks import flag
 from retroact.errors import InputError
-from retroact.messages import At, decimal_text, mismatch
-from retroact.schema.bounded import Bounded
-from retroact.schema.decimals import exact_ratio
-from retroact.schema.field import Missing
-from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice, shortcut_scale, to_lattice
+from retroact.messages import At, decimal_text, exact_text, mismatch
+from retroact.schema.field import Field, Missing, encode_each
+from retroact.schema.lattice import (
+    INT64_MAX,
+    INT64_MIN,
+    column_to_lattice,
+    exact_ratio,
+    saturated,
+    shortcut_scale,
+    to_lattice,
+)
 
-# from here on a float is farther from its neighbours than whole numbers are
+LARGEST = 2**53 - 1
+"""Up to here every lattice integer is also a float, so nothing downstream can lose it."""
 _LARGE = 2.0**53
+"""From here on neighbouring floats are further apart than whole numbers."""
+
+
+class Bounded(Field):
+    """A value is rounded to the lattice, and refused or clipped outside the bounds.
+
+    Bounds apply after rounding: a value less than half a step outside counts as the bound itself.
+
+    >>> from retroact.schema import Number
+    >>> Number(0, 500).encode(500.004, "amount"), Number(0, 500, clip=True).encode(1e30, "amount")
+    (50000, 50000)
+    >>> Number(0, 500).encode(1e30, "amount")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected a number between 0 and 500, got 1e+30 - at amount
+    """
+
+    noun: ClassVar[str]
+    farthest: ClassVar[tuple[int, int]] = (-LARGEST, LARGEST)
+    room: ClassVar[str] = "of fewer than 2^53 steps"
+    """How far out the bounds may lie, in steps; and in words."""
+    bounds_as_text: ClassVar[bool] = False
+    """Whether the constructor takes bounds as text."""
+
+    def __init__(self, lower: Fraction, upper: Fraction, step: Fraction, *, clip: bool, missing: Missing) -> None:
+        super().__init__(missing=missing)
+        self.clip, self.step = flag(clip, "clip"), step
+        if lower > upper:
+            raise InputError(
+                f"expected lower to be at most upper, got {self._text(lower / step)} and {self._text(upper / step)}"
+            )
+        self.lower = self._bound("lower", lower)
+        self.upper = self._bound("upper", upper)
+
+    def _bound(self, name: str, bound: Fraction) -> int:
+        multiple = bound / self.step
+        step, text = exact_text(self.step), self._text(multiple)
+        if multiple.denominator != 1:
+            raise InputError(f"expected a multiple of the step {step}, got {text}", place=name)
+        if not self.farthest[0] <= multiple <= self.farthest[1]:
+            raise InputError(f"expected a bound {self.room} of {step}, got {text}", place=name)
+        return multiple.numerator
+
+    def argument(self, name: str) -> Any:
+        value = super().argument(name)
+        if name not in ("lower", "upper"):
+            return value
+        return self._text(value) if self.bounds_as_text else value * self.step
+
+    def _text(self, multiple: Fraction | int) -> str:
+        """This number of steps, for people."""
+        return exact_text(multiple * self.step)
+
+    @abstractmethod
+    def _nearest(self, value: object, place: str) -> int:
+        """The lattice integer of one value, inside the bounds or not."""
+
+    def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
+        """The same for many, saturated at 64 bits."""
+
+        def nearest(value: object, place: str) -> int:
+            return saturated(self._nearest(value, place))
+
+        return np.array(encode_each(nearest, cells, at), np.int64)
+
+    def encode(self, value: object, place: str) -> int:
+        nearest = self._nearest(value, place)
+        if self.lower <= nearest <= self.upper:
+            return nearest
+        if self.clip:
+            return self.lower if nearest < self.lower else self.upper
+        raise mismatch(f"{self.noun} between {self._text(self.lower)} and {self._text(self.upper)}", value, place)
+
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
+        nearest = self._nearest_cells(cells, at)
+        if self.clip:
+            return np.clip(nearest, self.lower, self.upper)
+        # the ends of 64 bits may be the bounds, and may stand for values beyond them
+        doubtful = (nearest < max(self.lower, INT64_MIN + 1)) | (nearest > min(self.upper, INT64_MAX - 1))
+        for row in np.flatnonzero(doubtful).tolist():
+            self.encode(cells[row], at(row))  # decides, and refuses in the same words
+        return nearest
 
 
 class Number(Bounded):
@@ -63,7 +154,7 @@ class Integer(Bounded):
     """A whole number between two bounds of at most 64 bits; 3, 3.0 and "3" are whole numbers, 2.5 is not.
 
     A float of 2^53 or more is taken as exactly the whole number that it is, not as its shortest text: 2.0**63 prints as
-    9.223372036854776e+18, which is 192 more. Neither need be the number that was once rounded to it, so whole numbers
+    9.223372036854776e+18, which is 192 more. Either may differ from the number that was rounded to it, so whole numbers
     of that size should come as integers or as text.
 
     >>> age = Integer(0, 120)
@@ -100,7 +191,7 @@ class Integer(Bounded):
             return super()._nearest_cells(cells, at)
         if cells.dtype.kind != "f":
             return column_to_lattice(cells, self.step, at=at)
-        # holds for the float exactly when it holds for its shortest text
+        # true of the float exactly when it is true of its shortest text
         whole = np.isfinite(cells) & (cells == np.rint(cells))
         if not whole.all():
             first = int(np.argmin(whole))
@@ -118,7 +209,7 @@ class Integer(Bounded):
 
 
 def _large_as_it_is(value: object) -> object:
-    """A float from 2^53 on as the integer that it is; everything else as it came."""
+    """A float from 2^53 on as the integer that it is; anything else unchanged."""
     # only floats of more than 64 bits have fractions there
     if isinstance(value, float | np.floating) and _LARGE <= abs(float(value)) < np.inf and value == np.rint(value):
         return int(value)
@@ -126,7 +217,7 @@ def _large_as_it_is(value: object) -> object:
 
 
 def _saturated(floats: F64) -> I64:
-    """Whole floats as integers, at the nearer end where 64 bits do not hold them."""
+    """Whole floats as integers, saturated at 64 bits."""
     high, low = floats >= 2.0**63, floats < -(2.0**63)
     integers = np.where(high | low, 0, floats).astype(np.int64)
     integers[high], integers[low] = INT64_MAX, INT64_MIN
@@ -134,7 +225,7 @@ def _saturated(floats: F64) -> I64:
 
 
 def exact_number(value: object, name: str) -> Fraction:
-    """A declared number, which must have an exact decimal text, since a specification holds that text."""
+    """A declared number. It needs an exact decimal text, since that is what a specification holds."""
     number = Fraction(*exact_ratio(value, name))
     if abs(number.numerator).bit_length() > 4096 or decimal_text(number) is None:
         raise mismatch("a number with a short decimal text", value, name)

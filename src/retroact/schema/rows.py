@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 class Rows:
     """Encoded records: for each field an array of shape (count,), or (count, d) for a vector.
 
-    Where a value is missing the array holds the field's `blank`, which says nothing, and `missing` is true.
-
-    Rows made from other rows keep their stamps.
+    Where a value is missing the array holds the field's `blank`, and `missing` is true.
 
     >>> from retroact.schema import Integer, Schema, Text
     >>> schema = Schema({"country": Text(), "age": Integer(0, 120)})
@@ -40,9 +38,9 @@ class Rows:
     columns: dict[str, NDArray[Any]]
     count: int
     stamps: I64 | None = None
-    """The round that each record counts from, where the rows come out of a ledger."""
+    """The round from which each record counts, if the rows come from a ledger."""
     missing: dict[str, Mask] = default(default_factory=dict)
-    """For each field of which some value is missing: the rows in which it is."""
+    """For each field with missing values: the rows in which it is missing."""
 
     @classmethod
     def from_tuples(cls, schema: Schema, tuples: Sequence[Record]) -> Rows:
@@ -63,7 +61,7 @@ class Rows:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Rows]) -> Rows:
-        """The rows of all parts, in order; all of one schema."""
+        """The rows of all parts, in order."""
         if not parts:
             raise InputError("expected at least one batch of rows, got none")
         names = parts[0].columns
@@ -76,7 +74,7 @@ class Rows:
         return cls(columns, sum(part.count for part in parts), missing=missing)
 
     def take(self, indices: Any) -> Rows:
-        """The rows at these positions (or where a mask is true), in this order."""
+        """The rows at these positions in this order, or those where a mask is true."""
         chosen = np.asarray(indices)
         if chosen.dtype != np.bool_:
             chosen = chosen.astype(np.int64)
@@ -86,7 +84,7 @@ class Rows:
         return Rows(columns, count, None if self.stamps is None else self.stamps[chosen], missing)
 
     def lacking(self, names: Iterable[str]) -> Mask | None:
-        """The rows in which one of these fields is missing; None if there are none."""
+        """The rows in which any of these fields is missing; None if there are none."""
         masks = [self.missing[name] for name in names if name in self.missing]
         if not masks:
             return None
@@ -97,5 +95,4 @@ class Rows:
 def _array(field: Field, values: Sequence[Any]) -> NDArray[Any]:
     if field.interned:
         return np.array(values, dtype=object)
-    array = np.array(values, np.int64)
-    return array.reshape(len(values), field.width) if field.kind == "vector" else array
+    return np.array(values, np.int64).reshape(len(values), *field.shape)

@@ -1,4 +1,4 @@
-"""The door: records in any usual form go in, encoded rows come out, or an error that names the field and the row."""
+"""The schema encodes records in any usual form as rows, or raises an error that names the field and the row."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Schema:
 
     @classmethod
     def from_spec(cls, mapping: Mapping[str, Any], *, place: str = "schema") -> Schema:
-        """The schema that the `[schema]` table of a specification describes."""
+        """From the `[schema]` table of a specification."""
         if not isinstance(mapping, Mapping):
             raise mismatch("a table of fields", mapping, place)
         return cls({name: Field.from_spec(table, f"{place}.{name}") for name, table in mapping.items()})
@@ -61,7 +61,7 @@ class Schema:
         return {name: field.spec() for name, field in self.fields.items()}
 
     def __eq__(self, other: object) -> bool:
-        # the order counts: encoded tuples follow it
+        # in the same order, which encoded records have too
         return isinstance(other, Schema) and list(self.fields.items()) == list(other.fields.items())
 
     def __hash__(self) -> int:
@@ -71,10 +71,7 @@ class Schema:
         return f"Schema({self.fields!r})"
 
     def encode(self, data: Any) -> tuple[Rows, bool]:
-        """The rows of one record, of columns, of a list of records or of an Arrow table; and whether it was one record.
-
-        All of it is checked before any of it is returned.
-        """
+        """The rows of a record, columns, a list of records or an Arrow table; and whether it was a single record."""
         if type(data) is dict or isinstance(data, Mapping):
             if not self.is_record(data):
                 return self._encode_columns(data), False
@@ -122,7 +119,7 @@ class Schema:
         }
 
     def _completed(self, record: Mapping[str, Any], place: str | None) -> Mapping[str, Any]:
-        """With None for the fields that it lacks, where it may."""
+        """With None for optional fields that it lacks."""
         whole = {**dict.fromkeys(self.optional), **record}
         if whole.keys() != self.fields.keys():
             self._refuse_names(record, place)
@@ -136,14 +133,13 @@ class Schema:
         raise InputError(f"expected the fields {', '.join(self.fields)}, got {got}", place=place)
 
     def is_record(self, data: Mapping[str, Any]) -> bool:
-        """Whether a mapping is one record rather than columns; the names of its fields are checked on the way."""
+        """Whether a mapping is one record rather than columns; unknown and missing names are refused."""
         whole = data.keys() == self.fields.keys()
         if not whole:
             self._completed(data, None)
         one = self._is_record(data)
         if not one and not whole:
-            # a record may lack a field; a column that is not there is rather a name that was mistyped
-            self._refuse_names(data, None)
+            self._refuse_names(data, None)  # a record may lack a field; a missing column is more likely a typo
         return one
 
     def _is_record(self, data: Mapping[str, Any]) -> bool:
@@ -169,7 +165,7 @@ def _is_many(value: object) -> bool:
 
 
 def _is_table(value: object) -> bool:
-    """Whether the value of a vector field is a column of vectors: of two dimensions, or without any rows."""
+    """Whether the value of a vector field is a column of vectors: two-dimensional, or empty."""
     if not _is_many(value):
         return False
     if isinstance(value, np.ndarray) and value.ndim > 1:

@@ -1,4 +1,4 @@
-"""Fields without an order that noise could use: yes or no, one of a declared list, any text."""
+"""Fields that are not numbers: true or false, one of a declared list, any text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_TEXT_BYTES = 2**20
 
 
 class Boolean(Field):
-    """True or false, also as 1 and 0, as the words, or as the digits that a CSV file has.
+    """True or false, also as 1 and 0, or as words or digits in a CSV file.
 
     >>> [Boolean().encode(value, "member") for value in (True, 0, "TRUE", "0")]
     [1, 0, 1, 0]
@@ -44,9 +44,9 @@ class Boolean(Field):
 
 
 class Category(Field):
-    """One of a declared list of texts or whole numbers; the code of a value is its position in the list.
+    """One of a declared list of texts or whole numbers, encoded as its position in the list.
 
-    A whole number may also come as its text, as it does from a CSV file, unless the list holds that text itself.
+    A whole number may also be given as text, as in a CSV file, unless the list holds that text itself.
 
     >>> size = Category(["small", "large", 3])
     >>> [size.encode(value, "size") for value in ("large", 3, "3")]
@@ -71,7 +71,7 @@ class Category(Field):
         self._lookup.update(codes.items())
 
     def encode(self, value: object, place: str) -> int:
-        # a dictionary alone would take True and 1.0 for 1
+        # a dictionary alone would accept True and 1.0 for 1
         if isinstance(value, str) or is_integral(value):
             code = self._lookup.get(value)
             if code is not None:
@@ -94,7 +94,7 @@ class Category(Field):
 
 
 class Text(Field):
-    """Any text, as given: no case, space or Unicode form is changed.
+    """Any text, unchanged: case, spaces and Unicode form are kept.
 
     >>> Text().encode("Müller", "name")
     'Müller'
@@ -112,8 +112,7 @@ class Text(Field):
             raise mismatch("text", value, place)
         if not value.isascii() or len(value) > MAX_TEXT_BYTES:
             check_utf8(value, place)
-        # subclasses may print as something else than what they hold
-        return value if type(value) is str else str.__str__(value)
+        return value if type(value) is str else str.__str__(value)  # subclasses may print as something else
 
     def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
         if _all_plain(cells.tolist()):
@@ -125,7 +124,7 @@ class Text(Field):
 
 
 def _all_plain(items: list[Any]) -> bool:
-    """Whether a few operations over the whole column prove that every item is text that would be accepted."""
+    """Whether every item is acceptable text, as far as a few operations on the whole column can tell."""
     if set(map(type, items)) != {str}:
         return False
     for start in range(0, len(items), 4096):
@@ -134,7 +133,7 @@ def _all_plain(items: list[Any]) -> bool:
             size = len("".join(part).encode())
         except UnicodeEncodeError:
             return False
-        # only a part that is long in sum can have a long member
+        # only a part that is long in total can have a long item
         if size > MAX_TEXT_BYTES and max(map(len, part)) > MAX_TEXT_BYTES // 4:
             return False
     return True

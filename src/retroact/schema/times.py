@@ -1,7 +1,7 @@
-"""Days and moments: `Date` counts days from 1970-01-01, `Timestamp` counts steps of seconds from its midnight in UTC.
+"""Dates and timestamps: `Date` counts days from 1970-01-01, `Timestamp` counts steps from its midnight in UTC.
 
-A moment needs an offset from UTC. A local time without one is refused, because it names a different moment in every
-time zone and two or none when clocks change. numpy's datetime64 is UTC by definition.
+A timestamp needs an offset from UTC. A local time is refused: it means a different moment in every time zone, and two
+or none when clocks change. numpy's datetime64 is UTC by definition.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 from retroact.arrays import I64
 from retroact.errors import InputError
 from retroact.messages import At, mismatch
-from retroact.schema.bounded import Bounded
-from retroact.schema.decimals import half_even
 from retroact.schema.field import Missing
-from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice
-from retroact.schema.numbers import exact_number
+from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice, half_even
+from retroact.schema.numbers import Bounded, exact_number
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY = date(1970, 1, 1).toordinal()
@@ -46,6 +44,7 @@ class Date(Bounded):
 
     kind: ClassVar[str] = "date"
     noun: ClassVar[str] = "a date"
+    bounds_as_text: ClassVar[bool] = True
 
     def __init__(self, lower: object, upper: object, *, clip: bool = False, missing: Missing = "error") -> None:
         low, high = (self._declared(*bound) for bound in ((lower, "lower"), (upper, "upper")))
@@ -83,9 +82,6 @@ class Date(Bounded):
             raise mismatch(expected, cells[first], at(first))
         return days.astype(np.int64)
 
-    def _declared_bound(self, multiple: int) -> str:
-        return self._text(multiple)
-
     def _text(self, multiple: Fraction | int) -> str:
         return self.decode(int(multiple)).isoformat()
 
@@ -102,12 +98,13 @@ class Timestamp(Bounded):
     >>> moment.encode("2020-01-01T01:00:00", "at")
     Traceback (most recent call last):
     ...
-    retroact.errors.InputError: expected an offset from UTC, such as Z (a local time names no one moment), \
+    retroact.errors.InputError: expected an offset from UTC, such as Z (a time without one is ambiguous), \
 got '2020-01-01T01:00:00' - at at
     """
 
     kind: ClassVar[str] = "timestamp"
     noun: ClassVar[str] = "a timestamp"
+    bounds_as_text: ClassVar[bool] = True
 
     def __init__(
         self, lower: object, upper: object, *, step: object = 1, clip: bool = False, missing: Missing = "error"
@@ -127,9 +124,6 @@ got '2020-01-01T01:00:00' - at at
             return super()._nearest_cells(cells, at)
         ticks, tick = _ticks(cells, at)
         return column_to_lattice(ticks, self.step / tick, at=at)
-
-    def _declared_bound(self, multiple: int) -> str:
-        return self._text(multiple)
 
     def _text(self, multiple: Fraction | int) -> str:
         moment = _EPOCH + timedelta(microseconds=round(multiple * self.step * 10**6))
@@ -159,7 +153,7 @@ def exact_seconds(value: object, place: str) -> tuple[int, int]:
         raise _naive(value, place)
     since = value - _EPOCH
     microseconds = (since.days * _DAY + since.seconds) * 10**6 + since.microseconds
-    # pandas keeps what a datetime has no room for in another attribute
+    # pandas keeps nanoseconds in an attribute that datetime does not have
     return microseconds * 1000 + getattr(value, "nanosecond", 0), 10**9
 
 
@@ -174,13 +168,13 @@ def _seconds_of_text(text: str, place: str) -> tuple[int, int]:
         since = datetime.fromisoformat(moment + offset.upper()) - _EPOCH
     except ValueError:
         raise mismatch("a timestamp such as 2020-12-31T23:59:59Z", text, place) from None
-    # fromisoformat() would drop all digits after the sixth
+    # fromisoformat() would drop digits after the sixth
     scale = 10 ** len(digits or "")
     return (since.days * _DAY + since.seconds) * scale + int(digits or 0), scale
 
 
 def _ticks(cells: NDArray[Any], at: At) -> tuple[I64, Fraction]:
-    """The integers behind an array of datetime64, and the seconds that each of them counts."""
+    """The integers in an array of datetime64, and their unit in seconds."""
     absent = np.isnat(cells)
     if absent.any():
         first = int(np.argmax(absent))
@@ -192,8 +186,8 @@ def _ticks(cells: NDArray[Any], at: At) -> tuple[I64, Fraction]:
 
 
 def near_calendar(cells: NDArray[Any]) -> NDArray[Any]:
-    """Moments beyond the years 1 to 9999 as one just beyond them: numpy converts units in 64 bits, and what does not
-    fit wraps around and may become any day at all. NaT stays.
+    """Moments outside the years 1 to 9999, moved to just outside: numpy converts units in 64 bits, where others would
+    wrap around to any day at all. NaT stays.
 
     >>> near_calendar(np.array([50, 2**62], dtype="datetime64[Y]")).astype(np.int64).tolist()
     [50, 8030]
@@ -207,7 +201,7 @@ def near_calendar(cells: NDArray[Any]) -> NDArray[Any]:
     else:
         tick = _tick(unit, count)
         before, after = (_FIRST_SECOND - _DAY) / tick, _LAST_SECOND / tick
-    # Never the smallest integer, which stands for NaT.
+    # never the smallest integer, which is NaT
     low, high = max(math.floor(before), INT64_MIN + 1), min(math.ceil(after), INT64_MAX)
     return np.where(np.isnat(cells), cells, np.clip(cells.astype(np.int64), low, high).view(cells.dtype))
 
@@ -218,4 +212,4 @@ def _tick(unit: str, count: int) -> Fraction:
 
 
 def _naive(value: object, place: str) -> InputError:
-    return mismatch("an offset from UTC, such as Z (a local time names no one moment)", value, place)
+    return mismatch("an offset from UTC, such as Z (a time without one is ambiguous)", value, place)

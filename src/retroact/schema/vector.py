@@ -25,8 +25,8 @@ class Vector(Field):
 
     Membership is decided on the lattice. Rounding moves each coordinate by at most half a step, hence the length by
     at most sqrt(d)/2 steps; so every point of the ball is accepted when lattice lengths up to
-    radius/step + sqrt(d)/2 are. `norm2_bound` is the floor of that bound squared, computed exactly, and it is this
-    bound, not the radius, that sensitivity is computed from: it holds for every accepted lattice point k,
+    radius/step + sqrt(d)/2 are. `norm2_bound` is the floor of that bound squared, computed exactly. Sensitivity comes
+    from it, not from the radius, because every accepted lattice point k satisfies
 
         sum of k_i^2 <= norm2_bound,     sum of |k_i| <= norm1_bound = floor(sqrt(d * norm2_bound)).
 
@@ -49,13 +49,14 @@ class Vector(Field):
         if not is_integral(dimension) or dimension < 1:
             raise mismatch("a whole number of at least 1", dimension, "dimension")
         self.width = self.dimension = int(dimension)
+        self.shape = (self.width,)
         self.radius, self.step = exact_number(radius, "radius"), exact_number(step, "step")
         for name, number in (("radius", self.radius), ("step", self.step)):
             if number <= 0:
                 raise InputError(f"expected a number above 0, got {exact_text(number)}", place=name)
         self.norm2_bound = _norm2_bound(self.width, self.radius / self.step)
         self.norm1_bound = isqrt(self.width * self.norm2_bound)
-        # the squares of a row are summed in 64 bits before the sum is known to be small
+        # squares are summed in 64 bits before the sum is known to be small
         if self.width * self.norm2_bound >= 2**63:
             raise InputError("expected a coarser step: squared lengths do not fit 64 bits", place="step")
         self.upper = isqrt(self.norm2_bound)
@@ -106,14 +107,14 @@ class Vector(Field):
         flat = column_to_lattice(table, self.step, at=coordinate_at)
         points = flat.reshape(len(cells), self.width)
         outside = np.asarray(((points > self.upper) | (points < self.lower)).any(axis=1))
-        # may wrap around for rows that are outside already, and for no others
+        # can wrap around only for rows that are outside already
         outside |= np.einsum("ij,ij->i", points, points) > self.norm2_bound
         for row in np.flatnonzero(outside):
             points[row] = self.encode(cells[row], at(int(row)))
         return points
 
     def _table(self, cells: NDArray[Any]) -> NDArray[Any] | None:
-        """All coordinates in one array, when the rows are plain enough to be looked at together."""
+        """All coordinates in one array, if the rows are uniform enough; otherwise None."""
         if cells.ndim == 2 and cells.shape[1] == self.width:
             return cells.reshape(-1)
         types = set(map(type, cells))
@@ -128,7 +129,7 @@ class Vector(Field):
 
 
 def _norm2_bound(dimension: int, radius: Fraction) -> int:
-    """floor((radius + sqrt(dimension)/2)^2) for a radius in steps, without any rounding on the way.
+    """floor((radius + sqrt(dimension)/2)^2) for a radius in steps, without intermediate rounding.
 
     With radius = p/q that is (4p^2 + d q^2 + sqrt(16 p^2 q^2 d)) / 4q^2, and taking floors inside changes nothing.
 
@@ -140,7 +141,7 @@ def _norm2_bound(dimension: int, radius: Fraction) -> int:
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Whether the value holds several: a list, a tuple, an array; not a text, not bytes."""
+    """Whether the value is a list, tuple or array; not text or bytes."""
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, str) and not is_bytes(value)
