@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import retroact as ra
-from retroact.ledger import Ledger, Stamped, folding
+from retroact.ledger import Ledger, Stamped
+from retroact.ledger import updates as folding
 from support.updates_by_hand import Updates
 
 SCHEMA = ra.Schema(

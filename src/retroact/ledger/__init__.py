@@ -1,4 +1,4 @@
-"""What survives: the ledger, and the paper's definitions that it must agree with (`retroact.ledger.definition`)."""
+"""The ledger of surviving data, and the paper's definitions that it must agree with (`retroact.ledger.definition`)."""
 
 from retroact.ledger.codec import Surviving
 from retroact.ledger.ledger import Change, Ledger

@@ -1,10 +1,9 @@
-"""Records as bytes: the one form in which states, stores and the open round keep them.
+"""Records as bytes: the only form in which states, stores and the open round keep them.
 
-Many records are packed in columns and cut into blocks, and many blocks are read as one. A block is a list: how many
-there are, stamps, copies, the fields as declared, for each field that may be missing 1 where it is, ids, subjects.
-Numbers are 64 bits, little-endian, and one number stands for many equal ones. Texts are their lengths and their UTF-8
-bytes, one after another, or a list where a block is written whole; one text, as bytes, or None for none, stands for
-many equal ones.
+Records are packed in columns and cut into blocks; many blocks are read at once. A block is a list: the number of
+records, stamps, copies, the fields as declared, a flag column for each optional field, ids, subjects. Numbers are 64
+bits, little-endian; a single number stands for a column of equal ones. Texts are their lengths and their concatenated
+UTF-8 bytes, or a list where a block is not cut; a single text, as bytes, or None, stands for a column of equal ones.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from retroact.checks import is_int
 from retroact.errors import InputError, VerificationError
 from retroact.ledger.operations import NO_RECORDS, Stamped, Subjects
 from retroact.ledger.text_column import ABSENT, Texts
-from retroact.schema import Field, Rows, Schema, Vector
+from retroact.schema import Rows, Schema
 
 FORMAT = "retroact ledger"
 VERSION = 2
@@ -33,7 +32,7 @@ Column = I64 | Texts
 
 @dataclass(frozen=True, eq=False)
 class Surviving:
-    """Distinct surviving records, and how many copies there are of each: what is asked of a ledger, and stored of it.
+    """Distinct surviving records with their numbers of copies.
 
     The canonical order is by stamp, then by the fields as declared (text by its UTF-8 bytes, a missing value as the
     field's `blank`), then by which of them are missing, then id, then subject, None first. It depends on the surviving
@@ -53,14 +52,13 @@ class Surviving:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records in columns; copies may be below zero in a change."""
+    """Records in columns. The counts of a change may be negative."""
 
     schema: Schema
     stamps: I64
     counts: I64
     content: Sequence[Column]
-    """All that tells two records of one stamp apart, in the order of a block: the fields, for each that may be missing
-    1 where it is, ids, subjects."""
+    """Everything but stamp and count, in the order of a block: fields, flags of optional fields, ids, subjects."""
 
     @classmethod
     def of(cls, surviving: Surviving, schema: Schema) -> Records:
@@ -71,12 +69,11 @@ class Records:
 
     @property
     def columns(self) -> dict[str, Column]:
-        """The fields."""
         return dict(zip(self.schema.fields, self.content, strict=False))
 
     @property
     def missing(self) -> dict[str, I64]:
-        """For each field that may be missing: 1 where it is, 0 elsewhere."""
+        """For each optional field: 1 where it is missing, else 0."""
         flags = cast(Sequence[I64], self.content[len(self.schema.fields) : -2])
         return dict(zip(self.schema.optional, flags, strict=True))
 
@@ -89,7 +86,7 @@ class Records:
         return cast(Texts, self.content[-1])
 
     def rows(self) -> Rows:
-        """Without stamps, ids, subjects and copies."""
+        """The fields alone."""
         columns = {
             name: np.array(column.strings(), dtype=object) if isinstance(column, Texts) else column
             for name, column in self.columns.items()
@@ -120,7 +117,7 @@ def _joined(one: Column, more: Column) -> Column:
 
 
 def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
-    """A block for the records between any two neighbouring cuts."""
+    """One block for the records between each pair of neighbouring cuts."""
     columns = [
         _text_parts(column, cuts)
         if isinstance(column, Texts)
@@ -133,7 +130,7 @@ def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
 def _whole(
     schema: Schema, rows: Rows, stamps: I64, ids: list[str | None] | None, subjects: Subjects, counts: I64
 ) -> bytes:
-    """One block that is not cut."""
+    """All records as one block."""
     fields = (
         _text_part(column.tolist(), rows.count) if column.dtype == object else _number_part(column)
         for column in rows.columns.values()
@@ -144,13 +141,12 @@ def _whole(
 
 
 def _flags(schema: Schema, rows: Rows) -> list[I64]:
-    """For each field that may be missing: 1 where it is."""
+    """The flags of the optional fields: 1 where one is missing."""
     none = np.zeros(rows.count, dtype=np.bool_)
     return [rows.missing.get(name, none).astype(np.int64) for name in schema.optional]
 
 
 def unpack(schema: Schema, blocks: Sequence[bytes]) -> Records:
-    """The records of all blocks."""
     try:
         return _unpacked(schema, blocks)
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError) as error:
@@ -160,7 +156,7 @@ def unpack(schema: Schema, blocks: Sequence[bytes]) -> Records:
 def _unpacked(schema: Schema, blocks: Sequence[bytes]) -> Records:
     parts = [_decode(block) for block in blocks]
     for part, block in zip(parts, blocks, strict=True):
-        # no two of its records are equal, so that it has bytes for each
+        # its records are distinct, so it has at least a byte for each
         if not part or not is_int(part[0]) or not 1 <= part[0] <= len(block):
             raise ValueError("expected the number of records")
     return _records(schema, parts)
@@ -174,7 +170,7 @@ def _records(schema: Schema, parts: Sequence[list[Any]]) -> Records:
     sizes, stamps, counts, *content = ([part[place] for part in parts] for place in range(width))
     columns: list[Column] = []
     for field, own in zip(fields, content, strict=False):
-        column = _texts(own, sizes) if field.interned else _numbers(own, sizes, _shape(field))
+        column = _texts(own, sizes) if field.interned else _numbers(own, sizes, field.shape)
         if isinstance(column, Texts) and (column.lengths == ABSENT).any():
             raise ValueError("expected a text in every record")
         columns.append(column)
@@ -184,7 +180,7 @@ def _records(schema: Schema, parts: Sequence[list[Any]]) -> Records:
 
 
 def pack_stamped(schema: Schema, part: Stamped) -> bytes | None:
-    """Records of the open round, which need not be different; None for none."""
+    """Records of the open round, which may be equal; None if there are none."""
     if not part.rows.count:
         return None
     counts = np.ones(part.rows.count, dtype=np.int64) if part.copies is None else part.copies
@@ -201,14 +197,14 @@ def unpack_stamped(schema: Schema, block: bytes | None) -> Stamped:
 
 
 class _State(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What survives, in canonical order, as one block; without a byte where nothing does."""
+    """The surviving records in canonical order as one block, which is empty if nothing survives."""
 
     format: str
     version: int
     fields: list[str]
     records: bytes
     missing: list[str] = []
-    """The fields that may be missing."""
+    """The optional fields."""
 
 
 class _Header(msgspec.Struct):
@@ -218,13 +214,13 @@ class _Header(msgspec.Struct):
 
 def to_bytes(schema: Schema, surviving: Surviving) -> bytes:
     """The canonical serialisation: equal bytes for equal surviving data."""
-    rows, own = surviving.rows, surviving
-    block = _whole(schema, rows, own.stamps, own.ids, own.subjects, own.counts) if rows.count else b""
+    rows, stamps = surviving.rows, surviving.stamps
+    block = _whole(schema, rows, stamps, surviving.ids, surviving.subjects, surviving.counts) if rows.count else b""
     return _encode(_State(FORMAT, VERSION, list(schema.fields), block, list(schema.optional)))
 
 
 def from_bytes(schema: Schema, state: bytes) -> Records:
-    """What `to_bytes` was given; whatever it cannot have written is refused."""
+    """What `to_bytes` was given. Anything that it cannot have written is refused."""
     try:
         header = msgspec.msgpack.decode(state, type=_Header)
         if (header.format, header.version) != (FORMAT, VERSION):
@@ -249,10 +245,6 @@ def from_bytes(schema: Schema, state: bytes) -> Records:
     return records
 
 
-def _shape(field: Field) -> tuple[int, ...]:
-    return (field.width,) if isinstance(field, Vector) else ()
-
-
 def _number_part(column: I64) -> int | bytes:
     first = column[0]
     if column.ndim == 1 and (column == first).all():
@@ -275,7 +267,6 @@ def _numbers(parts: Sequence[int | bytes], sizes: Sequence[int], shape: tuple[in
 
 
 def _text_parts(texts: Texts, cuts: Sequence[int]) -> list[list[bytes] | bytes | None]:
-    """A column of texts, cut."""
     lengths, content, at = texts.lengths, texts.content(), np.array(cuts)
     differs = (lengths[1:] != lengths[:-1]) | (texts.words[1:] != texts.words[:-1])
     different = np.concatenate([[0], np.cumsum(differs)])

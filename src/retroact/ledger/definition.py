@@ -1,14 +1,14 @@
-"""The definitions of section 2 and Appendix A of the paper, in plain Python: what every faster ledger must agree with.
+"""The definitions of section 2 and Appendix A of the paper in plain Python, with which every faster ledger must agree.
 
-A sequence is a tuple of rounds, a round a tuple of updates. The paper's updates are `Add` without an id and `Delete`;
-`Add` with an id, `DeleteId` and `Erase` are ours. Within one round, whatever the arrival order:
+A sequence is a tuple of rounds, a round is a tuple of updates. The paper's updates are `Add` without an id and
+`Delete`; `Add` with an id, `DeleteId` and `Erase` are ours. Within one round, whatever the arrival order:
 
-1. additions without id are added (a stamp beyond the round of arrival: ignored);
-2. deletions by value each remove one copy of exactly (stamp, value, subject), if there is one;
+1. additions without id are added (ignored if the stamp is beyond the round of arrival);
+2. each deletion by value removes one copy of exactly (stamp, value, subject), if there is one;
 3. events on ids, in arrival order: an addition replaces what its id held, `DeleteId` empties it;
-4. erasures remove every record of their subject that survives by then.
+4. erasures remove every record of their subject that survives so far.
 
-An update that finds nothing to do does nothing, now or later.
+An update that finds nothing to do has no effect, now or later.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Add:
             raise InputError(f"expected a round number from 1, got {self.stamp}", place="stamp")
 
     def point(self, round: int) -> Point | None:
-        """What it adds when it arrives in a round: nothing, if its stamp lies in the future."""
+        """What it adds when it arrives in a round: nothing if its stamp is in the future."""
         stamp = round if self.stamp is None else self.stamp
         return Point(stamp, self.value, self.id, self.subject) if stamp <= round else None
 
@@ -60,7 +60,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class DeleteId:
-    """Whatever the id holds."""
+    """Deletes what the id holds."""
 
     id: Hashable
 
@@ -71,7 +71,7 @@ class DeleteId:
 
 @dataclass(frozen=True, slots=True)
 class Erase:
-    """Every surviving record of one subject."""
+    """Deletes every surviving record of a subject."""
 
     subject: Hashable
 
@@ -110,7 +110,7 @@ def trajectory(sequence: Sequence) -> list[Counter[Point]]:
 
 
 def surviving(sequence: Sequence, round: int) -> Counter[Point]:
-    """Data_i(S); before the first round nothing survives."""
+    """Data_i(S), empty for i = 0."""
     if not 0 <= round <= len(sequence):
         raise InputError(f"expected a round from 0 to {len(sequence)}, got {round}", place="round")
     return trajectory(sequence[:round])[-1] if round else Counter()
@@ -129,7 +129,7 @@ def live(sequence: Sequence, round: int, window: int) -> Counter[Point]:
 
 
 def unite_at(one: Sequence, other: Sequence) -> int | None:
-    """The first round from which the surviving data are equal up to the horizon; None if the last rounds differ."""
+    """The first round from which on the surviving data are equal; None if they differ in the last round."""
     if len(one) != len(other):
         raise InputError(f"expected two sequences of one horizon, got {len(one)} and {len(other)} rounds")
     united = None
@@ -143,8 +143,8 @@ def unite_at(one: Sequence, other: Sequence) -> int | None:
 def neighbouring(one: Sequence, other: Sequence) -> bool:
     """Whether one sequence is the other with a single update inserted into one round.
 
-    A round is a multiset of updates without id, and for each id the sequence of its events: their order decides what
-    the id holds. Insertions of additions with a future stamp count too, though the paper leaves them out: they change
+    A round is a multiset of updates without id, and a sequence of events for each id, since their order decides what
+    the id holds. Additions with a future stamp may be inserted too, though the paper leaves them out: they change
     nothing, so no guarantee gets stronger or weaker.
     """
     if len(one) != len(other):
@@ -161,7 +161,7 @@ _Parts = tuple[Counter[Update], dict[Hashable, tuple[Update, ...]]]
 
 
 def _parts(updates: tuple[Update, ...], round: int) -> _Parts:
-    """One round, without what its arrival order does not decide."""
+    """One round up to irrelevant differences in arrival order."""
     plain: Counter[Update] = Counter()
     events: dict[Hashable, tuple[Update, ...]] = {}
     for update in updates:

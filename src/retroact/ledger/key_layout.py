@@ -1,7 +1,7 @@
-"""Records as keys: every column in its own bits of one or more 64-bit words, so that keys sort as records do.
+"""Records as keys: every column has its bits in one or more 64-bit words, so that keys sort as records do.
 
-From the most significant bits of the first word down: the stamp, the field columns in declared order, a bit for each
-field that may be missing, the subject. Text and subjects enter as codes. A column may straddle two words.
+From the most significant bit of the first word down: the stamp, the fields in declared order, a flag for each optional
+field, the subject. Texts and subjects are codes. A column may straddle two words.
 """
 
 from __future__ import annotations
@@ -15,29 +15,26 @@ import numpy as np
 from retroact.arrays import I64, U64, Mask, Words
 from retroact.errors import InputError
 from retroact.ledger.sorted_keys import take
-from retroact.schema import Schema, Vector
+from retroact.schema import Schema
 
 _WORD = 64
-# widths that grow with the data grow by this many bits at a time, because every growth rewrites all keys
+# widths grow by this many bits at a time, because every growth rewrites all keys
 _STEP = 4
-
-# rows handled at a time: temporary arrays stay in the cache, and are not fetched from the system again and again
+# rows handled at a time, so that temporary arrays stay in the cache
 _BLOCK = 8192
-
-STAMP = 0
-SUBJECT = -1
+STAMP, SUBJECT = 0, -1
 
 
 @dataclass(frozen=True)
 class Widths:
-    """The bits of the columns that grow with the data."""
+    """The bits of columns that grow with the data."""
 
     stamp: int
     texts: Mapping[str, int]
     subject: int
 
     def covering(self, other: Widths) -> Widths:
-        """Widths, in whole steps, that hold what either holds."""
+        """Widths, in whole steps, that are enough for both."""
         return Widths(
             _stepped(self.stamp, other.stamp),
             {name: _stepped(bits, other.texts[name]) for name, bits in self.texts.items()},
@@ -47,7 +44,7 @@ class Widths:
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Some bits of a column, and where they lie; `below` are the bits of the column that lie in the next word."""
+    """The part of a column that lies in one word; `below` counts its bits in the words that follow."""
 
     word: int
     shift: int
@@ -72,9 +69,7 @@ class KeyLayout:
 
     def __init__(self, schema: Schema, widths: Widths) -> None:
         self.widths = widths
-        self._shapes: dict[str, tuple[int, ...]] = {
-            name: (field.width,) if isinstance(field, Vector) else () for name, field in schema.fields.items()
-        }
+        self._shapes = {name: field.shape for name, field in schema.fields.items()}
         spans = [("stamp", 0, (1 << widths.stamp) - 1)]
         self._first: dict[str, int] = {}
         for name, field in schema.fields.items():
@@ -92,7 +87,7 @@ class KeyLayout:
         self.words = -(-bounds[-1] // _WORD)
 
     def pack(self, stamps: I64, values: Mapping[str, I64], subjects: I64, missing: Mapping[str, Mask]) -> Words:
-        """The key of each record; `values` holds lattice numbers, and codes for text; `missing` as in `Rows`."""
+        """The key of each record; `values` are lattice numbers, or codes for text; `missing` is as in `Rows`."""
         unexpected = [name for name in missing if name not in self._flags]
         if unexpected:
             raise InputError("expected a value in every record, got some without", place=unexpected[0])
@@ -115,14 +110,14 @@ class KeyLayout:
         return self._values(parts, SUBJECT)
 
     def field(self, name: str, *parts: Words) -> I64:
-        """Lattice numbers of one field, shaped as in `Rows`; codes for text."""
+        """The lattice numbers of a field, shaped as in `Rows`; codes for text."""
         first = self._first[name]
         if not self._shapes[name]:
             return self._values(parts, first)
         return np.stack([self._values(parts, first + j) for j in range(*self._shapes[name])], axis=1)
 
     def missing(self, *parts: Words) -> dict[str, Mask]:
-        """The records in which a field is missing, for each field that is in some."""
+        """As in `Rows`."""
         masks = {name: self._values(parts, index).astype(np.bool_) for name, index in self._flags.items()}
         return {name: mask for name, mask in masks.items() if mask.any()}
 
@@ -135,9 +130,9 @@ class KeyLayout:
         return np.uint64(first << shift), np.uint64((last << shift) | ((1 << shift) - 1))
 
     def repacked(self, words: Words, target: KeyLayout, texts: Mapping[str, I64], subjects: I64 | None = None) -> Words:
-        """The same records in another layout, with codes replaced by what they index in `texts` and `subjects`.
+        """The same records in another layout, with codes replaced by their entries in `texts` and `subjects`.
 
-        Sorted keys stay sorted if the replacements do not reverse the order of any two codes in use.
+        Sorted keys stay sorted if the replacement keeps the order of codes in use.
         """
         codes = {self._first[name]: replacement for name, replacement in texts.items()}
         if subjects is not None:
@@ -151,7 +146,7 @@ class KeyLayout:
         return target._assembled(len(words[0]), part)
 
     def without_subjects(self, words: Words) -> Words:
-        """The keys of the same records as if they belonged to nobody."""
+        """The keys of the same records without subjects."""
         bare = list(words)
         for piece in self._columns[SUBJECT].pieces:
             bare[piece.word] = bare[piece.word] & ~(piece.mask << np.uint64(piece.shift))
@@ -171,7 +166,7 @@ class KeyLayout:
 
     @staticmethod
     def _read(words: Words, column: _Column, out: U64) -> None:
-        """The bits of one column, written over zeros."""
+        """Write the bits of a column to `out`, which is zero."""
         if len(column.pieces) == 1:
             piece = column.pieces[0]
             np.right_shift(words[piece.word], np.uint64(piece.shift), out=out)
@@ -181,7 +176,7 @@ class KeyLayout:
                 out |= ((words[piece.word] >> np.uint64(piece.shift)) & piece.mask) << np.uint64(piece.below)
 
     def _assembled(self, length: int, part: Callable[[int, slice], U64]) -> Words:
-        """Words of which `part(column, block)` gives the bits of one column."""
+        """Keys from the bits of their columns, `part(column, block)`."""
         words = tuple(np.zeros(length, dtype=np.uint64) for _ in range(self.words))
         for start in range(0, length, _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -194,7 +189,7 @@ class KeyLayout:
 
 
 def _raw(column: _Column, values: I64) -> U64:
-    """Values counted from the lower bound, all of them known to fit their bits."""
+    """Values minus the lower bound, checked to fit their bits."""
     raw = values.view(np.uint64)
     if column.lower:
         raw = raw - np.uint64(column.lower % (1 << _WORD))
@@ -209,7 +204,7 @@ def _stepped(*bits: int) -> int:
 
 
 def _pieces(start: int, stop: int, total: int) -> list[_Piece]:
-    """Where a column with these bits lies: every word is full, but for the last, whose lowest bits are used."""
+    """Where a column with these bits lies. Every word is full but the last, which uses its lowest bits."""
     pieces = []
     while start < stop:
         word = start // _WORD

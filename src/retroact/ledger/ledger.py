@@ -1,7 +1,7 @@
-"""Data_i: the multiset of surviving stamped records, kept in columns.
+"""Data_i, the multiset of surviving stamped records, in columns.
 
-It is what `retroact.ledger.definition` defines, and nothing besides: no tombstones, no counts of past operations, no
-text that no surviving record holds. Two ledgers with equal surviving data give equal bytes, whatever their histories.
+It holds what `retroact.ledger.definition` defines and nothing else: no tombstones, no counts of past operations, no
+text without a surviving record. Ledgers with equal surviving data give equal bytes, whatever their histories.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Change:
     weights: I64
     """Copies gained (above zero) or lost (below)."""
     added: int
-    """The sum of the weights above zero, and, as a number above zero, of those below."""
+    """Copies gained, and copies lost, in total."""
     removed: int
     ignored_deletions: int
-    """Deletions by value or id that named nothing."""
+    """Deletions by value or id that found nothing."""
     ignored_additions: int
     """Additions with a stamp in the future."""
     plain: multiset.MultisetEdit
-    """What it writes."""
+    """What it writes, to records without id and to those with one."""
     held: registers.RegisterEdit
     parts: tuple[Words, ...]
     """The keys of the rows."""
@@ -79,8 +79,7 @@ class Ledger:
         return self._multiset.copies + len(self._registers)
 
     def plan(self, round: int, updates: Updates) -> Change:
-        """What everything that arrived in one round does. Nothing is written yet: `commit` or `drop` comes next, and
-        until then the ledger holds the data of the round before."""
+        """The effect of a round. Nothing is written: until `commit`, the ledger holds the data of the round before."""
         if round < 1:
             raise InputError(f"expected a round number from 1, got {round}", place="round")
         if updates.schema is not self.schema and updates.schema != self.schema:
@@ -96,7 +95,6 @@ class Ledger:
         """Write what was planned last, all or nothing."""
         self._require_planned(change)
         try:
-            # nothing is worked out any more, only written down
             gone = sorted_keys.take(self._multiset.words, change.plain.changed[change.plain.counts == 0])
             self._registers.reserve(change.held)
             self._multiset.apply(change.plain)
@@ -108,7 +106,7 @@ class Ledger:
         self._keys.compact(self._multiset, self._registers)
 
     def drop(self, change: Change) -> None:
-        """Forget what was planned last, and every text that came with it."""
+        """Forget what was planned last, and the texts that came with it."""
         self._require_planned(change)
         self._planned = None
         self._keys.sweep()
@@ -120,7 +118,7 @@ class Ledger:
         return change
 
     def named(self, change: Change) -> Surviving:
-        """A change that is planned and not yet written with ids and subjects, copies as in its weights."""
+        """The change that was planned last with ids and subjects; counts are its weights."""
         self._require_planned(change)
         gained, lost = change.held.named()
         plain = change.rows.count - len(gained) - len(lost)
@@ -128,7 +126,7 @@ class Ledger:
         return Surviving(change.rows, change.stamps, [*[None] * plain, *gained, *lost], subjects, change.weights)
 
     def rows_between(self, first: int, last: int) -> tuple[Rows, I64]:
-        """The distinct records of these stamps and how many copies there are of each, in no particular order."""
+        """The distinct records with these stamps and their numbers of copies, in no particular order."""
         where, slots = self._between(first, last)
         parts = sorted_keys.take(self._multiset.words, where), sorted_keys.take(self._registers.words, slots)
         counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
@@ -139,24 +137,25 @@ class Ledger:
         return self._surviving(1, None)
 
     def revised(self, past: int) -> Surviving:
-        """RevData_{i,l}: the records with a stamp up to l."""
+        """RevData_{i,l}: the records with stamps up to l."""
         return self._surviving(1, past)
 
     def live(self, round: int, window: int) -> Surviving:
-        """Live_l: the records that are fewer than `window` rounds old in a round."""
+        """Live_l: the records that are less than `window` rounds old in a round."""
         if window < 1:
             raise InputError(f"expected a number of rounds from 1, got {window}", place="window")
         return self._surviving(max(1, round - window + 1), round)
 
     def of_subjects(self, who: Sequence[str | bytes]) -> list[int]:
-        """How many surviving records each of these subjects has; they may be named by the SHA-256 of their names."""
+        """How many surviving records each of these subjects has, by name or by the SHA-256 of the name."""
         codes = self._keys.subjects.find(who)
-        found = np.zeros(self._keys.subjects.size + 1, dtype=np.int64)  # the last one is for those without a code
+        found = np.zeros(self._keys.subjects.size + 1, dtype=np.int64)  # the last one, -1, is for unknown subjects
         if (codes >= 0).any():
-            for words, counts in ((self._multiset.words, self._multiset.counts), (self._registers.words, None)):
+            ones = np.ones(len(self._registers), dtype=np.int64)
+            for words, counts in ((self._multiset.words, self._multiset.counts), (self._registers.words, ones)):
                 owners = self._keys.layout.subjects(words)
                 own = np.isin(owners, codes)
-                np.add.at(found, owners[own], 1 if counts is None else counts[own])
+                np.add.at(found, owners[own], counts[own])
         return [int(number) for number in found[codes]]
 
     def state(self) -> bytes:
@@ -164,17 +163,17 @@ class Ledger:
         return to_bytes(self.schema, self.data())
 
     def digest(self) -> bytes:
-        """SHA-256 of the state. It is a function of personal data: do not store it where they may not be stored."""
+        """SHA-256 of the state. It is a function of personal data: store it only where these may be stored."""
         return hashlib.sha256(self.state()).digest()
 
     @classmethod
     def from_state(cls, schema: Schema, state: bytes) -> Ledger:
-        """The ledger that `state` was taken of."""
+        """The ledger with this `state`."""
         return cls.of(from_bytes(schema, state))
 
     @classmethod
     def of(cls, records: Records) -> Ledger:
-        """The ledger that holds these records, in whatever order they come."""
+        """The ledger of these records, in whatever order they are."""
         ledger, stamps, counts = cls(records.schema), records.stamps, records.counts
         keys = ledger._keys
         if len(stamps) and min(int(stamps.min()), int(counts.min())) < 1:
@@ -241,7 +240,7 @@ class Ledger:
             raise InputError("expected the change that was planned last")
 
     def _between(self, first: int, last: int | None) -> tuple[slice, I64]:
-        """Where the records with these stamps lie: positions in the multiset, slots of the registers."""
+        """Where the records with these stamps are: positions in the multiset, slots of the registers."""
         bounds = self._keys.layout.stamp_range(
             first, (1 << self._keys.layout.widths.stamp) - 1 if last is None else last
         )
@@ -257,7 +256,7 @@ class Ledger:
         counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
         ids: list[str | None] = [*[None] * len(plain[0]), *self._registers.ids(slots)]
         subjects = self._keys.owners(words)
-        # keys without codes are sorted as records are
+        # without codes, keys are in canonical order already
         if self._keys.texts or len(self._keys.subjects) > 1 or len(slots):
             order = self._keys.canonical(words, ids, subjects)
             words, counts = sorted_keys.take(words, order), counts[order]

@@ -1,8 +1,8 @@
-"""Records without id: a sorted array of distinct keys, and beside it how many copies of each survive.
+"""Records without id: a sorted array of distinct keys, and the number of surviving copies of each.
 
-Within a round c' = max(0, c + additions - deletions) for every key: additions come first, and a deletion that finds no
-copy does nothing. Keys begin with the stamp, so that what arrives with the current stamp sorts behind all the rest and
-is written into the spare room at the end; anything else writes the arrays anew. All spare room is always zero.
+In a round c' = max(0, c + additions - deletions) for every key: additions come first, and a deletion that finds no copy
+does nothing. Keys begin with the stamp, so records with the current stamp sort last and go to the spare room at the
+end; anything else rewrites the arrays. Spare room is always zero.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from retroact.ledger.sorted_keys import Erased, write_edited
 
 @dataclass(frozen=True, slots=True)
 class MultisetEdit:
-    """What one round does to a multiset, worked out but not yet done."""
+    """What one round will do to a multiset."""
 
     inserted: Words
-    """Keys that were not there before, sorted; with their number of copies."""
+    """New keys, sorted, with their numbers of copies."""
     copies: I64
     at: I64
-    """Positions, before the edit, in front of which the first of them go; the others go to the end."""
+    """Positions before the edit in front of which the first new keys go; the others go to the end."""
     changed: I64
-    """Positions whose number of copies changes, sorted; with the new number, 0 to remove the key."""
+    """Positions where the number of copies changes, sorted, with the new numbers; 0 removes the key."""
     counts: I64
     ignored: int
     """Deletions that found no copy."""
@@ -36,11 +36,11 @@ class Multiset:
     """Distinct keys with their number of copies; `size` of the former, `copies` of the latter."""
 
     def __init__(self, words: Words, counts: I64) -> None:
-        """Sorted distinct keys and positive counts, which are taken over, not copied."""
+        """Sorted distinct keys and positive counts, not copied."""
         self._words = words
         self._counts = counts
         self._spare: tuple[Words, I64] | None = None
-        """The arrays of last time, all zero."""
+        """The previous arrays, all zero."""
         self.size = len(counts)
         self.copies = int(counts.sum())
 
@@ -59,8 +59,7 @@ class Multiset:
         return slice(int(start), int(stop))
 
     def plan(self, additions: Words, deletions: Words, erased: Erased, copies: I64 | None) -> MultisetEdit:
-        """The effect of one round; the keys handed in are used up. `copies` says how many there are of each addition,
-        None if one."""
+        """The effect of one round. The given keys are reordered. `copies` counts each addition; None means one each."""
         added, net = sorted_keys.unique(additions, copies)
         deleted, losses = sorted_keys.unique(deletions)
         again, both = sorted_keys.find(added, deleted)
@@ -68,7 +67,7 @@ class Multiset:
             net[again[both]] -= losses[both]
             deleted, losses = sorted_keys.take(deleted, ~both), losses[~both]
 
-        # most rounds add behind all that is there, and need not look for what they add
+        # most rounds only add behind the last key, and need no search
         old = sorted_keys.not_above(added, sorted_keys.take(self.words, slice(-1, None)))
         at, present = sorted_keys.find(self.words, sorted_keys.take(added, slice(old)))
         net[:old][present] += self._counts[at[present]]
@@ -99,7 +98,7 @@ class Multiset:
         return MultisetEdit(inserted, copies, at, changed[real], counts[real], ignored)
 
     def apply(self, edit: MultisetEdit) -> None:
-        """Carry out an edit planned on this very state; whatever can fail fails before anything changes."""
+        """Carry out an edit that was planned on this state. Anything that can fail fails before a change."""
         gained = int(edit.copies.sum()) + int((edit.counts - self._counts[edit.changed]).sum())
         if len(edit.changed) == 0 and len(edit.at) == 0 and self.size + len(edit.copies) <= len(self._counts):
             size = self.size + len(edit.copies)
@@ -117,11 +116,11 @@ class Multiset:
             self._spare = old
 
     def repack(self, words: Words) -> None:
-        """Take over the same keys in another layout."""
+        """The same keys in another layout."""
         self._words, self._counts, self._spare = words, self.counts.copy(), None
 
     def _rewritten(self, edit: MultisetEdit) -> tuple[Words, I64, int]:
-        """Keys and counts after an edit, in the spare arrays if they fit: fresh memory costs more than the copying."""
+        """Keys and counts after an edit, in the spare arrays if they fit: new memory costs more than copying."""
         gone = edit.changed[edit.counts == 0]
         size = self.size - len(gone) + len(edit.copies)
         spare, self._spare = self._spare, None

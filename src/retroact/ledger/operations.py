@@ -1,4 +1,4 @@
-"""Operations in columns: a batch of additions, deletions and erasures, from a call, a feed or a store to the ledger."""
+"""Operations in columns: a batch of additions, deletions and erasures on its way to the ledger."""
 
 from __future__ import annotations
 
@@ -17,27 +17,24 @@ from retroact.schema.field import Record
 Subjects = Sequence[str | None] | str | None
 """One for all records, or one for each."""
 Position = tuple[int, ...]
-"""How far a source was read; compared part by part."""
+"""How far a source was read."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stamped:
-    """Encoded records, each with the round it counts from and whom it belongs to.
-
-    Rows and lists are kept, not copied: whoever hands them in leaves them alone until the round is closed.
-    """
+    """Encoded records with their stamps and subjects. Rows and lists are not copied: do not change them later."""
 
     rows: Rows
     stamps: I64
     subjects: Subjects = None
     numbers: I64 | None = None
-    """What errors call each record, such as its line in a file; its place, from 1, where there are none."""
+    """What errors call each record, such as its line in a file; None: its position, from 1."""
     copies: I64 | None = None
-    """How many there are of each; one where it is None."""
+    """How many there are of each; None: one."""
 
     @classmethod
     def of(cls, rows: Rows, stamps: I64 | int, subjects: Subjects = None, numbers: I64 | None = None) -> Stamped:
-        """One stamp and one subject for all, or one for each."""
+        """With one stamp and subject for all, or one for each."""
         given = np.asarray(stamps, dtype=np.int64 if rows.count == 0 else None)
         if given.dtype.kind not in "iu" or given.shape not in ((), (rows.count,)):
             raise InputError(f"expected one round number, or {rows.count} of them, got {stamps!r}", place="stamp")
@@ -49,7 +46,7 @@ class Stamped:
         return self.rows.count if self.copies is None else int(self.copies.sum())
 
     def take(self, chosen: Mask | I64) -> Stamped:
-        """Those at these places, or where a mask is true."""
+        """The records at these positions, or where a mask is true."""
         if chosen.dtype == np.bool_:
             chosen = np.flatnonzero(chosen)
         subjects = self.subjects
@@ -59,13 +56,13 @@ class Stamped:
         return Stamped(self.rows.take(chosen), self.stamps[chosen], subjects, numbers, copies)
 
     def owners(self) -> list[str | None]:
-        """Whom each of the rows belongs to."""
+        """The subject of each row."""
         one = self.subjects is None or isinstance(self.subjects, str)
         return [self.subjects] * self.rows.count if one else list(self.subjects)  # type: ignore[list-item, arg-type]
 
     @classmethod
     def concatenate(cls, parts: Sequence[Stamped]) -> Stamped:
-        """One behind the other; numbers are forgotten."""
+        """In this order, without numbers."""
         parts = [part for part in parts if part.rows.count] or [NO_RECORDS]
         if len(parts) == 1:
             return parts[0]
@@ -84,7 +81,7 @@ NO_RECORDS = Stamped(Rows({}, 0), np.zeros(0, dtype=np.int64))
 
 
 class Single(NamedTuple):
-    """A batch of one addition, as it came: a round may hold very many of them."""
+    """A batch of one addition. A round may hold very many of them."""
 
     record: Record
     stamp: int
@@ -97,7 +94,7 @@ PARTS = len(Single._fields)
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """A batch. Order counts among events on ids alone: additions come before deletions by value, and erasures last.
+    """A batch. Order matters only among events on ids: additions come before deletions by value, and erasures last.
 
     >>> from retroact.schema import Integer
     >>> rows = Rows.from_tuples(Schema({"age": Integer(0, 120)}), [(31,)])
@@ -109,17 +106,17 @@ class Operations:
     added: Stamped = NO_RECORDS
     """Records without an id."""
     placed: Stamped = NO_RECORDS
-    """Records with one: what the events that are no deletions put in its place, in turn."""
+    """Records with one: those of the events on ids that are not deletions, in order."""
     deleted: Stamped = NO_RECORDS
     """Deletions of records without an id, one copy each."""
     ids: Sequence[str] = ()
-    """Of every event on an id, in the order in which they came."""
+    """The id of every event on an id, in arrival order."""
     emptied: Sequence[int] = ()
     """Which of these events are deletions."""
     erased: Sequence[str] = ()
-    """Subjects, all of whose records go, also those that come later in the round."""
+    """Subjects to erase, with records that come later in the round too."""
     digests: Sequence[bytes] = ()
-    """Subjects by the SHA-256 of their UTF-8 text, for who asks without saying the name."""
+    """The same by the SHA-256 of their names in UTF-8."""
 
     def __post_init__(self) -> None:
         for place, given in (("id", self.ids), ("subject", self.erased)):
@@ -137,7 +134,7 @@ class Operations:
 
     @property
     def records(self) -> int:
-        """How many additions there are, with an id or without."""
+        """The number of additions, with an id or without."""
         return len(self.added) + len(self.placed)
 
     @property
@@ -148,8 +145,7 @@ class Operations:
         return np.flatnonzero(placing)
 
     def without_records(self, barred: Mask, barred_placed: Mask, now: int) -> Operations:
-        """Without some additions. What an id held is replaced all the same, by nothing; but a stamp in the future is no
-        event."""
+        """Without some additions. One with an id still empties the id, unless its stamp is in the future."""
         places = self.places
         happens = np.ones(len(self.ids), dtype=np.bool_)
         happens[places[barred_placed & (self.placed.stamps > now)]] = False
@@ -164,13 +160,13 @@ class Operations:
         )
 
     def until(self, round: int) -> Operations:
-        """Without what is stamped after a round, as if it had not come."""
+        """Without records that are stamped after a round, as if they had not arrived."""
         added, placed = self.added.stamps > round, self.placed.stamps > round
         return self.without_records(added, placed, round) if added.any() or placed.any() else self
 
     @classmethod
     def of_singles(cls, schema: Schema, singles: Sequence[Any]) -> Operations:
-        """What single additions hold, one behind the other."""
+        """A batch of the fields of single additions, concatenated."""
         records, stamps, ids, subjects = (singles[place::PARTS] for place in range(PARTS))
         owners = None if subjects.count(None) == len(subjects) else list(subjects)
         every = Stamped(Rows.from_tuples(schema, records), np.array(stamps, dtype=np.int64), owners)
@@ -181,7 +177,6 @@ class Operations:
 
     @classmethod
     def concatenate(cls, batches: Sequence[Operations]) -> Operations:
-        """One behind the other."""
         if len(batches) < 2:
             return batches[0] if batches else cls()
         ids: list[str] = []
@@ -197,13 +192,13 @@ class Operations:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """What is acknowledged at once: operations, how far they read their source, and the requests they belong to."""
+    """What is acknowledged together: operations, how far their source was read, and the requests they belong to."""
 
     operations: Operations | Single
     source: str | None = None
     position: Position | None = None
     delivered: Sequence[int] = ()
-    """Single positions, where a source may deliver twice or out of order."""
+    """Positions, for sources that may deliver twice or out of order."""
     requests: Sequence[Sequence[Any]] = ()
 
 

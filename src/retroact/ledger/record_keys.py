@@ -1,4 +1,4 @@
-"""Records as keys, under the codes that a ledger gives to texts and subjects."""
+"""Records as keys, with the codes of texts and subjects."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from retroact.ledger.text_codes import TextCodes
 from retroact.schema import Rows, Schema
 
 Coding = tuple[I64, Mapping[str, I64], I64, Mapping[str, Mask]]
-"""Stamps, values and subjects of records, with codes for text, and which values are missing."""
+"""Stamps, values and subjects with codes for text, and which values are missing."""
 Held = Multiset | Registers
 
 
 class RecordKeys:
-    """The codes of all texts in use, and where each column lies in a key."""
+    """The codes of all texts in use, and the layout of keys."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -36,11 +36,11 @@ class RecordKeys:
         return tuple(np.zeros(0, dtype=np.uint64) for _ in range(self.layout.words))
 
     def arrived(self, part: Stamped) -> Coding | None:
-        """Additions in codes, which new texts get."""
+        """Additions in codes; new texts get one."""
         return self._coded(part, TextCodes.intern) if part.rows.count else None
 
     def named(self, part: Stamped) -> tuple[Words, int]:
-        """The keys that deletions name, and how many deletions name nothing that could have a key."""
+        """The keys of deletions, and how many deletions name something that has no key."""
         if not part.rows.count:
             return self.none, 0
         stamps, values, owners, missing = self._coded(part, TextCodes.lookup)
@@ -68,7 +68,7 @@ class RecordKeys:
         return self.none if coded is None else self.layout.pack(*coded)
 
     def belonging_to(self, who: Sequence[str | bytes]) -> Erased:
-        """The predicate "belongs to one of these subjects"; None if none of them can have a record."""
+        """Which keys belong to these subjects; None if none of them has a record."""
         codes = self.subjects.find(who)
         codes = codes[codes >= 0]
         if len(codes) == 0:
@@ -84,19 +84,19 @@ class RecordKeys:
             self.subjects.refer(self.layout.subjects(*gained), self.layout.subjects(*lost))
 
     def sweep(self) -> None:
-        """Forget every text that no record holds."""
+        """Forget every text without a record."""
         for table in (*self.texts.values(), self.subjects):
             table.sweep()
 
     def widen(self, round: int, *held: Held) -> None:
-        """Make room for stamps up to the round and for all codes in use."""
+        """Make room for stamps up to this round and for all codes in use."""
         needed = Widths(round.bit_length(), {name: text.bits for name, text in self.texts.items()}, self.subjects.bits)
         widths = self.layout.widths.covering(needed)
         if widths != self.layout.widths:
             self._repack(widths, {}, None, held)
 
     def compact(self, *held: Held) -> None:
-        """Number texts anew where most numbers lie idle, so that nothing shows how much there once was."""
+        """Renumber texts if most codes are unused, so that nothing shows how many there once were."""
         if not any(table.sparse for table in (*self.texts.values(), self.subjects)):
             return
         texts = {name: table.compacted() for name, table in self.texts.items()}
@@ -108,7 +108,7 @@ class RecordKeys:
         self.subjects = subjects
 
     def _repack(self, widths: Widths, texts: Mapping[str, I64], subjects: I64 | None, held: Sequence[Held]) -> None:
-        """The same records in another layout: all of them are worked out before any is written."""
+        """The same records in another layout, computed before anything is written."""
         target = KeyLayout(self.schema, widths)
         repacked = [self.layout.repacked(each.words, target, texts, subjects) for each in held]
         for each, words in zip(held, repacked, strict=True):
@@ -116,7 +116,7 @@ class RecordKeys:
         self.layout = target
 
     def rows(self, *parts: Words) -> Rows:
-        """What the keys say."""
+        """The records of keys."""
         columns = {}
         for name in self.schema.fields:
             column = self.layout.field(name, *parts)
@@ -125,7 +125,7 @@ class RecordKeys:
         return Rows(columns, count, stamps=stamps, missing=self.layout.missing(*parts))
 
     def owners(self, *parts: Words) -> list[str | None]:
-        """Whom each record belongs to."""
+        """The subject of each key."""
         return list(self.subjects.texts(self.layout.subjects(*parts)).tolist())
 
     def canonical(self, words: Words, ids: list[str | None], subjects: list[str | None]) -> I64:

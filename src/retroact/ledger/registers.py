@@ -1,6 +1,6 @@
-"""Records with an id: a register for each id, which holds at most one record; every event on it replaces what it held.
+"""Records with an id: a register for each id holds at most one record, which the next event on the id replaces.
 
-Records lie in slots without gaps: a removal moves the last record into the hole, and spare room is always zero.
+Records are in slots without gaps: a removal moves the last record into the hole. Spare room is always zero.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SMALL = 256
 
 @dataclass(frozen=True, slots=True)
 class RegisterEdit:
-    """What one round does to the registers, worked out but not yet done."""
+    """What one round will do to the registers."""
 
     replaced: I64
     """Slots that get another record."""
@@ -30,13 +30,13 @@ class RegisterEdit:
     removed: I64
     """Slots that are emptied, sorted."""
     ids: list[str]
-    """Ids that held nothing and now hold `inserted`."""
+    """Ids that held nothing, for `inserted`."""
     inserted: Words
     gained: Words
-    """All records that are new, and all that are gone; one replaced by its equal is neither."""
+    """All new records, and all that go; a record that is replaced by its equal is neither."""
     lost: Words
     named: Callable[[], tuple[list[str], list[str]]]
-    """The ids of `gained` and of `lost`, to be asked for before the edit is carried out."""
+    """The ids of `gained` and of `lost`; only before the edit is carried out."""
     ignored: int
     """Deletions of ids that held nothing."""
 
@@ -45,7 +45,7 @@ class Registers:
     """The record of each id."""
 
     def __init__(self, words: Words) -> None:
-        """No records yet, in keys of as many words as given."""
+        """Empty, for keys of this many words."""
         self._slots: dict[str, int] = {}
         self._ids: list[str] = []
         self._words = words
@@ -61,7 +61,7 @@ class Registers:
         return [self._ids[slot] for slot in slots.tolist()]
 
     def plan(self, ids: Sequence[str], rows: I64, records: Words, erased: Erased) -> RegisterEdit:
-        """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if that is -1."""
+        """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if `rows[k]` is -1."""
         slots, names = self._places(ids)
         arrival = np.arange(len(ids))
         last = np.empty(len(self._ids) + len(names), dtype=np.int64)
@@ -113,7 +113,7 @@ class Registers:
             self._words = _resized(self.words, size + size // 2)
 
     def apply(self, edit: RegisterEdit) -> None:
-        """Carry out an edit planned on this very state."""
+        """Carry out an edit that was planned on this state."""
         self.reserve(edit)
         for word, new in zip(self._words, edit.replacements, strict=True):
             word[edit.replaced] = new
@@ -127,7 +127,7 @@ class Registers:
         self._shrink()
 
     def repack(self, words: Words) -> None:
-        """Take over the same records in another layout."""
+        """The same records in another layout."""
         self._words = words
 
     def _remove(self, removed: I64) -> None:
@@ -146,14 +146,14 @@ class Registers:
             word[size:before] = 0
 
     def _shrink(self) -> None:
-        """Give back what a much larger table once took; last of all, when what was inserted is in."""
+        """Give back the memory of a much larger table."""
         size = len(self._ids)
         if len(self._words[0]) > max(_SMALL, 4 * size):
             self._words = _resized(self.words, size + size // 2)
             self._slots = dict(self._slots)
 
     def _places(self, ids: Sequence[str]) -> tuple[I64, list[str]]:
-        """For each id its slot, or the one that it would get behind all the others; and the ids of the latter kind."""
+        """For each id its slot, or the slot behind the others that it would get; and the ids of the latter kind."""
         slots = np.fromiter(map(self._slots.get, ids, repeat(-1)), dtype=np.int64, count=len(ids))
         unknown = slots < 0
         strangers = list(compress(ids, unknown.tolist()))
@@ -168,7 +168,7 @@ class Registers:
 
 
 def _ignored(slots: I64, rows: I64, size: int) -> int:
-    """Deletions that found their id empty: after a deletion, or first of all on an id that held nothing."""
+    """How many deletions found their id empty: after another deletion, or first on an id that held nothing."""
     if not (rows < 0).any():
         return 0
     by_id = np.argsort(slots, kind="stable")
@@ -181,7 +181,7 @@ def _ignored(slots: I64, rows: I64, size: int) -> int:
 
 
 def _resized(words: Words, capacity: int) -> Words:
-    """The same words with zeros behind them."""
+    """The same words, padded with zeros."""
     resized = tuple(np.zeros(capacity, dtype=np.uint64) for _ in words)
     for new, old in zip(resized, words, strict=True):
         new[: len(old)] = old

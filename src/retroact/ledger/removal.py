@@ -1,7 +1,7 @@
-"""Deletions that wait for no round: what they take out of the surviving data and out of the open round, at once.
+"""Deletions that do not wait for the round to close: what they remove from the surviving data and the open round.
 
-What is left of both gives at the close what all of it would have given. So where the last event on an id places a
-record that is erased, that id ends empty: it is emptied in the surviving data, and all events on it are gone.
+What is left of both must give at the close what all of it would have given. So if the last event on an id places a
+record that is erased, the id is emptied in the surviving data, and all events on it are removed.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ class Removal:
     digests: frozenset[bytes]
     """Subjects by the SHA-256 of their names."""
     until: Mapping[str, int]
-    """The ids that are emptied, each with the last of the events on it that are gone."""
+    """The ids that are emptied, each with the last event on it that is removed."""
 
     @classmethod
     def of(cls, updates: Updates, round: int) -> Removal:
-        """Of the updates that the open round holds, in the order in which they came."""
         whole = updates.whole()
         ids, placed = whole.ids, whole.placed
         found = cls(frozenset(whole.erased), frozenset(whole.digests), {ids[k]: k for k in whole.emptied})
@@ -60,7 +59,7 @@ class Removal:
         return bool(self.subjects or self.digests or self.until)
 
     def deletions(self, schema: Schema) -> Updates:
-        """What they do to the surviving data."""
+        """What is removed from the surviving data."""
         updates = Updates(schema)
         emptied = list(self.until)
         updates.append(
@@ -69,7 +68,7 @@ class Removal:
         return updates
 
     def left(self, batch: Operations, first: int = 0) -> Operations:
-        """What is left of a batch of the open round; ``first`` is how many events on ids came before it."""
+        """What is left of a batch of the open round that ``first`` events on ids precede."""
         places = batch.places
         later = [first + k > self.until.get(batch.ids[k], -1) for k in places.tolist()]
         stays = np.array(later, dtype=np.bool_) & ~self._theirs(batch.placed)
@@ -84,7 +83,7 @@ class Removal:
         return left
 
     def _theirs(self, part: Stamped) -> Mask:
-        """Which records belong to those who are erased."""
+        """Which records belong to erased subjects."""
         known = {name: self._erases(name) for name in {*part.owners()}}
         return np.fromiter((known[name] for name in part.owners()), dtype=np.bool_, count=part.rows.count)
 

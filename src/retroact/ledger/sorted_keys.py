@@ -1,5 +1,4 @@
-"""Sorted arrays of keys, each key one or more 64-bit words, most significant word first; and sorted arrays with a
-few entries taken out and a few put in."""
+"""Sorted arrays of keys of one or more 64-bit words, most significant first; and edits of sorted arrays."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ from retroact.arrays import I64, U64, AnyArray, Mask, Words
 Erased = Callable[[Words], Mask] | None
 """Which keys belong to an erased subject; None if nobody is erased."""
 _WORD = 64
-# so few keys are looked for one by one
+# up to this many keys are searched one by one
 _FEW = 8
-# an array is written anew slice by slice if there is at most one edit for so many entries
+# an array is rewritten in slices if there is at most one edit for this many entries
 _FEW_EDITS = 256
 
 
@@ -30,8 +29,8 @@ def concatenate(*parts: Words) -> Words:
 def order(words: Words) -> I64:
     """The permutation that sorts the keys; equal keys in any order.
 
-    As many words as fit are squeezed into one, and only the keys that it leaves tied are looked at further: a single
-    unstable argsort of 64-bit integers (which numpy vectorises) beats the stable sorts of `np.lexsort` several times.
+    As many words as fit are squeezed into one, and only keys that it leaves tied are compared further: one unstable
+    argsort of 64-bit integers, which numpy vectorises, is several times faster than the stable sorts of `np.lexsort`.
     """
     key, bits = _squeezed(words[0])
     rest = words[1:]
@@ -46,7 +45,7 @@ def order(words: Words) -> I64:
         if len(where):
             members = ascending[where]
             ranks, rank_bits = _ranks(rest[0][members])
-            # Runs have two keys at least and ranks are below the number of keys: 2^32 of them fit.
+            # a run has at least two keys, and ranks are below the number of keys: 2^32 keys fit
             if int(run[-1]).bit_length() + rank_bits > _WORD:
                 raise OverflowError(f"expected at most 2^32 keys, got {len(ascending):,}")
             refined = (run.view(np.uint64) << np.uint64(rank_bits)) | ranks
@@ -55,7 +54,7 @@ def order(words: Words) -> I64:
 
 
 def ties(ordered: Words) -> tuple[I64, I64]:
-    """Where sorted keys have an equal neighbour; and for each of these places, the number of its run of equal keys."""
+    """The positions of sorted keys with an equal neighbour; before them, the number of the run that each is in."""
     begins = starts(ordered)
     tied = ~begins
     tied[:-1] |= tied[1:]
@@ -64,7 +63,7 @@ def ties(ordered: Words) -> tuple[I64, I64]:
 
 
 def starts(ordered: Words) -> Mask:
-    """Where, among sorted keys, a run of equal ones begins."""
+    """Where a run of equal sorted keys begins."""
     begins = np.ones(len(ordered[0]), dtype=np.bool_)
     if len(begins):
         np.not_equal(ordered[0][1:], ordered[0][:-1], out=begins[1:])
@@ -74,7 +73,7 @@ def starts(ordered: Words) -> Mask:
 
 
 def unique(words: Words, copies: I64 | None = None) -> tuple[Words, I64]:
-    """The distinct keys in order, and how often each occurs. Keys of one word are sorted where they are."""
+    """The distinct keys in order, and how often each occurs. Keys of one word are sorted in place."""
     if copies is not None:
         ascending = order(words)
         words = take(words, ascending)
@@ -89,18 +88,18 @@ def unique(words: Words, copies: I64 | None = None) -> tuple[Words, I64]:
     counts = np.ones(len(begins) - len(repeats), dtype=np.int64)
     if len(repeats):
         words = take(words, begins)
-        # the k-th repeat has k repeats before it, and belongs to the key that began last
+        # the k-th repeat follows k repeats, and belongs to the last key that began
         np.add.at(counts, repeats - np.arange(1, len(repeats) + 1), 1)
     return words, counts
 
 
 def find(keys: Words, wanted: Words) -> tuple[I64, Mask]:
-    """For each wanted key: the position of the first key that is not smaller, and whether it is equal; both sorted."""
+    """The position of the first key that is not below each wanted key, and whether it is equal. Both are sorted."""
     length, count = len(keys[0]), len(wanted[0])
     at, found = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.bool_)
     if length == 0 or count == 0:
         return at, found
-    # a round adds behind all older keys and deletes among them: most of the time one of the two ends is everything
+    # most rounds add behind all keys, or delete among them: usually one of the two ends is everything
     start = _search(wanted, take(keys, slice(1)))[0]
     stop = _search(wanted, take(keys, slice(length - 1, length)), right=True)[0]
     at[stop:] = length
@@ -113,12 +112,12 @@ def find(keys: Words, wanted: Words) -> tuple[I64, Mask]:
 
 
 def not_above(keys: Words, limit: Words) -> int:
-    """How many of the sorted keys are at most the limit; without one, none."""
+    """How many of the sorted keys are at most the limit; 0 if there is none."""
     return int(_search(keys, limit, right=True)[0]) if len(limit[0]) else 0
 
 
 def edited(old: AnyArray, gone: I64, at: I64, new: AnyArray) -> AnyArray:
-    """`old` without the positions `gone`, and with `new` in front of the positions `at`, which are sorted.
+    """`old` without the positions `gone`, and with `new` in front of the sorted positions `at`.
 
     >>> edited(np.array([1, 3, 4, 7]), np.array([2]), np.array([1, 4]), np.array([2, 9])).tolist()
     [1, 2, 3, 7, 9]
@@ -131,7 +130,7 @@ def edited(old: AnyArray, gone: I64, at: I64, new: AnyArray) -> AnyArray:
 
 
 def write_edited(old: AnyArray, gone: I64, at: I64, new: AnyArray, out: AnyArray) -> None:
-    """Write `old` without the positions `gone`, and with `new` in front of the positions `at` and at the end."""
+    """The same written to `out`; the rest of `new` goes to the end."""
     if _FEW_EDITS * (len(gone) + len(at)) < len(old):
         np.concatenate(_pieces(old, gone, at, new), out=out)
         return
@@ -171,7 +170,7 @@ def _place(keys: Words, key: tuple[np.uint64, ...], right: bool) -> int:
 
 
 def _bisect(word: U64, target: U64, low: I64, high: I64, *, right: bool = False) -> I64:
-    """`searchsorted` with a range of its own for each target."""
+    """`searchsorted` with a separate range for each target."""
     low, high = low.copy(), high.copy()
     open_ = np.flatnonzero(low < high)
     while len(open_):
@@ -185,7 +184,7 @@ def _bisect(word: U64, target: U64, low: I64, high: I64, *, right: bool = False)
 
 
 def _squeezed(word: U64) -> tuple[U64, int]:
-    """The word counted from its minimum, and the bits that takes."""
+    """The word minus its minimum, and the bits that takes."""
     if len(word) == 0:
         return word, 0
     lowest = word.min()
@@ -193,7 +192,7 @@ def _squeezed(word: U64) -> tuple[U64, int]:
 
 
 def _ranks(word: U64) -> tuple[U64, int]:
-    """Dense ranks in place of the values, and the bits they take."""
+    """The dense ranks of the values, and the bits they take."""
     ascending = np.argsort(word)
     rank = np.cumsum(starts((word[ascending],)), dtype=np.uint64) - np.uint64(1)
     ranks = np.empty_like(word)
@@ -202,10 +201,10 @@ def _ranks(word: U64) -> tuple[U64, int]:
 
 
 def _pieces(old: AnyArray, gone: I64, at: I64, new: AnyArray) -> list[AnyArray]:
-    """The same as slices: cheaper than masks as long as there are few."""
+    """The edited array in slices, which are cheaper than masks if there are few."""
     pieces: list[AnyArray] = []
     start = 0
-    # at one position, what is inserted comes first
+    # at the same position, insertions come first
     edits = [(position, 0, k) for k, position in enumerate(at.tolist())]
     edits += [(position, 1, 0) for position in gone.tolist()]
     for position, removes, k in sorted(edits):

@@ -1,4 +1,4 @@
-"""Text by number: each distinct text gets a small code for as long as something refers to it, and not longer."""
+"""Codes for texts: each distinct text has a small number as long as something refers to it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from retroact.arrays import I64, AnyArray
 from retroact.errors import InputError
 
-# below this many codes, unused ones are not worth a renumbering
+# with fewer codes, unused ones are not worth renumbering
 _SMALL = 256
 
 
 class TextCodes:
-    """A table of text and reference counts.
+    """Texts with their codes and reference counts.
 
-    `intern` gives codes without references; what has none when `sweep` is called is forgotten. Codes of forgotten
-    texts are given out again, and the ledger renumbers when three quarters of them lie idle.
+    `intern` gives codes without references; `sweep` forgets texts that have none. Codes of forgotten texts are reused,
+    and the ledger renumbers when three quarters of them are unused.
     """
 
     def __init__(self, *, place: str, none: bool = False) -> None:
@@ -32,7 +32,7 @@ class TextCodes:
         self._free: list[int] = []
         self._loose: list[I64] = []
         self.size = 0
-        if none:  # the absent text has code 0 for ever
+        if none:  # None always has code 0
             self._codes[None] = 0
             self._references[0] = 1
             self.size = 1
@@ -46,7 +46,7 @@ class TextCodes:
         return max(0, self.size - 1).bit_length()
 
     def intern(self, texts: Sequence[str | None]) -> I64:
-        """A code for each text; new ones are forgotten by the next `sweep` unless `refer` is called for them."""
+        """The code of each text, which the next `sweep` forgets if it is new and `refer` is not called for it."""
         found = self.lookup(texts)
         unknown = np.flatnonzero(found < 0)
         if len(unknown):
@@ -56,11 +56,11 @@ class TextCodes:
         return found
 
     def lookup(self, texts: Sequence[str | None]) -> I64:
-        """The code of each text, -1 where there is none."""
+        """The code of each text, or -1."""
         return np.fromiter(map(self._codes.get, texts, repeat(-1)), dtype=np.int64, count=len(texts))
 
     def find(self, who: Sequence[str | bytes]) -> I64:
-        """The same for texts that may be given by their SHA-256."""
+        """The same for texts, or their SHA-256."""
         names: dict[Any, Any] = by_digest(who, self._codes)
         return self.lookup([names.get(each, each) for each in who])
 
@@ -68,7 +68,7 @@ class TextCodes:
         return self._texts[codes]
 
     def refer(self, gained: I64, lost: I64) -> None:
-        """Count one reference more, or one less, for every code given."""
+        """Count one reference more, or one less, for every code."""
         if self._none:
             gained, lost = gained[gained > 0], lost[lost > 0]
         np.add.at(self._references, gained, 1)
@@ -88,7 +88,7 @@ class TextCodes:
         self._free.extend(forgotten.tolist())
 
     def ranks(self, codes: I64) -> I64:
-        """An array that takes each of the given codes to the rank of its text among them, in UTF-8 order."""
+        """For each of these codes, as an index, the rank of its text among them in UTF-8 order."""
         present = np.unique(codes)
         # code points and UTF-8 bytes sort alike
         ordered = sorted(zip(self._texts[present].tolist(), present.tolist(), strict=True))
@@ -101,7 +101,7 @@ class TextCodes:
         return self.size > _SMALL and 4 * len(self._codes) < self.size
 
     def compacted(self) -> tuple[TextCodes, I64]:
-        """The same texts with codes from 0 on in the same order, and the array from old codes to new ones."""
+        """The same texts with consecutive codes in the same order, and the new code of each old one."""
         dense = TextCodes(place=self._place, none=self._none)
         old = np.sort(np.fromiter(self._codes.values(), dtype=np.int64, count=len(self._codes)))
         dense.size = len(old)
@@ -133,7 +133,7 @@ class TextCodes:
 
 
 def by_digest(who: Sequence[str | bytes], texts: Iterable[str | None]) -> dict[bytes, str]:
-    """The texts that those of these have that are SHA-256 digests, found by trying them all.
+    """The texts of those that are SHA-256 digests, found by hashing all texts.
 
     >>> by_digest(["u1", sha256(b"u2").digest(), sha256(b"u3").digest()], ["u1", "u2", None]).values()
     dict_values(['u2'])
@@ -146,7 +146,7 @@ def by_digest(who: Sequence[str | bytes], texts: Iterable[str | None]) -> dict[b
 
 
 def require_utf8(texts: Sequence[str | None], *, place: str) -> None:
-    """Refuse what has no UTF-8 form: it could be neither ordered nor stored."""
+    """Refuse text without a UTF-8 form, which could be neither ordered nor stored."""
     try:
         "".join(texts).encode()  # type: ignore[arg-type]
     except (TypeError, UnicodeEncodeError):

@@ -1,4 +1,4 @@
-"""Columns of text as bytes, which are moved, cut and joined without a Python object for each."""
+"""Columns of text as bytes, without a Python object for each text."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from retroact.schema.dictionary_column import Coded
 ABSENT = -1
 Words = NDArray[np.uint64]
 SHORT = 64
-"""A column whose texts have at most so many bytes lies in an array of that width, one with longer texts in a list."""
+"""A column whose texts have at most this many bytes is an array of fixed width; one with longer texts holds objects."""
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """UTF-8 bytes, padded with zeros, and their lengths, which are -1 where there is no text.
+    """UTF-8 bytes, padded with zeros, and their lengths; -1 where there is no text.
 
     >>> texts = Texts.of(["DE", None, "Zürich"])
     >>> texts.lengths, texts.content()
@@ -30,7 +30,7 @@ class Texts:
     """
 
     words: NDArray[Any]
-    """Of a fixed width, a multiple of 8, or of objects."""
+    """Of fixed width, a multiple of 8, or objects."""
     lengths: NDArray[np.int32]
 
     @classmethod
@@ -81,7 +81,7 @@ class Texts:
         return _objects([data[place * width : place * width + size] for place, size in enumerate(sizes)])
 
     def content(self) -> bytes:
-        """All texts, one after another."""
+        """All texts, concatenated."""
         if self.words.dtype == object:
             return b"".join(self.words.tolist())
         matrix = self.words.view(np.uint8).reshape(len(self), self.words.dtype.itemsize)
@@ -103,25 +103,22 @@ class Texts:
         return texts
 
     def distinct(self) -> Coded:
-        """The different texts, and for each place which of them is there."""
+        """The same as a dictionary column, without repeated words if the texts are short."""
         if self.words.dtype != object:
             marks = mixed_in(np.zeros(len(self), dtype=np.uint64), self.words, self.lengths)
             _, first, codes = np.unique(marks, return_index=True, return_inverse=True)
             own = self[first]
             if (own.words[codes] == self.words).all() and (own.lengths[codes] == self.lengths).all():
                 return Coded(own.strings(), codes.astype(np.int64))
-        texts = self.strings()
-        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-        codes = np.fromiter(map(numbers.__getitem__, texts), dtype=np.int64, count=len(texts))
-        return Coded(list(numbers), codes)
+        return Coded(self.strings(), np.arange(len(self)))
 
     def labels(self) -> list[tuple[int, bytes]]:
-        """Something that can be compared for each."""
+        """A sort key for each text."""
         return list(zip(self.lengths.tolist(), self.words.tolist(), strict=True))
 
 
 def mixed(mark: Words, value: Words) -> Words:
-    """One round of a 64-bit mixer: every bit of the value moves every bit of the mark."""
+    """One round of a 64-bit mixer: every bit of the value affects every bit of the mark."""
     mark = (mark ^ value) * np.uint64(0x9E3779B97F4A7C15)
     mark ^= mark >> np.uint64(29)
     mark *= np.uint64(0xBF58476D1CE4E5B9)
@@ -130,7 +127,7 @@ def mixed(mark: Words, value: Words) -> Words:
 
 
 def mixed_in(mark: Words, words: NDArray[Any], lengths: NDArray[np.int32]) -> Words:
-    """Texts of a fixed width mixed into marks; each by its own length, whatever the width."""
+    """Texts of fixed width mixed into marks, independently of the width."""
     parts = words.view("<u8").reshape(len(words), words.dtype.itemsize // 8)
     for place, word in enumerate(parts.T):
         mark = np.where(lengths > 8 * place, mixed(mark, word.astype(np.uint64)), mark)

@@ -1,4 +1,8 @@
-"""What arrives during one round: batches, in the order in which they come."""
+"""What arrives during one round: batches, in arrival order.
+
+Equal records of a batch are kept once, with their number: a small file can hold a hundred million of them. A batch is
+folded only where a sample has few different records, so other batches pay almost nothing; the effect is the same.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from retroact.arrays import I64
 from retroact.errors import InputError
-from retroact.ledger.folding import folded
-from retroact.ledger.operations import PARTS, Operations, Single
+from retroact.ledger.operations import PARTS, Operations, Single, Stamped
 from retroact.ledger.text_codes import by_digest
 from retroact.schema import Schema
 from retroact.schema.field import Record
 
 UpdatesMark = tuple[int, int, int]
-"""How many batches there were, how many parts of single records had come since, and how many operations before."""
+"""The number of batches, of fields of single records since the last one, and of operations before these."""
+# Smaller batches are kept as they are; larger ones are folded if a sample of this size has few different records.
+_SMALLEST, _SAMPLE, _FEW = 4096, 64, 16
 
 
 class Updates:
-    """The additions, deletions and erasures of one open round. Single records are kept as they are until it closes.
+    """The additions, deletions and erasures of one open round. Single records become columns when it closes.
 
     >>> from retroact.schema import Integer
     >>> updates = Updates(Schema({"age": Integer(0, 120)}))
@@ -32,9 +41,9 @@ class Updates:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._batches: list[tuple[Operations, list[Any]]] = []
-        """Each with the parts of the single records that came between it and the next one, one behind the other."""
+        """Each with the fields, concatenated, of the single records between it and the next one."""
         self._owners: Counter[str | None] = Counter()
-        """How many records each subject has in the batches that were counted: none, before somebody asks."""
+        """How many records each subject has in the batches that `of_subjects` has counted."""
         self._counted = self._settled = 0
         self._singles: list[Any] = []
         self._begin(Operations())
@@ -60,18 +69,17 @@ class Updates:
         return self._joined(0, 0)
 
     def since(self, mark: UpdatesMark) -> Operations | Single:
-        """What came after a mark, as one batch."""
+        """What arrived after a mark, as one batch."""
         number, singles, _ = mark
         if number == len(self._batches) and len(self._singles) == singles + PARTS:
             return Single(*self._singles[-PARTS:])
         return self._joined(number, singles)
 
     def mark(self) -> UpdatesMark:
-        """How much there is, to go back to."""
         return len(self._batches), len(self._singles), self._settled
 
     def go_back(self, mark: UpdatesMark) -> None:
-        """Forget what came after."""
+        """Forget what arrived after a mark."""
         number, singles, self._settled = mark
         del self._batches[number:]
         self._singles = self._batches[-1][1]
@@ -79,7 +87,7 @@ class Updates:
         self._owners, self._counted = Counter(), 0
 
     def of_subjects(self, who: Sequence[str | bytes]) -> list[int]:
-        """How many records each of these subjects has among the additions, whatever else the round does to them."""
+        """How many additions each of these subjects has, whatever else the round does to them."""
         for batch, singles in self._batches[self._counted :]:
             for part in (batch.added, batch.placed):
                 if part.copies is None:
@@ -89,18 +97,18 @@ class Updates:
                         self._owners[owner] += number
             self._owners.update(singles[PARTS - 1 :: PARTS])
         self._counted = len(self._batches)
-        self._begin(Operations())  # what comes from now on is counted when somebody asks again
+        self._begin(Operations())  # what arrives from now on is counted next time
         names: dict[Any, Any] = by_digest(who, self._owners)
         return [self._owners[names.get(each, each)] for each in who]
 
     def _begin(self, batch: Operations) -> None:
-        """A batch, and room for the single records that come after it."""
+        """A batch, and room for the single records after it."""
         self._settled += len(self._singles) // PARTS + len(batch)
         self._singles = []
         self._batches.append((batch, self._singles))
 
     def _joined(self, number: int, singles: int) -> Operations:
-        """What came after so many batches, and after so many parts of the single records behind them."""
+        """What arrived after this many batches, and this many fields of the single records behind them."""
         begun = self._batches[number - 1][1][singles:] if number else []
         parts = [Operations.of_singles(self.schema, begun)] if begun else []
         for batch, own in self._batches[number:]:
@@ -109,3 +117,38 @@ class Updates:
             if own:
                 parts.append(Operations.of_singles(self.schema, own))
         return Operations.concatenate(parts)
+
+
+def folded(batch: Stamped) -> Stamped:
+    """
+    >>> from retroact.schema import Integer, Schema
+    >>> rows, _ = Schema({"n": Integer(0, 9)}).encode({"n": [7, 8] * 5000})
+    >>> folded(Stamped.of(rows, 1)).copies
+    array([5000, 5000])
+    """
+    rows, subjects = batch.rows, batch.subjects
+    if rows.count < _SMALLEST or batch.copies is not None:
+        return batch
+    columns: list[NDArray[Any]] = [batch.stamps, *rows.missing.values()]
+    for column in rows.columns.values():
+        columns += [column] if column.ndim == 1 else list(column.T)
+    if not (subjects is None or isinstance(subjects, str)):
+        columns.append(np.array(subjects, dtype=object))
+    some = np.linspace(0, rows.count - 1, _SAMPLE).astype(np.int64)
+    if len({*zip(*(column[some].tolist() for column in columns), strict=True)}) > _FEW:
+        return batch
+    codes = np.zeros(rows.count, dtype=np.int64)
+    for column in columns:
+        own = _codes(column)
+        # codes are below the number of records, so for up to 2^31 records their product is below 2^62
+        codes = np.unique(codes * (int(own.max()) + 1) + own, return_inverse=True)[1]
+    _, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    return replace(batch.take(first), numbers=None, copies=counts.astype(np.int64))
+
+
+def _codes(column: NDArray[Any]) -> I64:
+    """Equal numbers for equal values."""
+    if column.dtype != object:
+        return np.unique(column, return_inverse=True)[1].astype(np.int64)
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(value, len(known)) for value in column.tolist()], dtype=np.int64)
