@@ -102,7 +102,6 @@ def test_equal_data_give_equal_state_whatever_the_history(world: str, data: st.D
     amnesia = [Add(p.value, p.stamp, p.id, p.subject) for p in trajectory(sequence)[-1].elements()]
     play(twin, len(sequence), tuple(amnesia), chance)
     assert twin.state() == ledger.state()
-    assert twin.digest() == ledger.digest()
 
 
 @every_world
@@ -255,7 +254,7 @@ for k in range(50):
     updates.add_one((f"text {k % 7}",), 1, f"id {k}" if k % 3 else None, f"subject {k % 5}")
 ledger = Ledger(schema)
 ledger.apply(1, updates)
-print(ledger.digest().hex())
+print(ledger.state().hex())
 """
     digests = {
         subprocess.run(

@@ -6,7 +6,6 @@ text without a surviving record. Ledgers with equal surviving data give equal by
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -161,10 +160,6 @@ class Ledger:
     def state(self) -> bytes:
         """The surviving data as bytes: equal for equal data."""
         return to_bytes(self.schema, self.data())
-
-    def digest(self) -> bytes:
-        """SHA-256 of the state. It is a function of personal data: store it only where these may be stored."""
-        return hashlib.sha256(self.state()).digest()
 
     @classmethod
     def from_state(cls, schema: Schema, state: bytes) -> Ledger:
