@@ -93,7 +93,7 @@ def test_options_that_are_about_a_store(program: Program, folder: Path) -> None:
         ended = program("run", "events.jsonl", "--spec", "shop.toml", *option)
         assert (ended.code, ended.err) == (
             2,
-            f"error: expected --store: this is about a stream that lasts - at {option[0]}\n",
+            f"error: expected --store: this is for durable streams - at {option[0]}\n",
         )
 
 

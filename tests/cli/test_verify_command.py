@@ -19,7 +19,7 @@ from support.cli_program import Program
 def test_a_stream_that_is_as_it_should_be(program: Program, orders: Path) -> None:
     ended = program("verify", "orders")
     assert (ended.code, ended.err) == (0, "")
-    told = "orders: 4 releases come out the same (rounds 6 to 6); data, fence and files agree\n"
+    told = "orders: 4 releases reproduced (rounds 6 to 6); data, fence and files agree\n"
     assert ended.out.startswith(told)
 
 

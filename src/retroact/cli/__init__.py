@@ -1,4 +1,4 @@
-"""The command line. Nothing heavy is imported before a command runs, so that `retroact --help` answers at once."""
+"""The command line. Nothing heavy is imported before a command runs, so `retroact --help` answers at once."""
 
 from retroact.cli.main import main
 

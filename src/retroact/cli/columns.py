@@ -1,4 +1,4 @@
-"""`retroact columns`: which columns have a role in a stream that lasts, and how that changes."""
+"""`retroact columns`: which columns of a durable stream have a role, and how to change that."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from retroact.cli.console import say
 from retroact.cli.options import Roles, Secrets, StreamArgument, command, opened
 from retroact.errors import InputError
 
@@ -16,16 +17,15 @@ def columns(
     roles: Roles,
     secrets: Secrets,
     ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Passed over; repeatable; '*' for all others, '' for none."),
+        list[str] | None, typer.Option(metavar="COLUMN", help="Ignore it; repeatable. '*' for all others, '' for none.")
     ] = None,
     source: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For this source alone, such as the path of a file.")
+        str | None, typer.Option(metavar="NAME", help="Change this source only, such as the path of a file.")
     ] = None,
 ) -> None:
-    """Show which columns have which role in a stream, or give roles to other columns from now on.
+    """Show which columns have which role in a stream, or assign roles to other columns from now on.
 
-    What came in stays as it is. Whether a stream has subjects cannot change.
+    Records already read stay as they are. Whether a stream has subjects cannot change.
 
     \b
     Examples:
@@ -42,15 +42,15 @@ def columns(
             open_stream.change_columns(table, source=source)
         spec = open_stream.specification
         for role, own in spec.columns.items():
-            typer.echo(f"{role}: {own.column}{' (optional)' if own.optional else ''}")
-        typer.echo(f"others: {_others(spec.columns.ignore)}")
+            say(f"{role}: {own.column}{' (optional)' if own.optional else ''}")
+        say(f"others: {_others(spec.columns.ignore)}")
         for name in spec.sources:
             own_columns = spec.columns_of(name)
             parts = [f"{role} {own.column}" for role, own in own_columns.items()]
-            typer.echo(f"{name}: {', '.join([*parts, f'others {_others(own_columns.ignore)}'])}")
+            say(f"{name}: {', '.join([*parts, f'others {_others(own_columns.ignore)}'])}")
 
 
 def _others(ignore: bool | tuple[str, ...]) -> str:
     if isinstance(ignore, bool):
         return "ignored" if ignore else "refused"
-    return f"refused, but for {', '.join(ignore)}"
+    return f"refused, except {', '.join(ignore)}"

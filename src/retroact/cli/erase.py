@@ -5,18 +5,26 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from retroact.cli.console import say
+from retroact.cli.console import plural, say
 from retroact.cli.files import check_sources, put
 from retroact.cli.files import opened as opened_files
 from retroact.cli.notes import ALLOW, NotFoundError
-from retroact.cli.options import AllowMissing, Restoring, Secrets, StreamArgument, command, opened, warn_of_debt
+from retroact.cli.options import (
+    MISSING_HELP,
+    Restoring,
+    Secrets,
+    StreamArgument,
+    command,
+    flag,
+    opened,
+    option,
+    warn_of_debt,
+)
 from retroact.errors import InputError, RetroactError, VerificationError
 from retroact.feeds.source import read_text
 from retroact.files import os_errors
@@ -26,80 +34,69 @@ from retroact.stream import Durable
 from retroact.stream.erasure import Outcome, Requested
 
 
+@dataclass(frozen=True)
+class Erase:
+    """Whom to erase, and how."""
+
+    subject: list[str] | None = option("Whose records to erase; repeatable.")
+    sha256: list[str] | None = option("The same, by the SHA-256 of the subject; repeatable.", "HEX")
+    requests: Path | None = option("Read requests from columns subject or sha256, and request.", "CSV", "--from")
+    request: str | None = option("A name for the request: asked again, nothing is done twice.", "NAME")
+    dry_run: bool = flag("Show what would be found, and change nothing.")
+    close: bool = flag("Close the open round now if a request waits for it.")
+    receipt: Path | None = option("Write the signed receipt; a folder with --from.", "FILE")
+    earlier: list[Path] | None = option("The receipt of the same request from a stream before this one.", "RECEIPT")
+    allow_missing: bool = flag(MISSING_HELP)
+    status: bool = flag("List all requests and their states.")
+
+
 @command
-def erase(
-    stream: StreamArgument,
-    secrets: Secrets,
-    restoring: Restoring,
-    subject: Annotated[list[str] | None, typer.Option(help="Whose records; may be repeated.")] = None,
-    sha256: Annotated[
-        list[str] | None, typer.Option(metavar="HEX", help="The same by the SHA-256 of the subject.")
-    ] = None,
-    requests: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="CSV", help="Columns subject or sha256, and request if there is one."),
-    ] = None,
-    request: Annotated[str | None, typer.Option(metavar="NAME", help="Idempotency key: nothing is done twice.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be found, and change nothing.")] = False,
-    close: Annotated[
-        bool, typer.Option("--close", help="Also close the open round now, if a request waits for it.")
-    ] = False,
-    receipt: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the signed receipt; a folder for --from.")
-    ] = None,
-    earlier: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="RECEIPT", help="Of the same request, by a stream that this one goes on from."),
-    ] = None,
-    allow_missing: AllowMissing = False,
-    status: Annotated[bool, typer.Option("--status", help="List all requests and how far they are.")] = False,
-) -> None:
-    """Erase all records of a subject: received, applied when the round closes, purged.
+def erase(stream: StreamArgument, secrets: Secrets, restoring: Restoring, order: Erase) -> None:
+    """Erase all records of a subject. A request is received, applied when the round closes, and then purged.
 
-    Asked again under the same --request, the command tells how far it is and what it found, and writes the receipt
-    anew.
+    Repeated under the same --request, the command shows the state of the request and what it found, and writes the
+    receipt again.
 
-    A subject of which no record is found is entered all the same, but a typo looks like that: the exit code is 5, and
+    A request that finds no record is entered all the same. But a typo looks just like that, so the exit code is 5 and
     no receipt is written, unless --allow-missing is given.
 
-    After the last round, nothing waits: the erasure is applied at once, and nothing is published after it. A stream
-    that goes on from another one says where that is: it holds records of its own.
+    After the last round an erasure is applied at once, and nothing is published after it. If the stream continues an
+    earlier one, the command says where that is: it holds its own records.
 
-    What is printed here is exact: it is for whoever runs the stream.
+    The output is exact, and meant for the operator of the stream.
 
     \b
     Examples:
       retroact erase orders --subject u17 --request ticket-881 --dry-run
       retroact erase orders --subject u17 --request ticket-881 --close --receipt receipt.json
     """
-    asked = _asked(subject or [], sha256 or [], requests, request)
-    if not asked and not status:
+    receipt, dry_run = order.receipt, order.dry_run
+    asked = _asked(order)
+    if not asked and not order.status:
         raise InputError("expected --subject, --sha256, --from or --status", place="erase")
-    if receipt is not None and requests is not None and not receipt.is_dir():
+    if receipt is not None and order.requests is not None and not receipt.is_dir():
         raise InputError(f"{receipt}: expected a folder for the receipts of several requests", place="--receipt")
     if dry_run and restoring.given:
-        raise InputError(
-            "a dry run changes nothing: expected it without what opens a restored store", place="--dry-run"
-        )
-    before = EarlierReceipts(earlier)
-    used = {"file of requests": requests, **before.used}
+        raise InputError("a dry run changes nothing: expected no option for a restored store", place="--dry-run")
+    before = EarlierReceipts(order.earlier or ())
+    used = {"file of requests": order.requests, **before.used}
     protected: dict[str, Any] = {"used": used, "store": stream, **vars(secrets)}
     check_targets([("--receipt", receipt)], folders=True, **protected)
     with opened(stream, secrets, restoring) as open_stream:
-        if close and open_stream.specification.rounds.grid is not None:
+        if order.close and open_stream.specification.rounds.grid is not None:
             raise InputError(
                 "expected no --close on a grid: its rounds end when their time is over, and an erasure must not move "
                 "that. The request is applied when the round closes",
                 place="--close",
             )
-        # all of them are looked at before the first is taken
+        # a look at all of them before the first is entered
         looked = [each.erase(open_stream, dry_run=True) for each in asked]
         before.check(looked)
         files = [("--receipt", _receipt_file(receipt, each)) for each in looked]
         check_targets(files, **protected)
         check_sources(files, open_stream)
         erasures = [each.erase(open_stream, dry_run=dry_run) for each in asked]
-        if close and not dry_run and any(erasure.state == "received" for erasure in erasures):
+        if order.close and not dry_run and any(erasure.state == "received" for erasure in erasures):
             with _shown_anyway(erasures, open_stream):
                 open_stream.close_round()
         missed = 0
@@ -107,21 +104,21 @@ def erase(
             _show(erasure, open_stream.round)
             before.show(erasure)
             missed += sum(not outcome.found for outcome in erasure.outcomes)
-            if not dry_run and (erasure.found or allow_missing):
+            if not dry_run and (erasure.found or order.allow_missing):
                 with opened_files((_receipt_file(receipt, erasure), "--receipt")) as outputs:
                     put(outputs, [erasure.receipt(before.of(erasure)) for _ in outputs])
-        if status:
+        if order.status:
             _list(open_stream)
         warn_of_debt(open_stream)
-    if missed and not allow_missing:
-        many = f"{missed:,} subjects" if missed > 1 else "a subject"
+    if missed and not order.allow_missing:
+        many = plural(missed, "subject") if missed > 1 else "a subject"
         unwritten = "" if receipt is None or dry_run else ", and no receipt was written for that request"
         raise NotFoundError(f"no record was found of {many}{unwritten}. {ALLOW}")
 
 
 @contextmanager
 def _shown_anyway(erasures: Sequence[Requested], stream: Durable) -> Iterator[None]:
-    """What was entered is shown, also when the round is not closed."""
+    """What was entered is shown even if the round does not close."""
     try:
         yield
     except RetroactError:
@@ -149,39 +146,36 @@ def _show(erasure: Requested, open_round: int) -> None:
         missed = f"applied in round {now.round}"
     applied = "it was applied" if now.round is None else f"round {now.round} closed"
     when = applied if now.applied is not None else "it was asked for"
+    entered = "" if now.state == "dry run" else "entered all the same: "
     for outcome in erasure.outcomes:
-        entered = "" if now.state == "dry run" else "entered all the same: "
         say(f"{_found(outcome, when)}; {found if outcome.found else entered + missed} ({erasure.name})")
 
 
 def _found(outcome: Outcome, when: str) -> str:
-    """In words; what was found before is known without counts."""
-    who = outcome.identifier
+    """In words; of a repeated request no counts are known."""
+    who, surviving, waiting = outcome.identifier, outcome.surviving, outcome.waiting
     if not outcome.found:
-        return f"no record was found of {who}" + (f" when {when}" if outcome.surviving is None else "")
-    if outcome.surviving is None:
+        return f"no record was found of {who}" + (f" when {when}" if surviving is None else "")
+    if surviving is None:
         return f"{who}: records were found when {when}"
-    surviving, waiting = outcome.surviving, outcome.waiting
-    many = f"{surviving:,} surviving record{'s' * (surviving != 1)}" if surviving else "no surviving record"
+    many = plural(surviving, "surviving record") if surviving else "no surviving record"
     return f"{who}: {many}" + (f" and {waiting:,} in the open round" if waiting else "")
 
 
 def _list(stream: Durable) -> None:
-    """All requests, and how far they are."""
+    """All requests and their states."""
     for known in stream.requests():
         line = f"{known.content.hex()[:16]} {known.state}, received {known.received}"
-        when = "after the last round" if known.round is None else f"in round {known.round}"
-        line += "" if known.applied is None else f", applied {when}"
+        if known.applied is not None:
+            line += ", applied " + ("after the last round" if known.round is None else f"in round {known.round}")
         say(line if known.purged is None else f"{line}, purged {known.purged}")
 
 
 @dataclass
 class ErasureRequest:
-    """One request."""
-
     request: str | None
-    subjects: list[str]
-    digests: list[bytes]
+    subjects: list[str] = field(default_factory=list)
+    digests: list[bytes] = field(default_factory=list)
 
     def erase(self, stream: Durable, *, dry_run: bool) -> Requested:
         return stream.erase(
@@ -189,16 +183,15 @@ class ErasureRequest:
         )
 
 
-def _asked(
-    subjects: Sequence[str], digests: Sequence[str], file: Path | None, request: str | None
-) -> list[ErasureRequest]:
-    if file is not None:
-        if subjects or digests or request:
+def _asked(order: Erase) -> list[ErasureRequest]:
+    subjects, digests = order.subject or [], order.sha256 or []
+    if order.requests is not None:
+        if subjects or digests or order.request:
             raise InputError("expected either --from or single subjects", place="--from")
-        return _from_file(file)
+        return _from_file(order.requests)
     if not subjects and not digests:
         return []
-    return [ErasureRequest(request, list(subjects), [_digest(text, "--sha256") for text in digests])]
+    return [ErasureRequest(order.request, subjects, [_digest(text, "--sha256") for text in digests])]
 
 
 def _from_file(path: Path) -> list[ErasureRequest]:
@@ -206,16 +199,16 @@ def _from_file(path: Path) -> list[ErasureRequest]:
     rows = csv.DictReader(StringIO(read_text(path), newline=""), strict=True)
     found: dict[Any, ErasureRequest] = {}
     try:
-        names = rows.fieldnames or []
-        known = ("subject", "sha256", "request")
-        if not {"subject", "sha256"} & {*names} or {*names} - {*known}:
-            raise InputError(f"expected columns subject or sha256, and request, got {', '.join(names)}")
+        names = {*(rows.fieldnames or ())}
+        if not {"subject", "sha256"} & names or names - {"subject", "sha256", "request"}:
+            listed = ", ".join(rows.fieldnames or ())
+            raise InputError(f"expected columns subject or sha256, and request, got {listed}")
         for row in rows:
             subject, digest = row.get("subject") or "", row.get("sha256") or ""
             if None in row or None in row.values() or bool(subject) == bool(digest):
                 raise InputError("expected a subject or a sha256")
             name = row.get("request") or None
-            own = found.setdefault(name or object(), ErasureRequest(name, [], []))
+            own = found.setdefault(name or object(), ErasureRequest(name))
             if subject:
                 own.subjects.append(subject)
             else:
@@ -241,19 +234,19 @@ def _digest(text: str, place: str) -> bytes:
 
 
 class EarlierReceipts:
-    """The receipts of other streams that were handed in, by the request that they are of."""
+    """The receipts of earlier streams that were handed in, by their requests."""
 
-    def __init__(self, paths: Sequence[Path] | None) -> None:
-        self.used = {f"receipt {path}": path for path in paths or ()}
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.used = {f"receipt {path}": path for path in paths}
         self._found: dict[bytes, list[bytes]] = {}
-        for path in paths or ():
+        for path in paths:
             with os_errors(path, "--earlier"):
                 content = path.read_bytes()
             request = verify(content, place=str(path)).request
             self._found.setdefault(bytes.fromhex(request), []).append(content)
 
     def check(self, erasures: Sequence[Requested]) -> None:
-        """That all of them are of these requests and of streams before this one."""
+        """That all of them are for these requests, and from streams before this one."""
         if {*self._found} - {erasure.now.content for erasure in erasures}:
             raise VerificationError("--earlier: expected receipts of the same requests, got one of another")
         for erasure in erasures:

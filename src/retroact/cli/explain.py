@@ -21,31 +21,36 @@ RETROACTIVE = (
     "Once a record is deleted, every later answer is distributed exactly as if the record had never been there: noise "
     "is a function of the key, the round and the surviving data, and nothing else is kept."
 )
-LATE = "Records may come late, with the stamp of a past round: they count from that stamp on in all later answers."
-NOT_LATE = "Records come in the round they are stamped with; late ones are refused."
+LATE = "Records may arrive late, with the stamp of a past round: they count from that stamp on in all later answers."
+NOT_LATE = "Records arrive in the round they are stamped with; late ones are refused."
 ERASURE = (
     "An erasure deletes every surviving record of a subject, those of the open round included. It takes effect in the "
-    "release of the round it arrives in, and in all after it. Releases of earlier rounds are out and stay as they are; "
-    "what they tell of the subject is bounded by the guarantee above."
+    "release of the round it arrives in, and in all after it. Earlier releases stay as they are; what they reveal "
+    "about the subject is bounded by the guarantee above."
 )
 NO_SUBJECTS = (
     "Nothing: this stream has no subjects, so nobody's records can be found. Records are deleted by id, or by value."
 )
-ACCEPTS = "Later records of an erased subject are accepted, as those of anybody."
+ACCEPTS = "Later records of an erased subject are accepted like any others."
 REJECTS = (
     "Later records of an erased subject are rejected, by a hash of the subject under the key; nothing else is kept of "
-    "it. So one erasure decides over many later records: it counts as one operation for each record that it removes, "
+    "it. So one erasure affects many later records: it counts as one operation for each record that it removes, "
     "and for each that is rejected after it."
 )
 NOT_PROTECTED = (
     "What was published before an erasure: it is not taken back.",
     "The schema, the bounds, the statistics and the times at which rounds close: they are public. Rounds must not "
     "close by the number of updates.",
-    "What can be learned of a person from the records of others.",
-    "Anything against whoever holds the key: with it, the noise can be taken off.",
+    "What can be learned about a person from the records of others.",
+    "Anything against somebody who holds the key: with it, the noise can be removed.",
     "Exact counts shown to the operator (stderr), the input files themselves and their backups.",
     "More, and why: docs/limitations.md.",
 )
+ENDS = {
+    "lines": "lines that say so, or by their numbers",
+    "progress": "progress messages",
+    "end": "the ends of sources",
+}
 
 
 @command
@@ -55,7 +60,7 @@ def explain(
         int, typer.Option(min=1, metavar="C", help="The most records that one person ever adds.")
     ] = 5,
 ) -> None:
-    """Say in plain words what is protected, what is not, and what an erasure does.
+    """Explain in plain words what is protected, what is not, and what an erasure does.
 
     \b
     Examples:
@@ -73,28 +78,17 @@ def explain(
 
 
 def sections(spec: Specification, subject_records: int) -> Iterator[Section]:
-    guarantee = spec.guarantee
-    yield "What is published", [_published(spec, name) for name in spec.statistics]
-    yield (
-        "What is protected",
-        [
-            f"One operation. {guarantee.text}.",
-            _life(guarantee),
-            _subject(guarantee, subject_records),
-            _adaptive(guarantee),
-            *(f"Promised, and not checked: {promise}." for promise in guarantee.promises),
-        ],
-    )
+    guarantee, names = spec.guarantee, spec.statistics
+    yield "What is published", [_published(spec, name) for name in names]
+    promises = [f"Promised, and not checked: {promise}." for promise in guarantee.promises]
+    life, person, adaptive = _life(guarantee), _subject(guarantee, subject_records), _adaptive(guarantee)
+    yield "What is protected", [f"One operation. {guarantee.text}.", life, person, adaptive, *promises]
     yield "Where it comes from", [_columns(spec), _rounds(spec)]
-    late = LATE if spec.late else NOT_LATE
-    yield "What retroactive means", [RETROACTIVE, late]
+    yield "What retroactive means", [RETROACTIVE, LATE if spec.late else NOT_LATE]
     erasure = [ERASURE, REJECTS if spec.after_erasure == "reject" else ACCEPTS]
     yield "What an erasure does", erasure if spec.has_subjects else [NO_SUBJECTS]
-    yield (
-        "How the budget is split",
-        [f"{name}: {spec.measure_of(name)}, {_noise(spec, name)}" for name in spec.statistics]
-        + [f"Together: {_budget(guarantee)}."],
-    )
+    shares = [f"{name}: {spec.measure_of(name)}, {_noise(spec, name)}" for name in names]
+    yield "How the budget is split", [*shares, f"Together: {guarantee.budget}."]
     yield "What is not protected", list(NOT_PROTECTED)
 
 
@@ -109,13 +103,6 @@ def _columns(spec: Specification) -> str:
     if isinstance(columns.ignore, bool):
         return f"{text}{own}. Other columns are {'ignored' if columns.ignore else 'refused'}."
     return f"{text}{own}. Ignored: {', '.join(columns.ignore)}; other columns are refused."
-
-
-ENDS = {
-    "lines": "lines that say so, or by their numbers",
-    "progress": "progress messages",
-    "end": "the ends of sources",
-}
 
 
 def _rounds(spec: Specification) -> str:
@@ -150,18 +137,17 @@ def _published(spec: Specification, name: str) -> str:
 
 def _life(guarantee: Guarantee) -> str:
     whole, twice = guarantee.for_subject(1), guarantee.for_operations(2)
-    text = (
+    return (
         "A record's whole life. From its addition to its deletion a record counts during one interval of rounds, so "
-        f"adding it and deleting it later costs {_budget(whole)} together, as one operation does."
+        f"adding it and deleting it later costs {whole.budget} together, as one operation does. A new value under the "
+        f"same id is two operations, a deletion and an addition: {twice.budget}."
     )
-    text += f" A new value under the same id is two operations, a deletion and an addition: {_budget(twice)}."
-    return text
 
 
 def _subject(guarantee: Guarantee, records: int) -> str:
     whole = guarantee.for_subject(records)
     return (
-        f"A person. {_budget(whole)} for {whole.unit}. Promised, not enforced: "
+        f"A person. {whole.budget} for {whole.unit}. Promised, not enforced: "
         f"{'; '.join(whole.promises[len(guarantee.promises) :])}. Erasing a person costs nothing more."
     )
 
@@ -170,7 +156,3 @@ def _adaptive(guarantee: Guarantee) -> str:
     if guarantee.adaptive:
         return "Adaptive. It also holds when later updates are chosen after seeing earlier answers."
     return "Not adaptive. It is proven only for updates that do not depend on earlier answers."
-
-
-def _budget(guarantee: Guarantee) -> str:
-    return f"ε = {guarantee.epsilon:.4g}" + (f", δ = {guarantee.delta:.3g}" if guarantee.delta else "")

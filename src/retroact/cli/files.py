@@ -1,4 +1,4 @@
-"""Files that a command writes: opened before the work begins, and put in their places after it."""
+"""Files that a command writes: opened before the work begins, and moved into place after it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any
 
 from retroact.files import AtomicFile, is_endless, os_errors
 from retroact.store.targets import check_targets
@@ -15,86 +15,95 @@ if TYPE_CHECKING:
     from retroact.stream import Stream
 
 
-class Place(NamedTuple):
-    path: Path
-    option: str
-    file: BinaryIO
-    part: AtomicFile | None
-    """None for a device or a pipe, which is written to and never replaced."""
-
-
-@contextmanager
-def opened(*asked: tuple[Path | None, str]) -> Iterator[list[Place]]:
-    """Places to write to, which are seen by nobody until `put`."""
-    with ExitStack() as stack:
-        yield [_open(path, option, stack) for path, option in asked if path is not None]
-
-
-def _open(path: Path, option: str, stack: ExitStack) -> Place:
-    with os_errors(path, option):
-        if is_endless(path):
-            file = path.open("wb")
-            stack.callback(_close, file)
-            return Place(path, option, file, None)
-        part = stack.enter_context(AtomicFile(path))
-        return Place(path, option, cast(BinaryIO, part.file), part)
-
-
-def check_sources(targets: Sequence[tuple[str, Path | None]], stream: Stream) -> None:
-    """Refuse to write over what a stream was ever fed from."""
-    names = [name for name in stream.sources if "\0" not in name]
-    check_targets(targets, used={f"source {name}": Path(name) for name in names}, folders=True)
-
-
-def put(outputs: list[Place], contents: list[bytes]) -> None:
-    """All files appear, whole, or none does."""
-    with suppress(OSError, AttributeError):  # it may be closed
-        sys.stdout.flush()
-    # devices last: what they got is not taken back
-    for one, content in sorted(zip(outputs, contents, strict=True), key=lambda pair: pair[0].part is None):
-        with os_errors(one.path, one.option):
-            one.file.write(content)
-            one.file.flush() if one.part is None else one.part.sync()
-    with ExitStack() as undo:
-        for one in outputs:
-            if one.part is not None:
-                new = not one.part.target.exists()
-                with os_errors(one.path, one.option):
-                    one.part.put()
-                if new:
-                    undo.callback(one.part.target.unlink, missing_ok=True)
-        undo.pop_all()
-
-
-def _close(file: BinaryIO) -> None:
-    # what could not be written has been reported
-    with suppress(OSError):
-        file.close()
-
-
-class NamedFile:
-    """A file that says where it could not be written."""
+class OutputFile:
+    """A file that nobody sees until `put`; or standard output, a device or a pipe, which are written to directly.
+    Errors name it, and the option that asked for it."""
 
     closed = False
 
-    def __init__(self, file: BinaryIO, path: Path | str, option: str | None = None) -> None:
-        self._file, self._where = file, (path, option)
+    def __init__(self, path: Path | None, option: str | None = None) -> None:
+        self._where = (path or "standard output", option)
+        self._owned = path is not None
+        self._part: AtomicFile | None = None
+        with os_errors(*self._where):
+            if path is None:
+                self._file: Any = sys.stdout.buffer
+            elif is_endless(path):
+                self._file = path.open("wb")
+            else:
+                self._part = AtomicFile(path)
+                self._file = self._part.file
+
+    @property
+    def direct(self) -> bool:
+        return self._part is None
 
     def write(self, content: bytes) -> int:
         if self._file.closed:
-            # a writer that failed, and is done away with, tries again
+            # the finalizer of a writer that failed tries again
             return len(content)
         with os_errors(*self._where):
-            return self._file.write(content)
+            return int(self._file.write(content))
 
     def flush(self) -> None:
-        with os_errors(*self._where):
-            self._file.flush()
-
-    def close(self) -> None:
-        """What is written is there; whoever opened the file closes it."""
         if not self._file.closed:
-            self.flush()
+            with os_errors(*self._where):
+                self._file.flush()
+
+    close = flush
+    """For a Parquet writer, which does not own the file."""
+
+    def sync(self) -> None:
+        with os_errors(*self._where):
+            self._file.flush() if self._part is None else self._part.sync()
+
+    def put(self) -> Path | None:
+        """Move the file into place, on disk; it may still grow. The path, if nothing was there before."""
+        if self._part is None:
+            return None
+        new = not self._part.target.exists()
+        with os_errors(*self._where):
+            self._part.put()
+        return self._part.target if new else None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
+
+    def __enter__(self) -> OutputFile:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._part is not None:
+            self._part.__exit__(*error)
+        elif self._owned:
+            with suppress(OSError):  # what could not be written has been reported
+                self._file.close()
+
+
+@contextmanager
+def opened(*asked: tuple[Path | None, str]) -> Iterator[list[OutputFile]]:
+    """The files that options ask for."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(OutputFile(path, option)) for path, option in asked if path is not None]
+
+
+def put(outputs: Sequence[OutputFile], contents: Sequence[bytes]) -> None:
+    """All files appear, complete, or none does."""
+    with suppress(OSError, AttributeError):  # it may be closed
+        sys.stdout.flush()
+    # devices last: what they received cannot be taken back
+    for output, content in sorted(zip(outputs, contents, strict=True), key=lambda pair: pair[0].direct):
+        output.write(content)
+        output.sync()
+    with ExitStack() as undo:
+        for output in outputs:
+            made = output.put()
+            if made is not None:
+                undo.callback(made.unlink, missing_ok=True)
+        undo.pop_all()
+
+
+def check_sources(targets: Sequence[tuple[str, Path | None]], stream: Stream) -> None:
+    """Refuse to overwrite any file that a stream was ever fed from."""
+    names = [name for name in stream.sources if "\0" not in name]
+    check_targets(targets, used={f"source {name}": Path(name) for name in names}, folders=True)

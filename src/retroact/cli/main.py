@@ -18,29 +18,29 @@ from retroact.errors import RetroactError
 
 COMMANDS = {
     "run": "Replay a file of events and publish every round.",
-    "plan": "The errors to expect from an ε, or the ε for wanted errors.",
-    "explain": "Say in words what is protected and what is not.",
+    "plan": "Show the errors to expect, or the epsilon that wanted errors cost.",
+    "explain": "Explain in words what is protected and what is not.",
     "demo": "See it at work on a made-up shop; needs no data.",
     "erase": "Erase a subject from a stream, with a receipt.",
-    "verify": "Check a stream against its surviving data, or a receipt.",
+    "verify": "Check a stream against its surviving data, or check a receipt.",
     "export": "Write what a stream has published to a file.",
-    "columns": "Which columns of the sources of a stream have which role.",
-    "audit": "Try to break every promise of a stream; a signed report.",
+    "columns": "Show or change which columns of the sources have which role.",
+    "audit": "Try to break every promise of a stream, and write a signed report.",
 }
 """Each is the function of that name in the module of that name."""
 PLAIN: dict[str, Any] = {
     "add_completion": False,
     # a traceback with local variables would show the key
     "pretty_exceptions_enable": False,
-    # the rich help takes twice as long to come up
+    # the rich help takes twice as long to appear
     "rich_markup_mode": None,
 }
 GRAVEST = (4, 2, 3, 5)
-"""Of several reasons to fail, the exit code is the first of these."""
+"""Of several reasons to fail, the first of these is the exit code."""
 
 
 class Commands(typer.core.TyperGroup):
-    """Loaded when they are called, so that `retroact --help` answers at once."""
+    """Loads a command when it is called, so that `retroact --help` answers at once."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -79,12 +79,19 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Publish statistics again and again from a stream of additions and deletions: private, and exactly retroactive."""
+    """Publish statistics again and again from a stream of additions and deletions: differentially private, and exactly
+    retroactive. After a deletion, all later answers are as if the record had never been there.
+
+    \b
+    Start with:
+      retroact demo
+      retroact run orders.csv --count --sum amount:0..500 --epsilon 1
+    """
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the program and end the process: 0 fine, 2 bad input, 3 horizon exhausted, 4 verification failed, 5 an
-    erasure found nothing."""
+    """Run the program and end the process. Exit codes: 0 fine, 2 bad input, 3 horizon exhausted, 4 verification failed,
+    5 an erasure found nothing."""
     code: int | str | None = 0
     try:
         app(None if argv is None else list(argv))
@@ -98,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
     except OSError as error:
-        # or the interpreter would try again when it ends
+        # otherwise the interpreter would try again when it ends
         _drop_stdout()
         if not isinstance(error, BrokenPipeError):
             code = _gravest(code, _fail(error))
@@ -110,7 +117,7 @@ def _gravest(*codes: int | str | None) -> int | str | None:
 
 
 def _fail(error: Exception) -> int:
-    """Say what is wrong; the exit code."""
+    """Print what is wrong; returns the exit code."""
     from retroact.cli.console import console_for, message
 
     text, code = str(error), 2

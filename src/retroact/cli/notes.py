@@ -1,16 +1,15 @@
-"""What the operator of a run sees, on stderr: what was recognised, how far it is, what was done."""
+"""What the operator of a run sees on stderr: what was recognised, how far it is, what was done."""
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from retroact.cli.console import console_for, message
+from retroact.cli.console import console_for, message, plural
 from retroact.cli.plan import plan_table
 from retroact.errors import RetroactError
 from retroact.feeds.batch import EVERY_RECORD, Changes
@@ -18,23 +17,21 @@ from retroact.feeds.envelopes import NATIVE
 from retroact.feeds.options import Options
 from retroact.feeds.totals import Missed, Totals
 from retroact.messages import show
-from retroact.stream import HorizonWarning, Plan, Specification, Stream, plan
+from retroact.stream import HorizonWarning, Specification, Stream, plan
 
 if TYPE_CHECKING:
     from retroact.feeds.play import Feed
     from retroact.privacy import Guarantee
 
-# A bar appears after this many seconds.
-PATIENCE = 1.0
 ALLOW = "If that is right: --allow-missing"
 
 
 class Notes:
-    """Everything but errors, which are told whether or not a run is quiet."""
+    """Everything but errors, which are shown even when a run is quiet."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet
-        self._told: str | None = None
+        self._resumed: str | None = None
         self.console = console_for("stderr")
 
     def line(self, text: str) -> None:
@@ -43,55 +40,51 @@ class Notes:
             message(self.console, text, style)
 
     def warn(self, text: str) -> None:
-        """What is left undone, which is told in any case."""
+        """What is left undone; shown in any case."""
         message(self.console, f"warning: {text}", "yellow")
 
     def recognised(self, feed: Feed, spec: Specification, first: Changes) -> None:
-        """What the feed is taken for, and its first change as it was understood."""
+        """What the feed was taken for, the errors to expect, and its first change as it was understood."""
         if self.quiet:
             return
         reader, options = feed.reader, feed.options
         kind: str = "native JSON lines" if reader.label == NATIVE else feed.source.format
         if reader.has_column_names and reader.label is not None:
             kind += f", {reader.label}"
-        shown = reader.has_column_names or options.time or options.position
-        columns = _roles(reader.roles, options) if shown else None
-        self._taken_for(f"{feed.source.name}: {kind}", columns, reader.ignored, spec)
-        self._planned(spec, options.cut.contribution)
-        if feed.delivery is not None:
-            self._taken_up(feed.delivery.rounds.totals)
-        self._example(first, reader.unit)
-
-    def _taken_up(self, totals: Totals) -> None:
-        """Told once: with the first events or, where there are no more, at the end."""
-        if totals.taken_up is not None and totals.taken_up != self._told:
-            self._told = totals.taken_up
-            self.line(f"note: {totals.taken_up}")
-
-    def _taken_for(self, source: str, columns: str | None, ignored: Sequence[str], spec: Specification) -> None:
         fields = [f"{name} {field!r}" for name, field in spec.schema.fields.items() if name != EVERY_RECORD]
-        self.line(f"{source}; fields: {', '.join(fields) or 'none needed'}")
-        if columns is not None:
-            self.line(f"columns: {columns}")
-        if ignored:
-            self.line(f"note: ignored, as no statistic needs them: {', '.join(map(show, ignored))}")
-
-    def _planned(self, spec: Specification, contribution: int | None) -> None:
-        """The errors to expect, and the guarantee."""
+        self.line(f"{feed.source.name}: {kind}; fields: {', '.join(fields) or 'none needed'}")
+        if reader.has_column_names or options.time or options.position:
+            self.line(f"columns: {_roles(reader.roles, options)}")
+        if reader.ignored:
+            self.line(f"note: ignored, as no statistic needs them: {', '.join(map(show, reader.ignored))}")
         expected = plan(spec)
         self.console.print(plan_table(expected, brief=True))
-        self.line(f"{_rounds(expected)}; {expected.guarantee.text}")
-        if contribution is not None:
-            self.line(_aggregated(expected.guarantee, contribution))
+        horizon = "no horizon" if expected.horizon is None else f"horizon of {expected.horizon:,} rounds"
+        self.line(f"{horizon}; {expected.guarantee.text}")
+        self._aggregated(expected.guarantee, options.cut.contribution)
+        if feed.delivery is not None:
+            self._taken_up(feed.delivery.rounds.totals)
+        example = first.example()
+        if example is not None:
+            text = msgspec.json.encode(example[1], enc_hook=str).decode()
+            self.line(f"example, {reader.unit} {example[0]}: {text if len(text) <= 300 else f'{text[:300]}…'}")
 
-    def _example(self, first: Changes, unit: str) -> None:
-        found = first.example()
-        if found is not None:
-            self.line(f"example, {unit} {found[0]}: {_brief(msgspec.json.encode(found[1], enc_hook=str).decode())}")
+    def _taken_up(self, totals: Totals) -> None:
+        """Where the feed was resumed; shown once, with the first events or, where there are no more, at the end."""
+        if totals.taken_up is not None and totals.taken_up != self._resumed:
+            self._resumed = totals.taken_up
+            self.line(f"note: {totals.taken_up}")
+
+    def _aggregated(self, guarantee: Guarantee, contribution: int | None) -> None:
+        if contribution is not None:
+            self.line(
+                f"warning: aggregated input: one event is up to {contribution:,} operations, so for one event the "
+                f"guarantee is that of a group of {contribution:,}: {guarantee.for_operations(contribution).budget}"
+            )
 
     @contextmanager
     def horizon_warnings(self) -> Iterator[None]:
-        """As one line each."""
+        """Shows each as one line."""
         with warnings.catch_warnings():
             warnings.simplefilter("always", HorizonWarning)
             usual = warnings.showwarning
@@ -127,49 +120,16 @@ class Notes:
             self.line(f"note: left out {totals.late:,} late additions (--late refuse; first: {totals.first_late})")
         for name, count in stream.left_out().items():
             if count:
-                self.line(f"note: {name} leaves out {count:,} surviving record{'s' * (count != 1)} for want of a value")
-        if contribution is not None:
-            self.line(_aggregated(stream.guarantee, contribution))
-        done = [f"{totals.rounds:,} round{'s' * (totals.rounds != 1)}"]
-        done.append(f"{totals.added:,} records added, {totals.removed:,} removed")
+                self.line(f"note: {name} leaves out {plural(count, 'surviving record')} for want of a value")
+        self._aggregated(stream.guarantee, contribution)
+        done = [plural(totals.rounds, "round"), f"{totals.added:,} records added, {totals.removed:,} removed"]
         if totals.ignored_deletions:
-            done.append(f"{totals.ignored_deletions:,} deletion{'s' * (totals.ignored_deletions != 1)} named nothing")
+            done.append(f"{plural(totals.ignored_deletions, 'deletion')} named nothing")
         if totals.ignored_additions:
             done.append(f"{totals.ignored_additions:,} additions to future rounds had no effect")
         horizon = stream.specification.horizon
         done.append("no horizon" if horizon is None else f"{stream.round - 1:,} of {horizon:,} promised rounds used")
-        delta = f", δ = {stream.guarantee.delta:.3g}" if stream.guarantee.delta else ""
-        self.line(f"{'; '.join(done)}; ε = {stream.guarantee.epsilon:.4g}{delta}")
-
-
-class Progress:
-    """A bar that appears when something takes its time; only on a terminal, and gone when it ends."""
-
-    def __init__(self, notes: Notes, total: int | None = None, *, shown: bool = True) -> None:
-        self._console = notes.console
-        self._total = total
-        self._wanted = shown and notes.console.is_terminal and not notes.quiet
-        self._began = time.monotonic()
-        self._bar: Any = None
-
-    def update(self, done: int, text: str, total: int | None = None) -> None:
-        if not self._wanted or (self._bar is None and time.monotonic() - self._began < PATIENCE):
-            return
-        if self._bar is None:
-            from rich import progress
-
-            columns = (progress.BarColumn(), progress.TaskProgressColumn(), progress.TextColumn("{task.description}"))
-            self._bar = progress.Progress(*columns, console=self._console, transient=True)
-            self._bar.add_task("", total=self._total)
-            self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=done, description=text, total=total or self._total)
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self.line(f"{'; '.join(done)}; {stream.guarantee.budget}")
 
 
 class NotFoundError(RetroactError):
@@ -180,28 +140,24 @@ class NotFoundError(RetroactError):
 
 @contextmanager
 def naming_not_found(missed: Missed, notes: Notes, *, allowed: bool) -> Iterator[None]:
-    """Around a run: the erasures in it that found nothing are named at its end, also when it ends by another error."""
+    """Around a run: its erasures that found nothing are named at its end, also when it ends by another error."""
     try:
         yield
     except BaseException:
-        tell(missed, notes, allowed=allowed)
+        name_not_found(missed, notes, allowed=allowed)
         raise
     if allowed or not missed.count:
-        tell(missed, notes, allowed=allowed)
+        name_not_found(missed, notes, allowed=allowed)
     else:
         words = missed.words() if missed.untold else f"{missed.source}: no record was found for erasures named before"
         raise NotFoundError(f"{words}. {ALLOW}")
 
 
-def tell(missed: Missed, notes: Notes, *, allowed: bool) -> None:
-    """Of those that nobody was told of yet."""
+def name_not_found(missed: Missed, notes: Notes, *, allowed: bool) -> None:
+    """Those that have not been named yet."""
     if missed.untold:
         words = missed.words()
         notes.line(f"note: {words}") if allowed else notes.warn(words)
-
-
-def _brief(text: str) -> str:
-    return text if len(text) <= 300 else f"{text[:300]}…"
 
 
 def _roles(roles: dict[str, str], options: Options) -> str:
@@ -209,16 +165,3 @@ def _roles(roles: dict[str, str], options: Options) -> str:
     named = [f"{role} in {show(column)}" for role, column in [*roles.items(), *others] if column]
     missing = [f"no {role}" for role in ("id", "subject") if role not in roles]
     return ", ".join(named + missing)
-
-
-def _aggregated(guarantee: Guarantee, contribution: int) -> str:
-    group = guarantee.for_operations(contribution)
-    delta = f", δ = {group.delta:.3g}" if group.delta else ""
-    return (
-        f"warning: aggregated input: one event is up to {contribution:,} operations, so for one event the guarantee is "
-        f"that of a group of {contribution:,}: ε = {group.epsilon:.4g}{delta}"
-    )
-
-
-def _rounds(plan: Plan) -> str:
-    return "no horizon" if plan.horizon is None else f"horizon of {plan.horizon:,} rounds"

@@ -1,10 +1,10 @@
-"""Options that several commands share, each declared once."""
+"""How a command declares its options, and those that several commands share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -18,24 +18,28 @@ from retroact.errors import InputError
 if TYPE_CHECKING:
     from retroact.stream import Durable
 
-SPEC_HELP = "The stream as a TOML file; retroact.toml if it is there."
-SpecArgument = Annotated[Path | None, typer.Argument(metavar="[SPEC]", help=SPEC_HELP)]
-StreamArgument = Annotated[
-    str, typer.Argument(metavar="STREAM", help="The folder of a stream, or postgresql://...#name.")
-]
-AllowMissing = Annotated[
-    bool, typer.Option("--allow-missing", help="Do not fail (exit code 5) when an erasure finds no record.")
-]
-OutOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Appears whole or not at all; stdout if absent.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but errors.")]
+
+def option(help: str, metavar: str | None = None, *names: str, default: Any = None, **limits: Any) -> Any:
+    """A field of a dataclass that is an option of a command."""
+    return field(default=default, metadata={"typer": typer.Option(*names, metavar=metavar, help=help, **limits)})
+
+
+def flag(help: str, *names: str) -> Any:
+    """An option that is given or not, such as ``--count``; there is no ``--no-count``."""
+    return option(help, None, *names, default=False)
+
+
+def argument(help: str, metavar: str) -> Any:
+    """An argument that may be left out."""
+    return field(default=None, metadata={"typer": typer.Argument(metavar=metavar, help=help)})
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """A function for typer: a parameter that is a dataclass stands for all its fields, each of which is an option.
 
     >>> @command
-    ... def show(name: str, given: Restoring) -> None:
-    ...     print(name, given.after)
+    ... def show(name: str, restoring: Restoring) -> None:
+    ...     print(name, restoring.after)
     >>> list(signature(show).parameters)
     ['name', 'restored', 'after', 'erasures_asked']
     >>> show(name="orders", restored=False, after=3, erasures_asked=False)
@@ -45,53 +49,56 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters: list[Parameter] = []
     for name, parameter in signature(function).parameters.items():
-        if name not in groups:
+        if name in groups:
+            kinds = get_type_hints(groups[name])
+            parameters += [_parameter(each.name, kinds[each.name], each) for each in fields(groups[name])]
+        else:
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name]))
-            continue
-        own = get_type_hints(groups[name], include_extras=True)
-        for field in fields(groups[name]):
-            parameters.append(
-                Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=own[field.name])
-            )
 
     @wraps(function)
     def call(**given: Any) -> None:
-        made = {name: kind(**{one.name: given.pop(one.name) for one in fields(kind)}) for name, kind in groups.items()}
+        made = {name: kind(**{own.name: given.pop(own.name) for own in fields(kind)}) for name, kind in groups.items()}
         function(**made, **given)
 
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return call
 
 
+def _parameter(name: str, kind: Any, declared: Any) -> Parameter:
+    info = declared.metadata["typer"]
+    if kind is bool and not info.param_decls:
+        info.param_decls = (f"--{name.replace('_', '-')}",)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=declared.default, annotation=Annotated[kind, info])
+
+
+SPEC_HELP = "A TOML file that describes the stream. Default: retroact.toml, if it exists."
+FENCE_HELP = "The fence file. Default: next to the key."
+MISSING_HELP = "Exit with 0, not 5, when an erasure finds no record."
+QUIET_HELP = "Print nothing to stderr but errors."
+StreamArgument = Annotated[
+    str, typer.Argument(metavar="STREAM", help="The folder of a stream, or postgresql://...#name.")
+]
+
+
 @dataclass(frozen=True)
 class Secrets:
-    """What a stream that lasts has outside its store."""
+    """The files that a durable stream has outside its store."""
 
-    key_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The secret; beside the stream, or RETROACT_KEY, if absent.")
-    ] = None
-    fence: Annotated[Path | None, typer.Option(metavar="FILE", help="The fence; beside the key if absent.")] = None
+    key_file: Path | None = option("The secret key. Default: next to the stream, or RETROACT_KEY.", "FILE")
+    fence: Path | None = option(FENCE_HELP, "FILE")
 
 
 @dataclass(frozen=True)
 class Restoring:
-    """What an operator says of a store that is not the latest, or of one whose fence is lost."""
+    """What an operator states about a store that is not the latest, or whose fence is lost."""
 
-    restored: Annotated[
-        bool, typer.Option("--restored", help="An old backup: replay what was published, without releases.")
-    ] = False
-    after: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="ROUND", help="The fence is lost; nothing was published after this round."),
-    ] = None
-    erasures_asked: Annotated[
-        bool,
-        typer.Option("--erasures-asked", help="All erasures that a restored store lacks were asked for again."),
-    ] = False
+    restored: bool = flag("The store is an old backup: replay what was published, without new releases.")
+    after: int | None = option("The fence is lost, and nothing was published after this round.", "ROUND", min=0)
+    erasures_asked: bool = flag("All erasures that a restored store lacks have been requested again.")
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was said, as `Stream.open` takes it."""
+        """What was stated, as `Stream.open` takes it."""
         return {name: value for name, value in asdict(self).items() if value is not None and value is not False}
 
 
@@ -99,16 +106,14 @@ class Restoring:
 class Roles:
     """Which columns of a source have which role."""
 
-    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="The id of a record; '' for none.")] = None
-    subject: Annotated[str | None, typer.Option(metavar="COLUMN", help="Whom it belongs to; '' for none.")] = None
-    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="When it happened, for a grid.")] = None
-    op: Annotated[str | None, typer.Option(metavar="COLUMN", help="What is done with it; '' for none.")] = None
-    position: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Such as source.lsn: repeats are absorbed.")
-    ] = None
-    stamp: Annotated[str | None, typer.Option(metavar="COLUMN", help="The round it counts from; '' for none.")] = None
-    round: Annotated[str | None, typer.Option(metavar="COLUMN", help="Its round, from 1; '' for none.")] = None
-    optional: Annotated[list[str] | None, typer.Option(metavar="ROLE", help="Records may lack it; repeatable.")] = None
+    id: str | None = option("The id of a record; '' for none.", "COLUMN")
+    subject: str | None = option("The person it belongs to; '' for none.", "COLUMN")
+    time: str | None = option("When it happened, for rounds by time.", "COLUMN")
+    op: str | None = option("What to do with it (add, delete, ...); '' for none.", "COLUMN")
+    position: str | None = option("Its place in the source, such as source.lsn: repeats are absorbed.", "COLUMN")
+    stamp: str | None = option("The round from which it counts; '' for none.", "COLUMN")
+    round: str | None = option("The number of its round, from 1; '' for none.", "COLUMN")
+    optional: list[str] | None = option("A role that records may lack; repeatable.", "ROLE")
 
     @property
     def table(self) -> dict[str, str | dict[str, Any]]:
@@ -125,7 +130,7 @@ class Roles:
 
 @contextmanager
 def opened(where: str, secrets: Secrets, restoring: Restoring | None = None) -> Iterator[Durable]:
-    """A stream that lasts."""
+    """A durable stream."""
     from retroact.stream import Stream
 
     given = {} if restoring is None else restoring.given
@@ -134,6 +139,6 @@ def opened(where: str, secrets: Secrets, restoring: Restoring | None = None) -> 
 
 
 def warn_of_debt(stream: Durable) -> None:
-    """What is left to do after a restore, whether or not a run is quiet."""
+    """What is left to do after a restore; shown even when a run is quiet."""
     if stream.debt:
         say(f"warning: {stream.debt}", err=True)

@@ -1,48 +1,35 @@
-"""Releases as lines: JSON, one release a line, or CSV and Parquet, one number a line."""
+"""Releases as lines: JSON, one release per line; or CSV and Parquet, one number per line."""
 
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import typer
 
 from retroact.checks import is_number
-from retroact.cli.files import NamedFile, opened
+from retroact.cli.files import OutputFile
+from retroact.cli.options import option
 from retroact.errors import InputError
-from retroact.files import os_errors
 
 if TYPE_CHECKING:
     from retroact.stream import Round
 
-STDOUT = "standard output"
 CSV_HEADER = ("round", "statistic", "group", "value", "standard_error", "low95", "high95")
-
-
-# How many rows of a Parquet file are gathered before they are written.
 GROUP = 65536
-
-
-class OutputFormat(StrEnum):
-    jsonl = "jsonl"
-    csv = "csv"
-    parquet = "parquet"
-
-
-FormatOption = Annotated[OutputFormat | None, typer.Option(help="By the name of the file if absent.")]
+"""The number of rows that are written to a Parquet file at a time."""
 
 
 class Writer:
     """Writes rounds as they close."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: OutputFile) -> None:
         self._file = file
 
     def write(self, round: Round) -> None:
@@ -50,7 +37,7 @@ class Writer:
             self.write_line(release.to_dict())
 
     def write_line(self, line: Mapping[str, Any]) -> None:
-        """One release as `Release.to_dict` has it."""
+        """One release, as `Release.to_dict` has it."""
         self._file.write(msgspec.json.encode(line) + b"\n")
 
     def flush(self) -> None:
@@ -61,7 +48,7 @@ class Writer:
 
 
 class CsvWriter(Writer):
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: OutputFile) -> None:
         super().__init__(file)
         file.write(_csv_lines([CSV_HEADER]))
 
@@ -70,9 +57,9 @@ class CsvWriter(Writer):
 
 
 class ParquetWriter(Writer):
-    """A value that is no number is in the column `text`."""
+    """A value that is not a number goes into the column `text`."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: OutputFile) -> None:
         super().__init__(file)
         try:
             import pyarrow  # type: ignore[import-untyped]
@@ -88,10 +75,9 @@ class ParquetWriter(Writer):
 
     def write_line(self, line: Mapping[str, Any]) -> None:
         for row in flat_rows(line):
-            numbers = [_number(part) for part in row[3:]]
-            value = row[3]
-            words = None if value is None or numbers[0] is not None else str(value)
-            self._rows.append((*row[:3], *numbers, words))
+            value, *errors = (float(part) if is_number(part) else None for part in row[3:])
+            words = None if row[3] is None or value is not None else str(row[3])
+            self._rows.append((*row[:3], value, *errors, words))
         if len(self._rows) >= GROUP:
             self._write_group()
 
@@ -102,26 +88,48 @@ class ParquetWriter(Writer):
 
     def _write_group(self) -> None:
         columns = zip(*self._rows, strict=True) if self._rows else [[] for _ in self._schema]
-        arrays = [
-            self._arrow.array(list(column), kind.type) for column, kind in zip(columns, self._schema, strict=True)
-        ]
+        arrays = [self._arrow.array(list(rows), kind.type) for rows, kind in zip(columns, self._schema, strict=True)]
         self._out.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
         self._rows = []
+
+
+class OutputFormat(StrEnum):
+    jsonl = "jsonl"
+    csv = "csv"
+    parquet = "parquet"
 
 
 WRITERS = {OutputFormat.jsonl: Writer, OutputFormat.csv: CsvWriter, OutputFormat.parquet: ParquetWriter}
 
 
-def format_of(path: Path | None, format: OutputFormat | None) -> OutputFormat:
-    """As asked for, or else by the name of the file."""
-    if format is not None:
-        return format
-    suffix = "" if path is None else path.suffix.lower().removeprefix(".")
-    return OutputFormat(suffix) if suffix in OutputFormat.__members__ else OutputFormat.jsonl
+@dataclass(frozen=True)
+class Output:
+    """Where releases are written, and how."""
 
+    out: Path | None = option("Where releases go; appears complete or not at all. Default: stdout.", "FILE")
+    format: OutputFormat | None = option("Default: by the suffix of --out, or else jsonl.")
 
-def _number(value: Any) -> float | None:
-    return float(value) if is_number(value) else None
+    @contextmanager
+    def opened(self, *, before: Iterable[Mapping[str, Any]] | None = None) -> Iterator[Writer]:
+        """``before``: releases of earlier runs. A file of lines then starts with them, appears at once, and grows."""
+        suffix = "" if self.out is None else self.out.suffix.lower().removeprefix(".")
+        found = OutputFormat(suffix) if suffix in OutputFormat.__members__ else OutputFormat.jsonl
+        format = self.format or found
+        with OutputFile(self.out, None if self.out is None else "--out") as file:
+            writer = WRITERS[format](file)
+            grows = before is not None and not file.direct and format is not OutputFormat.parquet
+            if not file.direct:
+                for line in before or ():
+                    writer.write_line(line)
+            if grows:
+                writer.flush()
+                file.put()
+            yield writer
+            writer.finish()
+            if grows:
+                file.sync()
+            else:
+                file.put()
 
 
 def flat_rows(line: Mapping[str, Any]) -> list[tuple[Any, ...]]:
@@ -131,17 +139,13 @@ def flat_rows(line: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def _flat(group: str, value: Any, error: Any, interval: Any) -> Iterator[tuple[Any, ...]]:
-    if isinstance(value, Mapping):
-        parts: list[tuple[str, Any]] = list(value.items())
-    elif isinstance(value, list):
-        parts = [(str(position), part) for position, part in enumerate(value)]
+    if isinstance(value, Mapping | list):
+        for key in value if isinstance(value, Mapping) else range(len(value)):
+            inner = f"{group}/{key}" if group else str(key)
+            yield from _flat(inner, value[key], _part(error, key), _part(interval, key))
     else:
         low, high = interval if isinstance(interval, list) and len(interval) == 2 else (None, None)
         yield group, value, error, low, high
-        return
-    for position, (key, part) in enumerate(parts):
-        index = key if isinstance(value, Mapping) else position
-        yield from _flat(f"{group}/{key}" if group else key, part, _part(error, index), _part(interval, index))
 
 
 def _part(whole: Any, index: Any) -> Any:
@@ -154,36 +158,3 @@ def _csv_lines(rows: Any) -> bytes:
     text = StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode()
-
-
-@contextmanager
-def open_output(
-    path: Path | None, format: OutputFormat, *, before: Iterable[Mapping[str, Any]] | None = None
-) -> Iterator[Writer]:
-    """Standard output as it comes, or a file that appears whole or not at all.
-
-    With ``before``, the releases of earlier runs, a file of lines begins with them, is there at once, and grows.
-    """
-    make = WRITERS[format]
-    if path is None:
-        writer = make(cast(BinaryIO, NamedFile(sys.stdout.buffer, STDOUT)))
-        yield writer
-        writer.finish()
-        return
-    with opened((path, "--out")) as (place,):
-        writer = make(cast(BinaryIO, NamedFile(place.file, path, "--out")))
-        if place.part is None:
-            yield writer
-            writer.finish()
-            return
-        for line in before or ():
-            writer.write_line(line)
-        grows = before is not None and format is not OutputFormat.parquet
-        if grows:
-            writer.flush()
-            with os_errors(path, "--out"):
-                place.part.put()
-        yield writer
-        writer.finish()
-        with os_errors(path, "--out"):
-            place.part.sync() if grows else place.part.put()

@@ -5,19 +5,22 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-from rich import box
-from rich.table import Table
 
-from retroact.cli.console import console_for, message, plain
+from retroact.cli.console import Kind, console_for, message, table
 from retroact.cli.options import command
 from retroact.cli.specification import Asked
 from retroact.errors import InputError
 from retroact.stream import Plan, solve
 from retroact.stream import plan as planned
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+LIMITS = ("records", "law", "delta", "horizon", "window", "late")
 
 
 @command
@@ -25,11 +28,12 @@ def plan(
     asked: Asked,
     error: Annotated[
         list[str] | None,
-        typer.Option(metavar="STATISTIC=ERROR", help="Wanted: ± 95 % in the worst round, for each one."),
+        typer.Option(metavar="STATISTIC=ERROR", help="The 95 % error to allow in the worst round; one for each."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """The expected error of every statistic, before anything is released; or the epsilon that wanted errors cost.
+    """Show the error to expect of every statistic before anything is released, or find the epsilon that wanted errors
+    cost.
 
     \b
     Examples:
@@ -37,64 +41,44 @@ def plan(
       retroact plan --count --sum amount:0..500 --horizon 365 --delta 1e-6 \\
         --error count=50 --error sum_amount=2000
     """
-    errors = error or []
-    # A specification is checked as a whole; an epsilon that is to be found needs a stand-in for that.
-    spec = asked.specification(epsilon=1.0 if errors else None)
-    if errors:
-        wanted = wanted_errors(errors)
-        shape = {
-            "records": spec.records,
-            "law": spec.law,
-            "delta": spec.delta,
-            "horizon": spec.horizon,
-            "window": spec.window,
-            "late": spec.late,
-        }
-        result = solve(spec.schema, spec.statistics, errors=wanted, **shape)  # type: ignore[arg-type]
+    # A specification needs an epsilon; where it is yet to be found, 1 stands in for it.
+    spec = asked.specification(epsilon=1.0 if error else None)
+    if error:
+        limits = {name: getattr(spec, name) for name in LIMITS}
+        result = solve(spec.schema, spec.statistics, errors=wanted_errors(error), **limits)
     else:
         result = planned(spec)
     if as_json:
-        found = {"weights": dict(result.weights)} if errors else {}
+        found = {"weights": dict(result.weights)} if error else {}
         sys.stdout.write(msgspec.json.format(msgspec.json.encode({**result.to_dict(), **found})).decode() + "\n")
         return
     console = console_for("stdout")
     console.print(plan_table(result, brief=False))
-    rounds = "no horizon" if result.horizon is None else f"{result.horizon:,} rounds"
-    for row in result.rows:
-        for note in row.notes:
-            message(console, f"{row.statistic}: {note}")
+    lines = [f"{row.statistic}: {note}" for row in result.rows for note in row.notes]
     if result.other is not None and result.other.half_widths:
-        message(console, str(result.other))
-    message(console, f"{rounds}; errors of means and variances are for {result.records:,} records")
-    message(console, result.guarantee.text)
-    if errors:
-        message(console, "")
-        message(console, "For these errors, give the stream:")
-        message(console, f"  epsilon = {_rounded_up(result.epsilon)}")
-        message(console, f"  law = {result.law}")
-        for name, weight in result.weights.items():
-            message(console, f"  weight of {name} = {weight:.6g}")
+        lines.append(str(result.other))
+    rounds = "no horizon" if result.horizon is None else f"{result.horizon:,} rounds"
+    lines += [f"{rounds}; errors of means and variances are for {result.records:,} records", result.guarantee.text]
+    if error:
+        lines += ["", "For these errors, give the stream:", f"  epsilon = {_rounded_up(result.epsilon)}"]
+        lines += [f"  law = {result.law}"]
+        lines += [f"  weight of {name} = {weight:.6g}" for name, weight in result.weights.items()]
+    for line in lines:
+        message(console, line)
 
 
 def plan_table(expected: Plan, *, brief: bool) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("statistic", overflow="fold")
-    heads = ["± 95 %\nworst round", "± 95 %\ntypical"]
+    heads: dict[str, Kind] = {"statistic": "fold", "± 95 %\nworst round": "right", "± 95 %\ntypical": "right"}
     if not brief:
-        heads += ["standard\ndeviation", "± 95 %\nall rounds"]
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("noise", no_wrap=True)
-    table.add_column("budget", no_wrap=True)
+        heads |= {"standard\ndeviation": "right", "± 95 %\nall rounds": "right"}
+    rows = []
     for row in expected.rows:
-        more = () if brief else (number(row.standard_deviation), number(row.simultaneous))
-        table.add_row(
-            plain(row.statistic), number(row.half_width), number(row.typical_half_width), *more, row.noise, row.budget
-        )
-    return table
+        errors = (row.half_width, row.typical_half_width, row.standard_deviation, row.simultaneous)
+        rows.append([row.statistic, *map(_number, errors[:2] if brief else errors), row.noise, row.budget])
+    return table({**heads, "noise": "left", "budget": "left"}, rows)
 
 
-def number(value: float | None) -> str:
+def _number(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "–"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

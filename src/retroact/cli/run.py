@@ -13,10 +13,21 @@ from typing import Annotated, Any
 
 import typer
 
+from retroact.cli.console import Progress
 from retroact.cli.files import check_sources
-from retroact.cli.notes import Notes, Progress, naming_not_found, tell
-from retroact.cli.options import AllowMissing, OutOption, QuietOption, Restoring, Roles, command, warn_of_debt
-from retroact.cli.output import FormatOption, format_of, open_output
+from retroact.cli.notes import Notes, name_not_found, naming_not_found
+from retroact.cli.options import (
+    FENCE_HELP,
+    MISSING_HELP,
+    QUIET_HELP,
+    Restoring,
+    Roles,
+    command,
+    flag,
+    option,
+    warn_of_debt,
+)
+from retroact.cli.output import Output
 from retroact.cli.specification import AskedOfRun, as_option
 from retroact.coins import Key
 from retroact.coins.keyring import from_environment, from_file
@@ -30,37 +41,31 @@ from retroact.store.targets import check_targets
 from retroact.stream import Durable, Specification, Stream
 from retroact.stream.open import exists
 
+OF_THIS_RUN = ("rounds", "follow", "complete", "source")
+
 
 @dataclass(frozen=True)
 class Reading:
     """How the feed is read, and where its rounds end."""
 
-    rounds: Annotated[int | None, typer.Option(min=1, help="Publish exactly this many; rounds by number need it.")] = (
-        None
-    )
-    close_by: Annotated[str | None, typer.Option(help="lines, progress, grid or end.")] = None
-    start: Annotated[str | None, typer.Option(metavar="TIME", help="Where the grid begins.")] = None
-    length: Annotated[str | None, typer.Option(help="Of a round on the grid: 1h, 1d, PT15M.")] = None
-    end: Annotated[str | None, typer.Option(metavar="TIME", help="Where the grid ends.")] = None
-    time_zone: Annotated[str | None, typer.Option(metavar="ZONE", help="Of days: UTC, or such as +01:00.")] = None
-    late: Annotated[str | None, typer.Option(help="Records of closed rounds: stamp or refuse.")] = None
-    contribution: Annotated[int | None, typer.Option(min=1, metavar="C", help="The most records in one event.")] = None
-    follow: Annotated[bool, typer.Option("--follow", help="Go on as the file grows, until interrupted.")] = False
-    complete: Annotated[bool, typer.Option("--complete", help="With --store, take a last line that nothing ends.")] = (
-        False
-    )
-    grace: Annotated[str | None, typer.Option(metavar="LENGTH", help="With --follow, how long rounds wait.")] = None
-    publish_after: Annotated[
-        str | None,
-        typer.Option(metavar="LENGTH", help="With --follow, how long after their time rounds are published."),
-    ] = None
-    source: Annotated[str | None, typer.Option(metavar="NAME", help="What positions are kept under.")] = None
+    rounds: int | None = option("Publish exactly this many rounds. Required for rounds by number.", min=1)
+    close_by: str | None = option("What ends a round: lines, progress, grid or end.")
+    start: str | None = option("Where the grid of time starts.", "TIME")
+    length: str | None = option("The length of a round on the grid, such as 1h, 1d or PT15M.")
+    end: str | None = option("Where the grid ends.", "TIME")
+    time_zone: str | None = option("The zone of dates without one: UTC, or an offset such as +01:00.", "ZONE")
+    late: str | None = option("What to do with records of closed rounds: stamp or refuse.")
+    contribution: int | None = option("The most records that one event stands for.", "C", min=1)
+    follow: bool = flag("Keep reading as the file grows, until interrupted.")
+    complete: bool = flag("With --store: accept a last line without a line end.")
+    grace: str | None = option("With --follow: how long a round waits for late records.", "LENGTH")
+    publish_after: str | None = option("With --follow: how long after its end a round is published.", "LENGTH")
+    source: str | None = option("The name under which positions are kept. Default: the path of the file.", "NAME")
 
     @property
     def table(self) -> dict[str, Any]:
-        """As the table [rounds] of a specification has it; whole seconds are told from other texts."""
-        of_this_run = ("rounds", "follow", "complete", "source")
-        given = {key: value for key, value in asdict(self).items() if key not in of_this_run and value is not None}
+        """As the table [rounds] of a specification has it; digits alone are whole seconds."""
+        given = {key: value for key, value in asdict(self).items() if key not in OF_THIS_RUN and value is not None}
         if "late" in given:
             given["late_events"] = given.pop("late")
         for key in ("start", "end"):
@@ -72,18 +77,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class Run:
-    """Where releases go, and what lasts."""
+    """The key, and where the stream is kept."""
 
-    out: OutOption = None
-    format: FormatOption = None
-    quiet: QuietOption = False
-    key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="The secret; created if absent.")] = None
-    testing_key: Annotated[int | None, typer.Option(metavar="SEED", help="Reproducible, not private.")] = None
-    allow_missing: AllowMissing = False
-    store: Annotated[
-        str | None, typer.Option(metavar="STREAM", help="A stream that lasts: a folder, or postgresql://...#name.")
-    ] = None
-    fence: Annotated[Path | None, typer.Option(metavar="FILE", help="Its fence; beside the key if absent.")] = None
+    quiet: bool = flag(QUIET_HELP, "--quiet", "-q")
+    key_file: Path | None = option("The secret key; created if it does not exist.", "FILE")
+    testing_key: int | None = option("Reproducible noise that anybody can remove: for tests only.", "SEED")
+    allow_missing: bool = flag(MISSING_HELP)
+    store: str | None = option("Keep the stream here: a folder, or postgresql://...#name.", "STREAM")
+    fence: Path | None = option(FENCE_HELP, "FILE")
 
 
 @command
@@ -94,24 +95,25 @@ def run(
     asked: AskedOfRun,
     roles: Roles,
     reading: Reading,
+    output: Output,
     order: Run,
     restoring: Restoring,
 ) -> None:
     """Replay a file of additions, deletions and erasures, and publish every round.
 
-    JSON lines are native events, plain records, insert/delete, Debezium, Materialize, Delta or Flink change events:
-    recognised from the first of them, and shown.
+    What to publish is described by a file (--spec) or by options.
 
-    Rounds end by lines {"op": "close"}, by a growing round number, by progress messages or by a grid of time; with none
-    of them, the input is one round.
+    JSON lines may be native events, plain records, insert/delete pairs, or change events of Debezium, Materialize,
+    Delta or Flink. The format is recognised from the first events, and shown.
 
-    Without a file that describes the stream, options do.
+    A round ends with a line {"op": "close"}, when the round number grows, with a progress message, or on a grid of
+    time. Otherwise the whole input is one round.
 
-    With --store the stream lasts: it is made if it is not there, every round is on disk before it is published, and a
-    run that was stopped goes on where it was.
+    With --store the stream is durable: it is created if it does not exist, every round is on disk before it is
+    published, and an interrupted run resumes where it stopped.
 
-    The key comes from --key-file, from RETROACT_KEY (64 hexadecimal digits), from the command in RETROACT_KEY_COMMAND,
-    or is made: beside the store, or for this run alone.
+    The key comes from --key-file, from RETROACT_KEY (64 hexadecimal digits), or from the command in
+    RETROACT_KEY_COMMAND. Otherwise a new key is created: next to the store, or for this run only.
 
     \b
     Examples:
@@ -122,7 +124,7 @@ def run(
         --time created --start 2026-01-01 --length 1d --end 2027-01-01
     """
     notes, totals = Notes(quiet=order.quiet), Totals()
-    targets = [("--out", order.out)]
+    targets = [("--out", output.out)]
     used = {
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
         "specification": asked.file if asked.given else None,
@@ -134,13 +136,15 @@ def run(
     ):
         if target.stream is not None:
             check_sources(targets, target.stream)
-        _play(events, target, order, notes, totals)
+        _play(events, target, output, order, notes, totals)
 
 
 class _Target:
-    """The stream of a run: in memory, or in a store. One that is there is opened first: what it does not allow is
-    refused before anything is read. A new one is made last, when the input was looked at: bad input leaves no store
-    behind."""
+    """The stream of a run, in memory or in a store.
+
+    An existing store is opened first: what it does not allow is refused before anything is read. A new stream is made
+    last, after a look at the input: bad input leaves no store behind.
+    """
 
     def __init__(
         self, events: str, asked: AskedOfRun, roles: dict[str, Any], reading: Reading, order: Run, restoring: Restoring
@@ -149,23 +153,20 @@ class _Target:
         self.stream: Stream | None = None
         if order.store is None:
             for name in (*(["fence"] if order.fence is not None else []), *restoring.given):
-                place = f"--{name.replace('_', '-')}"
-                raise InputError("expected --store: this is about a stream that lasts", place=place)
+                raise InputError("expected --store: this is for durable streams", place=f"--{name.replace('_', '-')}")
         source = reading.source or (None if events == STDIN else events)
+        once: dict[str, Any] = {"rounds": reading.rounds, "follow": reading.follow, "complete": reading.complete}
         if order.store is not None and (exists(order.store) or not asked.given):
             self._given = asked.specification(rounds=cut) if asked.given else None
-            self.stream = self._lasting()
+            self.stream = self._durable()
             try:
-                self.options = options_for(
-                    self.stream, source, roles, cut, rounds=reading.rounds, follow=reading.follow,
-                    complete=reading.complete,
-                )  # fmt: skip
+                self.options = options_for(self.stream, source, roles, cut, **once)
             except InputError as error:
                 self.__exit__()
                 raise as_option(error) from None
-            return
-        self._given = asked.specification(columns=roles, rounds=cut, declared=reading.rounds)
-        self.options = _options(self._given, bool(roles.get("time")), reading, source)
+        else:
+            self._given = asked.specification(columns=roles, rounds=cut, declared=reading.rounds)
+            self.options = _new_options(self._given, bool(roles.get("time")), source, **once)
 
     @property
     def spec(self) -> Specification:
@@ -174,27 +175,27 @@ class _Target:
         return spec
 
     def open(self) -> tuple[Stream, str]:
-        """The stream, and a line on its key."""
+        """The stream, and a line about its key or its state."""
         if self._order.store is None:
             key, origin = choose_key(self._order.key_file, self._order.testing_key)
             return Stream.from_specification(self.spec, key=key), origin
         if self.stream is None:
-            self.stream = self._lasting()
+            self.stream = self._durable()
         stream = self.stream
         assert isinstance(stream, Durable)
         warn_of_debt(stream)
         origin = f"note: round {stream.round:,} of {stream.store.where} is open"
         origin += f"; promised: {'; '.join(stream.promises)}" if stream.promises else ""
         if stream.replaying:
-            return stream, f"{origin}; it was published before: nothing is released until it is replayed"
+            origin += "; it was published before: nothing is released until it is replayed"
         return stream, origin
 
     @property
     def before(self) -> Iterator[dict[str, Any]] | None:
-        """What a store has published, which a file of releases begins with."""
+        """What a store has published, with which a file of releases starts."""
         return self.stream.releases() if isinstance(self.stream, Durable) else None
 
-    def _lasting(self) -> Stream:
+    def _durable(self) -> Stream:
         order = self._order
         key = None if order.testing_key is None else Key.for_testing(order.testing_key)
         return Stream.open(
@@ -214,41 +215,44 @@ class _Target:
             self.stream.close()
 
 
-def _options(spec: Specification, timed: bool, reading: Reading, source: str | None) -> Options:
-    """How the feed of a stream that is yet to be made is read; what it could not hold is refused."""
+def _new_options(
+    spec: Specification, timed: bool, source: str | None, *, rounds: int | None, follow: bool, complete: bool
+) -> Options:
+    """How to read the feed of a stream that does not exist yet; what it could not hold is refused."""
     try:
         if timed and spec.rounds.grid is None:
             raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
         spec.check_rounds()
-        spec.check_rounds(reading.rounds)
-        return Options(spec.columns_of(source), spec.rounds, source, reading.rounds, reading.follow, reading.complete)
+        spec.check_rounds(rounds)
+        return Options(spec.columns_of(source), spec.rounds, source, rounds, follow, complete)
     except InputError as error:
         raise as_option(error) from None
 
 
-def _play(events: str, target: _Target, order: Run, notes: Notes, totals: Totals) -> None:
-    lasting = order.store is not None
-    with open_feed(events, target.spec.schema, target.options, lasting=lasting) as feed:
+def _play(events: str, target: _Target, output: Output, order: Run, notes: Notes, totals: Totals) -> None:
+    with open_feed(events, target.spec.schema, target.options, lasting=order.store is not None) as feed:
         feed.look()
         stream, origin = target.open()
-        with open_output(order.out, format_of(order.out, order.format), before=target.before) as output:
+        shown = not notes.quiet and (output.out is not None or not sys.stdout.isatty())
+        with (
+            output.opened(before=target.before) as writer,
+            notes.horizon_warnings(),
+            Progress(notes.console, feed.source.size, shown=shown) as progress,
+            _ending(feed),
+        ):
 
             def recognised(first: Changes) -> None:
                 notes.recognised(feed, target.spec, first)
                 notes.line(origin)
 
-            shown = order.out is not None or not sys.stdout.isatty()
-            size = feed.source.size
-            with notes.horizon_warnings(), Progress(notes, size, shown=shown) as progress, _ending(feed):
+            def after() -> None:
+                writer.flush()
+                if feed.source.follow:
+                    name_not_found(totals.missed, notes, allowed=order.allow_missing)
+                read, words = feed.source.progress()
+                progress.update(read, f"{words}, {totals.rounds:,} rounds")
 
-                def after() -> None:
-                    output.flush()
-                    if feed.source.follow:
-                        tell(totals.missed, notes, allowed=order.allow_missing)
-                    read, words = feed.source.progress()
-                    progress.update(read, f"{words}, {totals.rounds:,} rounds")
-
-                feed.play(stream, output.write, recognised=recognised, after=after, totals=totals)
+            feed.play(stream, writer.write, recognised=recognised, after=after, totals=totals)
     notes.summary(stream, feed, totals)
     waiting = totals.waiting
     if waiting is not None:
@@ -259,7 +263,7 @@ def _play(events: str, target: _Target, order: Run, notes: Notes, totals: Totals
 
 @contextmanager
 def _ending(feed: Feed) -> Iterator[None]:
-    """A followed source ends after whole lines when it is interrupted, and not in the middle of something."""
+    """An interrupt ends a followed source after a whole line, never in the middle of one."""
     source = feed.source
     if not (isinstance(source, Source) and source.follow) or threading.current_thread() is not threading.main_thread():
         yield
@@ -275,13 +279,12 @@ def _ending(feed: Feed) -> Iterator[None]:
 
 
 def choose_key(key_file: Path | None, testing_seed: int | None) -> tuple[Key, str]:
-    """The key, and a line on where it comes from and what follows from that."""
+    """The key, and a line about where it comes from and what follows from that."""
     if key_file is not None and testing_seed is not None:
         raise InputError("expected one key, got --key-file and --testing-key")
     if testing_seed is not None:
-        return Key.for_testing(
-            testing_seed
-        ), "warning: a testing key, which anybody can guess: do not publish this output"
+        origin = "warning: a testing key, which anybody can guess: do not publish this output"
+        return Key.for_testing(testing_seed), origin
     once = "use it for this stream only: the same noise on other data would reveal the difference"
     if key_file is not None:
         key, created = from_file(key_file)

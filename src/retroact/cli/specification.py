@@ -7,11 +7,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from retroact.cli.options import SPEC_HELP, SpecArgument
+from retroact.cli.options import SPEC_HELP, argument, flag, option
 from retroact.errors import InputError
 from retroact.feeds.batch import EVERY_RECORD
 from retroact.feeds.source import read_text
@@ -23,64 +21,49 @@ from retroact.stream.rounds import Rounds
 from retroact.stream.stored import differences
 
 DEFAULT_FILE = Path("retroact.toml")
-STATISTICS = ("count", "sum", "mean", "variance", "by")
 LIMITS = ("delta", "horizon", "window", "records")
-# What a key of [rounds] is called as an option.
-_OPTIONS = {"late_events": "late"}
 _BOUNDED = "FIELD:LOW..HIGH[:STEP]"
 _BOUNDS = re.compile(r"(?P<field>.+):(?P<lower>[^:]+?)\.\.(?P<upper>[^:]+)(?::(?P<step>[^:]+))?", re.DOTALL)
 _LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
+Tables = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What was asked for: a file, or statistics by options."""
+    """What to publish: a file, or statistics by options."""
 
-    spec: SpecArgument = None
-    count: Annotated[bool, typer.Option("--count", help="How many records.")] = False
-    sum: Annotated[list[str] | None, typer.Option(metavar=_BOUNDED, help="Such as amount:0..500.")] = None
-    mean: Annotated[list[str] | None, typer.Option(metavar=_BOUNDED, help="Such as age:0..120.")] = None
-    variance: Annotated[list[str] | None, typer.Option(metavar=_BOUNDED, help="As --mean.")] = None
-    by: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD=A,B,...", help="A count for each declared category.")
-    ] = None
-    epsilon: Annotated[float | None, typer.Option(help="Over the whole sequence; required.")] = None
-    delta: Annotated[float | None, typer.Option(help="Such as 1e-6: much less noise over many rounds.")] = None
-    horizon: Annotated[int | None, typer.Option(help="Rounds promised in advance; unbounded if absent.")] = None
-    window: Annotated[int | None, typer.Option(help="Only records of the last WINDOW rounds.")] = None
-    records: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="About how many records to expect, to judge errors by; 10,000 if absent. Public: not from the data.",
-        ),
-    ] = None
-    every: Annotated[int | None, typer.Option(help="Publish every this many rounds.")] = None
-    clip: Annotated[
-        bool, typer.Option("--clip", help="Values out of bounds count as the bound, instead of an error.")
-    ] = False
-    skip_missing: Annotated[
-        bool,
-        typer.Option(
-            "--skip-missing",
-            help="Leave a record that lacks a value out of the statistics that need it, instead of an error.",
-        ),
-    ] = False
+    spec: Path | None = argument(SPEC_HELP, "[SPEC]")
+    count: bool = flag("Count the records.")
+    sum: list[str] | None = option("The sum of a field, such as amount:0..500; repeatable.", _BOUNDED)
+    mean: list[str] | None = option("The mean of a field, such as age:0..120; repeatable.", _BOUNDED)
+    variance: list[str] | None = option("The variance of a field; repeatable.", _BOUNDED)
+    by: list[str] | None = option("Count the records of each category; repeatable.", "FIELD=A,B,...")
+    epsilon: float | None = option("The budget of the whole published sequence. Required with options.")
+    delta: float | None = option("Such as 1e-6: much less noise over many rounds.")
+    horizon: int | None = option("The number of rounds, promised in advance. Default: unlimited.")
+    window: int | None = option("Count only the records of the last WINDOW rounds.")
+    records: int | None = option(
+        "About how many records to expect, for expected errors; a public guess, not from the data. Default: 10,000.",
+        min=1,
+    )
+    every: int | None = option("Publish in every n-th round only.")
+    clip: bool = flag("Move values that are out of bounds to the bound, instead of an error.")
+    skip_missing: bool = flag("Leave records that lack a value out of statistics that need it, instead of an error.")
 
     @property
     def given(self) -> bool:
         """Whether anything says what to publish."""
-        return self.spec is not None or bool(self._given()) or DEFAULT_FILE.is_file()
+        return self.spec is not None or bool(self._options()) or DEFAULT_FILE.is_file()
 
     @property
     def file(self) -> Path | None:
         """The specification file, given or found; None when options say it all."""
-        options = [f"--{name}" for name in self._given()]
+        options = self._options()
         if self.spec is not None:
             if options:
                 raise InputError(f"expected either a specification file or options, got {self.spec} and {options[0]}")
             return self.spec
-        if any(getattr(self, name) for name in STATISTICS):
+        if self.count or self.sum or self.mean or self.variance or self.by:
             return None
         if options:
             raise InputError(f"expected a statistic such as --count beside {options[0]}")
@@ -99,65 +82,64 @@ class Asked:
         rounds: Mapping[str, Any] | None = None,
         declared: int | None = None,
     ) -> Specification:
-        """The checked specification; ``epsilon`` stands in where none is given, a ``declared`` number of rounds for a
-        horizon, and options for roles of columns and the cut of rounds: they may add to a file and not contradict it.
-        """
+        """The checked specification. ``epsilon`` stands in where none is given, and a ``declared`` number of rounds
+        for a horizon. Options for columns and rounds may add to a file, and must not contradict it."""
         path = self.file
         if path is not None:
             data = add_to(read_toml(path), columns or {}, rounds or {}, declared)
             return Specification.from_dict(data if epsilon is None else {"epsilon": epsilon, **data}, str(path))
         budget = self.epsilon if self.epsilon is not None else epsilon
         if budget is None:
-            raise InputError(
-                "expected a budget for the whole published sequence, such as --epsilon 1", place="--epsilon"
-            )
+            message = "expected a budget for the whole published sequence, such as --epsilon 1"
+            raise InputError(message, place="--epsilon")
         limits = {name: value for name in LIMITS if (value := getattr(self, name)) is not None}
         data = {**self._tables(), "epsilon": budget, **limits}
         if columns is not None:
             data["columns"] = {"ignore": True}
         return Specification.from_dict(add_to(data, columns or {}, rounds or {}, declared))
 
-    def _given(self) -> list[str]:
-        """The options that were given, but for the file."""
+    def _options(self) -> list[str]:
+        """The options that were given, except the file."""
         found = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "spec"}
-        return [name.replace("_", "-") for name, value in found.items() if value or (value == 0 and value is not False)]
+        given = [name for name, value in found.items() if value or (value == 0 and value is not False)]
+        return [f"--{name.replace('_', '-')}" for name in given]
 
     def _tables(self) -> dict[str, Any]:
         """The tables [schema] and [statistics] that a file would have."""
-        schema: dict[str, dict[str, Any]] = {}
-        statistics: dict[str, dict[str, Any]] = {}
-        if self.count:
-            statistics["count"] = {"type": "count"}
-        for kind, texts in (("sum", self.sum), ("mean", self.mean), ("variance", self.variance)):
-            for text in texts or ():
-                name, table = _bounded(text, f"--{kind}")
-                self._declare(schema, name, table, f"--{kind} {text}")
-                _publish(statistics, f"{kind}_{name}", {"type": kind, "field": name}, f"--{kind} {text}")
-        for text in self.by or ():
-            name, table = _categories(text)
-            self._declare(schema, name, table, f"--by {text}")
-            _publish(statistics, f"count_by_{name}", {"type": "count", "by": name}, f"--by {text}")
+        schema: Tables = {}
+        statistics: Tables = {"count": {"type": "count"}} if self.count else {}
+        asked = [
+            (f"--{kind} {text}", f"{kind}_{{}}", {"type": kind}, "field", _bounded(text, f"--{kind}"))
+            for kind in ("sum", "mean", "variance")
+            for text in getattr(self, kind) or ()
+        ]
+        asked += [(f"--by {text}", "count_by_{}", {"type": "count"}, "by", _categories(text)) for text in self.by or ()]
+        for place, called, statistic, key, (field, table) in asked:
+            self._declare(schema, field, table, place)
+            name = called.format(field)
+            if name in statistics:
+                raise InputError(f"expected every statistic once, got {name} twice", place=place)
+            statistics[name] = {**statistic, key: field}
         if self.every is not None:
             statistics = {name: {**table, "every": self.every} for name, table in statistics.items()}
-        if not schema:
-            schema[EVERY_RECORD] = {"type": "integer", "lower": 0, "upper": 0}
-        return {"schema": schema, "statistics": statistics}
+        nothing = {EVERY_RECORD: {"type": "integer", "lower": 0, "upper": 0}}
+        return {"schema": schema or nothing, "statistics": statistics}
 
-    def _declare(self, schema: dict[str, dict[str, Any]], name: str, table: dict[str, Any], place: str) -> None:
-        shared: dict[str, Any] = {"missing": "skip"} if self.skip_missing else {}
+    def _declare(self, schema: Tables, name: str, table: dict[str, Any], place: str) -> None:
+        if self.skip_missing:
+            table["missing"] = "skip"
         if self.clip and table["type"] == "number":
-            shared["clip"] = True
-        whole = {**table, **shared}
-        if schema.setdefault(name, whole) != whole:
+            table["clip"] = True
+        if schema.setdefault(name, table) != table:
             raise InputError(f"expected {name} with the same bounds everywhere, got other ones", place=place)
-        Field.from_spec(whole, place)
+        Field.from_spec(table, place)
 
 
 @dataclass(frozen=True)
 class AskedOfRun(Asked):
-    """The same, where the file is no argument."""
+    """The same, where the file is not an argument."""
 
-    spec: Annotated[Path | None, typer.Option(metavar="FILE", help=SPEC_HELP)] = None
+    spec: Path | None = option(SPEC_HELP, "FILE")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -180,9 +162,8 @@ def _bounded(text: str, option: str) -> tuple[str, dict[str, Any]]:
     parts = _BOUNDS.fullmatch(text)
     if parts is None:
         raise InputError(f"expected a field with its bounds, such as amount:0..500, got {text!r}", place=option)
-    name, *numbers = parts.groups()
-    keys = zip(("lower", "upper", "step"), numbers, strict=True)
-    return name, {"type": "number", **{key: number.strip() for key, number in keys if number is not None}}
+    numbers = {key: number.strip() for key, number in parts.groupdict().items() if number is not None}
+    return parts["field"], {"type": "number", **{key: number for key, number in numbers.items() if key != "field"}}
 
 
 def _categories(text: str) -> tuple[str, dict[str, Any]]:
@@ -192,24 +173,18 @@ def _categories(text: str) -> tuple[str, dict[str, Any]]:
     return name, {"type": "category", "values": values.split(",")}
 
 
-def _publish(statistics: dict[str, dict[str, Any]], name: str, table: dict[str, Any], place: str) -> None:
-    if name in statistics:
-        raise InputError(f"expected every statistic once, got {name} twice", place=place)
-    statistics[name] = table
-
-
 def as_option(error: InputError) -> InputError:
-    """The same error, at an option."""
+    """The same error, at the option that a key of [columns] or [rounds] has."""
     path = (error.path or "").removeprefix("rounds.").removeprefix("columns.")
     if not path or path.startswith("-"):
         return error
-    return error.moved(f"--{_OPTIONS.get(path, path).replace('_', '-')}")
+    return error.moved("--late" if path == "late_events" else f"--{path.replace('_', '-')}")
 
 
 def add_to(
     data: Mapping[str, Any], roles: Mapping[str, Any], cut: Mapping[str, Any], declared: int | None
 ) -> dict[str, Any]:
-    """Tables with what options say beside them. Where the tables say something else, it is refused.
+    """Tables of a file with what options add to them. A contradiction is refused.
 
     >>> add_to({"columns": {"id": "order"}}, {"subject": "customer"}, {}, 12)
     {'columns': {'id': 'order', 'subject': 'customer'}, 'horizon': 12}
@@ -221,16 +196,14 @@ def add_to(
     tables = dict(data)
     if roles:
         columns = Columns.from_spec(tables["columns"]) if "columns" in tables else Columns.usual()
-        asked_for = columns.updated(roles)
-        known = {role for role, _ in columns.items()} if columns.given else set()
-        for role in known:
-            own, other = columns.column(role), asked_for.column(role)
+        known = {role: own.column for role, own in columns.items()} if columns.given else {}
+        for role, own in known.items():
+            other = columns.updated(roles).column(role)
             if own != other:
-                raise InputError(
-                    f"expected {show(own)}, as the specification has it, got {show(other)}", place=f"--{role}"
-                )
-        named = {role: column for role, column in roles.items() if role not in known}
-        tables["columns"] = columns.updated(named).spec()
+                message = f"expected {show(own)}, as the specification has it, got {show(other)}"
+                raise InputError(message, place=f"--{role}")
+        added = {role: column for role, column in roles.items() if role not in known}
+        tables["columns"] = columns.updated(added).spec()
     if cut:
         own_cut = tables.get("rounds", {})
         try:
@@ -241,10 +214,7 @@ def add_to(
             changed = "; ".join(differences(Rounds.from_spec(own_cut).spec(), asked.spec(), "in the file"))
             raise InputError(f"expected the rounds of the specification, got others: {changed}", place="rounds")
         tables["rounds"] = asked.spec()
-    if (
-        declared is not None
-        and tables.get("horizon") is None
-        and Rounds.from_spec(tables.get("rounds", {})).count is None
-    ):
+    open_ended = tables.get("horizon") is None and Rounds.from_spec(tables.get("rounds", {})).count is None
+    if declared is not None and open_ended:
         tables["horizon"] = declared
     return tables

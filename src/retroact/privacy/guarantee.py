@@ -50,11 +50,14 @@ class Guarantee:
         return Guarantee(measure, measure.epsilon(delta), delta, unit, self.adaptive, self.promises + promises)
 
     @property
+    def budget(self) -> str:
+        return f"ε = {self.epsilon:.4g}" + (f", δ = {self.delta:.3g}" if self.delta else "")
+
+    @property
     def text(self) -> str:
-        budget = f"ε = {self.epsilon:.4g}" + (f", δ = {self.delta:.3g}" if self.delta else "")
         streams = "adaptive streams" if self.adaptive else "oblivious streams only"
         conditions = "".join(f"; promised: {p}" for p in self.promises)
-        return f"{budget} for {self.unit}, over the whole published sequence ({streams}{conditions})"
+        return f"{self.budget} for {self.unit}, over the whole published sequence ({streams}{conditions})"
 
     def __str__(self) -> str:
         return self.text

@@ -14,12 +14,12 @@ from .history import show
 
 @command
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page that is written.")] = Path("retroact-demo.html"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path("retroact-demo.html"),
     rounds: Annotated[int, typer.Option(min=10, help="How many rounds the shop is open.")] = 1000,
-    seed: Annotated[int | None, typer.Option(help="The same demonstration again.")] = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page when it is done.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Repeat a demonstration exactly.")] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """See it at work: a made-up stream, an erasure, and a page that shows both.
+    """See it at work: a made-up shop publishes, erases a customer, and writes a page that shows both.
 
     \b
     Example:

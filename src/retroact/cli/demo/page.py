@@ -1,10 +1,10 @@
-"""The page that the demo writes: one file that asks for nothing, with two pictures and the numbers behind them."""
+"""The page that the demo writes: one self-contained file with two pictures and the numbers behind them."""
 
 from __future__ import annotations
 
 from ...report.page import render
 from .pictures import countries, history
-from .story import Line, Story, amount, orders, tiny
+from .story import Story, amount, orders, tiny
 
 Rows = list[tuple[str, ...]]
 
@@ -19,14 +19,14 @@ def page(story: Story) -> str:
         history=history(story),
         countries=countries(story),
         points=_points(story),
-        by_country=_lines(story.countries),
-        published=_lines(story.lines),
+        by_country=[line.cells for line in story.countries],
+        published=[line.cells for line in story.lines],
         expected=_expected(story),
     )
 
 
 def _points(story: Story) -> Rows:
-    """About ten of the rounds in the picture, and those around the erasure."""
+    """About ten rounds of the picture, and those around the erasure."""
     step = max(1, len(story.points) // 10)
     return [
         (
@@ -40,10 +40,6 @@ def _points(story: Story) -> Rows:
         for i, p in enumerate(story.points)
         if i % step == 0 or abs(p.round - story.erased_at + 0.5) < 1
     ]
-
-
-def _lines(lines: tuple[Line, ...]) -> Rows:
-    return [(line.label, line.show(line.value), line.interval, line.show(line.true)) for line in lines]
 
 
 def _expected(story: Story) -> Rows:

@@ -19,7 +19,7 @@ ROW = 34.0
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a panel goes: its frame without headings and tick labels, and how many ticks it has room for."""
+    """Where a panel goes: its frame without headings and tick labels, and how many ticks fit."""
 
     left: float
     top: float
@@ -33,7 +33,7 @@ class _Place:
 
 
 def history(story: Story) -> Markup:
-    """What was published with the customer, and what the twin published without."""
+    """What was published with the customer, and by the twin without."""
     wide = joined(
         _overview(story, _Place(46, 46, 898, 190, 10)),
         _close_up(story, _Place(46, 362, 530, 270, 8)),
@@ -71,6 +71,7 @@ def _overview(story: Story, place: _Place) -> Markup:
     first, last = story.close_up[0], story.close_up[-1]
     close = [value for p in (first, last) for value in (p.low, p.high)]
     x, erased = panel.x(story.erased_at), f"customer {story.customer} erased"
+    latest = f"last: published {amount(points[-1].released)}, true {points[-1].true:,}"
     if place.width > 500:
         erased = f"round {story.erased_at:,}: {erased}"
     body = joined(
@@ -87,13 +88,7 @@ def _overview(story: Story, place: _Place) -> Markup:
         body,
         segment(x, panel.top - 4, x, panel.bottom, "erasure"),
         text(x - 8, panel.top + 10, erased, "strong", "end"),
-        text(
-            panel.right,
-            panel.bottom - 14,
-            f"last: published {amount(points[-1].released)}, true {points[-1].true:,}",
-            "note",
-            "end",
-        ),
+        text(panel.right, panel.bottom - 14, latest, "note", "end"),
     )
 
 
@@ -160,10 +155,8 @@ def _curves(panel: Panel, points: tuple[Point, ...]) -> Markup:
 
 def countries(story: Story) -> Markup:
     """Orders by country, published, against the truth."""
-    description = "; ".join(
-        f"{line.label}: published {line.show(line.value)}, 95 % interval {line.interval}, true {line.show(line.true)}"
-        for line in story.countries
-    )
+    words = "{}: published {}, 95 % interval {}, true {}"
+    description = "; ".join(words.format(*line.cells) for line in story.countries)
     height = 60 + ROW * len(story.countries) + 50
     return joined(
         picture("countries-wide", 960, height, COUNTRIES, description, _bars(story, 46, 840, 8)),
@@ -191,7 +184,7 @@ def _bars(story: Story, left: float, width: float, about: int) -> Markup:
 
 def _bar(panel: Panel, y: float, line: Line) -> Markup:
     zero, end, low, high, true = (panel.x(v) for v in (0, line.value or 0.0, line.low, line.high, line.true))
-    title = f"{line.label}: published {line.show(line.value)} ({line.interval}), true {line.show(line.true)}"
+    title = "{}: published {} ({}), true {}".format(*line.cells)
     return joined(
         text(panel.left - 10, y + 5, line.label, "strong", "end"),
         rectangle(min(zero, end), y - 10, abs(end - zero), 20, "bar", title),

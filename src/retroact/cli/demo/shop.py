@@ -1,6 +1,6 @@
-"""A made-up web shop: who orders what, when, and which orders are cancelled.
+"""A made-up web shop: who orders what and when, and which orders are cancelled.
 
-Only ``random.Random`` decides, so that a shop is the same on every machine and under every version of NumPy.
+Only ``random.Random`` decides, so a shop is the same on every machine and under every version of NumPy.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ GROWTH = (0.7, 1.3)
 """Orders in the first and in the last round, relative to the average round."""
 CUSTOMERS_A_ROUND = 2.4
 REGULARS = 0.25
-"""The share of customers that the shop has when it opens."""
+"""The share of customers that are there when the shop opens."""
 TAIL, BUSIEST = 2.4, 9.0
-"""How often a customer orders: Pareto weights of this exponent, cut off at this many times the least."""
+"""How often a customer orders: Pareto weights with this exponent, cut off at this multiple of the least."""
 CANCELLED = 0.04
 LONGEST_DOUBT = 6
 ERASED_AT = 0.6
@@ -46,6 +46,10 @@ class Order:
     gone: int
     cancelled: bool
 
+    @property
+    def amount(self) -> float:
+        return self.cents / 100
+
 
 @dataclass(frozen=True)
 class Shop:
@@ -57,14 +61,14 @@ class Shop:
     orders: tuple[Order, ...]
 
     def without(self, customer: int) -> Shop:
-        """The same shop, had this customer never been there."""
+        """The same shop, in which this customer never existed."""
         return replace(self, orders=tuple(order for order in self.orders if order.customer != customer))
 
     def of(self, customer: int) -> list[Order]:
         return [order for order in self.orders if order.customer == customer]
 
     def erased(self) -> int:
-        """How many orders the erasure takes away."""
+        """How many orders the erasure removes."""
         return sum(order.gone == self.erased_at and not order.cancelled for order in self.of(self.leaver))
 
     def at(self, round: int) -> list[Order]:
@@ -100,23 +104,19 @@ def open_shop(rounds: int, seed: int) -> Shop:
     erased_at = round(rounds * ERASED_AT)
     before = Counter(order.customer for order in orders if order.first < erased_at)
     leaver = min(before, key=lambda customer: (-before[customer], customer))
-    kept = (
-        order if order.customer != leaver else _until(order, erased_at)
-        for order in orders
-        if order.customer != leaver or order.first < erased_at
-    )
+    kept = []
+    for order in orders:
+        if order.customer != leaver or order.gone < erased_at:
+            kept.append(order)
+        elif order.first < erased_at:
+            kept.append(replace(order, gone=erased_at, cancelled=False))
     return Shop(rounds, leaver, erased_at, tuple(kept))
 
 
-def _until(order: Order, erased_at: int) -> Order:
-    return order if order.gone < erased_at else replace(order, gone=erased_at, cancelled=False)
-
-
 def _customers(chance: random.Random, rounds: int) -> list[_Customer]:
-    """In the order in which they join; a customer's number is the place in this list, from 1 on."""
-    count = max(8, round(CUSTOMERS_A_ROUND * rounds))
+    """In the order in which they join; a customer's number is the position in this list, from 1."""
     people = []
-    for _ in range(count):
+    for _ in range(max(8, round(CUSTOMERS_A_ROUND * rounds))):
         regular = chance.random() < REGULARS
         people.append(
             _Customer(
@@ -151,7 +151,7 @@ def _orders(chance: random.Random, rounds: int, customers: list[_Customer]) -> l
 
 
 def _poisson(chance: random.Random, rate: float) -> int:
-    """Knuth's method: enough for a handful of orders."""
+    """Knuth's method: good enough for a handful of orders."""
     limit, product, count = math.exp(-rate), chance.random(), 0
     while product > limit:
         product *= chance.random()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...privacy import Guarantee
 from ...stream import Plan
+from ..console import plural
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Line:
     def interval(self) -> str:
         return f"{self.show(self.low)} to {self.show(self.high)}"
 
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """As a row of a table: label, published, interval, true."""
+        return self.label, self.show(self.value), self.interval, self.show(self.true)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -48,7 +54,7 @@ class Story:
     erased_at: int
     erased: int
     placed: int
-    """Orders that the customer ever placed: those erased, and those cancelled before."""
+    """Orders that the customer ever placed: those erased, and those cancelled earlier."""
     first_order: int
     identical: int
     differing: int
@@ -60,7 +66,7 @@ class Story:
     lines: tuple[Line, ...]
     countries: tuple[Line, ...]
     names: Mapping[str, tuple[str, str, int]]
-    """How each statistic is called and written: label, unit before the number, digits behind the point."""
+    """How each statistic is written: label, unit before the number, digits after the point."""
     plan: Plan
     guarantee: Guarantee
     subject_guarantee: Guarantee
@@ -92,7 +98,7 @@ def amount(value: float | None, digits: int = 0, prefix: str = "") -> str:
 
 
 def orders(count: int) -> str:
-    return f"{count:,} order{'s' * (count != 1)}"
+    return plural(count, "order")
 
 
 def tiny(value: float) -> str:

@@ -1,7 +1,8 @@
-"""What the demo prints: a table, what was checked, what it costs, and where to go from here."""
+"""What the demo prints: a table, what was checked, what it costs, and what to do next."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -24,21 +25,17 @@ def print_story(story: Story, out: Path, console: Console) -> None:
     console.print(_table(story))
     console.print()
     before = f", {story.cancelled:,} cancelled before" if story.cancelled else ""
-    erased = f"Round {story.erased_at:,}: erased customer {story.customer} ({orders(story.erased)}{before})."
-    earlier = f"{story.differing:,} of the {story.earlier:,} earlier rounds differ, as they should"
+    erased = f"erased customer {story.customer} ({orders(story.erased)}{before})"
     own, subject = story.guarantee, story.subject_guarantee
-    budget = f"ε = {own.epsilon:g}, δ = {tiny(own.delta)} for one order added or removed, whole history"
     whole = f"customer {story.customer} as a whole ({orders(story.placed)})"
-    person = f"ε = {subject.epsilon:.3g} for {whole}: little protection"
-    _say(console, "Erasure", Text(erased))
+    fits = INDENT + len(" ".join(NEXT)) < console.width
+    _say(console, "Erasure", f"Round {story.erased_at:,}: {erased}.")
     print_check(story.customer, story.identical, story.later, console)
-    _say(console, "", Text(earlier, "dim"))
-    _say(console, "Budget", Text(budget))
-    _say(console, "", Text(person, "dim"))
-    _say(console, "Page", Text(str(out), "bold"))
-    together = " ".join(NEXT)
-    fits = INDENT + len(together) < console.width
-    _say(console, "Next", Text(together if fits else f"{NEXT[0]} \\\n    {NEXT[1]}", "cyan"))
+    _say(console, "", f"{story.differing:,} of the {story.earlier:,} earlier rounds differ, as they should", "dim")
+    _say(console, "Budget", f"ε = {own.epsilon:g}, δ = {tiny(own.delta)} for one order added or removed, whole history")
+    _say(console, "", f"ε = {subject.epsilon:.3g} for {whole}: little protection", "dim")
+    _say(console, "Page", str(out), "bold")
+    _say(console, "Next", (" " if fits else " \\\n    ").join(NEXT), "cyan")
 
 
 def print_check(customer: int, identical: int, later: int, console: Console) -> None:
@@ -56,20 +53,17 @@ def _table(story: Story) -> Table:
     table.add_column("statistic", no_wrap=True)
     for head in ("released", "95 % interval", "true (demo only)"):
         table.add_column(head, justify="right", no_wrap=True)
-    for line in story.lines:
-        table.add_row(line.label, line.show(line.value), line.interval, Text(line.show(line.true), "dim"))
     biggest = sorted(story.countries, key=lambda line: -(line.value or 0))[:BIGGEST]
-    for line in biggest:
-        table.add_row(
-            f"orders from {line.label}", line.show(line.value), line.interval, Text(line.show(line.true), "dim")
-        )
+    for line in [*story.lines, *(replace(line, label=f"orders from {line.label}") for line in biggest)]:
+        *shown, true = line.cells
+        table.add_row(*shown, Text(true, "dim"))
     table.add_row(Text(f"… and {len(story.countries) - BIGGEST} more countries", "dim"))
     return table
 
 
-def _say(console: Console, label: str, content: Text) -> None:
-    """A label, and a text that may run over the edge of the window but is never cut into pieces by us."""
-    first, *more = content.split("\n")
+def _say(console: Console, label: str, content: str | Text, style: str = "") -> None:
+    """A label and a text, which may run over the edge of the window and is never broken by us."""
+    first, *more = (Text(content, style) if isinstance(content, str) else content).split("\n")
     console.print(Text.assemble((f"{label:<{INDENT}}", "bold"), first), soft_wrap=True, highlight=False)
     for line in more:
         console.print(Text.assemble(" " * INDENT, line), soft_wrap=True, highlight=False)
