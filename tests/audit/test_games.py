@@ -207,7 +207,7 @@ def test_where_one_record_never_shows_the_method_is_tried_on_a_counter():
     target = replace(Target.stream(spec), shape=Shape(values=(("a",),), rounds=2))
     _, *pair = fixed_pairs(target.shape)[0]
     weaker = Weaker.of(target)
-    check = ToldApart("?", fixed(*pair), "", [], 120, 0.9, weaker, (16, 64))
+    check = ToldApart(fixed(*pair), "", [], 120, 0.9, weaker, (16, 64))
     bug, caught, _ = caught_by(check, target, Seeds(1))
     assert caught
     assert bug.startswith("a counter")

@@ -1,6 +1,7 @@
 """The likelihood ratio comes close to the truth and no further; wrong noise shows, in laws and in numbers."""
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from statistics import median
@@ -10,16 +11,15 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Seeds, Target
-from retroact.audit.likelihood import Moves, likelihood, simulate
-from retroact.audit.nodes import nodes, readable, weights
+from retroact.audit.likelihood import Moves, likelihood, nodes, simulate
 from retroact.audit.noise import conformance
-from retroact.coins import DiscreteLaplace
+from retroact.coins import DiscreteGaussian, DiscreteLaplace
 from retroact.errors import InputError
 from retroact.noise import Bridge, Fresh, Mechanism, Oblivious, Schauder, Tree
 from retroact.privacy import Share
 from retroact.testing import check_noise_law
 from retroact.testing.worst_pair import worst
-from support.transcripts import conformance_of, recover, transcript_likelihood
+from support.transcripts import conformance_of, recover, transcript_likelihood, weights
 
 SCHEMA = {"age": ra.Integer(0, 120), "height": ra.Number(-5, 5, step=0.5), "country": ra.Text()}
 PURE, GAUSSIAN = Share("pure", Fraction(1)), Share("gaussian", Fraction(1, 16))
@@ -29,9 +29,17 @@ def counting(delta=0.0, horizon=16, **options):
     return ra.Specification(SCHEMA, {"n": ra.Count(noise="tree")}, epsilon=1.0, delta=delta, horizon=horizon, **options)
 
 
+def smaller(node, factor):
+    """The same noise, smaller by a factor."""
+    exact, law = Fraction(factor).limit_denominator(10**6), node.law
+    if isinstance(law, DiscreteLaplace):
+        return replace(node, law=DiscreteLaplace(law.scale / exact))
+    return replace(node, law=DiscreteGaussian(law.parameter / exact**2))
+
+
 def attacked(spec, seeds, runs, factor=1.0, confidence=0.95):
     found = worst(spec, "n", Random(1), pairs=5)
-    moved = [node.scaled(factor) if factor != 1 else node for node in nodes(spec, "n", found)]
+    moved = [smaller(node, factor) if factor != 1 else node for node in nodes(spec, "n", found)]
     moves = Moves.of(spec.shares["n"].kind, moved)
     return [simulate(moves, moved, Seeds(seed), runs, confidence).best for seed in seeds]
 
@@ -71,7 +79,7 @@ def test_every_result_says_what_it_found_and_catches_its_control(delta):
     assert (result.verdict, result.void) == ("passed", False)
     assert result.runs == 20_000
     assert "times the claim" in result.detectable
-    assert "can be computed from the published numbers" in result.tried
+    assert "at least what follows from the published numbers" in result.tried
     assert 0.7 < float(result.measured["share of the claim that was proven"]) < 1
     assert 3 < len(result.curves["measured"]) <= 60
     assert len(result.curves["claimed"]) == 60
@@ -136,15 +144,6 @@ def test_not_applicable_is_said_with_its_reason():
     assert "user's own" in result.found
     never = ra.Specification(SCHEMA, {"n": ra.Count(where={"country": "nowhere"})}, epsilon=1.0, horizon=8)
     assert "no record" in likelihood(Target.stream(never), Seeds(1))[0].found
-
-
-def test_readable_noises():
-    tree, schauder = counting(), ra.Specification(SCHEMA, {"n": ra.Count(noise="schauder")}, epsilon=1.0, horizon=16)
-    assert readable(tree, "n", worst(tree, "n", Random(1), pairs=3)) is True
-    few = ra.Specification(SCHEMA, {"n": ra.Distinct("country")}, epsilon=1.0, horizon=16)
-    assert readable(few, "n", worst(few, "n", Random(1), pairs=3)) is False
-    # its worst interval moves noises that no release up to the horizon has
-    assert readable(schauder, "n", worst(schauder, "n", Random(1), pairs=3)) is False
 
 
 # Transcripts -------------------------------------------------------------------------------------------------------
@@ -268,7 +267,7 @@ def test_the_noise_of_streams_conforms_in_every_unit():
     assert (names.test, names.verdict) == ("noise: shared names", "passed")
     assert [(result.verdict, result.void) for result in results] == [("passed", False)] * 3
     assert [result.measured["kinds of noise"] for result in results] == ["2", "2", "2"]
-    assert all("times too small was refuted" in result.detectable for result in results)
+    assert all("times too small" in result.detectable for result in results)
     assert set(check_noise_law(spec)) == {
         "m, unit 1", "m, unit 120", "h, unit 1", "h, unit 120", "r, lag 0", "r, lag 2"
     }  # fmt: skip

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from retroact.arrays import F64
-from retroact.audit.bounds import _check, _log_ratio
-from retroact.audit.likelihood import ROUNDING, Moves, Rows, outcome
-from retroact.audit.nodes import weights
+from retroact.audit.bounds import _check, _log_ratio, mu_bound, pooled_bound
+from retroact.audit.likelihood import ROUNDING, Moves
 from retroact.coins import DiscreteGaussian, DiscreteLaplace, Law
 from retroact.errors import InputError
 from retroact.noise import Mechanism, Process, Summand, Tail
@@ -90,12 +89,51 @@ def transcript_likelihood(
     signs = np.sign(shifts[moving])
     moves = Moves(share.kind, np.abs(shifts[moving]), np.array(sizes))
     noise0, noise1 = (recovered[:, moving] * signs for recovered in (recovered0, recovered1))
-    rows: Rows = iter([(slice(0, len(moving)), lambda bits: np.where(bits == 1, noise1.T, noise0.T))])
-    return outcome(moves, rows, len(zero), seeds.branch("bits"), confidence).best
+    return proven(moves, noise0.T, noise1.T, seeds.branch("bits"), confidence)
+
+
+def proven(moves: Moves, noise0: F64, noise1: F64, seeds: Seeds, confidence: float) -> float:
+    """What guesses by the likelihood ratio prove, where a coin decides for each run (pure: for each noise of it) which
+    world is seen. Noises by runs."""
+    random, (count, runs) = seeds.numpy(), noise0.shape
+    shifts, sizes = moves.shifts[:, None], moves.sizes[:, None]
+    world = random.integers(0, 2, runs, dtype=np.int8)
+    if moves.kind != "pure":
+        seen = np.where(world == 1, noise1, noise0)
+        scores = ((seen - shifts / 2) * (shifts / sizes)).sum(axis=0)
+        return mu_bound(int(((scores > 0) == (world == 1)).sum()), runs, confidence)
+    bits = random.integers(0, 2, (count, runs), dtype=np.int8)
+    seen = np.where(bits == 1, noise1, noise0)
+    up, down = seen >= shifts * (1 - ROUNDING), seen <= shifts * ROUNDING
+    votes = [right[sure] for right, sure in zip(up == (bits == 1), up | down, strict=True)]
+    fewest = min(map(len, votes))
+    correct = sum(int(vote[:fewest].sum()) for vote in votes)
+    return pooled_bound(correct, fewest * count, count, confidence) if fewest else 0.0
+
+
+def weights(process: Process, rounds: int) -> tuple[F64, dict[tuple[int, int], int]]:
+    """The matrix that makes the noise of rounds 1 .. n from nodes, and the column of each node.
+
+    >>> from retroact.noise import Tree
+    >>> weights(Tree(3), 3)[0].tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
+    """
+    names: dict[tuple[int, int], int] = {}
+    rows: list[tuple[int, int, float]] = []
+    for row in range(rounds):
+        terms = process.at(row + 1)
+        for level, index, weight in zip(
+            *(a.tolist() for a in (terms.levels, terms.indices, terms.weights)), strict=True
+        ):
+            rows.append((row, names.setdefault((level, index), len(names)), weight / terms.denominator))
+    matrix = np.zeros((rounds, len(names)))
+    for row, column, weight in rows:
+        matrix[row, column] += weight
+    return matrix, names
 
 
 def recover(process: Process, noise: F64) -> F64:
-    """The nodes, from the noise of rounds 1 .. n (runs by rounds): in the order of `nodes.weights`.
+    """The nodes, from the noise of rounds 1 .. n (runs by rounds): in the order of `weights`.
 
     >>> from retroact.noise import Tree
     >>> recover(Tree(4), np.array([[1.0, 3.0, 4.0, 9.0]])).tolist()

@@ -134,7 +134,6 @@ def too_large(claim: Guarantee, runs: int) -> str:
 class ToldApart(Check[Target]):
     """Two worlds, told apart by what is seen of so many runs of a game."""
 
-    question: str
     play: Play
     tried: str
     pair: list[str]
@@ -146,13 +145,17 @@ class ToldApart(Check[Target]):
     adaptive: bool = False
     """Whether updates react to answers."""
 
-    def planted(self, target: Target) -> Iterator[tuple[str, Target]]:
+    @property
+    def question(self) -> str:
+        return ADAPTIVE if self.adaptive else NEIGHBOURS
+
+    def planted(self, target: Target) -> list[Iterator[tuple[str, Target]]]:
         """Noise that is too small, by larger and larger factors. What publishes nothing of few records shows nothing,
         whatever its noise: then the method alone is tried, on a counter."""
         claim = replace(target.claim, adaptive=True)
-        for weaker in dict.fromkeys([self.weaker, replace(self.weaker, counter=True)]):
-            for factor in self.factors:
-                yield weaker.words(factor), replace(target, make=weaker.make(factor), claim=claim)
+        every = dict.fromkeys([self.weaker, replace(self.weaker, counter=True)])
+        bugs = ((weaker, factor) for weaker in every for factor in self.factors)
+        return [((w.words(factor), replace(target, make=w.make(factor), claim=claim)) for w, factor in bugs)]
 
     def run(self, target: Target, seeds: Seeds) -> Finding:
         own = seeds.branch("judged")
@@ -177,18 +180,15 @@ class ToldApart(Check[Target]):
     def result(self, target: Target, seeds: Seeds, test: str) -> Result:
         """With regard to what could have been seen: what shows nothing has not passed."""
         result = report(self, target, seeds, part="privacy", test=test)
-        if result.control is None:
+        control = result.control
+        if control is None or not control.caught or control.bug in map(self.weaker.words, self.factors):
             return result
-        if not result.control.caught:
-            return msgspec.structs.replace(result, detectable="nothing: the control was not caught")
-        seen = f"{result.control.bug}: measured, with as many runs"
-        if result.control.bug in map(self.weaker.words, self.factors):
-            return msgspec.structs.replace(result, detectable=seen)
-        seen = f"nothing of the stream itself, even with noise for {self.factors[-1]} times the epsilon; else {seen}"
+        loudest = f"nothing of the stream itself, even with noise for {self.factors[-1]} times the epsilon"
+        result = msgspec.structs.replace(result, detectable=f"{loudest}; else {result.detectable}")
         if result.verdict != "passed":
-            return msgspec.structs.replace(result, detectable=seen)
+            return result
         text = f"{result.found} But nothing of the stream itself would have shown, even with hardly any noise."
-        return msgspec.structs.replace(result, detectable=seen, verdict="inconclusive", found=text)
+        return msgspec.structs.replace(result, verdict="inconclusive", found=text)
 
 
 def _nothing(play: Play, target: Target, found: Attacked, key: Key) -> str | None:
@@ -228,7 +228,7 @@ def neighbours(target: Target, seeds: Seeds, *, runs: int = 1500, confidence: fl
         f"{len(pairs)} pairs of histories that differ in one operation, of which {pilot} runs each chose one: {words}."
     )
     code = [f"one = {written(one)}", f"other = {written(other)}"]
-    check = ToldApart(NEIGHBOURS, fixed(one, other), tried, code, runs, confidence, weaker, factors(target))
+    check = ToldApart(fixed(one, other), tried, code, runs, confidence, weaker, factors(target))
     return check.result(target, seeds, "neighbours")
 
 
@@ -260,7 +260,7 @@ def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence
         return idle("privacy", name, ADAPTIVE, reason)
     weaker, loudest = Weaker.of(target, blind=player.name == "no-op deletion"), factors(target)[-1:]
     tried, code = f"An adversary who {player.does}.", [f"retroact.audit.adversaries, {player.name}: {player.does}"]
-    check = ToldApart(ADAPTIVE, play, tried, code, runs, confidence, weaker, loudest, adaptive=True)
+    check = ToldApart(play, tried, code, runs, confidence, weaker, loudest, adaptive=True)
     return check.result(target, seeds, name)
 
 

@@ -1,15 +1,15 @@
 """The strongest attack on known noise: the likelihood ratio of the claimed law, on noise from the laws of the stream.
 
-The attacker is given every noise that hides the worst change a search found (`nodes`), which is at least what follows
-from the published numbers, and must tell whether the change is there. No test of a noise has more power against the
-claimed law, so on a correct mechanism the proven loss comes close to the claim, and a scale that is a little too small
-shows.
+A process hides a change of the truth by moving independent noises ("nodes") by whole numbers. The attacker is given
+every noise that hides the worst change a search found (`testing.worst_pair`), which is at least what follows from the
+published numbers, and must tell whether the change is there. No test of a noise has more power against the claimed law,
+so on a correct mechanism the proven loss comes close to the claim, and a scale that is a little too small shows.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,38 +17,62 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import F64
-from ..coins import Coins, integer_cells
+from ..coins import Coins, Law, integer_cells
 from ..errors import VerificationError
+from ..noise import Process
 from ..privacy import Share, epsilon_of
+from ..statistics.restated import Lagged
 from ..stream import Specification
 from ..testing.altered import understated
 from ..testing.check import Check, Finding
+from ..testing.claimed import Claim, claimed_size
 from ..testing.seeds import Seeds
 from ..testing.sensitivity import NO_RECORD, UNHIDDEN, obstacle
 from ..testing.worst_pair import Candidate, worst
-from .bounds import (
-    claimed_tradeoff,
-    coupled_bound,
-    coupled_pooled_bound,
-    measured_tradeoff,
-    mu_bound,
-    pooled_bound,
-)
-from .nodes import Node, idle_inside, nodes, readable
-from .result import Result, curve, decimal, report
+from .bounds import claimed_tradeoff, coupled_bound, coupled_pooled_bound, measured_tradeoff, pooled_bound
+from .result import Result, curve, decimal, idle_inside, report
 from .target import Target
 
 FACTORS = (1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0)
 PLANTED = 2
-# Noises drawn for one simulation at most: many moved noises mean fewer runs. And how many are drawn at once.
+# The most noises that are drawn for one simulation (many moved noises mean fewer runs), and at once.
 DRAWS, CHUNK = 20_000_000, 1_000_000
 CURVE = 60
-# Of recovered noises and of scores, beside their steps.
+# Of noises and of scores, in parts of their steps.
 ROUNDING = 1e-6
 
 Bits = npt.NDArray[np.int8]
-Rows = Iterator[tuple[slice, Callable[[Bits], F64]]]
-"""Some noises at a time: which, and what they read, runs along the second axis, in the world of each bit."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """``count`` independent noises that move by ``shift`` steps of the data: their law, on a lattice ``refinement``
+    times finer, and the scale or variance that the claim asks for, in units of the data."""
+
+    law: Law
+    claimed: Fraction
+    shift: int
+    refinement: int
+    count: int
+
+
+def nodes(spec: Specification, name: str, candidate: Candidate) -> list[Node]:
+    """The moved noises of a candidate, equal ones together."""
+    out: dict[tuple[Law, Fraction, int, int], int] = {}
+    for coordinate, noise, shift in candidate.moved:
+        unit, claim = noise.units[coordinate], _claim_of(spec, name, noise.process)
+        for (level, _), value in shift.items():
+            key = noise.law(level, unit), claimed_size(claim, level, unit), abs(value), noise.refinement
+            out[key] = out.get(key, 0) + 1
+    return [Node(*key, count) for key, count in out.items()]
+
+
+def _claim_of(spec: Specification, name: str, process: Process) -> Claim:
+    """What the budget asks of one noise of a statistic: lags that each have their own noise divide it."""
+    share, mechanism = spec.shares[name], spec.bounds[name].noise
+    if isinstance(mechanism, Lagged) and not mechanism.shared:
+        share = Share(share.kind, share.amount / len(mechanism.parts))
+    return Claim(spec.bounds[name].layout, share, process)
 
 
 @dataclass(frozen=True)
@@ -96,17 +120,14 @@ def likelihood(
     """
     spec = target.specification
     if spec is None:
-        return [idle_inside("likelihood", "an algorithm that is not a stream does not say what its noise is")]
-    return [
-        report(Likelihood(name, runs, confidence, pairs), spec, seeds.branch(name), part="privacy",
-               test=f"likelihood: {name}")
-        for name in spec.statistics
-    ]  # fmt: skip
+        return [idle_inside("likelihood")]
+    checks = [Likelihood(name, runs, confidence, pairs) for name in spec.statistics]
+    return [report(c, spec, seeds.branch(c.name), part="privacy", test=f"likelihood: {c.name}") for c in checks]
 
 
 @dataclass(frozen=True)
 class Likelihood(Check[Specification]):
-    """Of one statistic, against its share of the budget."""
+    """One statistic, against its share of the budget."""
 
     name: str
     runs: int
@@ -114,7 +135,7 @@ class Likelihood(Check[Specification]):
     pairs: int
 
     @property
-    def question(self) -> str:  # type: ignore[override]
+    def question(self) -> str:
         return (
             f"Can somebody who is given all of the noise that hides one record in {self.name!r}, and knows everything "
             "else, tell whether the record is there more often than the claim allows?"
@@ -123,9 +144,9 @@ class Likelihood(Check[Specification]):
     def not_applicable(self, target: Specification) -> str | None:
         return obstacle(target, self.name)
 
-    def planted(self, target: Specification) -> list[tuple[str, Specification]]:
+    def planted(self, target: Specification) -> list[list[tuple[str, Specification]]]:
         bug = f"noise that was calibrated as if a record moved 1/{PLANTED} of what it does"
-        return [(bug, understated(target, self.name, Fraction(1, PLANTED)))]
+        return [[(bug, understated(target, self.name, Fraction(1, PLANTED)))]]
 
     def run(self, target: Specification, seeds: Seeds) -> Finding:
         name, confidence = self.name, self.confidence
@@ -148,11 +169,11 @@ class Likelihood(Check[Specification]):
         real = simulate(moves, moved, seeds.branch("runs"), runs, confidence)
         lower = real.best
         return Finding(
-            tried=_tried(target, name, found, count, runs),
+            tried=_tried(share, count, runs),
             runs=runs,
             verdict="violation" if lower > claim else "passed",
             found=f"The right guesses prove a loss of at least {letter} = {decimal(lower)} (with {confidence:.2%} "
-            f"confidence); claimed is {decimal(claim)}{_beside(target, share, lower)}.",
+            f"confidence); claimed is {decimal(claim)}{_at_delta(target, share, lower)}.",
             detectable=_detectable(moves, runs, confidence, claim, letter),
             measured={
                 f"{letter} claimed": decimal(claim),
@@ -171,61 +192,53 @@ class Likelihood(Check[Specification]):
 
 
 def most(kind: str, runs: int, count: int, confidence: float) -> float:
-    """What so many runs prove if every guess is right."""
+    """What this many runs prove if every guess is right."""
     if kind != "pure":
         return coupled_bound(runs, runs, confidence)
     return pooled_bound(runs * count, runs * count, count, (1 + confidence) / 2)
 
 
 def simulate(moves: Moves, moved: list[Node], seeds: Seeds, runs: int, confidence: float) -> Outcome:
-    """Runs with noise from the laws of the nodes."""
-    return outcome(moves, _drawn(moved, seeds.coins(), runs), runs, seeds.branch("bits"), confidence, coupled=True)
-
-
-def outcome(moves: Moves, rows: Rows, runs: int, seeds: Seeds, confidence: float, *, coupled: bool = False) -> Outcome:
-    """A fair coin for each run. Pure noises also vote one by one, with a fair coin for each vote. ``coupled``: both
-    worlds have the same noise, and what it would have been in the other is known. The confidence is divided."""
-    random = seeds.numpy()
+    """Noise from the laws of the nodes, and a fair coin for each run. The noise does not depend on the world, so what
+    it shows in the other one is known too. Pure noises also vote one by one, with a fair coin for each vote; the
+    confidence is divided."""
+    random, pure = seeds.branch("bits").numpy(), moves.kind == "pure"
     world: Bits = random.integers(0, 2, runs, dtype=np.int8)
-    scores, votes, between = np.zeros(runs), [], 0
-    pure = moves.kind == "pure"
-    for part, read in rows:
+    scores, votes, between = np.zeros(runs), list[npt.NDArray[np.bool_]](), 0
+    for part, noise in _drawn(moved, seeds.coins(), runs):
         shifts, sizes = moves.shifts[part, None], moves.sizes[part, None]
-        seen = read(np.broadcast_to(world, (len(shifts), runs)))
+        seen = noise + shifts * world
         if not pure:
             scores += ((seen - shifts / 2) * (shifts / sizes)).sum(axis=0)
             continue
         scores += ((np.abs(seen) - np.abs(seen - shifts)) / sizes).sum(axis=0)
-        if coupled:
-            absent, middle = seen - shifts * world, np.floor(shifts / 2)
-            between += int(((absent <= middle) & (absent + shifts > middle)).sum())
-        bits: Bits = random.integers(0, 2, (len(shifts), runs), dtype=np.int8)
-        seen = read(bits)
+        middle = np.floor(shifts / 2)
+        between += int(((noise <= middle) & (noise + shifts > middle)).sum())
+        bits: Bits = random.integers(0, 2, noise.shape, dtype=np.int8)
+        seen = noise + shifts * bits
         up, down = seen >= shifts * (1 - ROUNDING), seen <= shifts * ROUNDING
         votes += [right[sure] for right, sure in zip(up == (bits == 1), up | down, strict=True)]
     both = scores[world == 0], scores[world == 1]
     if not pure:
         whole = float(moves.losses.sum())
         absent = scores - world * whole
-        right = int(((scores > 0) == (world == 1)).sum())
         # A little above 0: scores lie on a lattice, and rounding must not count both of its points at the ends.
         limit = ROUNDING * whole
         crossed = int(((absent <= limit) & (absent + whole > limit)).sum())
-        bound = coupled_bound(crossed, runs, confidence) if coupled else mu_bound(right, runs, confidence)
-        return Outcome({"all noises together": bound}, both)
-    count = len(moves.shifts)
-    each = (1 + confidence) / 2 if coupled else confidence
+        return Outcome({"all noises together": coupled_bound(crossed, runs, confidence)}, both)
+    count, each = len(moves.shifts), (1 + confidence) / 2
     # Equally many votes of each noise: the first ones.
     fewest = min(len(vote) for vote in votes)
     correct = sum(int(vote[:fewest].sum()) for vote in votes)
-    bounds = {"each noise for itself": pooled_bound(correct, fewest * count, count, each) if fewest else 0.0}
-    if coupled:
-        bounds["each noise for itself, in both worlds"] = coupled_pooled_bound(between, runs * count, count, each)
+    bounds = {
+        "each noise for itself": pooled_bound(correct, fewest * count, count, each) if fewest else 0.0,
+        "each noise for itself, in both worlds": coupled_pooled_bound(between, runs * count, count, each),
+    }
     return Outcome(bounds, both)
 
 
-def _drawn(moved: list[Node], coins: Coins, runs: int) -> Rows:
-    """Noise by the laws of the stream, by name: some nodes at a time."""
+def _drawn(moved: list[Node], coins: Coins, runs: int) -> Iterator[tuple[slice, F64]]:
+    """Noise from the laws of the stream, some nodes at a time: which, and their noise by runs."""
     cells, start = integer_cells(runs), 0
     step = max(1, CHUNK // runs)
     for number, node in enumerate(moved):
@@ -233,14 +246,13 @@ def _drawn(moved: list[Node], coins: Coins, runs: int) -> Rows:
         for first in range(0, node.count, step):
             names = np.arange(first, min(first + step, node.count))
             noise = node.law.sample(own.words(np.zeros_like(names), names, cells)) / node.refinement
-            part = slice(start + first, start + first + len(names))
-            yield part, lambda bits, noise=noise, shift=float(node.shift): noise + shift * bits  # type: ignore[misc]
+            yield slice(start + first, start + first + len(names)), noise
         start += node.count
 
 
 def _detectable(moves: Moves, runs: int, confidence: float, claim: float, letter: str) -> str:
-    """By the number of right guesses to expect when the noise is so many times smaller than it should be."""
-    whole, caught = float(moves.losses.sum()), None
+    """From the number of right guesses to expect when the noise is too small by a factor."""
+    whole = float(moves.losses.sum())
     for factor in FACTORS:
         if moves.kind == "pure":
             losses, each = moves.losses * (factor * claim / whole), (1 + confidence) / 2
@@ -255,21 +267,19 @@ def _detectable(moves: Moves, runs: int, confidence: float, claim: float, letter
         else:
             bound = coupled_bound(int(runs * math.erf(factor * claim / math.sqrt(8))), runs, confidence)
         if bound > claim:
-            caught = factor
-            break
-    if caught is None:
-        return f"No loss up to {FACTORS[-1]:g} times the claim would be proven by {runs:,} runs in half of all audits."
-    return (
-        f"A loss of {letter} = {decimal(caught * claim)}, {caught:g} times the claim, would be proven in at least half "
-        f"of all audits with {runs:,} runs (computed for factors {', '.join(f'{f:g}' for f in FACTORS)})."
-    )
+            return (
+                f"A loss of {letter} = {decimal(factor * claim)}, {factor:g} times the claim, would be proven in at "
+                f"least half of all audits with {runs:,} runs (computed for factors "
+                f"{', '.join(f'{f:g}' for f in FACTORS)})."
+            )
+    return f"No loss up to {FACTORS[-1]:g} times the claim would be proven by {runs:,} runs in half of all audits."
 
 
 def _claim(share: Share) -> tuple[float, str]:
     return (float(share.amount), "epsilon") if share.kind == "pure" else (math.sqrt(share.amount), "mu")
 
 
-def _beside(spec: Specification, share: Share, lower: float) -> str:
+def _at_delta(spec: Specification, share: Share, lower: float) -> str:
     if share.kind == "pure":
         return ""
     delta = float(spec.delta)
@@ -277,19 +287,15 @@ def _beside(spec: Specification, share: Share, lower: float) -> str:
     return f"; at delta = {decimal(delta)} that is epsilon = {decimal(epsilon_of(lower, delta))} of {decimal(claimed)}"
 
 
-def _tried(spec: Specification, name: str, found: Candidate, count: int, runs: int) -> str:
-    known = {
-        True: "all of which can be computed from the published numbers",
-        False: "which is more than is published",
-        None: "which may be more than can be computed from the published numbers",
-    }[readable(spec, name, found)]
+def _tried(share: Share, count: int, runs: int) -> str:
     worlds = (
         "in each of which a fair coin decides whether one operation, the worst that a search found, took place"
-        if spec.shares[name].kind == "pure"
+        if share.kind == "pure"
         else "each looked at with and without one operation, the worst that a search found"
     )
     return (
         f"{runs:,} runs, {worlds}. No stream ran: noise was drawn node by node, under throw-away coins, from the laws "
-        f"that the stream's mechanism gives its nodes. The attacker is given the {count:,} "
-        f"independent noises that hide it, {known}, and guesses by the likelihood ratio of the claimed law."
+        f"that the stream's mechanism gives its nodes. The attacker is given the {count:,} independent noises that "
+        "hide it, at least what follows from the published numbers, and guesses by the likelihood ratio of the claimed "
+        "law."
     )

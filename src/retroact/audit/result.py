@@ -1,6 +1,6 @@
-"""What one test of an audit says: what it asked, what it tried, what it could have seen, what it found.
+"""What one test of an audit says: what it asked, tried and found, and the smallest effect it could have detected.
 
-Numbers are kept as decimal texts, so that a report is the same text wherever it is read.
+Numbers are decimal text, so that a report reads the same everywhere.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from ..testing.seeds import Seeds
 
 Part = Literal["retroactivity", "privacy", "reconstruction"]
 T = TypeVar("T")
+INSIDE = "Does the noise hide one record as well as is claimed?"
+NOT_A_STREAM = "an algorithm that is not a stream does not say what its noise is"
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
-    """A bug that was planted on purpose and run through the same test."""
+    """A bug that was planted on purpose and put through the same test."""
 
     bug: str
     caught: bool
@@ -28,18 +30,18 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """One test. A test that does not catch its own control is void, whatever its verdict."""
+    """One test. It is void if it misses its own control, whatever its verdict."""
 
     part: Part
     test: str
     question: str
-    """What it asks, in words for people who do not read code."""
+    """For people who do not read code."""
     tried: str
     runs: int
     verdict: Verdict
     found: str
     detectable: str
-    """The smallest effect that so many runs would have shown."""
+    """The smallest effect that this many runs would have shown."""
     control: Control | None = None
     measured: dict[str, str] = {}
     counterexample: list[str] = []
@@ -52,7 +54,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decimal(value: float | int) -> str:
-    """A number as a report writes it: at most six digits.
+    """A number as a report writes it, with six digits at most.
 
     >>> decimal(0.12345678), decimal(3), decimal(1e-6), decimal(float("inf"))
     ('0.123457', '3', '1e-06', 'inf')
@@ -61,7 +63,7 @@ def decimal(value: float | int) -> str:
 
 
 def curve(points: Iterable[tuple[float, float]]) -> Curve:
-    """Pairs of numbers as texts.
+    """Points as text.
 
     >>> curve([(0, 1.0), (0.5, 0.25)])
     [('0', '1'), ('0.5', '0.25')]
@@ -84,7 +86,7 @@ def idle(part: Part, test: str, question: str, reason: str) -> Result:
 
 
 def report(check: Check[T], target: T, seeds: Seeds, *, part: Part, test: str) -> Result:
-    """What a check says of a target, and of the same target with the bug that it plants."""
+    """What a check says about a target, and about the same target with the bugs that it plants."""
     reason = check.not_applicable(target)
     if reason is not None:
         return idle(part, test, check.question, reason)
@@ -92,6 +94,7 @@ def report(check: Check[T], target: T, seeds: Seeds, *, part: Part, test: str) -
     if own.verdict == "not applicable":
         return idle(part, test, check.question, own.found)
     bug, seen, how = caught(check, target, seeds.branch("control"))
+    measured = f"{bug}: measured, with as many runs" if seen else "nothing: the control was not caught"
     return Result(
         part=part,
         test=test,
@@ -100,9 +103,14 @@ def report(check: Check[T], target: T, seeds: Seeds, *, part: Part, test: str) -
         runs=own.runs,
         verdict=own.verdict,
         found=own.found,
-        detectable=own.detectable,
-        control=Control(bug=bug, caught=seen, how=how),
+        detectable=own.detectable or measured,
+        control=Control(bug=bug, caught=seen, how=how) if bug else None,
         measured=own.measured,
         counterexample=own.counterexample() if own.verdict == "violation" else [],
         curves=own.curves,
     )
+
+
+def idle_inside(test: str, reason: str = NOT_A_STREAM) -> Result:
+    """A test from inside that cannot look at this target."""
+    return idle("privacy", test, INSIDE, f"It does not apply: {reason}.")

@@ -30,7 +30,7 @@ from .report import Report, report_on
 from .result import Part, Result
 from .rollback import rollback
 from .samples import same_law
-from .search import sensitivity
+from .sensitivity import sensitivity
 from .target import Approximate, Make, Target
 from .twin import twin
 from .work import Piece, Progress, carry_out

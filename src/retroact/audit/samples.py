@@ -85,12 +85,12 @@ class SameLaw(Check[Target]):
     level: float
     question = QUESTION
 
-    def planted(self, target: Target) -> list[tuple[str, Target]]:
+    def planted(self, target: Target) -> list[list[tuple[str, Target]]]:
         def widening(key: Key) -> Widening:
             return Widening(target.make(key), key)
 
         bug = "the same algorithm, with a number beside its answers whose range doubles with every deletion"
-        return [(bug, replace(target, make=widening))]
+        return [[(bug, replace(target, make=widening))]]
 
     def run(self, target: Target, seeds: Seeds) -> Finding:
         runs, drawn = self.runs, self.pairs

@@ -121,13 +121,13 @@ class Twin(Check[Target]):
         reason = f"No pair was found among histories of this shape, of {target.shape.rounds} rounds, in which"
         return f"{reason} {WHAT[self.family]}."
 
-    def planted(self, target: Target) -> list[tuple[str, Target]]:
+    def planted(self, target: Target) -> list[list[tuple[str, Target]]]:
         name = BUGS[self.family]
 
         def remembering(key: Key) -> Remembering:
             return Remembering(target.make(key), MEMORIES[name])
 
-        return [(f"the same algorithm, which adds to its answers {name}", replace(target, make=remembering))]
+        return [[(f"the same algorithm, which adds to its answers {name}", replace(target, make=remembering))]]
 
     def run(self, target: Target, seeds: Seeds) -> Finding:
         """Up to the first pair with a difference."""

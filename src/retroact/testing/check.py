@@ -1,9 +1,8 @@
-"""One engine for checks and audits: a question about a target, a run that answers it, and the same run on a target in
-which a bug was planted.
+"""One engine for checks and audits: a question about a target, a run that answers it, and the same run on a target
+with a planted bug.
 
-A check raises where it finds a violation (`require`), for authors of statistics. An audit reports what was asked, tried
-and found, for privacy officers, and what the same run says of the planted target: a check that misses its own bug says
-nothing.
+For authors of statistics a violation raises (`require`). For privacy officers an audit reports what was asked, tried
+and found, and what the same run says about the planted bug: a check that misses it proves nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Generic, Literal, TypeVar
 
 from .algorithm import CheckFailedError
@@ -23,16 +23,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What one run says of its target. ``counterexample`` is worked out only where it is asked for."""
+    """What one run says about its target. ``counterexample`` is computed only when asked for."""
 
     verdict: Verdict
     found: str
     tried: str = "Nothing."
     runs: int = 0
-    detectable: str = "Nothing."
+    detectable: str = ""
+    """The smallest detectable effect; if empty, the bugs that were planted and caught."""
     measured: dict[str, str] = field(default_factory=dict)
     curves: dict[str, Curve] = field(default_factory=dict)
     counterexample: Callable[[], list[str]] = list
+    seen: bool = False
+    """Whether it saw what it looks for, where that refutes no claim."""
+
+    @property
+    def caught(self) -> bool:
+        return self.seen or self.verdict == "violation"
 
 
 class Check(ABC, Generic[T]):
@@ -42,12 +49,15 @@ class Check(ABC, Generic[T]):
     ...     def run(self, target, seeds):
     ...         return Finding(verdict="violation" if target % 2 else "passed", found=f"{target % 2} is left.")
     ...     def planted(self, target):
-    ...         return [("one more", target + 1)]
+    ...         return [[("one more", target + 1)]]
     >>> Even().run(4, Seeds(1)).verdict, caught(Even(), 4, Seeds(1))
     ('passed', ('one more', True, '1 is left.'))
     """
 
-    question: str
+    @property
+    @abstractmethod
+    def question(self) -> str:
+        """For people who do not read code."""
 
     def not_applicable(self, target: T) -> str | None:
         """Why it says nothing about this target, if so."""
@@ -55,26 +65,29 @@ class Check(ABC, Generic[T]):
 
     @abstractmethod
     def run(self, target: T, seeds: Seeds) -> Finding:
-        """One run; all of its randomness is that of the seeds."""
+        """One run; all of its randomness comes from the seeds."""
 
     @abstractmethod
-    def planted(self, target: T) -> Iterable[tuple[str, T]]:
-        """A bug in words and the target with it; of several, the first that is caught counts."""
+    def planted(self, target: T) -> Iterable[Iterable[tuple[str, T]]]:
+        """Rows of bugs, smaller ones first: each in words, and the target with it. One of every row must be caught."""
 
 
 def caught(check: Check[T], target: T, seeds: Seeds) -> tuple[str, bool, str]:
-    """Of the bugs that are planted, the first that is caught, or the last: in words, whether it is, and how."""
-    bug = how = ""
-    for number, (bug, bad) in enumerate(check.planted(target)):
-        seen = check.run(bad, seeds.branch(number))
-        how = seen.found
-        if seen.verdict == "violation":
-            return bug, True, how
-    return bug, False, how
+    """The first bug of every row that is caught, or its last: in words, whether all rows were caught, and how."""
+    number, rows = count(), list[tuple[str, Finding]]()
+    for row in check.planted(target):
+        tried: list[tuple[str, Finding]] = []
+        for bug, bad in row:
+            tried.append((bug, check.run(bad, seeds.branch(next(number)))))
+            if tried[-1][1].caught:
+                break
+        rows += tried[-1:]
+    bugs, how = dict.fromkeys(bug for bug, _ in rows), dict.fromkeys(seen.found for _, seen in rows)
+    return ", ".join(bugs), all(seen.caught for _, seen in rows), " ".join(how)
 
 
 def require(check: Check[T], target: T, seeds: Seeds, *, what: str) -> Finding | None:
-    """Raises where the target is found to be wrong, and names what that is; None where the check does not apply."""
+    """Raise if the check finds a violation; None where it does not apply."""
     if check.not_applicable(target) is not None:
         return None
     finding = check.run(target, seeds)

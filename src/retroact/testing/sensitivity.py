@@ -65,15 +65,15 @@ class Sensitivity(Check[Specification]):
     pairs: int
 
     @property
-    def question(self) -> str:  # type: ignore[override]
+    def question(self) -> str:
         return f"Is the noise of {self.name!r} large enough for the most that one operation can change?"
 
     def not_applicable(self, target: Specification) -> str | None:
         return obstacle(target, self.name)
 
-    def planted(self, target: Specification) -> list[tuple[str, Specification]]:
+    def planted(self, target: Specification) -> list[list[tuple[str, Specification]]]:
         bug = "noise that was calibrated as if a record moved half of what it does"
-        return [(bug, understated(target, self.name, HALF))]
+        return [[(bug, understated(target, self.name, HALF))]]
 
     def run(self, target: Specification, seeds: Seeds) -> Finding:
         share, tried = target.shares[self.name], 0
@@ -133,11 +133,11 @@ class SampledAnswers(Check[Counting]):
     pairs: int
 
     @property
-    def question(self) -> str:  # type: ignore[override]
+    def question(self) -> str:
         return f"Is every answer of {self.name!r} in which one operation can be seen paid for?"
 
-    def planted(self, target: Counting) -> list[tuple[str, Counting]]:
-        return [("an addition that counts its record twice", target._replace(times=2))]
+    def planted(self, target: Counting) -> list[list[tuple[str, Counting]]]:
+        return [[("an addition that counts its record twice", target._replace(times=2))]]
 
     def run(self, target: Counting, seeds: Seeds) -> Finding:
         spec, tried, worst = target.specification, 0, 0

@@ -9,9 +9,8 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Seeds, Target
-from retroact.audit.likelihood import likelihood
-from retroact.audit.nodes import nodes
-from retroact.audit.search import sensitivity, threshold_tail
+from retroact.audit.likelihood import likelihood, nodes
+from retroact.audit.sensitivity import sensitivity, threshold_tail
 from retroact.coins import Key
 from retroact.noise import FewChanges, GaussianThreshold, Schauder, Threshold, Tree, Windowed
 from retroact.testing.worst_pair import candidates, worst
