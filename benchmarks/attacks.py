@@ -11,7 +11,7 @@ from pathlib import Path
 
 import retroact as ra
 from attack_pictures import deletions_picture, differencing_picture, transition_picture
-from reconstruction import FreshLaplace, FromNoise, Retroactive, Tracker, exact
+from reconstruction import FreshLaplace, FromNoise, PaperAttack, Retroactive, Tracker, exact, reconstruct, transition
 from retraining import (
     average_releases,
     choose_queries,
@@ -21,10 +21,9 @@ from retraining import (
     read_by_median,
 )
 from retroact.audit import Seeds
-from retroact.audit.counting_attack import Attack, reconstruct, transition
 from retroact.audit.decoding import ceiling
 from retroact.audit.reconstruction import plan_for
-from retroact.audit.target import MakeStream
+from retroact.audit.target import make_stream
 
 EPSILON, DELTA = 1.0, 1e-6
 SEEDS = Seeds(2026)
@@ -45,7 +44,7 @@ def daily():
     spec = ra.Specification(
         {"user": ra.Text()}, {"users": ra.Distinct("user")}, epsilon=EPSILON, delta=DELTA, horizon=365
     )
-    plan = plan_for(MakeStream(spec), spec, "users")
+    plan = plan_for(make_stream(spec), spec, "users")
     found = []
     for repeat in range(REPEATS):
         own = SEEDS.branch("daily", repeat)
@@ -58,7 +57,7 @@ def retrained():
     found = []
     for repeat in range(REPEATS):
         own = SEEDS.branch("retrained", repeat)
-        found.append(reconstruct(FreshLaplace(1.0), Attack.paper(32, 128, own), own).lp)
+        found.append(reconstruct(FreshLaplace(1.0), PaperAttack.of(32, 128, own), own).lp)
     return math.sqrt(2 / 32), sum(found) / len(found)
 
 
@@ -103,7 +102,7 @@ def whole_histories():
         "retroactive, blocks": Retroactive("blocks", EPSILON, DELTA),
     }
     for n in (32, 128):
-        attack = Attack.paper(n, 4 * n, SEEDS.branch("whole", n))
+        attack = PaperAttack.of(n, 4 * n, SEEDS.branch("whole", n))
         for name, way in ways.items():
             found = [reconstruct(way, attack, SEEDS.branch("whole", n, repeat)) for repeat in range(3)]
             lp, squares, error = (sum(row[i] for row in found) / len(found) for i in range(3))
@@ -118,7 +117,7 @@ def blocks_at_their_pace():
     too many to run."""
     users = {"users": ra.Distinct("user", form="blocks", additions=1)}
     spec = ra.Specification({"user": ra.Text()}, users, epsilon=EPSILON, delta=DELTA, horizon=131_200, late=False)
-    plan = plan_for(MakeStream(spec), spec, "users")
+    plan = plan_for(make_stream(spec), spec, "users")
     found = []
     for repeat in range(3):
         own = SEEDS.branch("blocks", repeat)

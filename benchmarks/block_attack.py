@@ -24,9 +24,10 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from grudge import Grudge, united
 from lives import FlipColumns
 from retroact.arrays import I64
-from retroact.audit.approximate import Grudge, united
+from retroact.audit.bounds import binomial_lower
 from retroact.coins import Coins, Key, integer_cells
 from retroact.compilers.maps import Calibration, GaussianMap
 from retroact.compilers.smooth import smooth
@@ -34,7 +35,6 @@ from retroact.paper import PaperRetroactivity
 from retroact.privacy import epsilon_of
 from retroact.stateful.tracker import coins_of
 from retroact.stateful.tracker_design import TrackerDesign
-from retroact.testing.bounds import binomial_lower
 from tracker_columns import track
 
 F64 = npt.NDArray[np.float64]

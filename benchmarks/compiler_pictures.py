@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 import retroact as ra
 from block_attack import audit_blocks
+from grudge import Grudge
 from pictures import BUDGET, document, lines, write
-from retroact.audit.approximate import Grudge
 from retroact.coins import Key
 from retroact.compilers.gate import PARTS, Calibrated
 from retroact.compilers.smooth import smooth

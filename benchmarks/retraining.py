@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from reconstruction import decode_squares
 from retroact.audit import Seeds
 from retroact.audit.counting_attack import random_bits
-from retroact.audit.decoding import F64, Bits, decode_squares, fraction_right
+from retroact.audit.decoding import F64, Bits, fraction_right
 from retroact.privacy import check_budget, largest_mu
 from retroact.schema import Integer
 from retroact.statistics import LinearQuery

@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 import retroact as ra
+from grudge import Grudge
 from retroact.audit import Approximate, Seeds, Target
-from retroact.audit.approximate import Encode, Grudge, _churned, approximate, judged, smoothed_by_gaussian
+from retroact.audit.approximate import Encode, _churned, approximate, shown, smoothed_by_gaussian
+from retroact.audit.distinguish import attack
+from retroact.audit.features import Features
 from retroact.compilers.maps import GaussianMap
 from retroact.compilers.smooth import smooth
 from retroact.ledger.definition import Add, Delete, trajectory
-from retroact.privacy import Guarantee, PureDP, epsilon_of
+from retroact.privacy import GaussianDP, Guarantee, PureDP, epsilon_of
 from retroact.stateful import FlippancyTracker, tracker_design
 from retroact.testing import Shape
 
@@ -36,7 +39,7 @@ def test_an_honest_promise_stands_and_an_understated_error_does_not():
     honest = approximate(grudge(1), Seeds(1), runs=64)
     assert honest.verdict == "passed"
     assert honest.control.caught
-    assert "times as large as promised" in honest.detectable
+    assert "times the alpha" in honest.detectable
     wrong = approximate(grudge(8), Seeds(1), runs=64)
     assert wrong.verdict == "violation"
     assert float(wrong.measured["alpha shown"]) > 1
@@ -47,10 +50,13 @@ def test_the_bound_on_mu_is_close_to_the_truth_and_below():
     mu = 1.5
     worlds = Seeds(2).numpy().normal(size=(2, 8000, 2)) + np.array([[[0.0]], [[mu / np.sqrt(2)]]])
     worlds = np.round(worlds * 1024)  # else the low bits of floating-point numbers give away more than the law
-    shown, how, most = judged(worlds[0], worlds[1], 1e-3, 0.99, Seeds(3), gaussian=True)
-    assert 0.75 * epsilon_of(mu, 1e-3) < shown < epsilon_of(mu, 1e-3)
+    claim = Guarantee(GaussianDP(mu), epsilon_of(mu, 1e-3), 1e-3)
+    views, truth = Features.of(np.concatenate(worlds)), np.arange(16_000) >= 8000
+    found = attack(views, truth, claim, confidence=0.99, seeds=Seeds(3))
+    alpha, how, most = shown(found)
+    assert 0.75 * epsilon_of(mu, 1e-3) < alpha < epsilon_of(mu, 1e-3)
     assert "mu" in how
-    assert shown < most
+    assert alpha < most
 
 
 @pytest.fixture
@@ -109,7 +115,7 @@ def test_an_error_that_the_base_does_not_have_is_refuted():
 def test_more_noise_shows_less_and_longer_blocks_show_more():
     """As in a study of the tracker: alpha falls with sigma; single answers are hidden before blocks are."""
     claim = Approximate(1.0, 1e-3, block=8)
-    shown = {
+    alphas = {
         (sigma, block): float(
             approximate(tracker(sigma, claim, 16), Seeds(5), runs=300, block=block, confidence=0.95).measured[
                 "alpha shown"
@@ -118,10 +124,10 @@ def test_more_noise_shows_less_and_longer_blocks_show_more():
         for sigma in (0, 6, 48)
         for block in (1, 8)
     }
-    assert shown[0, 8] > 3
-    assert shown[0, 8] >= shown[6, 8] >= shown[48, 8]
-    assert shown[6, 8] > shown[6, 1]
-    assert shown[48, 1] < 0.1
+    assert alphas[0, 8] > 3
+    assert alphas[0, 8] >= alphas[6, 8] >= alphas[48, 8]
+    assert alphas[6, 8] > alphas[6, 1]
+    assert alphas[48, 1] < 0.1
 
 
 def test_only_gaussian_noise_over_a_base_that_never_fails_is_judged_by_mu():

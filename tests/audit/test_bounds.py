@@ -7,8 +7,10 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from retroact.audit.bounds import (
+    binomial_lower,
     claimed_tradeoff,
     coupled_bound,
     coupled_pooled_bound,
@@ -19,7 +21,6 @@ from retroact.audit.bounds import (
 )
 from retroact.errors import InputError
 from retroact.privacy import ApproximateDP, GaussianDP, MixedDP, PureDP
-from retroact.testing.bounds import binomial_lower, binomial_upper
 from support.transcripts import union_bound
 
 ERROR = 0.1
@@ -41,12 +42,10 @@ def binomial(n, p):
     ("successes", "trials", "confidence"),
     [(1, 10, 0.999), (10, 10, 0.95), (53_000, 100_000, 0.95), (3, 10**6, 0.95), (3_700_000, 7_000_000, 0.999)],
 )
-def test_exact_bounds_are_beta_quantiles(successes, trials, confidence):
-    beta = pytest.importorskip("scipy.special").betaincinv
-    lower = beta(successes, trials - successes + 1, 1 - confidence)
-    assert binomial_lower(successes, trials, confidence) == pytest.approx(lower, rel=1e-8)
-    upper = beta(successes + 1, trials - successes, confidence) if successes < trials else 1.0
-    assert binomial_upper(successes, trials, confidence) == pytest.approx(upper, rel=1e-8)
+def test_at_the_exact_bound_as_many_successes_are_as_likely_as_an_error(successes, trials, confidence):
+    lower = binomial_lower(successes, trials, confidence)
+    assert binom.sf(successes - 1, trials, lower) == pytest.approx(1 - confidence, rel=1e-7)
+    assert binomial_lower(0, trials, confidence) == 0
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.0, 3.0])

@@ -12,7 +12,7 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Seeds, Target
-from retroact.audit.adversaries import PLAYERS, Reactive, ThresholdPump, Toggler, fixed_pairs, telling
+from retroact.audit.adversaries import PLAYERS, fixed_pairs, reactive, telling, threshold_pump, toggler
 from retroact.audit.games import (
     ToldApart,
     _Game,
@@ -150,17 +150,15 @@ def test_without_a_round_for_deletions_there_is_no_deletion_to_try():
 
 
 def test_adversaries_react_to_answers():
-    reactive = Reactive(SHAPE)
-    assert reactive.updates(3, (b"5", b"4"))[1] == Add("a")
-    assert reactive.updates(3, (b"5", b"6"))[1] is None
-    assert reactive.updates(4, (b"5", b"6", b"7"))[1] == Add("a")  # at the latest
-    pump = ThresholdPump(SHAPE)
-    assert pump.updates(3, (b"{}", b"{}"))[1] is None
-    assert pump.updates(3, (b"{}", b'{"a": 7, "b": 1}')) == ([Delete("a", 2)], Add("a"))
+    assert reactive(SHAPE, 3, (b"5", b"4"))[1] == Add("a")
+    assert reactive(SHAPE, 3, (b"5", b"6"))[1] is None
+    assert reactive(SHAPE, 4, (b"5", b"6", b"7"))[1] == Add("a")  # at the latest
+    assert threshold_pump(SHAPE, 3, (b"{}", b"{}"))[1] is None
+    assert threshold_pump(SHAPE, 3, (b"{}", b'{"a": 7, "b": 1}')) == ([Delete("a", 2)], Add("a"))
 
 
 def test_the_toggler_takes_away_what_it_added_the_round_before():
-    moves = [Toggler(SHAPE).updates(round, ())[0] for round in range(2, 6)]
+    moves = [toggler(SHAPE, round, ())[0] for round in range(2, 6)]
     assert moves == [[Add("a")], [Delete("a", 2)], [Add("a")], [Delete("a", 4)]]
 
 

@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from retroact.audit.distinguish import attack
 from retroact.coins import Coins
 from retroact.noise import Mechanism, Tree
 from retroact.privacy import Share
 from retroact.testing.seeds import Seeds
 from support.leaking import LEAKING, SOUND, correct, exact_scale, floating, published, renewed
 from support.transcripts import conformance_of, transcript_likelihood, union_bound
+from support.two_worlds import apart
 
 ROUNDS = 32
 ONE = Fraction(1)
@@ -50,20 +50,20 @@ def test_every_bug_is_in_a_list():
 
 @pytest.mark.parametrize("name", OUTSIDE)
 def test_caught_from_outside(name):
-    found = attack(*worlds(LEAKING[name], OUTSIDE[name]), confidence=0.95, seeds=Seeds(2), learned=False)
+    found = apart(*worlds(LEAKING[name], OUTSIDE[name]), confidence=0.95, seeds=Seeds(2), learned=False)
     assert found.epsilon > 1, found
 
 
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_ones_pass_from_outside(name):
-    found = attack(*worlds(SOUND[name], 6000), confidence=0.95, seeds=Seeds(2), learned=False)
+    found = apart(*worlds(SOUND[name], 6000), confidence=0.95, seeds=Seeds(2), learned=False)
     assert found.epsilon < 1, found
 
 
 @pytest.mark.parametrize("name", [name for name in LEAKING if name not in OUTSIDE])
 def test_what_is_missed_from_outside(name):
     """Why the tests from inside are there."""
-    found = attack(*worlds(LEAKING[name], 20_000), confidence=0.95, seeds=Seeds(2), learned=False)
+    found = apart(*worlds(LEAKING[name], 20_000), confidence=0.95, seeds=Seeds(2), learned=False)
     assert found.epsilon < 1, found
 
 
@@ -92,7 +92,7 @@ def test_the_likelihood_ratio_shows_a_factor_of_one_and_a_half():
 
 def test_one_floating_point_answer_is_enough():
     truth = np.zeros(1, dtype=np.int64)
-    found = attack(
+    found = apart(
         floating(truth, 1000, Seeds(1)),
         floating(truth + 1, 1000, Seeds(2)),
         confidence=0.95,
@@ -109,7 +109,7 @@ def test_many_rounds_show_noise_that_is_renewed(rounds):
     truth = np.zeros(rounds, dtype=np.int64)
     half = (np.arange(rounds) < rounds // 2).astype(np.int64)
     runs = 2000
-    found = attack(
+    found = apart(
         renewed(truth, runs, Seeds(1)), renewed(half, runs, Seeds(2)), confidence=0.95, seeds=Seeds(3), learned=False
     )
     assert found.epsilon > 1

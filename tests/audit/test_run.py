@@ -6,7 +6,7 @@ import retroact as ra
 from retroact.audit.run import TESTS, audit_algorithm, audit_statistic, audit_stream
 from retroact.audit.target import Target
 from retroact.audit.weaker import MakeCount
-from retroact.audit.work import Piece, carry_out
+from retroact.audit.work import Piece, run_pieces
 from retroact.errors import InputError
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Shape
@@ -33,7 +33,7 @@ def test_the_same_on_one_and_on_two_processes():
     target = Target.stream(a_stream())
     names = ("twin", "likelihood", "sensitivity", "adaptive, window")
     pieces = [Piece(name, TESTS[name].test, target, TESTS[name].quick) for name in names]
-    assert carry_out(pieces, 5, workers=1) == carry_out(pieces, 5, workers=2)
+    assert run_pieces(pieces, 5, workers=1) == run_pieces(pieces, 5, workers=2)
 
 
 def test_a_statistic_of_ones_own():

@@ -5,12 +5,12 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
+from retroact.audit.bounds import binomial_lower
 from retroact.audit.samples import KINDS, Comparison, compare_laws, rejected, same_law
 from retroact.audit.twin import twin
 from retroact.ledger.definition import Add, Delete
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Pair
-from retroact.testing.bounds import binomial_lower
 from retroact.testing.law import _tail
 from support.planted_algorithms import NASTY, AdaptiveScale, Reference, SequentialNoise, noise_of
 

@@ -8,7 +8,7 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Approximate, Seeds, Target
-from retroact.audit.target import Guard, answers, raised
+from retroact.audit.target import Guarded, answers, raised
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing import Shape
 
@@ -62,7 +62,7 @@ def test_an_exception_is_an_answer_by_its_type():
     key = Seeds(1).key()
     assert answers(Failing, key, ((), (), ())) == [b"1"] + [b"no answer, raised ValueError"] * 2
     assert answers(Unmade, key, ((),)) == [b"no answer, raised OSError"]
-    assert Guard(Unmade)(key).close(()) == b"no answer, raised OSError"
+    assert Guarded(Unmade, key).close(()) == b"no answer, raised OSError"
     assert raised(answers(Failing, key, ((),))) is None
     with pytest.raises(ra.InputError, match="expected bytes, got str - at close"):
         answers(Wordy, key, ((),))

@@ -13,7 +13,8 @@ from scipy import stats
 
 import retroact as ra
 from block_attack import audit_blocks, audit_tracker
-from retroact.audit.approximate import Grudge
+from grudge import Grudge
+from retroact.audit.bounds import binomial_lower
 from retroact.coins import Key
 from retroact.compilers.maps import GaussianMap, Map, RankMap
 from retroact.compilers.smooth import Smoothed, smooth
@@ -21,7 +22,6 @@ from retroact.errors import InputError, KeyReusedError
 from retroact.ledger.definition import Add, Delete
 from retroact.privacy import Guarantee, PureDP
 from retroact.stateful import FlippancyTracker, MedianTracker, Stateful
-from retroact.testing.bounds import binomial_lower
 from support.smoothing_maps import ranks
 
 AUDIT_RUNS = 20_000

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import retroact as ra
-from retroact.audit.approximate import Grudge
+from grudge import Grudge
 from retroact.coins import Coins, Key
 from retroact.compilers.closeness import Closest
 from retroact.compilers.gaussian_vectors import power_of_two_below

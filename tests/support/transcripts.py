@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from retroact.arrays import F64
-from retroact.audit.bounds import _check, _log_ratio, mu_bound, pooled_bound
+from retroact.audit.bounds import _check, _log_ratio, binomial_lower, mu_bound, pooled_bound
 from retroact.audit.likelihood import ROUNDING, Moves
 from retroact.coins import DiscreteGaussian, DiscreteLaplace, Law
 from retroact.errors import InputError
 from retroact.noise import Mechanism, Process, Summand, Tail
 from retroact.privacy import Share
 from retroact.statistics import Layout
-from retroact.testing.bounds import binomial_lower, binomial_upper
 from retroact.testing.claimed import Claim, claimed_size
 from retroact.testing.seeds import Seeds
 
@@ -46,7 +45,7 @@ def union_bound(seen1: int, runs1: int, seen0: int, runs0: int, delta: float = 0
     _check(seen1, runs1, confidence)
     _check(seen0, runs0, confidence)
     each = (1 + confidence) / 2
-    return _log_ratio(binomial_lower(seen1, runs1, each) - delta, binomial_upper(seen0, runs0, each))
+    return _log_ratio(binomial_lower(seen1, runs1, each) - delta, 1 - binomial_lower(runs0 - seen0, runs0, each))
 
 
 def transcript_likelihood(

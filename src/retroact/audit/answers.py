@@ -1,4 +1,4 @@
-"""Answers as numbers: what somebody who only reads what is published can compute with.
+"""Answers as numbers: what anybody can compute from what is published.
 
 Answers are bytes: lines as a stream writes them, JSON, a number or fraction as text, a Python literal.
 """
@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-# The place of a whole answer that is one number or one text.
+# The place of an answer that is one number or one text.
 WHOLE = "answer"
 
 
 def parts(answer: bytes) -> dict[str, Any]:
-    """What an answer is made of, by its place: numbers (exact ones as int or Fraction) and texts.
+    """The parts of an answer by place: numbers (exact ones as int or Fraction) and texts.
 
     >>> parts(b'[3,"n",1.5,0.2,[["3"],"2"]]')
     {'n.value': 1.5, 'n.error': 0.2, 'n.exact.0': Fraction(3, 2)}
@@ -62,7 +62,7 @@ def _release(line: Any) -> dict[str, Any] | None:
             found = {f"{name}.value{'.' * bool(place)}{place}": part for place, part in _leaves(value)}
             found |= {f"{name}.error{'.' * bool(place)}{place}": part for place, part in _leaves(error)}
             below = int(denominator)
-            # Keys that come and go move the numerators: they are named by their keys where there is one for each.
+            # Keys come and go, which moves numerators: where there is one for each key, it is named by it.
             names = list(value) if isinstance(value, dict) and len(value) == len(numerators) else range(len(numerators))
             return found | {
                 f"{name}.exact.{n}": Fraction(int(x), below) for n, x in zip(names, numerators, strict=True)

@@ -1,8 +1,8 @@
 """What a number of right guesses proves: lower bounds on epsilon and mu, and trade-off curves.
 
 Every bound is one-sided: it is above the truth with probability at most 1 - confidence, if the guessing rule was fixed
-before these runs were made. That holds whatever the algorithm for `game_bound` and `mu_bound`; the
-coupled and the pooled bounds need to know something of the noise, which they say.
+before these runs were made. `game_bound` and `mu_bound` hold for any algorithm; the coupled and the pooled bounds need
+to know something about the noise, which they state.
 """
 
 from __future__ import annotations
@@ -15,14 +15,24 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..privacy import Measure
-from ..testing.bounds import binomial_lower
 
 Points = list[tuple[float, float]]
 
-# Of the probability of error, the part that the share of guesses takes where there is a delta.
+# The part of the probability of error for the share of guesses, where there is a delta.
 SHARE_OF_GUESSES = 0.02
 GRID = 400
 LARGEST = 700.0
+
+
+def binomial_lower(successes: int, trials: int, confidence: float) -> float:
+    """The exact lower bound on a probability (Clopper and Pearson).
+
+    >>> round(binomial_lower(90, 100, 0.95), 4)
+    0.8363
+    """
+    from scipy.special import betaincinv
+
+    return float(betaincinv(successes, trials - successes + 1, 1 - confidence)) if successes else 0.0
 
 
 def game_bound(correct: int, guesses: int, runs: int, delta: float = 0.0, confidence: float = 0.95) -> float:

@@ -1,4 +1,4 @@
-"""What an audited stream claims, under which model, and what each of its statistics owes to that: read off the objects.
+"""What an audited stream claims, under which model, and what each of its statistics must hold for that.
 
 A claim is what is promised to whom; an obligation is what must hold inside for the promise to hold.
 """
@@ -23,7 +23,7 @@ from .target import Approximate, Target
 
 # Rounds whose noise is looked at for the laws that are in use.
 ROUNDS = 4096
-# A fraction with more letters is shown as a decimal.
+# A longer fraction is shown as a decimal.
 LONGEST = 12
 
 EXACT = (
@@ -32,8 +32,8 @@ EXACT = (
 )
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is promised, for the whole published sequence. Numbers are exact decimal texts."""
+class StatedClaim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is promised, for the whole published sequence. Numbers are exact decimals, as text."""
 
     epsilon: str
     delta: str
@@ -42,7 +42,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     unit: str
     adaptive: bool
     promises: list[str] = []
-    """What the caller promises and nobody checks."""
+    """Promises of the caller, which nobody checks."""
     retroactivity: str
 
 
@@ -57,14 +57,14 @@ class Obligation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     share: str
 
 
-def claim_of(guarantee: Guarantee, retroactivity: Approximate | None = None, *, keyed: bool = True) -> Claim:
+def claim_of(guarantee: Guarantee, retroactivity: Approximate | None = None, *, keyed: bool = True) -> StatedClaim:
     """
     >>> from retroact.privacy import PureDP
     >>> claim = claim_of(Guarantee(PureDP(1.0), epsilon=1.0))
     >>> claim.epsilon, claim.delta, claim.measure
     ('1', '0', 'ε = 1')
     """
-    return Claim(
+    return StatedClaim(
         epsilon=exact(guarantee.epsilon),
         delta=exact(guarantee.delta),
         measure=str(guarantee.measure),
@@ -94,7 +94,7 @@ def model_of(target: Target) -> list[str]:
     if spec is not None and spec.after_erasure == "reject":
         out.append("Streams were run in memory, where later records of erased subjects are not rejected.")
     if spec is not None and any(isinstance(s.noise, Oblivious) for s in spec.statistics.values()):
-        out.append("What a noise law of the user's own costs is taken as declared.")
+        out.append("The cost of a user-defined noise law is taken as declared.")
     return out
 
 
@@ -109,7 +109,7 @@ def obligations_of(specification: Specification) -> list[Obligation]:
 
 
 def exact(value: float) -> str:
-    """A number so that reading the text gives it back.
+    """A number as text that reads back exactly.
 
     >>> exact(1.0), exact(0.1), exact(1e-06)
     ('1', '0.1', '1e-06')
@@ -123,22 +123,20 @@ def _obligation(spec: Specification, name: str) -> Obligation:
     found = sample_in(spec.bounds[name])
     if found is not None:
         sample = found.statistic
-        runs = f"every answer is a run of {sample.of.label} on a sample of its window ({sample.form})"
-        gate = "" if sample.gate is None else f", behind a count with noise by {process!r}"
-        return Obligation(
-            statistic=name,
-            theorem=statistic.statement(),
-            noise=runs + gate,
-            sensitivity="one record in every window it lives in",
-            law=f"each run spends ε = {float(sample.of.contract.epsilon):.6g}",
-            share=str(spec.measure_of(name)),
-        )
+        noise = f"every answer is a run of {sample.of.label} on a sample of its window ({sample.form})"
+        noise += "" if sample.gate is None else f", behind a count with noise by {process!r}"
+        sensitivity = "one record in every window it lives in"
+        law = f"each run spends ε = {float(sample.of.contract.epsilon):.6g}"
+    else:
+        noise = f"independent noise on the nodes of {process!r}, added with fixed weights"
+        sensitivity = _sensitivity(spec, name, mechanism)
+        law = _law(mechanism, statistic, spec.bounds[name].layout.units, spec.releases(name))
     return Obligation(
         statistic=name,
         theorem=statistic.statement(),
-        noise=f"independent noise on the nodes of {process!r}, added with fixed weights",
-        sensitivity=_sensitivity(spec, name, mechanism),
-        law=_law(mechanism, statistic, spec.bounds[name].layout.units, spec.releases(name)),
+        noise=noise,
+        sensitivity=sensitivity,
+        law=law,
         share=str(spec.measure_of(name)),
     )
 
@@ -156,7 +154,7 @@ def _sensitivity(spec: Specification, name: str, mechanism: Mechanism) -> str:
 
 
 def _shown(value: Fraction) -> str:
-    """Exact, where that can be read."""
+    """Exact if short."""
     return str(value) if len(str(value)) <= LONGEST else f"{float(value):.6g}"
 
 

@@ -10,10 +10,8 @@ Changing a bit changes one operation (an addition), so the bits that privacy all
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,18 +20,16 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..ledger.definition import Add, Delete, Sequence, Update
 from ..testing.seeds import Seeds
-from .decoding import F64, I64, Bits, decode_lp, decode_squares, fraction_right
+from .decoding import F64, I64, Bits, decode_lp, fraction_right
 
 
 @dataclass(frozen=True, eq=False)
-class Attack:
-    """The history S(y). Times come in units: the secret takes one, and every query one to add and one to delete.
+class BitAttack:
+    """The history S(y). Times come in units: the secret takes one, and every query one to add and one to delete. All
+    additions of a query are in the first round of its unit and all its deletions in the last one. With ``wait`` there
+    is one more unit before the attacker looks, for counts that see a record only after a while.
 
-    In the paper a unit is n rounds with one update in each (``spread``). Otherwise all additions of a query are in the
-    first round of its unit and all its deletions in the last one. With ``wait`` there is one more unit before the
-    attacker looks, for counts that see a record only after a while.
-
-    >>> attack = Attack.paper(3, 2, Seeds(1))
+    >>> attack = BitAttack(random_sets(3, 2, Seeds(1)), unit=3)
     >>> attack.rounds, attack.looks.tolist()
     (15, [3, 6, 12])
     """
@@ -41,12 +37,6 @@ class Attack:
     sets: Bits
     unit: int = 1
     wait: int = 0
-    spread: bool = False
-
-    @classmethod
-    def paper(cls, n: int, k: int, seeds: Seeds) -> Attack:
-        """As in the proof: T = (2k + 1) n rounds."""
-        return cls(random_sets(n, k, seeds), unit=n, spread=True)
 
     @property
     def n(self) -> int:
@@ -63,35 +53,38 @@ class Attack:
     @property
     def looks(self) -> I64:
         """The rounds whose answers are needed: once the secret is there, and once for every query."""
-        return np.append(0, self._starts) + (1 + self.wait) * self.unit
+        return np.append(0, self.starts) + (1 + self.wait) * self.unit
 
     @property
-    def _starts(self) -> I64:
+    def starts(self) -> I64:
+        """The round before each query."""
         return (1 + self.wait) * self.unit + np.arange(self.k) * (2 + self.wait) * self.unit
 
     @property
-    def _births(self) -> I64:
-        """Within a unit."""
-        return np.arange(1, self.n + 1) if self.spread else np.ones(self.n, dtype=np.int64)
+    def births(self) -> I64:
+        """When the records of each value are added, within a unit."""
+        return np.ones(self.n, dtype=np.int64)
+
+    def deaths(self, query: I64, births: I64) -> I64:
+        """When records of these queries are deleted again."""
+        return self.starts[query] + (2 + self.wait) * self.unit
 
     def records(self, secret: Bits) -> tuple[I64, I64, I64]:
         """Values, births and deaths of all records: those of the secret stay (until after the last round), those of a
         query go again."""
         held = np.flatnonzero(secret)
         query, value = np.nonzero(self.sets)
-        births = self._starts[query] + self._births[value]
-        end = (2 + self.wait) * self.unit
-        deaths = births + (1 + self.wait) * self.unit if self.spread else self._starts[query] + end
+        births = self.starts[query] + self.births[value]
         return (
             np.concatenate([held, value]),
-            np.concatenate([self._births[held], births]),
-            np.concatenate([np.full(len(held), self.rounds + 1), deaths]),
+            np.concatenate([self.births[held], births]),
+            np.concatenate([np.full(len(held), self.rounds + 1), self.deaths(query, births)]),
         )
 
     def history(self, secret: Bits) -> Sequence:
         """As the model has it; every deletion names the stamp of the attacker's own copy.
 
-        >>> Attack(np.array([[True, False]])).history(np.array([False, True]))[1]
+        >>> BitAttack(np.array([[True, False]])).history(np.array([False, True]))[1]
         (Add(value=0, stamp=None, id=None, subject=None),)
         """
         rounds: list[list[Update]] = [[] for _ in range(self.rounds + 1)]
@@ -104,14 +97,8 @@ class Attack:
         """For every query the values of the set that count when the attacker looks, and those values of which only the
         secret record can count; ``block`` is that of a count of stamps before the block."""
         known = seen(self.looks[1:], block)[:, None]
-        sets = self.sets & (self._starts[:, None] + self._births <= known)
-        return sets, ~sets & (self._births <= known)
-
-    def counts(self, secret: Bits, block: int = 0) -> I64:
-        """The exact counts where the attacker looks: |Y| and |Y ∪ Q_j|."""
-        sets, others = self.seen(block)
-        first = int(secret[self._births <= seen(self.looks[0], block)].sum())
-        return np.append(first, sets.sum(axis=1) + others @ secret.astype(np.int64))
+        sets = self.sets & (self.starts[:, None] + self.births <= known)
+        return sets, ~sets & (self.births <= known)
 
     def queries(self, answers: F64, block: int = 0) -> tuple[I64, F64]:
         """The signs s_j, and b_j = a_n + 2 |Q_j| - 2 a_(m_j)."""
@@ -119,7 +106,7 @@ class Attack:
         return 1 - 2 * others.astype(np.int64), answers[0] + 2 * sets.sum(axis=1) - 2 * answers[1:]
 
 
-class Published(NamedTuple):
+class SeenCounts(NamedTuple):
     """The answers where the attacker looks, and the public length of blocks (0: every record counts at once)."""
 
     answers: F64
@@ -127,48 +114,17 @@ class Published(NamedTuple):
 
 
 # Any distinct count: what it publishes on S(y).
-Answering = Callable[[Attack, Bits, Seeds], Published]
+Answering = Callable[[BitAttack, Bits, Seeds], SeenCounts]
 
 
-class Recovered(NamedTuple):
-    """Fractions of bits that are right, by linear programming and by least squares; the RMS error of the answers."""
-
-    lp: float
-    squares: float
-    error: float
-
-
-def reconstruct(answering: Answering, attack: Attack, seeds: Seeds, *, shift: bool = True) -> Recovered:
-    """Fair secret bits, published through ``answering``, decoded; without a ``shift`` by the paper's own program.
-
-    >>> reconstruct(Gaussian(0.0), Attack.paper(16, 64, Seeds(1)), Seeds(2))
-    Recovered(lp=1.0, squares=1.0, error=0.0)
-    """
+def recovered(answering: Answering, attack: BitAttack, seeds: Seeds) -> float:
+    """Fair secret bits, published through ``answering`` and decoded: the fraction that is right."""
     secret = random_bits(attack.n, seeds.branch("secret"))
     answers, block = answering(attack, secret, seeds.branch("noise"))
-    queries, b = attack.queries(answers, block)
-    error = math.sqrt(float(np.mean((answers - attack.counts(secret, block)) ** 2)))
-    decoders = partial(decode_lp, shift=shift), decode_squares
-    lp, squares = (fraction_right(decode(queries, b), secret) for decode in decoders)
-    return Recovered(lp, squares, error)
+    return fraction_right(decode_lp(*attack.queries(answers, block)), secret)
 
 
-@dataclass(frozen=True)
-class Gaussian:
-    """Errors of the given standard deviation, and junk in place of a fraction of the answers."""
-
-    deviation: float
-    junk: float = 0.0
-
-    def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
-        random = seeds.numpy()
-        answers = attack.counts(secret) + self.deviation * random.standard_normal(attack.k + 1)
-        wrong = random.random(attack.k + 1) < self.junk
-        wrong[0] = False
-        return Published(np.where(wrong, random.uniform(0, attack.n, attack.k + 1), answers))
-
-
-def seen(round: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
+def seen(round: npt.ArrayLike, length: int) -> I64:
     """The last stamp that counts in a round.
 
     >>> seen([1, 4, 5, 8], 4).tolist(), seen([1, 4, 5, 8], 0).tolist()
@@ -192,23 +148,3 @@ def random_sets(n: int, k: int, seeds: Seeds) -> Bits:
     if n < 1 or k < 1:
         raise InputError(f"expected at least one bit and one query, got {n} and {k}")
     return seeds.branch("sets").numpy().integers(0, 2, (k, n)).astype(bool)
-
-
-def transition(
-    n: int, ratios: tuple[float, ...], seeds: Seeds, *, repeats: int = 3, junk: float = 0.0
-) -> list[tuple[float, float, float]]:
-    """(c, LP, least squares): fractions recovered with k = 4n queries and Gaussian errors of c sqrt(n).
-
-    >>> [round(lp, 2) for _, lp, _ in transition(16, (0.05, 5.0), Seeds(1))]
-    [1.0, 0.58]
-    """
-    rows = []
-    for ratio in ratios:
-        found = []
-        for repeat in range(repeats):
-            own = seeds.branch("transition", n, str(ratio), str(junk), repeat)
-            attack = Attack(random_sets(n, 4 * n, own))
-            found.append(reconstruct(Gaussian(ratio * math.sqrt(n), junk), attack, own)[:2])
-        lp, squares = np.mean(found, axis=0).tolist()
-        rows.append((ratio, lp, squares))
-    return rows

@@ -1,4 +1,4 @@
-"""From noisy answers back to bits: two decoders, and how many bits privacy lets anybody get right.
+"""From noisy answers back to bits: a decoder, and how many bits privacy lets anybody get right.
 
 One bit is one operation: the record is added or it is not. So the epsilon here is that of one operation.
 """
@@ -10,11 +10,11 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import F64, I64
+from ..arrays import Mask as Bits
 from ..errors import InputError
 
-F64 = npt.NDArray[np.float64]
-I64 = npt.NDArray[np.int64]
-Bits = npt.NDArray[np.bool_]
+__all__ = ["F64", "I64", "Bits", "ceiling", "chance", "checked", "decode_lp", "fraction_right", "significant"]
 
 
 def decode_lp(queries: npt.ArrayLike, answers: npt.ArrayLike, *, shift: bool = True) -> F64:
@@ -33,7 +33,7 @@ def decode_lp(queries: npt.ArrayLike, answers: npt.ArrayLike, *, shift: bool = T
         from scipy.sparse import csr_array, eye_array, hstack, vstack
     except ImportError:
         raise InputError("expected scipy for the linear program, got none: install retroact[audit]") from None
-    matrix, b = _checked(queries, answers)
+    matrix, b = checked(queries, answers)
     k, n = matrix.shape
     own = hstack([csr_array(matrix), csr_array(np.ones((k, 1)))])
     slack = eye_array(k)
@@ -47,22 +47,8 @@ def decode_lp(queries: npt.ArrayLike, answers: npt.ArrayLike, *, shift: bool = T
     return decoded
 
 
-def decode_squares(queries: npt.ArrayLike, answers: npt.ArrayLike) -> F64:
-    """The y and the shift with the smallest sum of squares, with y drawn a little towards 1/2. Fast; junk ruins it.
-
-    >>> queries = np.array([[1, 1, 1], [1, -1, 1], [-1, 1, 1], [1, 1, -1], [-1, -1, 1], [1, -1, -1]])
-    >>> (decode_squares(queries, queries @ [1, 0, 1] + 10) > 0.5).tolist()
-    [True, False, True]
-    """
-    matrix, b = _checked(queries, answers)
-    centred = matrix - matrix.mean(axis=0)
-    off = b - matrix.sum(axis=1) / 2
-    moved: F64 = np.linalg.solve(centred.T @ centred + np.eye(matrix.shape[1]), centred.T @ (off - off.mean()))
-    return moved + 0.5
-
-
 def fraction_right(decoded: F64, secret: Bits) -> float:
-    """Of bits that are right when the decoded numbers are rounded.
+    """The fraction of bits that are right when the decoded numbers are rounded.
 
     >>> fraction_right(np.array([0.9, 0.2, 0.4]), np.array([True, False, True]))
     0.6666666666666666
@@ -86,7 +72,7 @@ def ceiling(epsilon: float, delta: float = 0.0) -> float:
 
 
 def chance(right: int, bits: int, epsilon: float, delta: float = 0.0) -> float:
-    """A bound on the probability of so many right guesses or more, of independent fair bits, under privacy.
+    """A bound on the probability of at least this many right guesses of independent fair bits, under privacy.
 
     Without delta: given what was published and the bits before it, each bit is still as likely as its opposite up to
     e^epsilon, so right guesses are at most binomial with e^eps / (1 + e^eps). With delta: Steinke, Nasr and Jagielski,
@@ -98,7 +84,9 @@ def chance(right: int, bits: int, epsilon: float, delta: float = 0.0) -> float:
     """
     if not 0 <= right <= bits:
         raise InputError(f"expected from 0 to {bits} right guesses, got {right}", place="right")
-    mass = _binomial(bits, ceiling(epsilon))
+    from scipy.stats import binom
+
+    mass = binom.pmf(np.arange(bits + 1), bits, ceiling(epsilon))
     beta = float(mass[right:].sum())
     if right == 0 or delta == 0:
         return min(1.0, beta)
@@ -122,17 +110,8 @@ def significant(bits: int, epsilon: float, delta: float, confidence: float) -> i
     return low
 
 
-def _binomial(trials: int, p: float) -> F64:
-    """The probabilities of 0 .. trials successes."""
-    if p >= 1:
-        return np.append(np.zeros(trials), 1.0)
-    k = np.arange(trials + 1)
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, trials + 1)))])
-    mass: F64 = np.exp(logs[-1] - logs - logs[::-1] + k * math.log(p) + (trials - k) * math.log1p(-p))
-    return mass
-
-
-def _checked(queries: npt.ArrayLike, answers: npt.ArrayLike) -> tuple[F64, F64]:
+def checked(queries: npt.ArrayLike, answers: npt.ArrayLike) -> tuple[F64, F64]:
+    """A matrix and an answer for each row, all finite."""
     matrix, b = np.asarray(queries, dtype=np.float64), np.asarray(answers, dtype=np.float64)
     if matrix.ndim != 2 or b.shape != matrix.shape[:1] or not matrix.size:
         raise InputError(f"expected a matrix and an answer for each row, got {matrix.shape} and {b.shape}")

@@ -1,14 +1,14 @@
-"""Tells two worlds apart by what they publish: many ways of looking, one of them chosen, judged on runs of its own.
+"""Tells two worlds apart by what they publish: many distinguishers, one of them chosen and judged on other runs.
 
 The runs are shuffled and cut in three. Every distinguisher learns a score from the first part; the second part chooses
-one of them, with two thresholds (below the one it guesses world 0, above the other world 1, in between it abstains);
-only the last part counts. So what is reported is a bound for a rule that was fixed before these runs were looked at.
+one of them, with two thresholds (up to one it guesses world 0, from the other on world 1, in between it abstains); only
+the last part counts. So the reported bound is for a rule that was fixed before these runs were looked at.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,20 +16,18 @@ import numpy.typing as npt
 
 from ..arrays import F64, Mask
 from ..errors import InputError
+from ..privacy import GaussianDP, Guarantee
 from ..testing.seeds import Seeds
 from .bounds import game_bound, measured_tradeoff, mu_bound
-from .features import Columns, telling_most
+from .features import Features, telling_most
+from .result import decimal
 from .scores import SCORES
 
-World = Columns | npt.ArrayLike
-
-# Learning and choosing take a quarter of the runs each, and no more than this many.
+# Learning and choosing take a quarter of the runs each, and this many at most.
 SHARE, MOST = 0.25, 40_000
 FEWEST = 32
 NOTHING = "nothing varies"
-# The numbers of heads and tails of a fair coin differ by more square roots of all with probability 6e-7.
-UNEVEN = 5
-# Standard deviations to stay on the safe side by when choosing: some thousand rules are compared.
+# A safety margin for choosing among some thousand rules, in standard deviations.
 CAUTION = 4.0
 # Thresholds are tried where these parts of the runs (of all, and of either world) lie beyond them.
 TAILS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -37,114 +35,114 @@ TAILS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.
 
 @dataclass(frozen=True)
 class Attack:
-    """What the chosen distinguisher reached on the runs that it was judged by."""
+    """What the chosen distinguisher reached on the runs that it was judged by, against a claim."""
 
+    claim: Guarantee
+    confidence: float
+    """Of each bound: a Gaussian claim has two, which must hold together."""
     distinguisher: str
-    low: float
-    high: float
-    """It guesses world 0 up to ``low``, world 1 from ``high`` on, and abstains in between."""
     correct: int
     guesses: int
     runs: int
-    epsilon: float
-    """The lower bound, at the confidence asked for."""
     expected: float
-    """What the choosing part made believe: to compare pairs of worlds by, never to report."""
-    forced: str
-    """The distinguisher chosen for guessing in every run, and what it reached: Gaussian claims are judged by it."""
+    """What the choosing part promised: to compare pairs of worlds, never to report."""
     forced_correct: int
+    """Right guesses of the distinguisher that was chosen for guessing in every run, for Gaussian claims."""
     points: list[tuple[float, float]]
     """False alarms and misses of the chosen score, for a picture."""
 
-    def mu(self, confidence: float) -> float:
-        """The lower bound on mu (Gaussian privacy)."""
-        return mu_bound(self.forced_correct, self.runs, confidence)
+    @property
+    def epsilon(self) -> float:
+        """The lower bound."""
+        return game_bound(self.correct, self.guesses, self.runs, self.claim.delta, self.confidence)
 
-    def most(self, delta: float, confidence: float) -> float:
-        """The largest epsilon that so many runs can prove at all: that of a guesser who is always right."""
-        return game_bound(self.runs, self.runs, self.runs, delta, confidence)
+    @property
+    def mu(self) -> float | None:
+        """The lower bound on mu, for a Gaussian claim."""
+        if not isinstance(self.claim.measure, GaussianDP):
+            return None
+        return mu_bound(self.forced_correct, self.runs, self.confidence)
+
+    @property
+    def violated(self) -> bool:
+        measure = self.claim.measure
+        too_large = self.mu is not None and isinstance(measure, GaussianDP) and self.mu > measure.mu
+        return self.epsilon > self.claim.epsilon or too_large
+
+    @property
+    def perfect(self) -> Attack:
+        """That of a guesser who is always right: the most that this many runs can prove."""
+        return replace(self, correct=self.runs, guesses=self.runs, forced_correct=self.runs)
+
+    def measured(self) -> dict[str, str]:
+        out = {"epsilon at least": decimal(self.epsilon), "epsilon claimed": decimal(self.claim.epsilon)}
+        if self.claim.delta:
+            out["delta claimed"] = decimal(self.claim.delta)
+        if self.mu is not None and isinstance(self.claim.measure, GaussianDP):
+            out |= {"mu at least": decimal(self.mu), "mu claimed": decimal(self.claim.measure.mu)}
+        return out | {
+            "distinguisher": self.distinguisher,
+            "right guesses": decimal(self.correct),
+            "guesses": decimal(self.guesses),
+            "runs judged": decimal(self.runs),
+        }
 
 
 def attack(
-    world0: World, world1: World, *, delta: float = 0.0, confidence: float = 0.999, seeds: Seeds, learned: bool = True
+    views: Features, worlds: Mask, claim: Guarantee, *, confidence: float = 0.999, seeds: Seeds, learned: bool = True
 ) -> Attack:
-    """A lower bound on epsilon from the runs of two worlds. It is exact if a fair coin decided on the world of each
-    run. Equal numbers fixed beforehand are less spread than a coin makes them (sampling without replacement: Hoeffding
-    1963, theorem 4), but the exact bounds are not proven for them. Of numbers too far apart for a coin, the larger one
-    is cut down to the smaller one at random.
+    """A lower bound on epsilon (and on mu) from what was seen in many runs. It is exact if a fair coin decided on the
+    world of each run. Equal numbers fixed beforehand are less spread than a coin makes them (sampling without
+    replacement: Hoeffding 1963, theorem 4), but the exact bounds are not proven for them.
 
-    >>> lies = Seeds(3).numpy().random((2, 4000)) < 0.25  # randomised response: epsilon is log(3), about 1.1
-    >>> found = attack(lies[0] ^ False, lies[1] ^ True, seeds=Seeds(4), learned=False)
+    >>> from retroact.privacy import PureDP
+    >>> random = Seeds(3).numpy()
+    >>> truth, lies = random.random(8000) < 0.5, random.random(8000) < 0.25
+    >>> views = Features.of((truth ^ lies)[:, None])  # randomised response: epsilon is log(3), about 1.1
+    >>> found = attack(views, truth, Guarantee(PureDP(1.1), 1.1), seeds=Seeds(4), learned=False)
     >>> 0.8 < found.epsilon < 1.1
     True
     """
-    both, worlds = _fair(*_pooled(world0, world1), seeds.branch("fair"))
     runs = len(worlds)
+    if runs < FEWEST:
+        raise InputError(f"expected at least {FEWEST} runs, got {runs}", place="runs")
+    each = (1 + confidence) / 2 if isinstance(claim.measure, GaussianDP) else confidence
     order = seeds.branch("order").numpy().permutation(runs)
     size = min(int(runs * SHARE), MOST)
     train, choose, judge = order[:size], order[size : 2 * size], order[2 * size :]
+    blind = Attack(claim, each, "too few runs of one world", 0, 0, len(judge), 0.0, 0, [(0, 1), (1, 0)])
     if not all(2 <= worlds[part].sum() <= size - 2 for part in (train, choose)):
-        return _blind("too few runs of one world", len(judge))
-    both = telling_most(both, train, worlds[train])
-    learning, choosing = both.take(train), both.take(choose)
+        return blind
+    views = telling_most(views, train, worlds[train])
+    learning, choosing = views.take(train), views.take(choose)
     fits = {name: fit for name, fit in SCORES.items() if learned or name != "learned"}
     fitted = {name: fit(learning, worlds[train], seeds.branch(name)) for name, fit in fits.items()}
     scores = {name: score for name, score in fitted.items() if score is not None}
     if not scores:
-        return _blind(NOTHING, len(judge))
-    ranked = [(_rule(score(choosing), worlds[choose], delta), name) for name, score in scores.items()]
+        return replace(blind, distinguisher=NOTHING)
+    ranked = [(_rule(score(choosing), worlds[choose], claim.delta), name) for name, score in scores.items()]
     best, name = max(ranked, key=lambda pair: (pair[0].expected, pair[0].accuracy))
     sign, forced = max(ranked, key=lambda pair: pair[0].accuracy)
-    last, truth = both.take(judge), worlds[judge]
+    last, truth = views.take(judge), worlds[judge]
     values = scores[name](last)
     zero, one = values <= best.low, values >= best.high
-    correct = int((zero & ~truth).sum() + (one & truth).sum())
-    guesses = int(zero.sum() + one.sum())
-    named = (scores[forced](last) >= sign.middle) == truth
     return Attack(
+        claim,
+        each,
         name,
-        best.low,
-        best.high,
-        correct,
-        guesses,
-        len(truth),
-        game_bound(correct, guesses, len(truth), delta, confidence),
-        best.expected,
-        forced,
-        int(named.sum()),
-        measured_tradeoff(values[~truth], values[truth]) if 0 < truth.sum() < len(truth) else [],
+        correct=int((zero & ~truth).sum() + (one & truth).sum()),
+        guesses=int(zero.sum() + one.sum()),
+        runs=len(truth),
+        expected=best.expected,
+        forced_correct=int(((scores[forced](last) >= sign.middle) == truth).sum()),
+        points=measured_tradeoff(values[~truth], values[truth]) if 0 < truth.sum() < len(truth) else [],
     )
-
-
-def _pooled(world0: World, world1: World) -> tuple[Columns, Mask]:
-    zero, one = (world if isinstance(world, Columns) else np.asarray(world) for world in (world0, world1))
-    if len(zero) + len(one) < FEWEST:
-        raise InputError(f"expected at least {FEWEST} runs, got {len(zero)} and {len(one)}", place="runs")
-    worlds = np.repeat([False, True], [len(zero), len(one)])
-    if isinstance(zero, Columns) and isinstance(one, Columns):
-        return zero.join(one), worlds
-    if isinstance(zero, Columns) or isinstance(one, Columns) or zero.shape[1:] != one.shape[1:]:
-        raise InputError("expected two worlds with the same columns")
-    return Columns.of(np.concatenate([zero, one])), worlds
-
-
-def _fair(both: Columns, worlds: Mask, seeds: Seeds) -> tuple[Columns, Mask]:
-    """As many runs of one world as of the other, where a coin would not have made so many more of one."""
-    sides = [np.flatnonzero(~worlds), np.flatnonzero(worlds)]
-    least = min(map(len, sides))
-    if len(worlds) - 2 * least <= UNEVEN * math.sqrt(len(worlds)):
-        return both, worlds
-    kept = np.sort(np.concatenate([seeds.numpy().permutation(side)[:least] for side in sides]))
-    return both.take(kept), worlds[kept]
-
-
-def _blind(why: str, runs: int) -> Attack:
-    """No guess is better than a coin."""
-    return Attack(why, -math.inf, math.inf, 0, 0, runs, 0.0, 0.0, why, 0, [(0, 1), (1, 0)])
 
 
 @dataclass(frozen=True)
 class _Rule:
+    """Guesses world 0 up to ``low``, world 1 from ``high`` on; ``middle`` is the threshold without abstaining."""
+
     low: float
     high: float
     expected: float

@@ -1,8 +1,9 @@
 """Many answers as columns of numbers and categories, by which runs can be told apart.
 
-Every number in the answers becomes a column by its place; where a place is not always there, whether it is becomes a
-column too, and texts become categories. The low bits of floating-point numbers are looked at apart: they can give away
-what noise was added to (Mironov 2012, "On significance of the least significant bits for differential privacy").
+Every number in the answers becomes a column, named by its place; where a place is not always there, whether it is
+becomes a column too, and texts become categories. The low bits of floating-point numbers are columns of their own: they
+can give away what noise was added to (Mironov 2012, "On significance of the least significant bits for differential
+privacy").
 """
 
 from __future__ import annotations
@@ -20,22 +21,21 @@ from ..arrays import F64, I64, Mask
 from ..errors import InputError
 from .answers import WHOLE, as_float, parts
 
-# Whole numbers up to here are exact as binary floating-point numbers; larger ones are cut in digits of so many bits.
+# Floating-point numbers hold whole numbers exactly up to here; larger ones are cut into digits of this many bits.
 EXACT = 1 << 53
 DIGIT = 32
 THERE = " is there"
-# Numbers and categories that two worlds are told apart by, at most.
+# The most numbers, and categories, that two worlds are told apart by.
 WIDEST = 512
 ZERO = 9999
 """The lowest bit of 0, which has none."""
 
 
 @dataclass(frozen=True)
-class Columns:
+class Features:
     """Runs by features. ``series`` and ``rounds`` say where a number stands and in which round; ``floating``, which
     columns held binary floating-point numbers. ``categories`` are codes: presence (0 and 1) first, then texts."""
 
-    names: tuple[str, ...]
     numbers: F64
     series: tuple[str, ...]
     rounds: tuple[int, ...]
@@ -43,20 +43,27 @@ class Columns:
     labels: tuple[str, ...]
     categories: I64
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"{series}@{round}" for series, round in zip(self.series, self.rounds, strict=True))
+
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def take(self, rows: npt.NDArray[Any] | slice) -> Columns:
+    def take(self, rows: npt.NDArray[Any] | slice) -> Features:
         """Some of the runs."""
         return replace(self, numbers=self.numbers[rows], categories=self.categories[rows])
 
-    def only(self, numbers: npt.NDArray[np.intp], categories: npt.NDArray[np.intp]) -> Columns:
+    def only(self, numbers: npt.NDArray[np.intp], categories: npt.NDArray[np.intp]) -> Features:
         """Some of the columns."""
-        places = [(self.names[i], self.series[i], self.rounds[i]) for i in numbers.tolist()]
-        names, series, rounds = zip(*places, strict=True) if places else ((),) * 3
-        labels = tuple(self.labels[i] for i in categories.tolist())
-        floating, codes = self.floating[numbers], self.categories[:, categories]
-        return Columns(names, self.numbers[:, numbers], series, rounds, floating, labels, codes)
+        return Features(
+            self.numbers[:, numbers],
+            tuple(self.series[i] for i in numbers.tolist()),
+            tuple(self.rounds[i] for i in numbers.tolist()),
+            self.floating[numbers],
+            tuple(self.labels[i] for i in categories.tolist()),
+            self.categories[:, categories],
+        )
 
     def patterns(self) -> I64:
         """All categories, and which places are there together, as one code."""
@@ -69,70 +76,32 @@ class Columns:
         return np.concatenate([self.categories, mixed.view(np.int64)[:, None]], axis=1)
 
     @classmethod
-    def of(cls, values: npt.ArrayLike) -> Columns:
+    def of(cls, values: npt.ArrayLike) -> Features:
         """Runs by rounds of one number each.
 
-        >>> Columns.of([[1, 2], [3, 4]]).names
+        >>> Features.of([[1, 2], [3, 4]]).names
         ('answer@1', 'answer@2')
         """
-        given = np.asarray(values)
-        table = given[:, None] if given.ndim == 1 else given
-        if table.ndim != 2 or table.dtype.kind not in "iufb":
-            raise InputError(f"expected runs by features of numbers, got {table.dtype} {given.shape}", place="values")
-        large = table.dtype.kind in "iu" and table.size and max(abs(int(table.min())), abs(int(table.max()))) > EXACT
-        if large:
-            return columns([[str(x).encode() for x in row] for row in table.tolist()])
-        if table.dtype.kind == "f" and not np.isfinite(table).all():
-            table = np.stack([_finite(column) for column in table.T], axis=1)
-        count = table.shape[1]
-        whole = table.dtype.kind != "f"
-        return cls(
-            tuple(f"{WHOLE}@{i}" for i in range(1, count + 1)),
-            np.ascontiguousarray(table, dtype=np.float64),
-            (WHOLE,) * count,
-            tuple(range(1, count + 1)),
-            np.array([not whole and bool((column % 1 != 0).any()) for column in table.T], dtype=bool),
-            (),
-            np.zeros((len(table), 0), dtype=np.int64),
-        )
+        table = np.asarray(values, dtype=np.float64)
+        count, nothing = table.shape[1], np.zeros((len(table), 0), dtype=np.int64)
+        return cls(table, (WHOLE,) * count, tuple(range(1, count + 1)), (table % 1 != 0).any(axis=0), (), nothing)
 
-    def join(self, other: Columns) -> Columns:
-        """The runs of both, which must have the same columns."""
-        if (self.names, self.labels) != (other.names, other.labels):
-            raise InputError("expected two worlds with the same columns: make them of all answers together")
-        return replace(
-            self,
-            numbers=np.concatenate([self.numbers, other.numbers]),
-            floating=self.floating | other.floating,
-            categories=np.concatenate([self.categories, other.categories]),
-        )
-
-    def low_bits(self) -> tuple[tuple[str, ...], I64]:
+    def low_bits(self) -> I64:
         """Of every floating-point number: where its lowest set bit stands, how many zeros its fraction ends with, and
         (from the round before to this one) the lowest bit of the difference, which is at least 0 for a whole number.
 
-        >>> names, bits = Columns.of([[0.5, 3.5], [0.1, 0.25]]).low_bits()
-        >>> names[2:]
-        ('lowest bit of answer@2', 'zeros of answer@2', 'step to answer@2')
-        >>> bits.tolist()
+        >>> Features.of([[0.5, 3.5], [0.1, 0.25]]).low_bits().tolist()
         [[-1, 52, -1, 50, 0], [-55, 1, -2, 52, -55]]
         """
-        names: list[str] = []
         found: list[I64] = []
-        before: dict[tuple[str, int], int] = {}
+        before: dict[tuple[str, int], F64] = {}
         for index in np.flatnonzero(self.floating):
-            column, name = self.numbers[:, index], self.names[index]
-            lowest, zeros = _bits(column)
-            names += [f"lowest bit of {name}", f"zeros of {name}"]
-            found += [lowest, zeros]
-            series, round = self.series[index], self.rounds[index]
-            before[series, round] = int(index)
+            column, series, round = self.numbers[:, index], self.series[index], self.rounds[index]
+            found += _bits(column)
+            before[series, round] = column
             if (series, round - 1) in before:
-                names.append(f"step to {name}")
-                step = _bits(column - self.numbers[:, before[series, round - 1]])[0]
-                found.append(np.minimum(step, 0))
-        table = np.stack(found, axis=1) if found else np.zeros((len(self), 0), dtype=np.int64)
-        return tuple(names), table
+                found.append(np.minimum(_bits(column - before[series, round - 1])[0], 0))
+        return np.stack(found, axis=1) if found else np.zeros((len(self), 0), dtype=np.int64)
 
 
 def _bits(values: F64) -> tuple[I64, I64]:
@@ -150,7 +119,7 @@ def _finite(values: F64) -> F64:
     return np.nan_to_num(values, nan=0.0, posinf=beyond, neginf=-beyond)
 
 
-def columns(answers: Sequence[Sequence[bytes]]) -> Columns:
+def columns(answers: Sequence[Sequence[bytes]]) -> Features:
     """The answers of many runs (each a sequence of rounds) as columns; places that never vary are left out.
 
     >>> found = columns([[b'{"a": 1}', b"x"], [b'{"a": 2, "b": 7}', b"y"]])
@@ -171,8 +140,8 @@ def columns(answers: Sequence[Sequence[bytes]]) -> Columns:
     return table.columns()
 
 
-def telling_most(both: Columns, rows: npt.NDArray[Any], worlds: Mask) -> Columns:
-    """At most so many numbers and categories: those in which two worlds differ most, in some of the runs."""
+def telling_most(both: Features, rows: npt.NDArray[Any], worlds: Mask) -> Features:
+    """The numbers and categories in which two worlds differ most, in some of the runs."""
     if max(both.numbers.shape[1], both.categories.shape[1]) <= WIDEST:
         return both
     numbers, codes = both.numbers[rows], both.categories[rows].astype(np.float64)
@@ -201,7 +170,7 @@ def separations(table: F64, worlds: Mask) -> F64:
 class _Table:
     def __init__(self, runs: int) -> None:
         self._runs = runs
-        self._numbers: list[tuple[str, str, int, F64, bool]] = []
+        self._numbers: list[tuple[F64, str, int, bool]] = []
         self._presence: list[tuple[str, I64]] = []
         self._texts: list[tuple[str, I64]] = []
 
@@ -225,21 +194,19 @@ class _Table:
             whole = np.full(self._runs, values.mean())
             whole[mask] = values
             fractional = floating and bool((values % 1 != 0).any())
-            self._numbers.append((name + suffix, place + suffix, round, whole, fractional))
+            self._numbers.append((whole, place + suffix, round, fractional))
 
-    def columns(self) -> Columns:
-        names, series, rounds, values, floating = zip(*self._numbers, strict=True) if self._numbers else ((),) * 5
+    def columns(self) -> Features:
+        values, series, rounds, floating = zip(*self._numbers, strict=True) if self._numbers else ((),) * 4
         categories = [*self._presence, *self._texts]
-        return Columns(
-            names,
+        codes = [code for _, code in categories]
+        return Features(
             np.stack(values, axis=1) if values else np.zeros((self._runs, 0)),
             series,
             rounds,
             np.array(floating, dtype=bool),
             tuple(name for name, _ in categories),
-            np.stack([code for _, code in categories], axis=1)
-            if categories
-            else np.zeros((self._runs, 0), dtype=np.int64),
+            np.stack(codes, axis=1) if codes else np.zeros((self._runs, 0), dtype=np.int64),
         )
 
 

@@ -1,9 +1,9 @@
 """Privacy from outside: the same stream with and without one operation, told apart by what it publishes.
 
 `neighbours` plays fixed pairs of histories, `adaptive` the game of Appendix B. A fair coin decides on the world of
-every run, and every run has a throw-away key of its own, so right and wrong guesses bound epsilon (`bounds`). What is
-found is a lower bound: a small one proves nothing. How small an error would have shown is measured every time, on the
-same stream with noise that is too small.
+every run, and every run has its own throw-away key, so right and wrong guesses bound epsilon (`bounds`). The bound is a
+lower one: a small bound proves nothing. The smallest detectable error is measured every time, on the same stream with
+noise that is too small.
 """
 
 from __future__ import annotations
@@ -20,92 +20,46 @@ from ..ledger.definition import Sequence as History
 from ..privacy import GaussianDP, Guarantee
 from ..testing import AdaptGame, Check, Finding, Shape
 from ..testing.seeds import Seeds
-from .adversaries import PLAYERS, Player, fixed_pairs, moved, telling, written
+from .adversaries import PLAYERS, Player, fixed_pairs, moved, telling
 from .bounds import game_bound, mu_bound
 from .distinguish import NOTHING, SHARE, Attack, attack
 from .features import columns
 from .result import Result, Verdict, curve, decimal, idle, report
-from .target import Guard, Make, Target, answers, fewer, raised
+from .shrink import written
+from .target import Guarded, Make, Target, answers, fewer, raised
 from .weaker import Weaker, factors
 
-# Large claims take more runs to refute: up to so many times more are made.
+# Large claims take more runs to refute: up to this many times as many are made.
 MOST_TIMES = 4
 ROUNDS = 5
 # Runs, however long they are.
 LEAST = 200
-# To choose a pair of histories, a part of the runs for each, and no fewer than these.
+# Runs to choose a pair of histories by: a part of all runs for each, and no fewer than these.
 PILOT_SHARE, FEWEST = 20, 48
 NEIGHBOURS = "Can somebody who reads everything that is published tell whether one operation took place?"
 ADAPTIVE = "Can somebody who picks every update after seeing all answers before it find out about one operation?"
 Play = Callable[[Make, int, Key], list[bytes]]
-"""All that is seen of one run, under a make, in world 0 or 1, with a key."""
-
-
-@dataclass(frozen=True)
-class Attacked:
-    """An attack, held against a claim."""
-
-    attack: Attack
-    claim: Guarantee
-    confidence: float
-
-    @property
-    def mu(self) -> float | None:
-        """The bound on mu, for a claim in terms of it."""
-        return self.attack.mu(self.confidence) if isinstance(self.claim.measure, GaussianDP) else None
-
-    @property
-    def violated(self) -> bool:
-        measure = self.claim.measure
-        too_large = self.mu is not None and isinstance(measure, GaussianDP) and self.mu > measure.mu
-        return self.attack.epsilon > self.claim.epsilon or too_large
-
-    @property
-    def provable(self) -> bool:
-        """Whether a guesser who is always right could violate the claim with so many runs."""
-        always = replace(self.attack, forced_correct=self.attack.runs)
-        always = replace(always, epsilon=self.attack.most(self.claim.delta, self.confidence))
-        return self.violated or replace(self, attack=always).violated
-
-    def measured(self) -> dict[str, str]:
-        own = self.attack
-        out = {"epsilon at least": decimal(own.epsilon), "epsilon claimed": decimal(self.claim.epsilon)}
-        if self.claim.delta:
-            out["delta claimed"] = decimal(self.claim.delta)
-        if self.mu is not None and isinstance(self.claim.measure, GaussianDP):
-            out |= {"mu at least": decimal(self.mu), "mu claimed": decimal(self.claim.measure.mu)}
-        return out | {
-            "distinguisher": own.distinguisher,
-            "right guesses": decimal(own.correct),
-            "guesses": decimal(own.guesses),
-            "runs judged": decimal(own.runs),
-        }
+"""All that is seen of one run: of an algorithm, in world 0 or 1, under a key."""
 
 
 def judged(
     play: Play, make: Make, claim: Guarantee, seeds: Seeds, *, runs: int, confidence: float, learned: bool = True
-) -> Attacked:
-    """So many runs, each of a world that a coin chose, and the best attack on them."""
-    worlds = seeds.branch("worlds").numpy().integers(0, 2, runs)
-    keys = seeds.branch("keys")
+) -> Attack:
+    """The best attack on many runs, each of a world that a coin chose."""
+    worlds, keys = seeds.branch("worlds").numpy().integers(0, 2, runs), seeds.branch("keys")
     views = columns([play(make, int(world), keys.key(index)) for index, world in enumerate(worlds)])
-    # Both bounds of a Gaussian claim must hold together.
-    each = (1 + confidence) / 2 if isinstance(claim.measure, GaussianDP) else confidence
-    zero, one = (views.take(worlds == world) for world in (0, 1))
-    own = seeds.branch("attack")
-    return Attacked(attack(zero, one, delta=claim.delta, confidence=each, seeds=own, learned=learned), claim, each)
+    return attack(views, worlds == 1, claim, confidence=confidence, seeds=seeds.branch("attack"), learned=learned)
 
 
 def shortened(target: Target) -> Target:
-    """Games of few rounds, so that there are many of them; more where releases are rare, so that there are two."""
-    spec, rounds = target.specification, ROUNDS
+    """Games of few rounds, so that there can be many; of more where releases are rare, so that there are two."""
+    spec = target.specification
     every = 1 if spec is None else max(statistic.every for statistic in spec.statistics.values())
-    return target.with_rounds(min(max(rounds, 2 * every), target.shape.rounds))
+    return target.with_rounds(min(max(ROUNDS, 2 * every), target.shape.rounds))
 
 
 def enough(claim: Guarantee, runs: int, confidence: float) -> int | None:
-    """At least so many runs: as many as an attacker who is nearly always right needs to refute the claim; None where
-    that is too many.
+    """The runs that an attacker who is nearly always right needs to refute the claim; None if that is too many.
 
     >>> from retroact.privacy import PureDP
     >>> [enough(Guarantee(PureDP(e), epsilon=e), 100, 0.999) for e in (1.0, 2.5, 9.0)]
@@ -132,7 +86,7 @@ def too_large(claim: Guarantee, runs: int) -> str:
 
 @dataclass(frozen=True)
 class ToldApart(Check[Target]):
-    """Two worlds, told apart by what is seen of so many runs of a game."""
+    """Two worlds, told apart by what is seen in many runs of a game."""
 
     play: Play
     tried: str
@@ -150,8 +104,8 @@ class ToldApart(Check[Target]):
         return ADAPTIVE if self.adaptive else NEIGHBOURS
 
     def planted(self, target: Target) -> list[Iterator[tuple[str, Target]]]:
-        """Noise that is too small, by larger and larger factors. What publishes nothing of few records shows nothing,
-        whatever its noise: then the method alone is tried, on a counter."""
+        """Noise that is too small, by larger and larger factors. A stream that publishes nothing of few records shows
+        nothing, whatever its noise: then the method alone is tried, on a counter."""
         claim = replace(target.claim, adaptive=True)
         every = dict.fromkeys([self.weaker, replace(self.weaker, counter=True)])
         bugs = ((weaker, factor) for weaker in every for factor in self.factors)
@@ -174,11 +128,11 @@ class ToldApart(Check[Target]):
             found=text,
             measured=found.measured(),
             counterexample=lambda: self.pair,
-            curves={"measured": curve(found.attack.points)},
+            curves={"measured": curve(found.points)},
         )
 
     def result(self, target: Target, seeds: Seeds, test: str) -> Result:
-        """With regard to what could have been seen: what shows nothing has not passed."""
+        """A stream that would show nothing even with hardly any noise has not passed."""
         result = report(self, target, seeds, part="privacy", test=test)
         control = result.control
         if control is None or not control.caught or control.bug in map(self.weaker.words, self.factors):
@@ -191,17 +145,17 @@ class ToldApart(Check[Target]):
         return msgspec.structs.replace(result, verdict="inconclusive", found=text)
 
 
-def _nothing(play: Play, target: Target, found: Attacked, key: Key) -> str | None:
+def _nothing(play: Play, target: Target, found: Attack, key: Key) -> str | None:
     """Why there was nothing to guess by, if so."""
-    if found.attack.distinguisher != NOTHING or _failed(play, target.make, key) is not None:
+    if found.distinguisher != NOTHING or _failed(play, target.make, key) is not None:
         return None
     if any(any(play(target.make, world, key)[: target.shape.rounds]) for world in (0, 1)):
-        return f"The same was published in all {found.attack.runs} runs that were judged: there is nothing to guess by."
+        return f"The same was published in all {found.runs} runs that were judged: there is nothing to guess by."
     return f"Nothing is published in these {target.shape.rounds} rounds."
 
 
 def _failed(play: Play, make: Make, key: Key) -> str | None:
-    """The type of what the algorithm raises in one of the worlds, if it does."""
+    """The type of an exception in one of the worlds, if there is one."""
     names = [raised(play(make, world, key)) for world in (0, 1)]
     return names[0] or names[1]
 
@@ -221,8 +175,8 @@ def neighbours(target: Target, seeds: Seeds, *, runs: int = 1500, confidence: fl
     for index, (_, one, other) in enumerate(pairs):
         own = seeds.branch("pilot", index)
         first = judged(fixed(one, other), target.make, target.claim, own, runs=pilot, confidence=0.9, learned=False)
-        # Where a right stream shows nothing, the pair is taken that moves most of what one with little noise publishes.
-        worth.append((first.attack.expected, *moved(loud, key, one, other)))
+        # Where a correct stream shows nothing: the pair that moves most of what one with little noise publishes.
+        worth.append((first.expected, *moved(loud, key, one, other)))
     words, one, other = pairs[max(range(len(pairs)), key=lambda index: worth[index])]
     tried = (
         f"{len(pairs)} pairs of histories that differ in one operation, of which {pilot} runs each chose one: {words}."
@@ -233,12 +187,7 @@ def neighbours(target: Target, seeds: Seeds, *, runs: int = 1500, confidence: fl
 
 
 def adaptive(
-    target: Target,
-    seeds: Seeds,
-    *,
-    runs: int = 400,
-    confidence: float = 0.999,
-    players: Sequence[Player] = PLAYERS,
+    target: Target, seeds: Seeds, *, runs: int = 400, confidence: float = 0.999, players: Sequence[Player] = PLAYERS
 ) -> list[Result]:
     """The game of Appendix B, one adversary after the other."""
     target = shortened(target)
@@ -258,9 +207,9 @@ def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence
     if not play.challenges(target.make, seeds.key()):
         reason = "Within so few rounds no deletion is taken, so this adversary has nothing to do."
         return idle("privacy", name, ADAPTIVE, reason)
-    weaker, loudest = Weaker.of(target, blind=player.name == "no-op deletion"), factors(target)[-1:]
+    weaker, last = Weaker.of(target, blind=player.name == "no-op deletion"), factors(target)[-1]
     tried, code = f"An adversary who {player.does}.", [f"retroact.audit.adversaries, {player.name}: {player.does}"]
-    check = ToldApart(play, tried, code, runs, confidence, weaker, loudest, adaptive=True)
+    check = ToldApart(play, tried, code, runs, confidence, weaker, (last, 2 * last), adaptive=True)
     return check.result(target, seeds, name)
 
 
@@ -272,7 +221,8 @@ class _Game:
     shape: Shape
 
     def __call__(self, make: Make, world: int, key: Key) -> list[bytes]:
-        view = AdaptGame(Guard(make), partial(self.player.make, self.shape), self.shape.rounds).play(world, key)
+        game = AdaptGame(partial(Guarded, make), partial(self.player.make, self.shape), self.shape.rounds)
+        view = game.play(world, key)
         if not view.challenges:
             return [*view.answers, b"0", b""]
         round = view.challenges[0][0]
@@ -293,35 +243,28 @@ def fixed(one: History, other: History) -> Play:
 
 def _method(runs: int, rounds: int) -> str:
     return (
-        f"{runs} runs of {rounds} rounds, each with a key of its own; a coin decided whether the operation took place. "
-        "A quarter of the runs taught eight ways of telling the two cases apart, a quarter chose one of them, and "
-        "the rest judged it."
+        f"{runs} runs of {rounds} rounds, each with its own key; a coin decided whether the operation took place. A "
+        "quarter of the runs trained eight distinguishers, a quarter chose one of them, and the rest judged it."
     )
 
 
-def verdict_of(found: Attacked, *, adaptive: bool = False) -> tuple[Verdict, str]:
-    """The verdict, and what was found in words. `adaptive`: whether the updates reacted to answers."""
-    own, claim = found.attack, found.claim
-    share = f"{own.correct} of {own.guesses} guesses in {own.runs} runs were right"
-    sure = f"with confidence {found.confidence:.6g}"
+def verdict_of(found: Attack, *, adaptive: bool = False) -> tuple[Verdict, str]:
+    """The verdict, and what was found in words. ``adaptive``: whether the updates reacted to answers."""
+    claim, sure = found.claim, f"with confidence {found.confidence:.6g}"
+    share = f"{found.correct} of {found.guesses} guesses in {found.runs} runs were right"
+    fixed = adaptive and not claim.adaptive
+    proven = f"{share}: epsilon is at least {decimal(found.epsilon)}, {sure}"
     if found.violated:
-        if own.epsilon > claim.epsilon:
-            text = (
-                f"{share}: epsilon is at least {decimal(own.epsilon)}, {sure}, and {decimal(claim.epsilon)} is claimed"
-            )
-        else:
-            right = f"{own.forced_correct} of {own.runs} guesses were right"
+        text = f"{proven}, and {decimal(claim.epsilon)} is claimed"
+        if found.epsilon <= claim.epsilon:
+            right = f"{found.forced_correct} of {found.runs} guesses were right"
             text = f"{right}: mu is at least {decimal(found.mu or 0.0)}, {sure}, more than is claimed"
-        if adaptive and not claim.adaptive:
+        if fixed:
             return "inconclusive", f"{text}. The claim is for streams that do not react to answers, and this one did."
         return "violation", f"{text}."
-    if not found.provable:
-        return (
-            "inconclusive",
-            f"{share}. So few runs cannot show more than epsilon = {decimal(own.most(claim.delta, found.confidence))}, "
-            f"and {decimal(claim.epsilon)} is claimed.",
-        )
-    text = f"{share}: epsilon is at least {decimal(own.epsilon)}, {sure}; {decimal(claim.epsilon)} is claimed."
-    if adaptive and not claim.adaptive:
-        text += " The claim is for streams that do not react to answers."
-    return "passed", text
+    if not found.perfect.violated:
+        most = decimal(found.perfect.epsilon)
+        few = f"So few runs cannot show more than epsilon = {most}, and {decimal(claim.epsilon)} is claimed."
+        return "inconclusive", f"{share}. {few}"
+    text = f"{proven}; {decimal(claim.epsilon)} is claimed."
+    return "passed", f"{text} The claim is for streams that do not react to answers." if fixed else text

@@ -96,7 +96,7 @@ class Moves:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Simulated:
     """Lower bounds by method, and the scores of the runs of both worlds."""
 
     bounds: dict[str, float]
@@ -198,7 +198,7 @@ def most(kind: str, runs: int, count: int, confidence: float) -> float:
     return pooled_bound(runs * count, runs * count, count, (1 + confidence) / 2)
 
 
-def simulate(moves: Moves, moved: list[Node], seeds: Seeds, runs: int, confidence: float) -> Outcome:
+def simulate(moves: Moves, moved: list[Node], seeds: Seeds, runs: int, confidence: float) -> Simulated:
     """Noise from the laws of the nodes, and a fair coin for each run. The noise does not depend on the world, so what
     it shows in the other one is known too. Pure noises also vote one by one, with a fair coin for each vote; the
     confidence is divided."""
@@ -225,7 +225,7 @@ def simulate(moves: Moves, moved: list[Node], seeds: Seeds, runs: int, confidenc
         # A little above 0: scores lie on a lattice, and rounding must not count both of its points at the ends.
         limit = ROUNDING * whole
         crossed = int(((absent <= limit) & (absent + whole > limit)).sum())
-        return Outcome({"all noises together": coupled_bound(crossed, runs, confidence)}, both)
+        return Simulated({"all noises together": coupled_bound(crossed, runs, confidence)}, both)
     count, each = len(moves.shifts), (1 + confidence) / 2
     # Equally many votes of each noise: the first ones.
     fewest = min(len(vote) for vote in votes)
@@ -234,7 +234,7 @@ def simulate(moves: Moves, moved: list[Node], seeds: Seeds, runs: int, confidenc
         "each noise for itself": pooled_bound(correct, fewest * count, count, each) if fewest else 0.0,
         "each noise for itself, in both worlds": coupled_pooled_bound(between, runs * count, count, each),
     }
-    return Outcome(bounds, both)
+    return Simulated(bounds, both)
 
 
 def _drawn(moved: list[Node], coins: Coins, runs: int) -> Iterator[tuple[slice, F64]]:

@@ -1,4 +1,4 @@
-"""The page of an audit, for people who answer for privacy: one file that asks for nothing, on screen and on paper."""
+"""The page of an audit, for privacy officers: one self-contained file, for screen and paper."""
 
 from __future__ import annotations
 

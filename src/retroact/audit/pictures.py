@@ -1,6 +1,6 @@
 """Pictures of an audit: what attacks reached, histories that unite, bits that were recovered.
 
-Legends stand above the panels, so that no text lies over another.
+Legends stand above the panels, so that texts never overlap.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 
 def pictures(result: Result, name: str) -> dict[str, Markup]:
-    """All pictures that the curves of a result make, by their kind; ``name`` tells them apart on a page.
+    """All pictures of a result's curves, by kind; ``name`` makes their ids unique on a page.
 
     >>> from .result import curve
     >>> twin = {"one": curve([(1, 3), (2, 5)]), "other": curve([(1, 2), (2, 5)]), "unite": curve([(2, 0)])}
@@ -100,7 +100,7 @@ def twins(name: str, test: str, one: Sequence[XY], other: Sequence[XY], unite: f
 
 
 def transition(name: str, test: str, curves: dict[str, list[XY]], *, wrong: bool = False) -> Markup:
-    """How many secret bits a decoder gets back, by how much noise there is."""
+    """The share of secret bits that a decoder recovers, by the size of the noise."""
     attacks = sorted(curves.keys() - {"ceiling", "this stream"}, key=lambda series: (len(series), series))
     entries: list[Entry] = [("line", f"series{i % 4}", series) for i, series in enumerate(attacks)]
     entries.append(("line", "ceiling", "limit set by privacy"))
@@ -127,7 +127,7 @@ def transition(name: str, test: str, curves: dict[str, list[XY]], *, wrong: bool
 
 
 class _Frame:
-    """A panel with its legend above, and what its vertical axis shows."""
+    """A panel below its legend, with the name of its vertical axis."""
 
     def __init__(self, entries: Sequence[Entry], height: float, xs: XY, ys: XY, up: Sequence[float], unit: str) -> None:
         above, rows = legend(entries, 0, 0, WIDTH)
@@ -141,7 +141,7 @@ class _Frame:
 
 @dataclass(frozen=True)
 class _Scale:
-    """Puts errors on [0, 1]: as they are, or by their logarithms; zero then lies at the left end."""
+    """Maps errors to [0, 1], linearly or by their logarithms (zero is then at the left end)."""
 
     low: float
     high: float
@@ -169,6 +169,6 @@ class _Scale:
 
 
 def _points(curve: Curve) -> list[XY]:
-    """Numbers; what is not finite cannot be drawn."""
+    """The finite points."""
     points = [(float(x), float(y)) for x, y in curve]
     return [point for point in points if all(map(math.isfinite, point))]

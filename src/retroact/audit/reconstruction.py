@@ -1,4 +1,4 @@
-"""Reconstruction against a stream: Appendix D of the paper through its own distinct count.
+"""Reconstruction against a stream: Appendix D of the paper, through the stream's own distinct count.
 
 Streams take many updates a round, so one round is enough for a query, and a much shorter horizon than that of the paper
 has room for the attack. Whatever the pace, changing a secret bit changes one addition, and privacy bounds what can be
@@ -14,6 +14,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,34 +26,29 @@ from ..statistics.distinct import DistinctBound
 from ..stream import HorizonWarning, Specification
 from ..testing import StreamAlgorithm, in_memory, values_of
 from ..testing.altered import publishing
+from ..testing.check import Check, Finding, Verdict
 from ..testing.seeds import Seeds
-from .counting_attack import (
-    Attack,
-    Published,
-    Recovered,
-    random_sets,
-    reconstruct,
-    rounds_of,
-    transition,
-)
+from .counting_attack import Answering, BitAttack, SeenCounts, random_sets, recovered, rounds_of
 from .decoding import I64, Bits, ceiling, chance, significant
-from .result import Control, Curve, Result, Verdict, curve, decimal, idle
-from .target import Make, MakeStream, Target
+from .result import Curve, Result, curve, decimal, idle, report
+from .target import Make, Target
 
 SMALLEST, LARGEST = 8, 32
 # Queries for each secret bit.
 QUERIES = 4
-# An audit closes about so many rounds of the stream in all: with fewer bits and repetitions where rounds are many, but
-# with as many bits as it takes to contradict a claim. A longer attack than the second is not led.
+# About as many rounds of the stream as an audit closes in all, with fewer bits and repetitions where an attack is long,
+# but enough bits to contradict a claim; and the longest attack.
 ROUNDS, MOST_ROUNDS = 4_000, 150_000
-RATIOS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 4.0)
+# Fractions of n bits that the linear program recovers from answers with errors of c sqrt(n), by c: as measured by
+# benchmarks/attacks.py.
+RATIOS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 4.0, 10.0)
+TRANSITION = {
+    32: (1.00, 1.00, 0.95, 0.84, 0.77, 0.72, 0.66, 0.61, 0.58, 0.58, 0.48),
+    64: (1.00, 1.00, 0.98, 0.86, 0.77, 0.70, 0.64, 0.59, 0.51, 0.52, 0.48),
+}
 # Beyond it no stream can be made, and nothing is promised.
 LARGEST_EPSILON = 1000
 TEST = "bits from distinct counts"
-QUESTION = (
-    "Can somebody who adds and deletes records of their own work out, from the published counts of "
-    "different values, which secret records are there?"
-)
 # The bits that retraining without noise must give away, or the attack is broken.
 EXACTLY = 0.99
 
@@ -68,7 +64,7 @@ class FromStream:
     fresh: float = 0.0
     """What blocks add, where the attacker looks, for records that are too new to count: public."""
 
-    def __call__(self, attack: Attack, secret: Bits, seeds: Seeds) -> Published:
+    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
         algorithm = self.make(seeds.key())
         if not isinstance(algorithm, StreamAlgorithm):
             raise InputError(f"expected a stream, got {type(algorithm).__name__}", place="make")
@@ -79,7 +75,7 @@ class FromStream:
                 release = algorithm.release([self._named(update) for update in updates])
                 if round in looks:
                     answers.append(float(release[self.name].value))
-        return Published(np.array(answers) - self.fresh, self.block)
+        return SeenCounts(np.array(answers) - self.fresh, self.block)
 
     def _named(self, update: Update) -> Update:
         assert isinstance(update, Add | Delete)
@@ -88,7 +84,7 @@ class FromStream:
 
 
 @dataclass(frozen=True)
-class Plan:
+class AttackPlan:
     """A distinct count that can be attacked, and the shape of the attack."""
 
     make: Make
@@ -104,14 +100,14 @@ class Plan:
     def rounds(self) -> int:
         return rounds_of(QUERIES * self.n, self.unit, self.wait)
 
-    def places(self, attack: Attack) -> I64:
+    def places(self, attack: BitAttack) -> I64:
         """Where the noise of the rounds that are looked at stands in its process."""
         bound = self.specification.bounds[self.name]
         assert isinstance(bound, DistinctBound)
         design, every = bound.design, bound.grant.every
         return np.array([design.place(look // every, look, every) for look in attack.looks.tolist()])
 
-    def deviation(self, attack: Attack) -> float:
+    def deviation(self, attack: BitAttack) -> float:
         """Of the noise where the attacker looks last."""
         return self.specification.bounds[self.name].noise.deviation_of(0, int(self.places(attack)[-1]))
 
@@ -132,16 +128,16 @@ class Plan:
         look = (1 + self.wait) * self.unit
         return (statistic.additions or 0) * (look - (look - 1) // self.block * self.block) / 2 if self.block else 0.0
 
-    def shortened(self, least: int) -> Plan:
-        """With so few bits that the rounds are not too many, but no fewer than this."""
+    def shortened(self, least: int) -> AttackPlan:
+        """With few enough bits for the rounds of an audit, but no fewer than this."""
         fits = [m for m in range(1, self.n + 1) if replace(self, n=m).rounds <= ROUNDS]
         return replace(self, n=min(self.n, max(least, fits[-1] if fits else 1)))
 
-    def attack(self, seeds: Seeds) -> Attack:
-        return Attack(random_sets(self.n, QUERIES * self.n, seeds), self.unit, self.wait)
+    def attack(self, seeds: Seeds) -> BitAttack:
+        return BitAttack(random_sets(self.n, QUERIES * self.n, seeds), self.unit, self.wait)
 
 
-def plan_for(make: Make, specification: Specification, name: str, *, n: int = LARGEST) -> Plan | str:
+def plan_for(make: Make, specification: Specification, name: str, *, n: int = LARGEST) -> AttackPlan | str:
     """The largest attack of at most n bits that a distinct count has room for, or why there is none."""
     bound = specification.bounds[name]
     if not isinstance(bound, DistinctBound):
@@ -158,88 +154,36 @@ def plan_for(make: Make, specification: Specification, name: str, *, n: int = LA
     fits = [m for m in range(1, len(records) + 1) if rounds_of(QUERIES * m, unit, wait) <= room]
     if not fits or fits[-1] < min(n, SMALLEST):
         return f"{name} has too few rounds or too few values for {min(n, SMALLEST)} secret bits"
-    return Plan(make, specification, name, records, fits[-1], unit, wait, block)
+    return AttackPlan(make, specification, name, records, fits[-1], unit, wait, block)
 
 
 def reconstruction(
-    target: Target,
-    seeds: Seeds,
-    *,
-    n: int | None = None,
-    repeats: int = 6,
-    ratios: tuple[float, ...] = RATIOS,
-    confidence: float = 0.999,
+    target: Target, seeds: Seeds, *, n: int | None = None, repeats: int = 6, confidence: float = 0.999
 ) -> Result:
     """Recovers ``n`` secret bits a run, in ``repeats`` runs with other bits, queries and keys.
 
-    ``ratios``: the errors over sqrt(n) at which the curves for comparison are measured.
-
     >>> import retroact as ra
     >>> spec = ra.Specification({"user": ra.Text()}, {"users": ra.Distinct("user")}, epsilon=1.0, horizon=100)
-    >>> reconstruction(Target.stream(spec), Seeds(1), n=12, repeats=2, ratios=(0.1, 4.0)).verdict
+    >>> reconstruction(Target.stream(spec), Seeds(1), n=12, repeats=2).verdict
     'passed'
     """
     epsilon, delta = target.claim.epsilon, target.claim.delta
     if not 0 < epsilon <= LARGEST_EPSILON:
-        return idle("reconstruction", TEST, QUESTION, f"No ε above 0 and up to {LARGEST_EPSILON:,} is claimed.")
-    plan, instead = _plan(target, LARGEST if n is None else n)
+        return _idle(f"No ε above 0 and up to {LARGEST_EPSILON:,} is claimed.")
+    plan = _plan(target, LARGEST if n is None else n)
+    if isinstance(plan, str):
+        return _idle(f"The stream cannot be attacked in this way: {plan}.")
     if n is None:
         plan = plan.shortened(_contradicting(epsilon, delta, confidence))
     if plan.rounds > MOST_ROUNDS:
-        return idle("reconstruction", TEST, QUESTION, f"The attack would take {plan.rounds:,} rounds of the stream.")
+        return _idle(f"The attack would take {plan.rounds:,} rounds of the stream.")
     repeats = max(1, min(repeats, ROUNDS // plan.rounds))
-    found: dict[str, list[Recovered]] = {"target": [], "control": []}
-    for repeat in range(repeats):
-        own = seeds.branch("reconstruction", repeat)
-        attack = plan.attack(own)
-        found["target"].append(reconstruct(plan.answering(), attack, own))
-        if repeat == 0:
-            found["control"].append(reconstruct(plan.without_noise(), attack, own))
-    bits = plan.n * repeats
-    lp, retrained = (sum(row.lp for row in found[name]) / len(found[name]) for name in ("target", "control"))
-    squares = sum(row.squares for row in found["target"]) / repeats
-    least, allowed = significant(bits, epsilon, delta, confidence), ceiling(epsilon, delta)
-    right = round(lp * bits)
-    verdict: Verdict = "violation" if right >= least else "inconclusive" if least > bits else "passed"
-    ratio = plan.deviation(plan.attack(seeds)) / math.sqrt(plan.n)
-    curves, curve_32 = _curves(seeds, ratios, ratio, lp, allowed)
-    said = {
-        "violation": f"More than the promise allows: {chance(right, bits, epsilon, delta):.2g} is the largest "
-        "probability that it gives to so many.",
-        "passed": "That is within the promise.",
-        "inconclusive": "With so few bits and so weak a promise, even all of them right would not contradict it.",
-    }[verdict]
-    return Result(
-        part="reconstruction",
-        test=TEST,
-        question=QUESTION,
-        tried=f"Each of {plan.n} secret records was there or not by a fair coin. For each of "
-        f"{QUERIES * plan.n} random sets of values, records with these values were added, the published count was "
-        "read, and they were deleted again (Appendix D of the paper); a linear program then looked for the secret. "
-        f"{repeats} time{'s' * (repeats != 1)} over {plan.rounds:,} rounds of the stream, run round by round, each "
-        "time with other coins and another key.",
-        runs=repeats,
-        # What holds for another stream says nothing of this one, unless it fails.
-        verdict="not applicable" if instead and verdict != "violation" else verdict,
-        found=f"{instead}{right} of {bits} secret bits were guessed right ({lp:.1%}); coin tossing gives 50 %, and ε = "
-        f"{epsilon:g} allows {allowed:.1%} on average. {said}",
-        detectable=_detectable(bits, least, confidence, curve_32),
-        control=Control(
-            bug="exact retraining: the same stream, whose counts have no noise",
-            caught=retrained >= EXACTLY,
-            how=f"{retrained:.1%} of the bits recovered by the same attack; at least {EXACTLY:.0%} were expected",
-        ),
-        measured={
-            "fraction recovered": decimal(lp),
-            "fraction recovered by least squares": decimal(squares),
-            "fraction allowed on average": decimal(allowed),
-            "fraction that would be a violation": decimal(least / bits) if least <= bits else "none",
-            "fraction recovered from exact retraining": decimal(retrained),
-            "standard error of an answer": decimal(ratio * math.sqrt(plan.n)),
-            "standard error over the root of the number of bits": decimal(ratio),
-        },
-        curves=curves,
-    )
+    check = Reconstruction(plan, epsilon, delta, confidence)
+    return report(check, Counts(plan.answering(), repeats), seeds, part="reconstruction", test=TEST)
+
+
+def _idle(reason: str) -> Result:
+    return idle("reconstruction", TEST, Reconstruction.question, reason)
 
 
 def _contradicting(epsilon: float, delta: float, confidence: float) -> int:
@@ -247,34 +191,84 @@ def _contradicting(epsilon: float, delta: float, confidence: float) -> int:
     return next((n for n in range(SMALLEST, LARGEST) if significant(n, epsilon, delta, confidence) <= n), LARGEST)
 
 
-def _plan(target: Target, n: int) -> tuple[Plan, str]:
-    """An attack on the target, or on a distinct count of the same budget, and what is to be said of that."""
-    reasons = []
-    spec = target.specification
+class Counts(NamedTuple):
+    """A distinct count, and how often it is attacked."""
+
+    answering: Answering
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Reconstruction(Check[Counts]):
+    """One attack, against what ε and δ allow."""
+
+    plan: AttackPlan
+    epsilon: float
+    delta: float
+    confidence: float
+    question = (
+        "Can somebody who adds and deletes records of their own work out, from the published counts of different "
+        "values, which secret records are there?"
+    )
+
+    def planted(self, target: Counts) -> list[list[tuple[str, Counts]]]:
+        bug = "exact retraining: the same stream, whose counts have no noise"
+        return [[(bug, Counts(self.plan.without_noise(), 1))]]
+
+    def run(self, target: Counts, seeds: Seeds) -> Finding:
+        plan, repeats, (epsilon, delta) = self.plan, target.repeats, (self.epsilon, self.delta)
+        found = []
+        for repeat in range(repeats):
+            own = seeds.branch("reconstruction", repeat)
+            found.append(recovered(target.answering, plan.attack(own), own))
+        lp, bits = sum(found) / repeats, plan.n * repeats
+        least, allowed = significant(bits, epsilon, delta, self.confidence), ceiling(epsilon, delta)
+        right = round(lp * bits)
+        verdict: Verdict = "violation" if right >= least else "inconclusive" if least > bits else "passed"
+        said = {
+            "violation": f"More than the promise allows: it gives this at most a probability of "
+            f"{chance(right, bits, epsilon, delta):.2g}.",
+            "passed": "That is within the promise.",
+            "inconclusive": "With so few bits and so weak a promise, even all of them right would not contradict it.",
+        }[verdict]
+        deviation = plan.deviation(plan.attack(seeds))
+        return Finding(
+            tried=f"Each of {plan.n} secret records was there or not by a fair coin. For each of {QUERIES * plan.n} "
+            "random sets of values, records with these values were added, the published count was read, and they were "
+            "deleted again (Appendix D of the paper); a linear program then looked for the secret. "
+            f"{repeats} time{'s' * (repeats != 1)} over {plan.rounds:,} rounds of the stream, run round by round, each "
+            "time with other coins and another key.",
+            runs=repeats,
+            verdict=verdict,
+            found=f"{right} of {bits} secret bits were guessed right ({lp:.1%}); coin tossing gives 50 %, and ε = "
+            f"{epsilon:g} allows {allowed:.1%} on average. {said}",
+            detectable=_detectable(bits, least, self.confidence),
+            measured={
+                "fraction recovered": decimal(lp),
+                "fraction allowed on average": decimal(allowed),
+                "fraction that would be a violation": decimal(least / bits) if least <= bits else "none",
+                "standard error of an answer": decimal(deviation),
+                "standard error over the root of the number of bits": decimal(deviation / math.sqrt(plan.n)),
+            },
+            curves=_curves(deviation / math.sqrt(plan.n), lp, allowed),
+            seen=lp >= EXACTLY,
+        )
+
+
+def _plan(target: Target, n: int) -> AttackPlan | str:
+    """An attack on the target, or why there is none."""
+    spec, reasons = target.specification, list[str]()
     counts = [] if spec is None else sorted(name for name, s in spec.statistics.items() if isinstance(s, Distinct))
     for name in counts:
         assert spec is not None
-        readable = isinstance(target.make(Seeds(0).key()), StreamAlgorithm)
-        plan = (
-            plan_for(target.make, spec, name, n=n) if readable else f"the answers of {name} are not those of a stream"
-        )
-        if isinstance(plan, Plan):
-            return plan, ""
+        if not isinstance(target.make(Seeds(0).key()), StreamAlgorithm):
+            reasons.append(f"the answers of {name} are not those of a stream")
+            continue
+        plan = plan_for(target.make, spec, name, n=n)
+        if isinstance(plan, AttackPlan):
+            return plan
         reasons.append(plan)
-    why = "; ".join(reasons) or "it publishes no distinct count"
-    own = Specification(
-        {"value": Text()},
-        {"values": Distinct("value")},
-        epsilon=target.claim.epsilon,
-        delta=target.claim.delta,
-        horizon=rounds_of(QUERIES * n, 1),
-    )
-    plan = plan_for(MakeStream(own), own, "values", n=n)
-    assert isinstance(plan, Plan)
-    return plan, (
-        f"The audited stream itself cannot be attacked in this way ({why}); attacked was a distinct count with the "
-        f"same ε and δ over {plan.rounds:,} rounds. "
-    )
+    return "; ".join(reasons) or "it publishes no distinct count"
 
 
 def _records(specification: Specification, by: tuple[str, ...], n: int) -> tuple[Hashable, ...]:
@@ -293,23 +287,17 @@ def _values(field: Field, n: int) -> list[Hashable]:
     return list(range(field.lower, min(field.lower + n, field.upper + 1))) if type(field) is Integer else []
 
 
-def _curves(
-    seeds: Seeds, ratios: tuple[float, ...], ratio: float, lp: float, allowed: float
-) -> tuple[dict[str, Curve], list[tuple[float, float]]]:
-    """Bits recovered with errors of c sqrt(n), for two n, beside this stream."""
-    lines = {
-        size: [(c, fraction) for c, fraction, _ in transition(size, ratios, seeds, repeats=repeats)]
-        for size, repeats in ((32, 4), (64, 1))
-    }
-    ends = [(ratios[0], allowed), (max(ratios[-1], ratio), allowed)]
-    named = {f"LP, n = {size}": curve(line) for size, line in lines.items()}
-    return {**named, "ceiling": curve(ends), "this stream": curve([(ratio, lp)])}, lines[32]
+def _curves(ratio: float, lp: float, allowed: float) -> dict[str, Curve]:
+    """Bits recovered with errors of c sqrt(n), for two n, and from this stream."""
+    lines = {f"LP, n = {n}": curve(zip(RATIOS, line, strict=True)) for n, line in TRANSITION.items()}
+    ends = [(RATIOS[0], allowed), (max(RATIOS[-1], ratio), allowed)]
+    return {**lines, "ceiling": curve(ends), "this stream": curve([(ratio, lp)])}
 
 
-def _detectable(bits: int, least: int, confidence: float, line: list[tuple[float, float]]) -> str:
+def _detectable(bits: int, least: int, confidence: float) -> str:
     if least > bits:
         return f"Nothing: even all {bits} bits right would not contradict the promise."
-    enough = [c for c, fraction in line if fraction >= least / bits]
+    enough = [c for c, fraction in zip(RATIOS, TRANSITION[32], strict=True) if fraction >= least / bits]
     from_error = (
         f"; in a measurement with 32 bits, answers with a standard error of up to {enough[-1] * math.sqrt(32):.1f} "
         "gave that many away"

@@ -76,7 +76,7 @@ def releases(target: Target, seeds: Seeds, *, histories: int = 12) -> list[Resul
         own = target.make(key)
         return own if isinstance(own, StreamAlgorithm) else StreamAlgorithm(spec, key)
 
-    running = Running(spec, make, tuple(drawn), LOOKS + histories // 4)
+    running = Publisher(spec, make, tuple(drawn), LOOKS + histories // 4)
     parts = [spec.measure_of(name) for name in spec.statistics]
     return [
         report(Releases(seeds), running, seeds, part="privacy", test="releases"),
@@ -84,7 +84,7 @@ def releases(target: Target, seeds: Seeds, *, histories: int = 12) -> list[Resul
     ]
 
 
-class Running(NamedTuple):
+class Publisher(NamedTuple):
     """A stream, the histories that are run through it, and how many releases are taken by random access."""
 
     specification: Specification
@@ -94,11 +94,11 @@ class Running(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Releases(Check[Running]):
+class Releases(Check[Publisher]):
     seeds: Seeds
     question = "Is what a running stream publishes exactly its totals with the noise that is accounted for?"
 
-    def planted(self, target: Running) -> list[list[tuple[str, Running]]]:
+    def planted(self, target: Publisher) -> list[list[tuple[str, Publisher]]]:
         bug = "the same stream, which counts every record of a round twice and takes it for another one"
         short = target._replace(histories=target.histories[-1:], looks=0)
         rows = [[(bug, short._replace(make=bad)) for bad in (Careless, Generous)]]
@@ -108,10 +108,10 @@ class Releases(Check[Running]):
             thin = copy(spec)
             few = {name: publishing(spec.bounds[name], lambda drawn, _: drawn * 9 // 10) for name in noisy}
             thin.bounds = {**spec.bounds, **few}
-            rows.append([("statistics that publish nine tenths of their noise", Running(thin, target.make, (), 1))])
+            rows.append([("statistics that publish nine tenths of their noise", Publisher(thin, target.make, (), 1))])
         return rows
 
-    def run(self, target: Running, seeds: Seeds) -> Finding:
+    def run(self, target: Publisher, seeds: Seeds) -> Finding:
         problem = _first_difference(target, self.seeds.key())
         compared, wrong = _by_access(target.specification, self.seeds, target.looks)
         said = (problem or wrong or "").splitlines()
@@ -132,7 +132,7 @@ class Releases(Check[Running]):
         )
 
 
-def _first_difference(running: Running, key: Key) -> str | None:
+def _first_difference(running: Publisher, key: Key) -> str | None:
     """In whole histories."""
     spec = running.specification
     try:

@@ -1,7 +1,7 @@
 """The report of an audit: what is claimed, under which model, what was tried and found; signed, and comparable.
 
-It never holds a key nor a record of the user's: all histories of an audit are generated. Without the key of somebody
-known a signature shows only that the report is whole.
+It holds no key and no user's record: all histories of an audit are generated. A signature by an unknown key shows only
+that the report is complete.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import msgspec
 
 from ..errors import InputError
 from ..escape import printable
-from ..store.signed_statement import Signed, canonical
+from ..store.signed_statement import Signed
 from ..stream import Specification
 from ..stream.stored import written
-from .claims import Claim, Obligation, claim_of, exact, model_of, obligations_of
-from .result import Curve, Result, Verdict, decimal
+from .claims import Obligation, StatedClaim, claim_of, exact, model_of, obligations_of
+from .result import Result, Verdict, decimal
 from .target import Target
 
 LIMIT = 1 << 25
-# Numbers of two runs on one machine agree; elsewhere sums may round in another order.
+# Two runs on one machine agree; elsewhere sums may round in another order.
 TOLERANCE = 1e-3
 NEGLIGIBLE = 1e-9
 PACKAGES = ("numpy", "scipy", "scikit-learn", "msgspec", "cryptography")
@@ -38,17 +38,17 @@ Outcome = Literal["passed", "violation", "void"]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run follows from, beside the specification."""
+    """What determines a run, apart from the specification."""
 
     seed: int
     effort: str
     confidence: str
     only: str | None = None
-    """One test alone, if so asked."""
+    """One test alone."""
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where it ran: told, and not compared. Never a path nor the name of a machine."""
+    """Where it ran; not compared. Never a path nor the name of a machine."""
 
     versions: dict[str, str]
     platform: str
@@ -57,7 +57,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that an audit has to say. ``specification`` is JSON as a text of its own, since the order of fields counts.
+    """All that an audit says. ``specification`` is JSON inside a string, since the order of its fields matters.
 
     >>> import retroact as ra
     >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=100)
@@ -72,7 +72,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     version: Literal[1] = 1
     program: str
     target: str
-    claim: Claim
+    claim: StatedClaim
     model: list[str]
     obligations: list[Obligation] = []
     settings: Settings
@@ -82,7 +82,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def verdict(self) -> Outcome:
-        """A violation counts whatever else; an audit that missed a planted bug, or passed no test, says nothing."""
+        """A violation decides; an audit that missed a planted bug, or passed no test, is void."""
         if self.violations:
             return "violation"
         return "void" if self.voids or not self.count("passed") else "passed"
@@ -109,12 +109,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def bounds(self) -> int:
-        """How many of them share the confidence: each may be wrong with what it leaves."""
+        """How many tests may be wrong with probability 1 - confidence each."""
         return len(self.judged)
 
     @property
     def false_alarm(self) -> float:
-        """At most the probability that a correct target is called a violation by any of them."""
+        """At most the probability that a correct target is accused by any of them."""
         return min(1.0, self.bounds * (1 - float(self.settings.confidence)))
 
     def specified(self, place: str = "report") -> Specification:
@@ -145,7 +145,7 @@ def report_on(
     seconds: float,
     only: str | None = None,
 ) -> Report:
-    """What came out of the tests of a target."""
+    """The report on the results of a target."""
     from .. import __version__
 
     spec = target.specification
@@ -161,11 +161,6 @@ def report_on(
         results=list(results),
         environment=_environment(seconds),
     )
-
-
-def encode(report: Report) -> bytes:
-    """Canonical JSON: sorted keys, no spaces."""
-    return canonical(report)
 
 
 def public_key(secret: bytes) -> str:
@@ -213,22 +208,22 @@ def compare(old: Report, new: Report) -> list[str]:
     Claims, settings, verdicts, numbers of runs and counterexamples must be equal, and measured numbers close; words too
     where the same programs wrote them (`same_programs`). The environment is not compared. Lines are `printable`.
     """
-    words = same_programs(old, new)
-    out = []
-    for name in ("target", "claim", "model", "obligations", "settings", "specification", "verdict"):
-        if getattr(old, name) != getattr(new, name):
-            out.append(_differs(name, getattr(old, name), getattr(new, name)))
+    words, fields = same_programs(old, new), ("target", "claim", "model", "obligations", "settings", "specification")
+    both = [{name: getattr(report, name) for name in (*fields, "verdict")} for report in (old, new)]
+    out = list(_differing(*both, exact=True))
     before, after = _by_name(old.results), _by_name(new.results)
     for name in dict.fromkeys([*before, *after]):
         if name not in after or name not in before:
             out.append(f"{name}: only in the {'first' if name in before else 'second'} report")
-        else:
-            out += [f"{name}: {line}" for line in _differences(before[name], after[name], words=words)]
+            continue
+        pair = before[name], after[name]
+        out += [f"{name}: {line}" for line in _differing(*map(_exact, pair), exact=True)]
+        out += [f"{name}: {line}" for line in _differing(*(_rounded(r, words=words) for r in pair), exact=False)]
     return [printable(line) for line in out]
 
 
 def same_programs(old: Report, new: Report) -> bool:
-    """Whether two reports owe each other the same words: other versions may put the same findings differently."""
+    """Whether the same versions wrote both reports: others may word the same findings differently."""
     return (old.program, old.environment.versions) == (new.program, new.environment.versions)
 
 
@@ -242,61 +237,40 @@ def _by_name(results: Sequence[Result]) -> dict[str, Result]:
     return out
 
 
-def _differences(old: Result, new: Result, *, words: bool) -> Iterator[str]:
-    for name in ("verdict", "runs", "counterexample"):
-        if getattr(old, name) != getattr(new, name):
-            yield _differs(name, getattr(old, name), getattr(new, name))
-    controls = [None if r.control is None else (r.control.bug, r.control.caught) for r in (old, new)]
-    if controls[0] != controls[1]:
-        yield _differs("control", *controls)
+def _exact(result: Result) -> dict[str, object]:
+    """What two runs must have in common to the letter."""
+    control = None if result.control is None else (result.control.bug, result.control.caught)
+    return {name: getattr(result, name) for name in ("verdict", "runs", "counterexample")} | {"control": control}
+
+
+def _rounded(result: Result, *, words: bool) -> dict[str, object]:
+    """Numbers, and words, that may be rounded in another way."""
+    said = {name: getattr(result, name) for name in ("question", "tried", "found", "detectable")} if words else {}
     if words:
-        said, now = _words(old), _words(new)
-        yield from (_differs(name, said[name], now[name]) for name in said if not _same_words(said[name], now[name]))
-    yield from _compared("measured", old.measured, new.measured)
-    for name in dict.fromkeys([*old.curves, *new.curves]):
-        one, other = old.curves.get(name, []), new.curves.get(name, [])
-        if len(one) != len(other):
-            yield f"curve {name}: {len(one)} points, now {len(other)}"
-        else:
-            yield from _compared(f"curve {name}", _flat(one), _flat(other))
+        said["how the control was caught"] = "" if result.control is None else result.control.how
+    measured = {f"measured, {name}": value for name, value in result.measured.items()}
+    curves = {f"curve {name}": " ".join(f"({x}, {y})" for x, y in points) for name, points in result.curves.items()}
+    return said | measured | curves
 
 
-def _words(result: Result) -> dict[str, str]:
-    said = {name: getattr(result, name) for name in ("question", "tried", "found", "detectable")}
-    return {**said, "how the control was caught": "" if result.control is None else result.control.how}
+def _differing(old: Mapping[str, object], new: Mapping[str, object], *, exact: bool) -> Iterator[str]:
+    for name in dict.fromkeys([*old, *new]):
+        one, other = old.get(name), new.get(name)
+        if one != other and (exact or None in (one, other) or not _same_words(str(one), str(other))):
+            yield _differs(name, one, other)
 
 
 def _same_words(one: str, other: str) -> bool:
-    """Equal, and the numbers in them close."""
-    numbers = [_number.findall(text) for text in (one, other)]
-    return _number.sub("0", one) == _number.sub("0", other) and all(map(_close, *numbers))
-
-
-def _compared(what: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
-    for name in dict.fromkeys([*old, *new]):
-        one, other = old.get(name), new.get(name)
-        if one is None or other is None or not _close(one, other):
-            yield _differs(f"{what}, {name}", one, other)
-
-
-def _flat(curve: Curve) -> dict[str, str]:
-    return {
-        f"{axis} of point {i}": value for i, point in enumerate(curve) for axis, value in zip("xy", point, strict=True)
-    }
-
-
-def _close(one: str, other: str) -> bool:
-    if one == other:
-        return True
-    try:
-        return math.isclose(float(one), float(other), rel_tol=TOLERANCE, abs_tol=NEGLIGIBLE)
-    except ValueError:
-        return False
+    """Equal but for numbers, and these close."""
+    numbers = zip(_number.findall(one), _number.findall(other), strict=False)
+    return _number.sub("0", one) == _number.sub("0", other) and all(
+        math.isclose(float(a), float(b), rel_tol=TOLERANCE, abs_tol=NEGLIGIBLE) for a, b in numbers
+    )
 
 
 def _differs(name: str, old: object, new: object) -> str:
     one, other = ("nothing" if value is None else str(value) for value in (old, new))
-    # of long texts what is around the first difference
+    # of long texts only what is around the first difference
     same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     start = max(0, same - 60) if max(len(one), len(other)) > 120 else 0
     return f"{name}: {_brief(one, start)}, now {_brief(other, start)}"

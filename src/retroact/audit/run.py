@@ -33,21 +33,21 @@ from .samples import same_law
 from .sensitivity import sensitivity
 from .target import Approximate, Make, Target
 from .twin import twin
-from .work import Piece, Progress, carry_out
+from .work import Piece, Progress, run_pieces
 
-# A correct target fails one test with at most what this leaves; a report says what that makes for all of them.
+# A correct target fails one test with probability 1 - CONFIDENCE at most; a report says what that makes for all tests.
 CONFIDENCE = 0.9999
 
 
 class Planned(NamedTuple):
-    """A test, and how much of it for each effort."""
+    """A test, and its options for each effort."""
 
     test: Callable[..., Result | list[Result]]
     quick: dict[str, int]
     normal: dict[str, int]
     thorough: dict[str, int]
     bound: bool = True
-    """Whether it has a confidence."""
+    """Whether it takes a confidence."""
 
 
 # The longest first, so that no core waits for the last.
@@ -88,15 +88,9 @@ def audit_statistic(
     late: bool = True,
     **settings: Any,
 ) -> Report:
-    """A statistic, in a stream of its own."""
-    spec = Specification(
-        schema,
-        {"audited": statistic},
-        epsilon=epsilon,
-        delta=delta,
-        horizon=horizon,
-        late=late,
-    )
+    """A statistic, alone in a stream."""
+    budget = {"epsilon": epsilon, "delta": delta, "horizon": horizon, "late": late}
+    spec = Specification(schema, {"audited": statistic}, **budget)  # type: ignore[arg-type]
     return audit_stream(spec, **{"name": statistic.kind, **settings})
 
 
@@ -110,8 +104,8 @@ def audit_algorithm(
     retroactivity: Approximate | None = None,
     **settings: Any,
 ) -> Report:
-    """A dynamic algorithm of your own, from outside. ``make(key)`` gives one that has seen nothing; ``shape`` says what
-    its histories look like; ``keyed``: equal keys give equal answers."""
+    """Any dynamic algorithm, from outside. ``make(key)`` makes one that has seen nothing; ``shape`` says what its
+    histories look like; ``keyed``: equal keys give equal answers."""
     return audit_target(Target(name, make, shape, claim, None, keyed, retroactivity), **settings)
 
 
@@ -125,7 +119,7 @@ def audit_target(
     only: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """All tests. ``effort``: quick, normal or thorough. ``workers``: processes, which changes no result; a script that
+    """All tests. ``effort``: quick, normal or thorough. ``workers``: processes, which change no result; a script that
     asks for more than one must be importable (`if __name__ == "__main__"`). ``only``: one test, by its name."""
     if effort not in EFFORTS:
         raise InputError(f"expected one of {', '.join(EFFORTS)}, got {effort!r}", place="effort")
@@ -140,18 +134,11 @@ def audit_target(
         if only == name or (only is None and _wanted(name, target))
     ]
     results = sorted(
-        carry_out(pieces, seed, workers=workers, progress=progress),
+        run_pieces(pieces, seed, workers=workers, progress=progress),
         key=lambda result: get_args(Part).index(result.part),
     )
-    return report_on(
-        target,
-        results,
-        seed=seed,
-        effort=effort,
-        confidence=confidence,
-        seconds=time.monotonic() - started,
-        only=only,
-    )
+    seconds = time.monotonic() - started
+    return report_on(target, results, seed=seed, effort=effort, confidence=confidence, seconds=seconds, only=only)
 
 
 def _wanted(name: str, target: Target) -> bool:

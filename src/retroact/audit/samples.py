@@ -1,19 +1,19 @@
-"""The same law: for algorithms whose answers no key repeats, and as a second look at those whose answers one does.
+"""The same law: for algorithms whose answers no key repeats.
 
 Two histories that have united are run many times each, and the two samples of answers from the uniting round on are
-compared by two kinds of test, each of which has an equal part of the allowed probability of a false alarm:
+compared by two kinds of test, which share the allowed probability of a false alarm equally:
 
 - every number, its change from the round before, and every text by how often they fall in which cell (Fisher, exact: as
   in `testing.law`);
 - all together by what a classifier learns on one half of the runs and guesses on the other (exact binomial).
 
-Within a kind the tests of all pairs and places are held to the level of the kind together (Holm 1979).
+Within a kind, the tests of all pairs and places keep the level of the kind together (Holm 1979).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from ..arrays import F64, I64
+from ..arrays import F64
 from ..coins import Key
 from ..errors import InputError
 from ..ledger.definition import Add, Update
@@ -31,7 +31,7 @@ from ..testing.families import FAMILIES, draw, live_window
 from ..testing.law import chance, seen_from
 from ..testing.seeds import Seeds
 from .answers import parts
-from .features import Columns, columns
+from .features import Features, columns
 from .result import Result, decimal, idle, report
 from .shrink import as_code
 from .target import ROUNDS, Make, Target, answers, fewer
@@ -42,7 +42,7 @@ QUESTION = (
     "other?"
 )
 KINDS = ("cells of one number or text", "classifier")
-# So that a tenth of both samples is enough for a cell of its own.
+# So that a tenth of both samples fills a cell.
 FEWEST = 60
 # Pairs, however long they are.
 LEAST = 3
@@ -78,7 +78,8 @@ def same_law(target: Target, seeds: Seeds, *, pairs: int = 12, runs: int = 200, 
 
 @dataclass(frozen=True)
 class SameLaw(Check[Target]):
-    """Of some pairs, so many runs on either history of each; any test fails with at most this probability."""
+    """Some pairs, and the runs on either history of each; if laws are equal, any test fails with this probability at
+    most."""
 
     pairs: tuple[Pair, ...]
     runs: int
@@ -89,7 +90,7 @@ class SameLaw(Check[Target]):
         def widening(key: Key) -> Widening:
             return Widening(target.make(key), key)
 
-        bug = "the same algorithm, with a number beside its answers whose range doubles with every deletion"
+        bug = "the same algorithm, with another number in its answers, whose range doubles with every deletion"
         return [[(bug, replace(target, make=widening))]]
 
     def run(self, target: Target, seeds: Seeds) -> Finding:
@@ -139,21 +140,25 @@ def silent(make: Make, pairs: Sequence[Pair], key: Key) -> bool:
 
 def compare_laws(make: Make, pairs: Sequence[Pair], seeds: Seeds, runs: int) -> tuple[list[Comparison], int]:
     """All tests on all pairs; and how many texts there were that cannot be compared."""
-    samples = [_sample(make, pair, seeds.branch(number), runs) for number, pair in enumerate(pairs)]
     findings: list[Comparison] = []
     skipped = 0
-    for number, sample in enumerate(samples):
-        if not sample.names:
-            continue
-        cells, dropped = _cells(sample, number)
-        findings += cells
-        skipped += dropped
-        findings.append(_classifier(sample, number, seeds.branch(number, "classifier")))
+    for number, pair in enumerate(pairs):
+        sample = _sample(make, pair, seeds.branch(number), runs)
+        for name, column, numeric in sample:
+            cells: list[object] = column.tolist() if numeric else [str(code) for code in column.tolist()]
+            try:
+                findings.append(Comparison(KINDS[0], number, name, chance(cells[:runs], cells[runs:])))
+            except CheckFailedError:
+                skipped += 1
+        if sample:
+            table = np.stack([column for _, column, _ in sample], axis=1)
+            by_guess = _classified(table, seeds.branch(number, "classifier"))
+            findings.append(Comparison(KINDS[1], number, "all answers together", by_guess))
     return findings, skipped
 
 
 def rejected(findings: Sequence[Comparison], level: float) -> list[Comparison]:
-    """What is too unlikely under equal laws, all findings taken together; the least likely first."""
+    """What is too unlikely under equal laws, all findings together; the least likely first."""
     out = []
     for kind in KINDS:
         own = sorted((f for f in findings if f.kind == kind), key=lambda f: f.probability)
@@ -162,22 +167,6 @@ def rejected(findings: Sequence[Comparison], level: float) -> list[Comparison]:
                 break
             out.append(finding)
     return sorted(out, key=lambda f: (f.probability, f.pair, f.place))
-
-
-# The samples --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """Runs of the one history, then as many of the other, by everything that is compared."""
-
-    names: tuple[str, ...]
-    table: F64
-    numeric: tuple[bool, ...]
-
-    @property
-    def runs(self) -> int:
-        return len(self.table) // 2
 
 
 def _drawn(target: Target, seeds: Seeds, count: int) -> list[Pair]:
@@ -191,71 +180,52 @@ def _drawn(target: Target, seeds: Seeds, count: int) -> list[Pair]:
     return turns[:count]
 
 
-def _sample(make: Make, pair: Pair, seeds: Seeds, runs: int) -> _Sample:
-    given = [
-        answers(make, seeds.key(2 * number + side), history)[pair.unite - 1 :]
-        for side, history in enumerate((pair.one, pair.other))
-        for number in range(runs)
-    ]
-    found = columns(given)
-    named = [*_numbers(found, pair.unite), *((n, c.astype(np.float64), False) for n, c in _texts(found, pair.unite))]
+def _sample(make: Make, pair: Pair, seeds: Seeds, runs: int) -> list[tuple[str, F64, bool]]:
+    """Runs of the one history, then as many of the other, by everything that is compared: its name, its values, and
+    whether they are numbers."""
+    found = columns(
+        [
+            answers(make, seeds.key(2 * number + side), history)[pair.unite - 1 :]
+            for side, history in enumerate((pair.one, pair.other))
+            for number in range(runs)
+        ]
+    )
     kept: dict[bytes, tuple[str, F64, bool]] = {}
-    for name, column, numeric in named:
-        # What orders the runs alike says the same twice.
+    for name, column, numeric in _compared(found, pair.unite):
+        # Features that order the runs alike say the same.
         kept.setdefault(np.unique(column, return_inverse=True)[1].tobytes(), (name, column, numeric))
-    columns_kept = list(kept.values())
-    table = np.stack([c for _, c, _ in columns_kept], axis=1) if columns_kept else np.zeros((2 * runs, 0))
-    return _Sample(tuple(n for n, _, _ in columns_kept), table, tuple(numeric for *_, numeric in columns_kept))
+    return list(kept.values())
 
 
-def _numbers(found: Columns, unite: int) -> list[tuple[str, F64, bool]]:
-    out = []
-    places = {(series, round): i for i, (series, round) in enumerate(zip(found.series, found.rounds, strict=True))}
+def _compared(found: Features, unite: int) -> Iterator[tuple[str, F64, bool]]:
+    """Every number, its change from the round before, every text."""
+    places = {where: i for i, where in enumerate(zip(found.series, found.rounds, strict=True))}
     for (series, round), index in places.items():
         name = f"{series} in round {round + unite - 1}"
-        out.append((name, found.numbers[:, index], True))
+        yield name, found.numbers[:, index], True
         if (series, round - 1) in places:
             change = found.numbers[:, index] - found.numbers[:, places[series, round - 1]]
-            out.append((f"the change of {name}", change, True))
-    return out
+            yield f"the change of {name}", change, True
+    for index, label in enumerate(found.labels):
+        yield f"{label} (rounds counted from {unite})", found.categories[:, index].astype(np.float64), False
 
 
-def _texts(found: Columns, unite: int) -> list[tuple[str, I64]]:
-    names = (f"{name} (rounds counted from {unite})" for name in found.labels)
-    return [(name, found.categories[:, index]) for index, name in enumerate(names)]
-
-
-# The tests ----------------------------------------------------------------------------------------------------------
-
-
-def _cells(sample: _Sample, number: int) -> tuple[list[Comparison], int]:
-    out, skipped = [], 0
-    for name, column, numeric in zip(sample.names, sample.table.T, sample.numeric, strict=True):
-        cells: list[object] = column.tolist() if numeric else [str(code) for code in column.tolist()]
-        try:
-            probability = chance(cells[: sample.runs], cells[sample.runs :])
-        except CheckFailedError:
-            skipped += 1
-            continue
-        out.append(Comparison(KINDS[0], number, name, probability))
-    return out, skipped
-
-
-def _classifier(sample: _Sample, number: int, seeds: Seeds) -> Comparison:
-    """Learnt on every other run of both histories. Right guesses on the rest are a sum of independent events whose
-    probabilities are 1/2 on average if the laws are equal: at most as spread as the binomial (Hoeffding 1956)."""
+def _classified(table: F64, seeds: Seeds) -> float:
+    """How likely so many right guesses are if the laws are equal. The classifier learns from every other run of both
+    histories. Right guesses on the rest are a sum of independent events whose probabilities are 1/2 on average: at
+    most as spread as the binomial (Hoeffding 1956)."""
     try:
         from sklearn.ensemble import RandomForestClassifier
     except ImportError:
         raise InputError("the two-sample tests need scikit-learn: install retroact[audit]") from None
-    labels = np.arange(len(sample.table)) >= sample.runs
-    learning = np.arange(len(sample.table)) % sample.runs % 2 == 0
+    runs = len(table) // 2
+    labels = np.arange(len(table)) >= runs
+    learning = np.arange(len(table)) % runs % 2 == 0
     model = RandomForestClassifier(n_estimators=40, max_features=None, random_state=seeds.number() % 2**32, n_jobs=1)
-    model.fit(sample.table[learning], labels[learning])
-    right = int((model.predict(sample.table[~learning]) == labels[~learning]).sum())
+    model.fit(table[learning], labels[learning])
+    right = int((model.predict(table[~learning]) == labels[~learning]).sum())
     guesses = int((~learning).sum())
-    probability = float(Fraction(sum(math.comb(guesses, k) for k in range(right, guesses + 1)), 2**guesses))
-    return Comparison(KINDS[1], number, "all answers together", probability)
+    return float(Fraction(sum(math.comb(guesses, k) for k in range(right, guesses + 1)), 2**guesses))
 
 
 def _words(finding: Comparison) -> str:
@@ -266,8 +236,7 @@ def _words(finding: Comparison) -> str:
 
 
 class Widening:
-    """An algorithm that adds a number to its answers, where there are any; its range doubles with every deletion that
-    ever came."""
+    """An algorithm that adds a number to its answers, where there are any; its range doubles with every deletion."""
 
     def __init__(self, inside: Algorithm, key: Key) -> None:
         self._inside, self._coins = inside, key.coins("widening")

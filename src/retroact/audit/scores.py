@@ -1,4 +1,4 @@
-"""Ways of telling two worlds apart: each learns a score from a training part, large where world 1 is likely."""
+"""Distinguishers of two worlds: each learns a score from a training part, large where world 1 is likely."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy.typing as npt
 from ..arrays import F64, I64, Mask
 from ..errors import InputError
 from ..testing.seeds import Seeds
-from .features import THERE, Columns, separations
+from .features import THERE, Features, separations
 
-Score = Callable[[Columns], F64]
-Fit = Callable[[Columns, Mask, Seeds], Score | None]
+Score = Callable[[Features], F64]
+Fit = Callable[[Features, Mask, Seeds], Score | None]
 
-# Covariances of so many columns at most; and boosted trees for tables of so many numbers at most.
+# The most columns of a covariance, and the most numbers in a table for boosted trees.
 WIDEST, LARGEST = 64, 2_000_000
 
 
 def _standardised(learn: Callable[[F64, Mask], Callable[[F64], F64]]) -> Fit:
     """On numbers and presence, each column with mean 0 and deviation 1 over the training part."""
 
-    def table(given: Columns) -> F64:
+    def table(given: Features) -> F64:
         there = [given.categories[:, i] for i, name in enumerate(given.labels) if name.endswith(THERE)]
         return np.column_stack([given.numbers, *there]) if there else given.numbers
 
-    def fit(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
+    def fit(train: Features, worlds: Mask, seeds: Seeds) -> Score | None:
         raw = table(train)
         mean, deviation = raw.mean(axis=0), raw.std(axis=0)
         kept = np.flatnonzero(deviation > 1e-12 * (1 + np.abs(mean)))
@@ -65,7 +65,7 @@ def _quadratic(ridge: float) -> Fit:
 
         def score(own: F64) -> F64:
             far: list[F64] = [(((own[:, best] - mean) @ root) ** 2).sum(axis=1) + log for mean, root, log in laws]
-            # Singular covariances make it huge: on this scale the middle of a gap is where it should be.
+            # Singular covariances make it huge; on this scale the middle of a gap is a fair threshold.
             return np.arcsinh(far[0] - far[1])
 
         return score
@@ -73,7 +73,7 @@ def _quadratic(ridge: float) -> Fit:
     return _standardised(learn)
 
 
-def _window(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
+def _window(train: Features, worlds: Mask, seeds: Seeds) -> Score | None:
     """The mean of one number over the rounds in a row where it differs most, in standard errors."""
     best: tuple[float, npt.NDArray[np.intp]] = (0.0, np.zeros(0, dtype=np.intp))
     series = np.array(train.series)
@@ -96,10 +96,10 @@ def _window(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
     return lambda given: sign * given.numbers[:, best[1]].mean(axis=1)
 
 
-def _cells(codes: Callable[[Columns], I64]) -> Fit:
-    """How much more frequent each category is in world 1, summed over all columns."""
+def _cells(codes: Callable[[Features], I64]) -> Fit:
+    """The log odds of each category in world 1, summed over all columns."""
 
-    def fit(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
+    def fit(train: Features, worlds: Mask, seeds: Seeds) -> Score | None:
         table = codes(train)
         if not table.shape[1]:
             return None
@@ -110,7 +110,7 @@ def _cells(codes: Callable[[Columns], I64]) -> Fit:
             zero = np.bincount(places[~worlds], minlength=len(known)) + 0.5
             odds.append((known, np.log(one / one.sum()) - np.log(zero / zero.sum())))
 
-        def score(given: Columns) -> F64:
+        def score(given: Features) -> F64:
             own = codes(given)
             total = np.zeros(len(own))
             for column, (known, logs) in zip(own.T, odds, strict=True):
@@ -123,12 +123,8 @@ def _cells(codes: Callable[[Columns], I64]) -> Fit:
     return fit
 
 
-def _bits(given: Columns) -> I64:
-    return given.low_bits()[1]
-
-
-def _learned(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
-    """Boosted trees on everything there is."""
+def _learned(train: Features, worlds: Mask, seeds: Seeds) -> Score | None:
+    """Boosted trees on all columns."""
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -143,7 +139,7 @@ def _learned(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
     with threadpool_limits(1):
         model.fit(table, worlds)
 
-    def score(given: Columns) -> F64:
+    def score(given: Features) -> F64:
         with threadpool_limits(1):
             out: F64 = model.decision_function(_everything(given))
         return out
@@ -151,8 +147,8 @@ def _learned(train: Columns, worlds: Mask, seeds: Seeds) -> Score | None:
     return score
 
 
-def _everything(given: Columns) -> F64:
-    return np.concatenate([given.numbers, given.categories, _bits(given)], axis=1)
+def _everything(given: Features) -> F64:
+    return np.concatenate([given.numbers, given.categories, given.low_bits()], axis=1)
 
 
 def _covariance(table: F64) -> F64:
@@ -167,7 +163,7 @@ SCORES: dict[str, Fit] = {
     "quadratic": _quadratic(1e-6),
     "quadratic, shrunk": _quadratic(0.3),
     "window mean": _window,
-    "low bits": _cells(_bits),
-    "pattern": _cells(Columns.patterns),
+    "low bits": _cells(Features.low_bits),
+    "pattern": _cells(Features.patterns),
     "learned": _learned,
 }

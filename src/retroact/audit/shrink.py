@@ -1,4 +1,4 @@
-"""Smaller counterexamples: of a pair of histories that shows a fault, a pair that still does and holds next to nothing.
+"""Smaller counterexamples: from a pair of histories that shows a fault, a pair that still does and holds little else.
 
 Delta debugging (Zeller and Hildebrandt 2002), without randomness: pieces of the pair are left out, the largest first.
 What is left must be two different histories that unite, whose uniting round is computed again, and must still fail.
@@ -7,7 +7,9 @@ What is left must be two different histories that unite, whose uniting round is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
 
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, unite_at
 from ..testing.histories import Pair, Shape, admitted
@@ -18,39 +20,36 @@ Place = tuple[int, int]
 """A side and a round, both counted from 0."""
 
 
-@dataclass(frozen=True)
-class Shrunk:
-    """``tries``: how many smaller pairs were run. ``minimal``: no single step makes the pair smaller."""
+class Shrunk(NamedTuple):
+    """``minimal``: no single step makes the pair smaller."""
 
     pair: Pair
-    tries: int
     minimal: bool
 
 
 def shrink(
     pair: Pair, fails: Callable[[Pair], bool], shape: Shape, *, unite: Unite = unite_at, tries: int = 2000
 ) -> Shrunk:
-    """A pair that still fails, with as little in it as leaving out rounds, updates and details can reach.
+    """A pair that still fails, with as few rounds, updates and details as can be reached with this many tries.
 
     >>> pair = Pair(((Add("a"), Add("b")), (Delete("a", 1),), ()), ((Add("b"),), (), ()), 2)
     >>> had_an_a = lambda pair: any(Add("a") in updates for updates in pair.one)
     >>> shrink(pair, had_an_a, Shape(values=("a", "b"))).pair.one
     ((Add(value='a', stamp=None, id=None, subject=None), Delete(value='a', stamp=1, subject=None)),)
     """
-    tried, found = 0, True
-    while found:
-        found = False
+    while True:
         for sides in _smaller((pair.one, pair.other), shape):
             candidate = _pair(sides, shape, unite)
             if candidate is None or candidate == pair:
                 continue
-            if tried == tries:
-                return Shrunk(pair, tried, minimal=False)
-            tried += 1
+            if not tries:
+                return Shrunk(pair, minimal=False)
+            tries -= 1
             if fails(candidate):
-                pair, found = candidate, True
+                pair = candidate
                 break
-    return Shrunk(pair, tried, minimal=True)
+        else:
+            return Shrunk(pair, minimal=True)
 
 
 def _pair(sides: Sides, shape: Shape, unite: Unite) -> Pair | None:
@@ -77,13 +76,14 @@ def _smaller(sides: Sides, shape: Shape) -> Iterator[Sides]:
 
 
 def _sizes(count: int) -> list[int]:
-    """Of the pieces that are left out: all, a half, a quarter, and so on; two, since an addition and its deletion often
-    go together only; one."""
+    """Of the pieces that are left out: all, a half, a quarter, and so on; two, since often only an addition and its
+    deletion can go together; one."""
     return sorted({size for size in (*(count >> k for k in range(count.bit_length())), 2, 1) if size <= count})[::-1]
 
 
 def _items(sides: Sides) -> list[tuple[Update, list[Place]]]:
-    """All updates and where they stand, one that both sides have in a round once; by the record that they name."""
+    """All updates and where they stand, in the order of the records that they name; what both sides have in a round is
+    one item."""
     found: list[tuple[Update, list[Place]]] = []
     for round, (left, right) in enumerate(zip(*sides, strict=True)):
         free = list(right)
@@ -123,28 +123,19 @@ def _spliced(sides: Sides, first: int, size: int, *, keep: bool = False) -> Side
 
 
 def _plainer(sides: Sides, shape: Shape) -> Iterator[Sides]:
-    """An earlier value, no subject, the first round as stamp, wherever the same stands."""
+    """An earlier value, no subject, stamp 1: everywhere at once."""
     known = [update for side in sides for updates in side for update in updates if isinstance(update, Add | Delete)]
     steps = [("value", old, new) for rank, old in enumerate(shape.values) for new in shape.values[:rank]]
     steps += [("subject", old, None) for old in dict.fromkeys(update.subject for update in known)]
     steps += [("stamp", old, 1) for old in dict.fromkeys(update.stamp for update in known) if old is not None]
-    for name, old, new in steps:
-
-        def changed(update: Update, name: str = name, old: object = old, new: object = new) -> Update:
-            fits = isinstance(update, Add | Delete) and getattr(update, name) == old
-            return replace(update, **{name: new}) if fits else update  # type: ignore[arg-type]
-
-        one, other = (tuple(tuple(map(changed, updates)) for updates in side) for side in sides)
+    for step in steps:
+        one, other = (tuple(tuple(_plain(update, *step) for update in updates) for updates in side) for side in sides)
         yield one, other
 
 
-def operations(pair: Pair) -> int:
-    """The updates of both histories.
-
-    >>> operations(Pair(((Add("a"),), (Delete("a", 1),)), ((), ()), 2))
-    2
-    """
-    return sum(len(updates) for side in (pair.one, pair.other) for updates in side)
+def _plain(update: Update, name: str, old: object, new: object) -> Update:
+    fits = isinstance(update, Add | Delete) and getattr(update, name) == old
+    return replace(update, **{name: new}) if fits else update  # type: ignore[arg-type]
 
 
 def as_code(pair: Pair) -> list[str]:
@@ -175,6 +166,19 @@ def as_code(pair: Pair) -> list[str]:
         *body,
         f"unite = {pair.unite}",
     ]
+
+
+def written(history: Sequence) -> str:
+    """As code, with equal updates in a row counted.
+
+    >>> written(((Add("a"),) * 3, ()))
+    "((Add('a'),) * 3, ())"
+    """
+    rounds = []
+    for updates in history:
+        runs = [(update, len([*equal])) for update, equal in groupby(updates)]
+        rounds.append(" + ".join(f"({_code(update)},)" + f" * {count}" * (count > 1) for update, count in runs) or "()")
+    return _tuple(rounds)
 
 
 def _tuple(parts: list[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import Protocol
 
@@ -16,21 +17,20 @@ from ..privacy import Guarantee
 from ..stream import Specification
 from ..testing import Algorithm, Shape, StreamAlgorithm, in_memory, values_of
 
-# Histories of an audit have so many rounds: bugs show in small ones. Where releases or deletions are rare they have
-# more, so that there are two of each, up to the most.
+# Rounds of a history: bugs show in small ones. Where releases are rare there are more, for two of them, up to the most.
 ROUNDS, MOST_ROUNDS = 8, 256
 RAISED = b"no answer, raised "
 
 
 class Make(Protocol):
-    """Makes the algorithm, with a memory of nothing, under a key."""
+    """Makes the algorithm under a key, before it has seen anything."""
 
     def __call__(self, key: Key, /) -> Algorithm: ...
 
 
 class Guarded:
-    """An algorithm whose exceptions are answers: whoever waits for a release sees them. Only their type counts: what
-    they say may hold records or paths. After one of them there is no other answer."""
+    """An algorithm whose exceptions are answers: whoever waits for a release sees them. Only their type counts, since
+    their text may hold records or paths. After an exception there is no other answer."""
 
     def __init__(self, make: Make, key: Key) -> None:
         self._failed: bytes | None = None
@@ -50,16 +50,6 @@ class Guarded:
         if not isinstance(answer, bytes):
             raise InputError(f"expected bytes, got {type(answer).__name__}", place="close")
         return answer
-
-
-@dataclass(frozen=True)
-class Guard:
-    """Makes a `Guarded` algorithm."""
-
-    make: Make
-
-    def __call__(self, key: Key, /) -> Guarded:
-        return Guarded(self.make, key)
 
 
 def answers(make: Make, key: Key, history: History) -> list[bytes]:
@@ -89,23 +79,15 @@ def raised(answers: Sequence[bytes]) -> str | None:
     return next((a.removeprefix(RAISED).decode() for a in answers if a.startswith(RAISED)), None)
 
 
-@dataclass(frozen=True)
-class MakeStream:
-    """Makes a stream; unlike a function inside another one, it can be handed to another process. Erased subjects are
-    taken back where a stream that lasts would reject them: one in memory keeps no list of them."""
-
-    specification: Specification
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "specification", in_memory(self.specification))
-
-    def __call__(self, key: Key, /) -> StreamAlgorithm:
-        return StreamAlgorithm(self.specification, key)
+def make_stream(specification: Specification) -> Make:
+    """Makes a stream in memory, where erased subjects may come back though a durable stream would reject them: it keeps
+    no list of them. Unlike a local function, it can be sent to another process."""
+    return partial(StreamAlgorithm, in_memory(specification))
 
 
 @dataclass(frozen=True)
 class Approximate:
-    """A claim of approximate retroactivity: (alpha, beta) for a block of so many answers in a row."""
+    """A claim of approximate retroactivity: (alpha, beta) for a block of answers in a row."""
 
     alpha: float
     beta: float
@@ -122,7 +104,7 @@ class Approximate:
 
 @dataclass(frozen=True)
 class Target:
-    """``specification`` is there for a stream: its noise is known and can be audited from inside. ``keyed``: equal keys
+    """``specification``: that of a stream, whose noise is known and can be audited from inside. ``keyed``: equal keys
     give equal answers. ``retroactivity``: None for exact."""
 
     name: str
@@ -141,8 +123,8 @@ class Target:
 
     @classmethod
     def stream(cls, specification: Specification, *, name: str = "stream", updates: int = 3) -> Target:
-        """Its histories have 8 rounds; where releases are rare as many as it takes for two of them, but no more
-        than 256; and never more than the horizon.
+        """Its histories have 8 rounds, or where releases are rare enough for two of them, up to 256; and never more
+        than the horizon.
 
         >>> import retroact as ra
         >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=100)
@@ -153,17 +135,12 @@ class Target:
         rounds = min(max(ROUNDS, 2 * rare + 2), MOST_ROUNDS)
         rounds = min(rounds, specification.horizon or rounds)
         values = values_of(specification.schema, Random(0))
-        shape = Shape(
-            values,
-            rounds=rounds,
-            updates=updates,
-            late=specification.late,
-        )
+        shape = Shape(values, rounds=rounds, updates=updates, late=specification.late)
         keyed = all(bound.keyed for bound in specification.bounds.values())
-        return cls(name, MakeStream(specification), shape, specification.guarantee, specification, keyed)
+        return cls(name, make_stream(specification), shape, specification.guarantee, specification, keyed)
 
     def with_rounds(self, rounds: int) -> Target:
-        """The same with histories of so many rounds."""
+        """The same with histories of this many rounds."""
         integer(rounds, "rounds")
         if self.specification is not None and self.specification.horizon is not None:
             rounds = min(rounds, self.specification.horizon)
@@ -173,7 +150,8 @@ class Target:
 
 
 def fewer(count: int, least: int, usual: int, rounds: int) -> int:
-    """So many runs, or where histories are longer than usual as many as have no more rounds in all, but at least some.
+    """The number of runs; fewer where histories are longer than usual, for as many rounds in all, but no fewer than
+    ``least``.
 
     >>> fewer(240, 10, 8, 8), fewer(240, 10, 8, 80), fewer(240, 10, 8, 800)
     (240, 24, 10)

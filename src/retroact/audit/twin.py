@@ -1,7 +1,7 @@
-"""The twin check: two histories that have united are answered with equal bytes under one key, or the past shows.
+"""The twin check: under one key, two histories that have united get equal bytes as answers, or the past shows.
 
-Equal bytes under every key mean equal laws. So this needs no statistics, and one difference is proof; what it cannot do
-is look at every history there is.
+Equal bytes under every key mean equal laws. So this needs no statistics, and one difference is proof; but it cannot
+look at every history there is.
 """
 
 from __future__ import annotations
@@ -18,28 +18,32 @@ from ..testing import Algorithm, Pair
 from ..testing.check import Check, Finding
 from ..testing.families import FAMILIES, draw, live_window
 from ..testing.seeds import Seeds
-from .answers import parts
+from .answers import numbers
 from .result import Curve, Result, Verdict, curve, idle, report
 from .shrink import as_code, shrink
 from .target import RAISED, ROUNDS, Make, Target, answers, fewer
 from .target import raised as raised_in
 
 QUESTION = "Once two histories hold the same surviving records, do the published answers still tell which one it was?"
+DELETIONS, EVER, ARRIVALS = (
+    "the number of deletions so far",
+    "all records that ever were",
+    "what came when, and in which order",
+)
+# Every family of pairs in words, and what the control remembers.
 WHAT = {
-    "erased lifecycles": "records came and were deleted by value, by id or with their subject, against never having "
-    "been there",
-    "no-op deletions": "deletions named records that were not there, at any time, against no such deletions",
-    "exhausted multiplicities": "copies of a record were deleted one by one, at times once too often, against never "
-    "having been there",
-    "shuffled rounds": "the updates within a round came in another order",
-    "expiry": "a record had left every window, deleted late or not at all, against never having been there",
-    "late data": "a record came late against on time, or came late and was deleted against never",
-    "flips": "a value came and went again and again, against never having been there",
-    "amnesia": "everything up to a round was replaced by the additions of what survives in it",
-    "moved": "records that had gone were replaced by other records that had gone",
-    "replaced ids": "an id had held another record before, against its first use",
+    "erased lifecycles": ("records came and were deleted, by value, id or subject, against none of them", DELETIONS),
+    "no-op deletions": ("deletions named records that were not there, against no such deletions", DELETIONS),
+    "exhausted multiplicities": ("copies of a record were deleted, at times once too often, against none", DELETIONS),
+    "shuffled rounds": ("the updates within a round came in another order", ARRIVALS),
+    "expiry": ("a record had left every window, deleted late or not at all, against none", EVER),
+    "late data": ("a record came late against on time, or came late and was deleted against never", ARRIVALS),
+    "flips": ("a value came and went again and again, against never having been there", DELETIONS),
+    "amnesia": ("everything up to a round was replaced by the additions of what survives in it", DELETIONS),
+    "moved": ("records that had gone were replaced by other records that had gone", EVER),
+    "replaced ids": ("an id had held another record before, against its first use", EVER),
 }
-# How many more records the picture has that are erased later: as many as it takes to see them beside the noise.
+# The picture has this many more records that are erased later: as many as it takes to see them beside the noise.
 EXTRA = (8, 32, 128, 512)
 LONGEST = 30
 # Pairs of a family, however long they are.
@@ -73,9 +77,8 @@ def twin(target: Target, seeds: Seeds, *, pairs: int = 240, keys: int = 2) -> li
 
 
 class Compared(NamedTuple):
-    """``answers``: how many that are not empty. ``difference``: the first round from the uniting one on whose answers
-    differ, and both answers. ``raised``: the type of what the algorithm raised on both sides alike, so that nothing
-    could be compared from there on."""
+    """``answers``: how many are not empty. ``difference``: the first round from the uniting one on with different
+    answers, and both. ``raised``: the type of an exception on both sides alike, after which there is no answer."""
 
     answers: int
     difference: tuple[int, bytes, bytes] | None = None
@@ -83,7 +86,7 @@ class Compared(NamedTuple):
 
 
 def compare(make: Make, pair: Pair, seeds: Seeds, keys: int) -> Compared:
-    """Both histories of a pair under ``keys`` keys, until they differ."""
+    """Both histories of a pair under some keys, until they differ."""
     count, raised = 0, None
     for number in range(keys):
         one, other = (answers(make, seeds.key(number), side) for side in (pair.one, pair.other))
@@ -99,14 +102,14 @@ def compare(make: Make, pair: Pair, seeds: Seeds, keys: int) -> Compared:
 
 
 def raises(make: Make, pairs: Sequence[Pair], key: Key) -> str | None:
-    """The type of what the algorithm raises on one of these histories, if it does."""
+    """The type of the first exception on one of these histories, if there is one."""
     found = (raised_in(answers(make, key, side)[-1:]) for pair in pairs for side in (pair.one, pair.other))
     return next((name for name in found if name is not None), None)
 
 
 @dataclass(frozen=True)
 class Twin(Check[Target]):
-    """Of one family of pairs, each under ``keys`` keys."""
+    """One family of pairs, each under some keys."""
 
     family: str
     pairs: tuple[Pair, ...]
@@ -119,10 +122,10 @@ class Twin(Check[Target]):
         if self.pairs:
             return None
         reason = f"No pair was found among histories of this shape, of {target.shape.rounds} rounds, in which"
-        return f"{reason} {WHAT[self.family]}."
+        return f"{reason} {WHAT[self.family][0]}."
 
     def planted(self, target: Target) -> list[list[tuple[str, Target]]]:
-        name = BUGS[self.family]
+        name = WHAT[self.family][1]
 
         def remembering(key: Key) -> Remembering:
             return Remembering(target.make(key), MEMORIES[name])
@@ -157,8 +160,8 @@ class Twin(Check[Target]):
         live = FAMILIES[self.family].live
         return Finding(
             tried=f"{tried} random pairs of histories of up to {target.shape.rounds} rounds in which "
-            f"{WHAT[self.family]}; each pair under {self.keys} key{'s' * (self.keys != 1)}, all answers compared from "
-            f"the round on in which the {'records within every window' if live else 'surviving records'} are the same.",
+            f"{WHAT[self.family][0]}; each pair under {self.keys} key{'s' * (self.keys != 1)}, all answers compared "
+            f"once the {'records within every window' if live else 'surviving records'} are the same.",
             runs=2 * self.keys * len(seen),
             verdict=verdict,
             found=found,
@@ -171,7 +174,7 @@ class Twin(Check[Target]):
         )
 
     def _shrunk(self, target: Target, seeds: Seeds, pair: Pair) -> list[str]:
-        """A pair with a difference that has as little in it as can be, and both answers."""
+        """A minimal pair with a difference, and both answers."""
 
         def fails(smaller: Pair) -> bool:
             return compare(target.make, smaller, seeds, self.keys).difference is not None
@@ -191,7 +194,7 @@ Memory = Callable[[Sequence[Sequence[Update]]], object]
 
 
 class Remembering:
-    """An algorithm that adds to every answer (where there is one) something of all that ever happened."""
+    """An algorithm that adds a memory of the past to every answer that is not empty."""
 
     def __init__(self, inside: Algorithm, memory: Memory) -> None:
         self._inside, self._memory = inside, memory
@@ -208,7 +211,7 @@ def deletions(past: Sequence[Sequence[Update]]) -> int:
 
 
 def ever(past: Sequence[Sequence[Update]]) -> list[str]:
-    """Everything that a record was ever known by."""
+    """All values, ids and subjects that were ever added."""
     known = {(u.value, u.id, u.subject) for updates in past for u in updates if isinstance(u, Add)}
     return sorted(map(repr, known))
 
@@ -228,23 +231,7 @@ def _named(update: Update) -> object:
             return subject
 
 
-MEMORIES: dict[str, Memory] = {
-    "the number of deletions so far": deletions,
-    "all records that ever were": ever,
-    "what came when, and in which order": arrivals,
-}
-BUGS = {
-    "erased lifecycles": "the number of deletions so far",
-    "no-op deletions": "the number of deletions so far",
-    "exhausted multiplicities": "the number of deletions so far",
-    "flips": "the number of deletions so far",
-    "amnesia": "the number of deletions so far",
-    "moved": "all records that ever were",
-    "expiry": "all records that ever were",
-    "replaced ids": "all records that ever were",
-    "shuffled rounds": "what came when, and in which order",
-    "late data": "what came when, and in which order",
-}
+MEMORIES: dict[str, Memory] = {DELETIONS: deletions, EVER: ever, ARRIVALS: arrivals}
 
 
 # The picture ------------------------------------------------------------------------------------------------------
@@ -259,7 +246,8 @@ def _picture(target: Target, seeds: Seeds) -> dict[str, Curve]:
     found: dict[str, Curve] = {}
     for extra in EXTRA:
         one, other = _side_by_side(long, unite, extra)
-        curves = [_first_numbers(answers(long.make, seeds.key(), side)) for side in (one, other)]
+        seen = (enumerate(answers(long.make, seeds.key(), side), 1) for side in (one, other))
+        curves = [[(float(round), value) for round, answer in own for value in numbers(answer)[:1]] for own in seen]
         found = {"one": curve(curves[0]), "other": curve(curves[1]), "unite": curve([(unite, 0)])}
         gap = max((abs(a - b) for (_, a), (_, b) in zip(*curves, strict=False)), default=0.0)
         level = [value for _, value in curves[1]]
@@ -278,15 +266,6 @@ def _side_by_side(target: Target, unite: int, extra: int) -> tuple[History, Hist
         more[round - 1].append(Add(value))
         more[unite - 1].append(Delete(value, round))
     return tuple((*own, *new) for own, new in zip(base, more, strict=True)), base
-
-
-def _first_numbers(found: list[bytes]) -> list[tuple[float, float]]:
-    points = []
-    for round, answer in enumerate(found, 1):
-        number = next((part for part in parts(answer).values() if not isinstance(part, str)), None)
-        if number is not None:
-            points.append((float(round), float(number)))
-    return points
 
 
 def _incomparable(why: str) -> Result:

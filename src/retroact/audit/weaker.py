@@ -16,9 +16,9 @@ from ..ledger.definition import Add, Delete, Update
 from ..privacy import Guarantee
 from ..stream import Specification
 from ..testing import Algorithm
-from .target import Make, MakeStream, Target
+from .target import Make, Target, make_stream
 
-# The noise of a control is for so many times the epsilon; and the last control is for an epsilon of at least this.
+# The noise of a control is for this many times the epsilon, and the last one for an epsilon of at least this.
 FACTORS, LOUD = (4, 16, 64), 64
 
 
@@ -43,10 +43,10 @@ class Weaker:
         spec = self.target.specification
         if spec is None or self.counter:
             return MakeCount(base(self.target.claim) * factor, self.target.shape.rounds, self.blind)
-        return MakeStream(_raised(spec, factor))
+        return make_stream(_raised(spec, factor))
 
     def loudest(self) -> Make:
-        """With as little noise as there is, or the target itself: to see under one key what moves its answers."""
+        """With the least noise, or the target itself: to see under one key what moves its answers."""
         return self.target.make if self.counter else self.make(factors(self.target)[-1])
 
     def words(self, factor: int) -> str:
@@ -73,8 +73,8 @@ def _raised(spec: Specification, factor: int) -> Specification:
 
 
 class NoisyCount:
-    """The number of surviving records (without ids), with a noise of its own in every round. `blind`: a deletion counts
-    even if what it names is not there."""
+    """The number of surviving records (without ids), with fresh noise in every round. ``blind``: a deletion counts even
+    if what it names is not there."""
 
     def __init__(self, noise: Sequence[int], *, blind: bool) -> None:
         self._noise, self._blind = noise, blind
@@ -96,7 +96,7 @@ class NoisyCount:
 
 @dataclass(frozen=True)
 class MakeCount:
-    """Private for ``epsilon`` over so many rounds, if it is not `blind`."""
+    """Private for ``epsilon`` over all rounds, unless it is blind."""
 
     epsilon: float
     rounds: int

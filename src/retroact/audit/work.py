@@ -1,4 +1,4 @@
-"""Independent pieces of an audit, on as many processes as wanted: the results do not depend on how many there are."""
+"""Independent pieces of an audit, on any number of processes, which changes no result."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .result import Result
 from .target import Target
 
 Progress = Callable[[int, int, str], None]
-"""Told how many pieces are done, of how many, and which was the last."""
+"""Called with the number of pieces done, the number of all, and the name of the last."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """One test of a target, under the name that its randomness goes by."""
+    """One test of a target; its randomness goes by its name."""
 
     name: str
     test: Callable[..., Result | list[Result]]
@@ -38,7 +38,7 @@ class Piece:
         return found if isinstance(found, list) else [found]
 
 
-def carry_out(
+def run_pieces(
     pieces: Sequence[Piece], seed: int, *, workers: int = 1, progress: Progress | None = None
 ) -> list[Result]:
     """The results in the order of the pieces."""
@@ -67,7 +67,7 @@ def carry_out(
 
 
 def _portable(piece: Piece) -> bool:
-    """Whether another process can be given it: not with functions made on the way, nor with those of a C library."""
+    """Whether it can be sent to another process: not with local functions, nor with those of a C library."""
     try:
         pickle.dumps(piece)
     except (pickle.PicklingError, TypeError, AttributeError, ValueError):

@@ -83,7 +83,7 @@ def caught(check: Check[T], target: T, seeds: Seeds) -> tuple[str, bool, str]:
                 break
         rows += tried[-1:]
     bugs, how = dict.fromkeys(bug for bug, _ in rows), dict.fromkeys(seen.found for _, seen in rows)
-    return ", ".join(bugs), all(seen.caught for _, seen in rows), " ".join(how)
+    return "; ".join(bugs), all(seen.caught for _, seen in rows), " ".join(how)
 
 
 def require(check: Check[T], target: T, seeds: Seeds, *, what: str) -> Finding | None:

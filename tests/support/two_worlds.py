@@ -1,0 +1,22 @@
+"""Attacks on two worlds that are given as arrays: runs by rounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from retroact.audit.distinguish import Attack, attack
+from retroact.audit.features import Features
+from retroact.privacy import Guarantee, PureDP
+
+
+def apart(zero: npt.ArrayLike, one: npt.ArrayLike, *, delta: float = 0.0, **options: Any) -> Attack:
+    """The attack on runs of either world, for a claim of this delta."""
+    sides = [np.asarray(side) for side in (zero, one)]
+    runs = np.concatenate(sides)
+    views = Features.of(runs[:, None] if runs.ndim == 1 else runs)
+    worlds = np.repeat([False, True], [len(side) for side in sides])
+    return attack(views, worlds, Guarantee(PureDP(math.inf), math.inf, delta), **options)
