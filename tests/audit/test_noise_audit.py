@@ -16,8 +16,7 @@ from retroact.noise import Bridge, Mechanism, Tree
 from retroact.privacy import Share
 from retroact.statistics import Layout
 from retroact.testing import check_noise_law
-from retroact.testing.characteristic import Nodes
-from retroact.testing.claimed import Claim
+from retroact.testing.claimed_law import Claim, Nodes
 from retroact.testing.noise_law import check_draws, check_identity, conforms, drawn, looked_at, noises, pairs_of
 from support.transcripts import conformance_of, cumulants
 

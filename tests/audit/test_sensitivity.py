@@ -122,7 +122,7 @@ def test_flips_are_searched_beyond_one_interval():
         SCHEMA, {"x": ra.Distinct("country", form="flips", flips=6)}, epsilon=1.0, delta=1e-6, horizon=60
     )
     assert isinstance(spec.processes["x"], FewChanges)
-    lines = worst(spec, "x", Random(1), pairs=3).told()
+    lines = worst(spec, "x", Random(1), pairs=3).describe()
     assert "a value that changes after the releases" in lines[0]
 
 

@@ -17,7 +17,7 @@ from retroact.errors import InputError
 from retroact.noise import Mechanism, Process, Summand, Tail
 from retroact.privacy import Share
 from retroact.statistics import Layout
-from retroact.testing.claimed import Claim, claimed_size
+from retroact.testing.claimed_law import Claim, claimed_size
 from retroact.testing.seeds import Seeds
 
 CELLS = 10

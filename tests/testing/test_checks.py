@@ -231,18 +231,26 @@ FREE = [example.statistic for example in EXAMPLES.values() if not example.stream
 CHECKED = [name for name, example in EXAMPLES.items() if not example.stream or example.statistic not in FREE]
 
 
-@pytest.mark.parametrize("crossed", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["", "crossed"])
+EFFORTS = {
+    "": {"pairs": 6, "draws": 600},
+    "full": pytest.param({"pairs": 40, "draws": 2000}, marks=pytest.mark.slow),
+    "crossed": pytest.param({"crossed": True, "pairs": 6, "draws": 2000}, marks=pytest.mark.slow),
+}
+
+
+@pytest.mark.parametrize("effort", EFFORTS.values(), ids=EFFORTS)
 @pytest.mark.parametrize("name", CHECKED)
-def test_every_statistic_passes_every_check(name, crossed):
-    """Pure with a horizon and Gaussian without, or the other way round."""
-    ran = check_example(EXAMPLES[name], crossed=crossed, pairs=6, draws=2000)
+def test_every_statistic_passes_every_check(name, effort):
+    """Pure with a horizon and Gaussian without, or the other way round (crossed)."""
+    ran = check_example(EXAMPLES[name], **effort)
     assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state", "missing values"} <= set(ran)
 
 
+@pytest.mark.parametrize("pairs", [2, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", CHECKED)
-def test_every_statistic_passes_every_check_with_missing_values(name):
+def test_every_statistic_passes_every_check_with_missing_values(name, pairs):
     """Histories in which a quarter of all values is missing."""
-    check_example(EXAMPLES[name], lacking=True, pairs=6, draws=0)
+    check_example(EXAMPLES[name], lacking=True, pairs=pairs, draws=0)
 
 
 def test_a_statistic_that_counts_what_is_missing_is_caught():

@@ -18,8 +18,7 @@ from retroact.oneshot import Median
 from retroact.privacy import Share
 from retroact.statistics import Answer, Layout, Published
 from retroact.testing import check_published, check_residuals, check_sample
-from retroact.testing.characteristic import Nodes
-from retroact.testing.claimed import Claim
+from retroact.testing.claimed_law import Claim, Nodes
 from retroact.testing.judgement import ERROR, judge
 from retroact.testing.published import Scene
 from retroact.testing.residuals import enough_keys, residuals

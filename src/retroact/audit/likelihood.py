@@ -25,7 +25,7 @@ from ..statistics.restated import Lagged
 from ..stream import Specification
 from ..testing.altered import understated
 from ..testing.check import Check, Finding
-from ..testing.claimed import Claim, claimed_size
+from ..testing.claimed_law import Claim, claimed_size
 from ..testing.seeds import Seeds
 from ..testing.sensitivity import NO_RECORD, UNHIDDEN, obstacle
 from ..testing.worst_pair import Candidate, worst
@@ -183,7 +183,7 @@ class Likelihood(Check[Specification]):
                 "noises that move": str(count),
                 "cost of the pair, of the share": decimal(float(found.cost / share.amount)),
             },
-            counterexample=found.told,
+            counterexample=found.describe,
             curves={
                 "claimed": curve(claimed_tradeoff(share.measure, CURVE)),
                 "measured": curve(measured_tradeoff(*real.scores, CURVE)),

@@ -20,8 +20,8 @@ from ..errors import VerificationError
 from ..noise import Oblivious
 from ..stream import Specification
 from ..testing import Conformance, in_memory
-from ..testing.characteristic import Nodes
 from ..testing.check import Check, Finding
+from ..testing.claimed_law import Nodes
 from ..testing.judgement import ERROR, FACTORS, Kind, judge
 from ..testing.noise_law import (
     Noise,

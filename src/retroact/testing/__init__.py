@@ -5,6 +5,8 @@ from .check import Check, Finding, require
 from .checks import (
     check_algorithm,
     check_bounded_state,
+    check_example,
+    check_examples,
     check_key,
     check_no_op_deletions,
     check_order,
@@ -12,14 +14,14 @@ from .checks import (
     check_state,
     check_statistic,
     check_twin,
+    every_example,
 )
-from .examples import check_example, check_examples, every_example
 from .families import uniting_pairs
 from .game import AdaptGame, Adversary, View
+from .gathering import check_gathering, check_missing, may_lack
 from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, values_of
 from .judgement import Conformance
 from .law import check_law
-from .missing import check_missing, may_lack
 from .noise_law import check_noise_law, conformance
 from .published import check_published
 from .residuals import check_residuals
@@ -46,6 +48,7 @@ __all__ = [
     "check_bounded_state",
     "check_example",
     "check_examples",
+    "check_gathering",
     "check_key",
     "check_law",
     "check_missing",

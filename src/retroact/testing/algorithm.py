@@ -11,6 +11,8 @@ from ..ledger.definition import Add, Delete, DeleteId, Erase, Update
 from ..stream import Round, Specification, Stream
 from ..stream.rounds import Rounds
 
+MANY = 100
+
 
 class CheckFailedError(VerificationError):
     """A check found what it looks for; the message holds the history that shows it."""
@@ -52,7 +54,8 @@ def in_memory(specification: Specification) -> Specification:
 class StreamAlgorithm:
     """A stream under a key. The value of an update is a tuple, in the order of the fields.
 
-    ``chunk`` feeds the additions of a round in batches of that many records instead of one by one.
+    ``chunk`` feeds the additions of a round in batches of that many records. Without it they go in one by one, and all
+    at once in rounds of `MANY` updates or more.
     """
 
     def __init__(
@@ -66,11 +69,11 @@ class StreamAlgorithm:
         return self.release(updates).encode()
 
     def release(self, updates: Sequence[Update]) -> Round:
-        if self._chunk is None:
+        if self._chunk is None and len(updates) < MANY:
             for update in updates:
                 self._feed(update)
         else:
-            self._feed_batches(list(updates), self._chunk)
+            self._feed_batches(list(updates), self._chunk or len(updates))
         return self.stream.close_round()
 
     def state(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Generic checks, for any dynamic algorithm and for any statistic of your own.
+"""Checks of any dynamic algorithm from outside, and of a statistic as a whole.
 
 >>> import retroact as ra
 >>> report = check_statistic(ra.Count(), {"age": ra.Integer(0, 120)}, pairs=5, draws=0)
@@ -8,21 +8,23 @@ True
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
+from itertools import cycle
 from random import Random
+from typing import Any
 
 from ..coins import Key
 from ..compilers import sample_in
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update
 from ..schema import Field, Schema
-from ..statistics import Statistic
-from ..stream import Specification
+from ..statistics import Example, Statistic
+from ..stream import HorizonWarning, Specification
 from .algorithm import CheckFailedError, Make, Persistent, StreamAlgorithm, run
 from .families import uniting_pairs, without_effect
-from .gathering import check_gathering
+from .gathering import check_gathering, check_missing, may_lack
 from .histories import Pair, Shape, crowded, history, shuffled, values_of
 from .law import check_law
-from .missing import check_missing
 from .noise_law import check_noise_law
 from .published import Scene, check_published
 from .residuals import check_residuals, enough_keys
@@ -31,70 +33,80 @@ from .sampling import check_sample
 from .sensitivity import check_sensitivity
 
 KEYS = (1, 2)
+# How many bytes the round number itself may add to a state.
+NUMBERS = 16
 
 
 def check_twin(make: Make, pairs: Iterable[Pair], *, keys: Iterable[int] = KEYS) -> int:
-    """Two histories that unite give, under the same key, equal bytes from that round on. Returns how many compared."""
+    """Shows retroactivity: histories that unite give equal bytes from that round on, under the same key. Each pair runs
+    under one of the keys, in turn. Returns how many answers were compared.
+
+    >>> import retroact as ra
+    >>> spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=2)
+    >>> pair = Pair(((Add((True,)),), (Delete((True,), 1),)), ((), ()), unite=2)
+    >>> check_twin(lambda key: StreamAlgorithm(spec, key), [pair])
+    1
+    """
     compared = 0
-    for pair in pairs:
-        for seed in keys:
-            one, other = (run(make, Key.for_testing(seed), s) for s in (pair.one, pair.other))
-            for round in range(pair.unite, len(one) + 1):
-                compared += 1
-                if one[round - 1] != other[round - 1]:
-                    raise CheckFailedError(
-                        f"twin check: histories unite at round {pair.unite}, answers differ in round {round}:\n"
-                        f"  {pair.one}\n  {one[round - 1]!r}\n  {pair.other}\n  {other[round - 1]!r}"
-                    )
+    for pair, seed in zip(pairs, cycle(keys), strict=False):
+        one, other = (run(make, Key.for_testing(seed), side) for side in (pair.one, pair.other))
+        for round in range(pair.unite, len(one) + 1):
+            compared += 1
+            if one[round - 1] != other[round - 1]:
+                raise CheckFailedError(
+                    f"twin check: histories unite at round {pair.unite}, answers differ in round {round}:\n"
+                    f"  {pair.one}\n  {one[round - 1]!r}\n  {pair.other}\n  {other[round - 1]!r}"
+                )
     return compared
 
 
 def check_replay(make: Make, sequences: Iterable[Sequence]) -> None:
-    """The same history under the same key, twice."""
+    """Shows that the same history under the same key gives the same answers."""
     for sequence in sequences:
-        if run(make, Key.for_testing(1), sequence) != run(make, Key.for_testing(1), sequence):
-            raise CheckFailedError(f"replay: the same history gave other answers:\n  {sequence}")
+        _same_answers("replay", make, sequence, sequence)
 
 
 def check_no_op_deletions(make: Make, sequences: Iterable[Sequence], shape: Shape, random: Random) -> None:
-    """Deletions that name nothing change no answer, not in their own round and not later."""
+    """Shows that deletions that name nothing change no answer, neither in their own round nor later."""
     for sequence in sequences:
-        other = without_effect(sequence, shape, random)
-        if run(make, Key.for_testing(1), sequence) != run(make, Key.for_testing(1), other):
-            raise CheckFailedError(f"no-op deletions: answers changed:\n  {sequence}\n  {other}")
+        _same_answers("no-op deletions", make, sequence, without_effect(sequence, shape, random))
 
 
 def check_order(make: Make, sequences: Iterable[Sequence], random: Random) -> None:
-    """The arrival order within a round does not matter (but for events on one id)."""
+    """Shows that the arrival order within a round does not matter (except for events on one id)."""
     for sequence in sequences:
         other = tuple(shuffled(updates, random) for updates in sequence)
-        if run(make, Key.for_testing(1), sequence) != run(make, Key.for_testing(1), other):
-            raise CheckFailedError(f"order within a round: answers changed:\n  {sequence}\n  {other}")
+        _same_answers("order within a round", make, sequence, other)
+
+
+def _same_answers(check: str, make: Make, one: Sequence, other: Sequence, *, again: Make | None = None) -> None:
+    if run(make, Key.for_testing(1), one) != run(again or make, Key.for_testing(1), other):
+        raise CheckFailedError(f"{check}: answers changed:\n  {one}\n  {other}")
 
 
 def check_key(make: Make, sequence: Sequence) -> None:
-    """Other keys give other noise, in nearly every round."""
-    one, other = run(make, Key.for_testing(1), sequence), run(make, Key.for_testing(2), sequence)
+    """Shows that noise comes from the key: two keys give different answers in at least half of the rounds."""
+    one, other = (run(make, Key.for_testing(seed), sequence) for seed in KEYS)
     # A round without any release says nothing.
     answers = [(a, b) for a, b in zip(one, other, strict=True) if a or b]
     if sum(a == b for a, b in answers) > len(answers) / 2:
-        raise CheckFailedError("key: two keys gave the same answers in most rounds: there is no noise of the key's own")
+        raise CheckFailedError("key: two keys gave the same answers in most rounds: no noise comes from the key")
 
 
 def check_state(make: Make, pairs: Iterable[Pair]) -> None:
-    """State goes out and in again without a difference, and is the same for histories that have united."""
+    """Shows that a state can be saved and restored between rounds, and that histories that have united have the same
+    state: nothing of the past is kept."""
     for pair in pairs:
         states = []
         for sequence in (pair.one, pair.other):
             algorithm = make(Key.for_testing(1))
             if not isinstance(algorithm, Persistent):
                 return
-            head, tail = sequence[: pair.unite], sequence[pair.unite :]
-            for updates in head:
+            for updates in sequence[: pair.unite]:
                 algorithm.close(updates)
             states.append(algorithm.state())
             resumed = algorithm.resume(states[-1])
-            for round, updates in enumerate(tail, pair.unite + 1):
+            for round, updates in enumerate(sequence[pair.unite :], pair.unite + 1):
                 if algorithm.close(updates) != resumed.close(updates):
                     raise CheckFailedError(f"state round trip: round {round} differs after it:\n  {sequence}")
         if states[0] != states[1]:
@@ -104,8 +116,8 @@ def check_state(make: Make, pairs: Iterable[Pair]) -> None:
             )
 
 
-def check_bounded_state(make: Make, churn: Callable[[int], tuple[Update, ...]], *, rounds: int = 60) -> None:
-    """Records that come and go leave nothing: the state does not grow with the number of rounds."""
+def check_bounded_state(make: Make, churn: Callable[[int], tuple[Update, ...]], *, rounds: int = 24) -> None:
+    """Shows that records that come and go leave nothing: the state does not grow with the number of rounds."""
     algorithm = make(Key.for_testing(1))
     if not isinstance(algorithm, Persistent):
         return
@@ -113,13 +125,12 @@ def check_bounded_state(make: Make, churn: Callable[[int], tuple[Update, ...]], 
     for round in range(1, rounds + 1):
         algorithm.close(churn(round))
         sizes.append(len(algorithm.state()))
-    # The round number itself may take a few bytes more.
-    if max(sizes) - min(sizes) > 16:
+    if max(sizes) - min(sizes) > NUMBERS:
         raise CheckFailedError(f"bounded state: it grew from {min(sizes)} to {max(sizes)} bytes under churn")
 
 
 def check_algorithm(make: Make, shape: Shape, *, pairs: int = 100, seed: int = 0) -> list[str]:
-    """Everything that can be checked from outside. Returns the names of the checks that ran."""
+    """All checks of a dynamic algorithm from outside. Returns the names of those that ran."""
     random = Random(seed)
     histories = [history(shape, random) for _ in range(max(1, pairs // 5))]
     check_twin(make, uniting_pairs(shape, random, pairs))
@@ -144,10 +155,11 @@ def check_statistic(
     updates: int = 3,
     late: bool = True,
 ) -> list[str]:
-    """All checks on one statistic: with Laplace noise and, where there is a delta, with Gaussian noise, with and
-    without a horizon. Raises `CheckFailedError`.
+    """All checks of one statistic: with Laplace noise and, where there is a delta, with Gaussian noise, with a horizon
+    and without. Raises `CheckFailedError`. Returns the names of the checks that ran.
 
-    ``updates``: at most so many in a round; take more, and a larger epsilon, for what shows nothing of few records.
+    ``pairs`` and ``draws`` set the effort; ``draws=0`` leaves out the statistical tests. ``updates`` is the most that a
+    round has: take more, and a larger epsilon, for a statistic that shows nothing of few records.
     """
     whole = schema if isinstance(schema, Schema) else Schema(schema)
     ran: list[str] = []
@@ -168,43 +180,28 @@ def check_statistic(
 
 def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: int, updates: int) -> list[str]:
     random = Random(seed)
-    values = values_of(spec.schema, random)
-    shape = Shape(values, rounds=8, updates=updates, late=spec.late)
+    shape = Shape(values_of(spec.schema, random), rounds=8, updates=updates, late=spec.late)
 
-    def make(key: Key) -> StreamAlgorithm:
-        return StreamAlgorithm(spec, key)
+    def make(key: Key, chunk: int | None = None) -> StreamAlgorithm:
+        return StreamAlgorithm(spec, key, chunk=chunk)
 
     if not all(bound.keyed for bound in spec.bounds.values()):
         check_law(make, uniting_pairs(shape, random, max(1, pairs // 10)))
-        check_sensitivity(spec, random)
-        check_missing(spec, random)
-        check_gathering(spec, Random(seed))
-        return ["law", "sensitivity", "missing values", "gathering"]
+        return ["law", *_check_gathered(spec, random, seed)]
     ran = check_algorithm(make, shape, pairs=pairs, seed=seed)
-    for chunk in (1, 2, 1000):
-        for sequence in (history(shape, random) for _ in range(5)):
-            key = Key.for_testing(1)
-            batched = StreamAlgorithm(spec, key, chunk=chunk)
-            if [batched.close(updates) for updates in sequence] != run(make, key, sequence):
-                raise CheckFailedError(f"batch boundaries: batches of {chunk} gave other answers:\n  {sequence}")
+    for _ in range(max(1, pairs // 8)):
+        sequence = history(shape, random)
+        for chunk in (1, 2, 1000):
+            again = lambda key, chunk=chunk: make(key, chunk)  # noqa: E731
+            _same_answers(f"batch boundaries, batches of {chunk}", make, sequence, sequence, again=again)
     longer = spec.replace(horizon=spec.horizon and 100)
     check_bounded_state(lambda key: StreamAlgorithm(longer, key), _churn(shape))
-    check_sensitivity(spec, random)
-    check_oblivious(spec, random)
-    check_missing(spec, random)
-    check_gathering(spec, Random(seed))
+    check_oblivious(spec, random, pairs=max(2, pairs // 4))
+    ran += ["batch boundaries", "bounded state", "oblivious noise", *_check_gathered(spec, random, seed)]
     for name in spec.statistics:
         check_published(spec, name, random)
         check_sample(spec, name, random)
-    ran += [
-        "batch boundaries",
-        "bounded state",
-        "sensitivity",
-        "oblivious noise",
-        "missing values",
-        "gathering",
-        "published numbers",
-    ]
+    ran.append("published numbers")
     if not draws:
         return ran
     check_noise_law(spec, draws=draws)
@@ -215,6 +212,14 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
     return [*ran, "noise law", "published law"]
 
 
+def _check_gathered(spec: Specification, random: Random, seed: int) -> list[str]:
+    if spec.schema != may_lack(spec.schema):  # otherwise `check_missing` searches the same pairs
+        check_sensitivity(spec, random)
+    check_missing(spec, random)
+    check_gathering(spec, Random(seed))
+    return ["sensitivity", "missing values", "gathering"]
+
+
 def _churn(shape: Shape) -> Callable[[int], tuple[Update, ...]]:
     def churn(round: int) -> tuple[Update, ...]:
         value = shape.values[round % len(shape.values)]
@@ -222,3 +227,35 @@ def _churn(shape: Shape) -> Callable[[int], tuple[Update, ...]]:
         return (*plain, Add(value, id=f"i{round}"), DeleteId(f"i{round}"))
 
     return churn
+
+
+def every_example() -> dict[str, Example]:
+    """The examples of every known kind of statistic, by name.
+
+    >>> every_example()["count"].statistic
+    Count()
+    """
+    return {example.name: example for kind in Statistic.kinds.values() for example in kind.examples()}
+
+
+def check_example(example: Example, *, crossed: bool = False, lacking: bool = False, **effort: Any) -> list[str]:
+    """All checks of one example: pure with a horizon and Gaussian without, or the other way round (``crossed``), as far
+    as its stream allows; with values that may be missing (``lacking``). Returns the names of the checks that ran."""
+    schema = may_lack(Schema(example.schema)) if lacking else example.schema
+    stream, ran = example.stream, list[str]()
+    cases = [(0.0, None), (1e-6, 8)] if crossed else [(0.0, 8), (1e-6, None)]
+    if "delta" in stream:
+        cases = [(stream["delta"], horizon) for _, horizon in cases]
+    if "horizon" in stream:
+        cases = [(delta, stream["horizon"] and 8) for delta, _ in cases]
+    for delta, horizon in dict.fromkeys(cases):
+        usual = {"deltas": (delta,), "horizons": (horizon,), "late": stream.get("late", True)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HorizonWarning)
+            ran = check_statistic(example.statistic, schema, **{**usual, **effort, **example.checks})
+    return ran
+
+
+def check_examples(kind: type[Statistic], **effort: Any) -> dict[str, list[str]]:
+    """All checks of all examples of a class: what ran, by example."""
+    return {example.name: check_example(example, **effort) for example in kind.examples()}

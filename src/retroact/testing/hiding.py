@@ -10,23 +10,25 @@ from functools import lru_cache
 
 from ..coins import DiscreteGaussian, DiscreteLaplace
 from ..errors import InputError
-from ..noise import Mechanism, Rectangle
+from ..noise import Mechanism, Process, Rectangle
 from ..noise.process import Shift
 from ..statistics.restated import Lagged
 
+Pattern = tuple[int, ...]
+"""By how much a coordinate moves in each release."""
 
-def nodes_hiding(
-    mechanism: Mechanism, coordinate: int, patterns: Sequence[Sequence[int]]
-) -> list[tuple[Mechanism, Shift]]:
-    """How far nodes move, in units of the data, where a coordinate moves by one pattern over the releases of each
-    view."""
-    if not isinstance(mechanism, Lagged):
-        (pattern,) = patterns
-        return [(mechanism, mechanism.process.shift_hiding(pattern))]
-    if mechanism.shared:
-        return [(mechanism, _cheapest_rectangle(mechanism, coordinate, tuple(map(tuple, patterns))))]
-    parts = zip(mechanism.parts, patterns, strict=True)
-    return [(part, part.process.shift_hiding(pattern)) for part, pattern in parts]
+
+def nodes_hiding(mechanism: Mechanism, coordinate: int, patterns: Sequence[Pattern]) -> list[tuple[Mechanism, Shift]]:
+    """How far nodes move, in units of the data, to hide one pattern for each view; raises where nothing hides it."""
+    if isinstance(mechanism, Lagged) and mechanism.shared:
+        rectangles = _rectangles([part.process for part in mechanism.parts], patterns)
+        shift = min(rectangles, key=lambda shift: cost_of(mechanism, coordinate, shift))
+        _check_hidden([(part, shift) for part in mechanism.parts], patterns)
+        return [(mechanism, shift)]
+    parts = mechanism.parts if isinstance(mechanism, Lagged) else [mechanism]
+    moved = [(part, part.process.shift_hiding(pattern)) for part, pattern in zip(parts, patterns, strict=True)]
+    _check_hidden(moved, patterns)
+    return moved
 
 
 def cost_of(mechanism: Mechanism, coordinate: int, shift: Shift) -> Fraction:
@@ -41,14 +43,8 @@ def cost_of(mechanism: Mechanism, coordinate: int, shift: Shift) -> Fraction:
     return total
 
 
-@lru_cache(maxsize=256)
-def _cheapest_rectangle(mechanism: Lagged, coordinate: int, patterns: tuple[tuple[int, ...], ...]) -> Shift:
-    rectangles = _rectangles([part.process for part in mechanism.parts], patterns)
-    return min(rectangles, key=lambda shift: cost_of(mechanism, coordinate, shift))
-
-
-def _rectangles(processes: Sequence[object], patterns: Sequence[Sequence[int]]) -> list[Shift]:
-    """Every rectangle that shows as these patterns (pairs that are never published leave some choice)."""
+def _rectangles(processes: Sequence[Process], patterns: Sequence[Pattern]) -> list[Shift]:
+    """Every rectangle that shows as these patterns (what is never published leaves some choice)."""
     parts = [process for process in processes if isinstance(process, Rectangle)]
     amounts = {amount for pattern in patterns for amount in pattern if amount}
     if len(amounts) != 1:
@@ -60,15 +56,38 @@ def _rectangles(processes: Sequence[object], patterns: Sequence[Sequence[int]]) 
     for start in range(first):
         for end in range(last, len(patterns[0]) + 1):
             for stamp in range(1, last * parts[0].every + 1):
-                inside = {
-                    (k, i)
-                    for k, part in enumerate(parts)
-                    for i in range(start + 1, end + 1)
-                    if i * part.every - part.lag >= stamp
-                }
-                if inside == shown:
+                releases = [(k, i, part) for k, part in enumerate(parts) for i in range(start + 1, end + 1)]
+                if {(k, i) for k, i, part in releases if i * part.every - part.lag >= stamp} == shown:
                     moved = parts[0].rectangle(start, end, stamp)
                     found.append({node: amount * value for node, value in moved.items()})
     if not found:
         raise InputError("expected a rectangle of rounds and past times")
     return found
+
+
+def _check_hidden(moved: Sequence[tuple[Mechanism, Shift]], patterns: Sequence[Pattern]) -> None:
+    """Moving the nodes by these shifts moves the noise of the releases by the patterns, and by nothing else."""
+    for (part, shift), pattern in zip(moved, patterns, strict=True):
+        if not _hides(part.process, shift, pattern):
+            raise InputError(f"expected nodes that move the releases by {list(pattern)}, got {shift}")
+
+
+def _hides(process: Process, shift: Shift, pattern: Sequence[int]) -> bool:
+    for index, wanted in enumerate(pattern, 1):
+        try:
+            nodes, denominator = _nodes_at(process, index)
+        except InputError:
+            if wanted:
+                return False
+            continue  # a lag that reaches back beyond the beginning
+        if sum(weight * shift.get(node, 0) for node, weight in nodes) != wanted * denominator:
+            return False
+    return True
+
+
+@lru_cache(maxsize=256)
+def _nodes_at(process: Process, index: int) -> tuple[list[tuple[tuple[int, int], int]], int]:
+    """The nodes of a release with their weights, and the denominator of these."""
+    terms = process.at(index)
+    nodes = zip(terms.levels.tolist(), terms.indices.tolist(), strict=True)
+    return list(zip(nodes, terms.weights.tolist(), strict=True)), terms.denominator

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import F64
-from .characteristic import Form, Nodes
+from .claimed_law import Form, Nodes
 
 # A right claim is refuted with at most this probability.
 ERROR = 1e-6

@@ -24,8 +24,7 @@ from ..statistics.restated import Lagged
 from ..statistics.wrapper import layers
 from ..stream import Specification, Stream
 from .algorithm import in_memory
-from .characteristic import Nodes
-from .claimed import ENDLESS, Claim, claims
+from .claimed_law import ENDLESS, Claim, Nodes, claims
 from .judgement import Conformance, Kind, judge
 
 # Pairs of releases that are looked at.

@@ -34,7 +34,7 @@ from ..statistics.wrapper import core
 from ..stream import Specification
 from ..stream.release import plain
 from .altered import shifted
-from .claimed import ENDLESS, claimed_size, claims
+from .claimed_law import ENDLESS, claimed_size, claims
 from .definitions import Coordinate, Definition, Name, Totals
 from .histories import values_of
 from .reading import explained
@@ -64,9 +64,11 @@ class Scene:
         self.spec, self.name, self.statistic = spec, name, spec.statistics[name]
         self.definition, self.bound = Definition(spec, name), spec.bounds[name]
         self._values = list(dict.fromkeys(values_of(spec.schema, random)))
+        self._digest = spec.digest(name)
         self._latest: tuple[Coins, Bound] | None = None
         self._copies = self._enough()
         self._rows: dict[tuple[int, bool], list[tuple[Rows, I64]]] = {}
+        self._gathered: dict[tuple[int, bool], list[Any]] = {}
         self._exact: dict[tuple[int, bool], Totals] = {}
 
     @property
@@ -100,7 +102,7 @@ class Scene:
         return self.under(self.noise(key), index)
 
     def noise(self, key: Key) -> Mechanism:
-        return self.spec.mechanism(self.name, key.coins("stream"))
+        return self.bound.noise.under(key.coins("stream").branch(self._digest))
 
     def under(self, noise: Mechanism, index: int) -> Look:
         """What is published with this noise."""
@@ -110,7 +112,12 @@ class Scene:
     def release(self, names: Mechanism, noise: Mechanism, index: int, *, other: bool = False) -> Published:
         """``names`` has the coins that name cells."""
         bound = self._drawn(names.coins)
-        totals = [bound.named(bound.gather(*seen), names.coins) for seen in self._seen(index, other)]
+        gathered = self._gathered.get((index, other))
+        if gathered is None:
+            gathered = [bound.gather(*seen) for seen in self._seen(index, other)]
+            if not self.definition.by_key:
+                self._gathered[index, other] = gathered
+        totals = [bound.named(one, names.coins) for one in gathered]
         return bound.release(totals, noise, At(index, index * self.statistic.every))
 
     def _drawn(self, coins: Coins) -> Bound:

@@ -18,8 +18,7 @@ from ..compilers import sample_in
 from ..errors import VerificationError
 from ..noise import Oblivious
 from ..statistics import Quantiles
-from .characteristic import Nodes
-from .claimed import claims
+from .claimed_law import Nodes, claims
 from .definitions import Coordinate
 from .judgement import Conformance, Kind, judge
 from .published import Scene, parts_of

@@ -78,12 +78,13 @@ def published_noise(
     algorithm = make(spec, key)
     noise = {name: spec.mechanism(name, key.coins("stream")) for name in spec.statistics}
     definitions = {name: Definition(spec, name) for name in spec.statistics}
+    drawn = {name: bound.drawn(noise[name].coins) for name, bound in spec.bounds.items()}
     out = {name: Seen(name) for name in spec.statistics}
     for round, (updates, data) in enumerate(zip(sequence, trajectory(sequence), strict=True), 1):
         records = records_of(spec.schema, data)
         for name, release in algorithm.release(updates).items():
             definition, index = definitions[name], round // spec.statistics[name].every
-            alone = _alone(definition, records, noise[name], index, round)
+            alone = _alone(definition, drawn[name], records, noise[name], At(index, round))
             mine = alone.numerators, alone.denominator, plain(alone.answer.value)
             if mine != (release.numerators, release.denominator, plain(release.value)):
                 raise VerificationError(f"{name}: round {round} is not its totals with its noise on\n  {sequence}")
@@ -100,18 +101,17 @@ def published_noise(
     return out
 
 
-def _alone(definition: Definition, records: list[Record], noise: Mechanism, index: int, round: int) -> Published:
+def _alone(definition: Definition, bound: Bound, records: list[Record], noise: Mechanism, at: At) -> Published:
     """What the statistic makes of these records, without a stream. That is no reference: what it says that its answer
     is made of is compared with the exact totals next."""
-    bound = definition.bound.drawn(noise.coins)
     rows, copies = rows_of(definition.schema, records)
     assert rows.stamps is not None
     totals = []
     for lag in definition.lags:
-        first, last = definition.span(round, lag)
+        first, last = definition.span(at.round, lag)
         seen = np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last))
         totals.append(bound.named(bound.gather(rows.take(seen), copies[seen]), noise.coins))
-    return bound.release(totals, noise, At(index, round))
+    return bound.release(totals, noise, at)
 
 
 def _check_thresholds(name: str, bound: Bound, look: Look, index: int, round: int, sequence: Sequence) -> None:

@@ -12,18 +12,17 @@ from fractions import Fraction
 from random import Random
 from typing import NamedTuple
 
-from ..coins import Coins
 from ..compilers import sample_in
 from ..errors import VerificationError
 from ..ledger.definition import Add, Sequence
-from ..noise import Mechanism, Oblivious
+from ..noise import Oblivious
 from ..stream import Specification
 from .altered import understated
 from .check import Check, Finding, require
 from .hiding import cost_of
 from .histories import Shape, neighbouring_pairs, values_of
 from .seeds import Seeds
-from .worst_pair import BY_PATTERN, MOST_NODES, ROUNDS, Candidate, bare_process, candidates, coordinates, single_pairs
+from .worst_pair import BY_PATTERN, MOST_NODES, ROUNDS, Candidate, Search, bare_process, candidates, single_pairs
 
 HALF = Fraction(1, 2)
 UNHIDDEN = "A change was found that the noise is not made to hide."
@@ -89,7 +88,7 @@ class Sensitivity(Check[Specification]):
         if worst is None or not worst.cost:
             if not unhidden:
                 return Finding(verdict="not applicable", found=NO_RECORD)
-            worst = Candidate(Fraction(0), [], list)
+            worst = Candidate(Fraction(0), list, list)
         letter, root = ("epsilon", 1.0) if share.kind == "pure" else ("mu^2", 0.5)
         ratio = float(worst.cost / share.amount)
         granted = f"{float(share.amount):.6g}"
@@ -114,7 +113,7 @@ class Sensitivity(Check[Specification]):
                 "exact cost, of the share": str(worst.cost / share.amount),
                 "noises that move": str(sum(len(moved.shift) for moved in worst.moved)),
             },
-            counterexample=lambda: unhidden or worst.told(),
+            counterexample=lambda: unhidden or worst.describe(),
         )
 
 
@@ -141,12 +140,12 @@ class SampledAnswers(Check[Counting]):
 
     def run(self, target: Counting, seeds: Seeds) -> Finding:
         spec, tried, worst = target.specification, 0, 0
-        noise, paid = spec.mechanism(self.name, Coins(bytes(32))), spec.grants[self.name].reach or 0
+        search, paid = Search(spec, self.name), spec.grants[self.name].reach or 0
         told, broken = list[str](), list[str]()
         try:
             for one, other in self._pairs(target, seeds.random()):
                 tried += 1
-                differing = sum(map(abs, moved_samples(spec, self.name, noise, one, other)))
+                differing = sum(map(abs, moved_samples(search, one, other)))
                 if differing > worst:
                     worst, told = differing, [f"one = {one}", f"other = {other}"]
         except VerificationError as error:
@@ -176,17 +175,16 @@ class SampledAnswers(Check[Counting]):
         return [*lives, *single_pairs(shape), *neighbouring_pairs(shape, random, self.pairs)]
 
 
-def moved_samples(spec: Specification, name: str, noise: Mechanism, one: Sequence, other: Sequence) -> list[int]:
+def moved_samples(search: Search, one: Sequence, other: Sequence) -> list[int]:
     """By how much each release differs that looks at a sample: one operation moves one live record by one, and a gate
     hides that."""
-    before, after = (coordinates(spec, name, noise, sequence) for sequence in (one, other))
-    moved = []
-    for (old,), (new,) in zip(before, after, strict=True):
+    name, noise, moved = search.name, search.mechanism, []
+    for (old,), (new,) in zip(search.coordinates(one), search.coordinates(other), strict=True):
         differences = [int(new.get(key, Fraction(0)) - old.get(key, Fraction(0))) for key in old.keys() | new.keys()]
         if sum(map(abs, differences)) > 1:
             raise VerificationError(f"sensitivity of {name}: more than one live record moves\n  {one}\n  {other}")
         moved.append(sum(differences))
-    sample = sample_in(spec.bounds[name])
+    sample = sample_in(search.spec.bounds[name])
     gated = sample is not None and sample.limit is not None
     if gated and any(moved) and cost_of(noise, 0, noise.process.shift_hiding(moved)) > noise.share.amount:
         raise VerificationError(f"sensitivity of {name}: the gate does not hide one record\n  {one}\n  {other}")

@@ -1,29 +1,76 @@
-"""The claimed law of noise, by its characteristic function: a product over the nodes of a process.
+"""The law that the guarantee asks of every noise, by budget, norms and the sensitivity of its process.
 
-For a node with discrete Laplace noise of scale b, with q = exp(-1/b), E cos(x X) = (1 - q)^2 / (1 - 2 q cos x + q^2);
-for discrete Gaussian noise of variance V, exp(-x^2 V / 2) up to the lattice, which is so fine (four steps to a
-deviation at least) that the difference is below e^-300. A sum over nodes with weights w has the product at x w.
+It is worked out from its characteristic function, a product over the nodes of the process. For a node with discrete
+Laplace noise of scale b, with q = exp(-1/b), E cos(x X) = (1 - q)^2 / (1 - 2 q cos x + q^2); for discrete Gaussian
+noise of variance V it is exp(-x^2 V / 2) up to the lattice, which is so fine (at least four steps to a deviation) that
+the difference is below e^-300. A sum over nodes with weights w has the product at x w.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays import F64
-from ..noise import Process
-from .claimed import Claim, claimed_size
+from ..coins import Coins
+from ..compilers import sample_in
+from ..noise import Mechanism, Process, Rectangle
+from ..privacy import Share
+from ..statistics import Layout, Restated
+from ..statistics.restated import Lagged
+from ..stream import Specification
 
 Node = tuple[int, int]
+
+# Rounds that are looked at where a stream has no end.
+ENDLESS = 1 << 20
 
 # Gaussian noise is wider than the claim by its lattice: its variance by so much at most.
 WIDER = 1.021
 # Of the integral for tails: how many inverse deviations it goes for Gaussian noise, its points for each of them, the
 # most points, and what it is off by at most.
 REACH, RESOLUTION, MOST_POINTS, ROUNDED = 12.0, 64, 1 << 17, 1e-4
+
+
+class Claim(NamedTuple):
+    """What a guarantee asks of one noise."""
+
+    layout: Layout
+    share: Share
+    process: Process
+
+
+def claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterator[tuple[str, int, Claim, Mechanism]]:
+    """Every noise of a statistic: its name, how many releases later than the statistic it begins, what is claimed of
+    it, and the mechanism that draws it."""
+    statistic, share = spec.statistics[name], spec.shares[name]
+    layout = spec.bounds[name].layout
+    noise = spec.mechanism(name, coins or Coins(bytes(32)))
+    sample = sample_in(spec.bounds[name])
+    if sample is not None:
+        if sample.limit is not None:  # the rest of it has no noise
+            yield f"{name}, gate", 0, Claim(layout, noise.share, spec.processes[name]), noise
+        return
+    if not isinstance(noise, Lagged) or not isinstance(statistic, Restated):
+        yield name, 0, Claim(layout, share, spec.processes[name]), noise
+        return
+    part = share if noise.shared else Share(share.kind, share.amount / len(statistic.lags))
+    for lag, mechanism in zip(statistic.lags, noise.parts, strict=True):
+        yield f"{name}, lag {lag}", -(-lag // statistic.every), Claim(layout, part, mechanism.process), mechanism
+
+
+def claimed_size(claim: Claim, level: int, unit: int) -> Fraction:
+    """The scale (pure) or the variance (Gaussian) that the guarantee asks of a node, in units of the data, by the
+    sensitivity that its process declares (which `check_sensitivity` tries to refute)."""
+    layout, share, process = claim
+    if share.kind == "pure":
+        return unit * layout.norm1 * process.l1 * process.spread(level, 1) / share.amount
+    return unit**2 * layout.norm2_squared * process.l2_squared * process.spread(level, 2) / share.amount
 
 
 class Nodes:
@@ -153,6 +200,4 @@ def _laplace_variance(scales: F64) -> F64:
 
 def _family(process: Process) -> str:
     """What views with one noise have in common."""
-    from ..noise import Rectangle
-
     return repr(process.process) if isinstance(process, Rectangle) else ""
