@@ -72,7 +72,7 @@ def test_more_rounds_than_the_horizon_are_refused_before_anything_is_read(
     what = () if "--spec" in options else COUNT
     ended = program("run", "no such file.csv", *what, *options, *store)
     assert (ended.code, ended.out) == (2, "")
-    assert "rounds, as the horizon has it, got" in ended.err
+    assert "rounds, the horizon, got" in ended.err
     assert not (folder / "kept").exists()
 
 

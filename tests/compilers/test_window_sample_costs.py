@@ -83,7 +83,7 @@ def test_a_declared_price_is_charged():
     assert spent == pytest.approx(sample._cost(100, Fraction(1e-6)).epsilon, rel=1e-6)
     both = Specification(AGES, {"it": sample, "n": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=1000)
     assert both.measure.epsilon(1e-6) <= 1.0
-    with pytest.raises(InputError, match="declared to cost"):
+    with pytest.raises(InputError, match="above the declared costs"):
         Specification(
             AGES, {"it": WindowSample(Median("age", epsilon=1), window=100)}, epsilon=1.0, delta=1e-6, horizon=1000
         )

@@ -98,7 +98,7 @@ def test_no_run_spends_without_measure():
 
 def test_a_declared_price_is_never_rounded_down():
     sample = WindowSample(Median("age", epsilon=0.333333334), window=3)
-    with pytest.raises(InputError, match="declared to cost"):
+    with pytest.raises(InputError, match="above the declared costs"):
         Specification(AGES, {"it": sample}, epsilon=1.0, horizon=9)
 
 

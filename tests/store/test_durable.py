@@ -398,7 +398,7 @@ def test_later_records_of_an_erased_subject_are_rejected_where_that_is_chosen(pl
         applied = stream.close_round().applied
         assert (applied.added, applied.rejected) == (1, 3)
         assert stream.store.erased() == {stream.hashes.subject("person-01"), stream.hashes.subject("person-02")}
-    with pytest.raises(InputError, match="needs a stream that lasts"):
+    with pytest.raises(InputError, match="needs a durable stream"):
         ra.Stream.from_specification(ra.Specification(SCHEMA, STATISTICS, after_erasure="reject", **BUDGET), key=KEY)
 
 

@@ -82,7 +82,7 @@ def options_for(
     if columns.has_subjects != spec.has_subjects:
         raise InputError("expected a stream with subjects: its specification names none", place="subject")
     for role, _ in [*own.items(), *columns.items()]:
-        if stream.lasting and own.column(role) != columns.column(role):
+        if stream.durable and own.column(role) != columns.column(role):
             raise InputError(
                 f"expected {_named(own.column(role))}, as this stream has it, got {_named(columns.column(role))}: "
                 "columns change by `retroact columns`",
@@ -90,7 +90,7 @@ def options_for(
             )
     given = {key: value for key, value in cut.items() if value is not None}
     asked = Cut.from_spec({**spec.rounds.spec(), **given}, "") if given else spec.rounds
-    if asked != spec.rounds and (stream.lasting or spec.rounds != Cut()):
+    if asked != spec.rounds and (stream.durable or spec.rounds != Cut()):
         changed = "; ".join(differences(spec.rounds.spec(), asked.spec(), "in the stream"))
         raise InputError(
             f"expected the rounds that this stream was made with, got others: {changed}. What a round means never "

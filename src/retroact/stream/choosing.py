@@ -1,12 +1,12 @@
-"""One law for the stream, then one process for each statistic: whichever errs least for the whole specification.
+"""One law for the stream, then one process for each statistic: those with the smallest error over the specification.
 
-A law is judged by one number: the mean, by weight, of the logarithms of the statistics' 95 % half-widths, each in its
-worst round and with the process that serves it best. Only statistics with an interval and with noise of the stream's
-own have a say. Where a half-width depends on how many records there are, the specification's ``records`` stands for it.
+A law is scored by one number: the weighted mean of the logarithms of the statistics' 95 % half-widths, each in its
+worst round and with its best process. Only statistics that have an interval, and noise of the stream's choosing, count.
+If a half-width depends on the number of records, the specification's ``records`` is used.
 
-**Privacy.** The number reads the specification and nothing else, so the choice costs nothing; what it chooses among is
-private by itself (`noise.default_process`). **Retroactivity.** The choice is part of the specification from then on: it
-is named in the digest and stored with the stream, and opening never chooses again.
+**Privacy.** The score is computed from the specification alone, so the choice costs nothing; each option is private by
+itself (`noise.default_process`). **Retroactivity.** Once made, the choice is part of the specification: it is in the
+digest and stored with the stream, and opening a stream never chooses again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Choice:
 
     @classmethod
     def from_dict(cls, data: Any) -> Choice:
-        """As a store has it."""
+        """As in a store."""
         if not isinstance(data, Mapping) or set(data) != {"law", "noise"} or not isinstance(data["noise"], Mapping):
             raise InputError(f"expected a law and the noise of every statistic, got {data!r}", place="choice")
         return cls(check_law(data["law"], "choice.law"), dict(data["noise"]))
@@ -62,12 +62,16 @@ def choose(
     laws: Sequence[Law],
     records: int,
 ) -> Choice:
-    """``granted`` says what every statistic is given under a law. A law under which some statistic cannot be had is
-    left out; if that is all of them, the reason is raised."""
+    """``granted`` gives the grants under a law. A law under which a statistic is impossible is left out; if every law
+    is, the first reason is raised."""
+    # Sorted, so that the score does not depend on the order of the statistics.
+    voting = [
+        name
+        for name in sorted(statistics)
+        if len(laws) > 1 and statistics[name].interval and not isinstance(statistics[name].noise, Oblivious)
+    ]
 
     def judged(law: Law) -> tuple[Decimal, Grants, dict[str, str]]:
-        # Sorted, so that the sum is the same whatever the order of the statistics.
-        voting = [name for name in sorted(statistics) if len(laws) > 1 and _votes(statistics[name])]
         grants = granted(law)
         chosen = {name: best(statistics[name], grants[name], records) for name in voting}
         score = _mean({name: width for name, (_, width) in chosen.items()}, weights)
@@ -76,13 +80,8 @@ def choose(
     found = _possible(laws, judged)
     law = min(found, key=lambda law: (found[law][0], LAWS.index(law)))
     _, grants, noise = found[law]
-    return Choice(
-        law,
-        {
-            name: noise[name] if name in noise else best(statistic, grants[name], records)[0]
-            for name, statistic in statistics.items()
-        },
-    )
+    rest = {name: best(statistics[name], grants[name], records)[0] for name in statistics if name not in noise}
+    return Choice(law, {name: noise.get(name) or rest[name] for name in statistics})
 
 
 def best(statistic: Statistic, grant: Grant, records: int) -> tuple[str, float]:
@@ -101,7 +100,7 @@ def best(statistic: Statistic, grant: Grant, records: int) -> tuple[str, float]:
 
 
 def _possible(options: Iterable[Option], judge: Callable[[Option], Judged]) -> dict[Option, Judged]:
-    """Without those that are refused; if that is all of them, the first reason is raised."""
+    """The options that are not refused; if all are, the first reason is raised."""
     found: dict[Option, Judged] = {}
     reason: InputError | None = None
     for option in options:
@@ -114,12 +113,8 @@ def _possible(options: Iterable[Option], judge: Callable[[Option], Judged]) -> d
     return found
 
 
-def _votes(statistic: Statistic) -> bool:
-    return statistic.interval and not isinstance(statistic.noise, Oblivious)
-
-
 def _mean(widths: Mapping[str, float], weights: Mapping[str, Fraction]) -> Decimal:
-    """Of the logarithms, by weight."""
+    """The weighted mean of the logarithms."""
     total, score = sum(weights.values(), Fraction(0)), Decimal(0)
     for name, width in widths.items():
         share = weights[name] / total

@@ -1,7 +1,7 @@
-"""Which columns of a source are no fields: the id of a record, whom it belongs to, when it happened, and so on.
+"""The roles of columns that are not fields: the id of a record, whom it belongs to, when it happened, and so on.
 
-Roles belong to the specification of a stream and to no coin name: a file of another format, or with other headings,
-gives the same bytes. Whether a stream has subjects is decided here, and never by what came in.
+Roles are part of a stream's specification and of no coin name: a file in another format, or with other headings, gives
+the same bytes. They alone decide whether a stream has subjects, whatever the data are.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from typing import Any
 
+from ..checks import flag
 from ..errors import InputError
 from ..messages import check_keys, mismatch, show
 from ..schema import Schema
@@ -18,13 +19,13 @@ from ..schema.arrow import columns_of
 
 ROLES = ("id", "subject", "time", "op", "position", "stamp", "round")
 USUAL = ("id", "subject", "stamp", "round", "op")
-"""The roles of a stream that says nothing of columns: those of columns that are called so."""
+"""Without [columns], a column with one of these names has that role."""
 _KEYS = (*ROLES, "ignore")
 
 
 @dataclass(frozen=True)
 class Role:
-    """The column of a role. If it is optional, sources may lack it, and records may have no value in it."""
+    """The column of a role. If it is optional, sources may lack the column and records may lack a value in it."""
 
     column: str
     optional: bool = False
@@ -54,25 +55,30 @@ class Columns:
     stamp: Role | None = None
     round: Role | None = None
     ignore: bool | tuple[str, ...] = False
-    """Whether other columns are passed over, or which of them."""
+    """Whether other columns are skipped, or which of them."""
     given: bool = field(default=True, compare=False)
-    """False where nothing was said, and columns have the roles that they are called like."""
+    """False for the usual roles of a specification without [columns]."""
 
     @classmethod
     def usual(cls) -> Columns:
-        """Of a stream that says nothing of columns."""
+        """The roles of a stream whose specification has no [columns]."""
         return cls(**{role: Role(role, optional=True) for role in USUAL}, given=False)  # type: ignore[arg-type]
 
     @classmethod
     def from_spec(cls, table: Any, place: str = "columns") -> Columns:
-        """From the table of a file, or from what stands for it in Python."""
+        """From the table in a file, or its equivalent in Python."""
         if isinstance(table, Columns):
             return table
         if not isinstance(table, Mapping):
             raise mismatch("a table such as { subject = 'customer' }", table, place)
         check_keys(table, _KEYS, place)
         roles = {role: _role(table[role], f"{place}.{role}") for role in ROLES if role in table}
-        return cls(**roles, ignore=_ignored(table.get("ignore", False), f"{place}.ignore"))  # type: ignore[arg-type]
+        ignored, at = table.get("ignore", False), f"{place}.ignore"
+        if isinstance(ignored, list | tuple):
+            ignored = tuple(_column(name, at) for name in ignored)
+        elif not isinstance(ignored, bool):
+            raise mismatch("true, or a list of columns", ignored, at)
+        return cls(**roles, ignore=ignored)  # type: ignore[arg-type]
 
     @property
     def has_subjects(self) -> bool:
@@ -80,13 +86,12 @@ class Columns:
 
     @property
     def marked(self) -> bool:
-        """Whether a column that looks as if it said what is done with a row is taken for that, such as one called
-        `_change_type`: not where there can be another, or none. Where all other columns are passed over, this one must
-        not be, or deletions would become additions."""
+        """Whether a column whose name suggests operations, such as `_change_type`, is taken as one: not if the role is
+        given to another column, or to none. If all other columns are ignored this one is not, or deletions would become
+        additions."""
         return self.ignore is True if self.op is None else self.op.optional
 
     def items(self) -> list[tuple[str, Role]]:
-        """Roles that there are."""
         return [(role, own) for role in ROLES if (own := getattr(self, role)) is not None]
 
     def column(self, role: str) -> str | None:
@@ -97,7 +102,7 @@ class Columns:
         return self.ignore if isinstance(self.ignore, bool) else column in self.ignore
 
     def updated(self, table: Mapping[str, Any], place: str = "columns") -> Columns:
-        """With what a table says of some roles; an empty name takes a role away.
+        """With the roles in a table replaced; an empty name removes a role.
 
         >>> Columns.from_spec({"id": "order", "subject": "customer"}).updated({"id": "nr", "subject": ""}).spec()
         {'id': 'nr'}
@@ -105,19 +110,15 @@ class Columns:
         other = Columns.from_spec(table, place)
         return replace(self, **{key: getattr(other, key) for key in table})
 
-    def stated(self) -> Columns:
-        """The same, as if it had been said."""
-        return replace(self, given=True)
-
     def without(self, names: Collection[str]) -> Columns:
-        """Without roles that follow from a name alone, where a field has that name."""
+        """Without the usual roles of columns that are fields."""
         if self.given:
             return self
         taken: dict[str, Any] = {role: None for role, own in self.items() if own.column in names}
         return replace(self, **taken)
 
     def spec(self) -> dict[str, Any]:
-        """As a file has it."""
+        """As in a file."""
         table: dict[str, Any] = {role: own.spec() for role, own in self.items()}
         if self.ignore:
             table["ignore"] = self.ignore if isinstance(self.ignore, bool) else list(self.ignore)
@@ -127,15 +128,15 @@ class Columns:
 TAKEN = ("id", "subject", "stamp")
 
 
-class Apart:
-    """Data as people hand them to `add`, taken apart: the fields of records, and the columns that have a role.
+class Splitter:
+    """Separates the fields of records passed to `add` from columns that have a role.
 
     >>> from retroact.schema import Number
     >>> columns = Columns.from_spec({"subject": "customer", "ignore": ["note"]})
-    >>> apart = Apart(Schema({"amount": Number(0, 500)}), columns)
-    >>> apart.of({"amount": [12.5, 3], "customer": ["u17", "u18"], "note": ["", ""]}, {})
+    >>> splitter = Splitter(Schema({"amount": Number(0, 500)}), columns)
+    >>> splitter.split({"amount": [12.5, 3], "customer": ["u17", "u18"], "note": ["", ""]}, {})
     ({'amount': [12.5, 3]}, {'subject': ['u17', 'u18']})
-    >>> apart.of([{"amount": 12.5, "customer": "u17"}, {"amount": 3}], {})
+    >>> splitter.split([{"amount": 12.5, "customer": "u17"}, {"amount": 3}], {})
     ([{'amount': 12.5}, {'amount': 3}], {'subject': ['u17', None]})
     """
 
@@ -143,42 +144,39 @@ class Apart:
         self._columns = columns.without(schema.fields)
         self._fields = schema.fields.keys()
         self._roles = {role: own.column for role, own in self._columns.items()}
-        self.asks = columns.subject is None or not columns.subject.optional
-        """Whether subjects are looked at: there must be none, or none must be missing."""
-        self._plain = not any(column in schema.fields for role, column in self._roles.items() if role in TAKEN)
+        self._disjoint = not any(column in schema.fields for role, column in self._roles.items() if role in TAKEN)
 
-    def nothing(self, data: Any) -> bool:
-        """Whether there is nothing to take apart, which is seen quickly."""
-        return self._plain and type(data) is dict and data.keys() == self._fields
+    def all_fields(self, data: Any) -> bool:
+        """Whether this is a dict of fields alone: a quick test, as for single records."""
+        return self._disjoint and type(data) is dict and data.keys() == self._fields
 
-    def of(self, data: Any, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """The data without the columns that are no fields, and the ids, subjects and stamps: as ``given`` or as they
-        stand in columns. Unknown columns stay, for the schema to refuse."""
+    def split(self, data: Any, given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The data without columns that are not fields; and ids, subjects and stamps, as ``given`` or from columns.
+        Unknown columns stay, for the schema to refuse."""
         found = {role: value for role, value in given.items() if value is not None}
+        if hasattr(data, "__arrow_c_stream__") and not isinstance(data, Mapping):
+            data = columns_of(data)
         if isinstance(data, Mapping):
-            if self._plain and data.keys() == self._fields:
+            if self._disjoint and data.keys() == self._fields:
                 return data, found
             return self._fields_of(data), found | self._from_columns(data, found)
-        if hasattr(data, "__arrow_c_stream__"):
-            return self.of(columns_of(data), given)
         if not isinstance(data, list | tuple) or not all(isinstance(record, Mapping) for record in data):
             return data, found
-        if self._plain and all(record.keys() == self._fields for record in data):
+        if self._disjoint and all(record.keys() == self._fields for record in data):
             return data, found
         named = {*chain.from_iterable(data)}
         columns = {name: [record.get(name) for record in data] for name in self._roles.values() if name in named}
         return [self._fields_of(record) for record in data], found | self._from_columns(columns, found)
 
     def _fields_of(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        others = {*self._roles.values()} - self._fields
+        skipped = {*self._roles.values()} - self._fields
         return {
             name: column
             for name, column in data.items()
-            if name in self._fields or not (name in others or self._columns.ignores(name))
+            if name in self._fields or not (name in skipped or self._columns.ignores(name))
         }
 
     def _from_columns(self, data: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-        """The ids, subjects and stamps that stand in columns, but for those that are ``found`` already."""
         taken: dict[str, Any] = {}
         for role, column in self._roles.items():
             if column not in data:
@@ -189,8 +187,8 @@ class Apart:
                 raise InputError(f"expected {role}= or the column {show(column)}, got both", place=role)
             elif column not in self._fields:
                 raise InputError(
-                    f"expected records to add, got the column {show(column)}, the {role} of events: "
-                    "retroact.feeds.play(stream, data) does what it says",
+                    f"expected records to add, got the column {show(column)}, which is the {role} of events: use "
+                    "retroact.feeds.play(stream, data)",
                     place=column,
                 )
         return taken
@@ -209,11 +207,10 @@ def sources_from_spec(tables: Any, columns: Columns) -> dict[str, dict[str, Any]
             raise mismatch("a table [columns]", table, place)
         merged = columns.updated(table["columns"], f"{place}.columns")
         if merged.subject and columns.subject and merged.subject.optional and not columns.subject.optional:
-            raise InputError("expected the role to be optional in [columns], too", place=f"{place}.columns.subject")
+            raise InputError("expected the role to be optional in [columns] too", place=f"{place}.columns.subject")
         if merged.has_subjects != columns.has_subjects:
             raise InputError(
-                "expected a subject in [columns], too, or in neither: a stream has subjects or has none, whatever its "
-                "sources are",
+                "expected a subject in [columns] too, or in neither: all sources of a stream have subjects, or none",
                 place=f"{place}.columns.subject",
             )
         absent = {"ignore": False}
@@ -226,9 +223,7 @@ def _role(given: Any, place: str) -> Role | None:
         return given
     if isinstance(given, Mapping):
         check_keys(given, ("column", "optional"), place)
-        optional = given.get("optional", False)
-        if not isinstance(optional, bool):
-            raise mismatch("true or false", optional, f"{place}.optional")
+        optional = flag(given.get("optional", False), f"{place}.optional")
         return Role(_column(given.get("column"), f"{place}.column"), optional)
     return None if given == "" else Role(_column(given, place))
 
@@ -237,14 +232,6 @@ def _column(given: Any, place: str) -> str:
     if not isinstance(given, str) or not given:
         raise mismatch("the name of a column", given, place)
     return given
-
-
-def _ignored(given: Any, place: str) -> bool | tuple[str, ...]:
-    if isinstance(given, bool):
-        return given
-    if not isinstance(given, list | tuple):
-        raise mismatch("true, or a list of columns", given, place)
-    return tuple(_column(name, place) for name in given)
 
 
 assert {each.name for each in fields(Columns)} == {*_KEYS, "given"}

@@ -1,4 +1,4 @@
-"""The parts of a stream and what they do together: a door, an open round, an engine, and what keeps them."""
+"""The parts of a stream and how they work together: the door, the open round, the ledger, the engine, persistence."""
 
 from __future__ import annotations
 
@@ -27,50 +27,49 @@ class HorizonWarning(UserWarning):
     """Four fifths of the promised rounds are used."""
 
 
-class Keep:
-    """What must last of a stream before anybody hears of it: nothing, for one in memory. A stream in a store has
-    another (`stream.vault`)."""
+class Persistence:
+    """What is written before anyone learns of it. A stream in memory writes nothing; one in a store has a `Vault`."""
 
-    lasts = False
+    durable = False
     identity: str | None = None
-    """Where it is kept, for the key to know."""
+    """The store, so that no two share a key."""
     silent = 0
-    """Rounds up to here are replayed and not released."""
+    """Rounds up to this one are replayed after a restore, and not released again."""
 
     def require_ready(self) -> None:
-        """That something can come in."""
+        """Refuse operations if the store is closed or has failed."""
 
     def barred(self) -> Barred | None:
-        """Which subjects' records are not taken any more; None where all are."""
+        """Which subjects' records are rejected; None if no subject's are."""
         return None
 
     def receive(self, core: Core, mark: RoundMark, reading: Reading | None) -> None:
-        """What came in since a mark, by reading a source or not, is acknowledged when this returns."""
+        """What came in since the mark, and how far it read a source; acknowledged when this returns."""
 
     def writing(self) -> AbstractContextManager[None]:
-        """A failure in here leaves memory and what lasts apart."""
+        """A failure inside may leave memory and store in different states."""
         return nullcontext()
 
     def closing(self, core: Core) -> AbstractContextManager[None]:
-        """Around all of a close, which it refuses where nothing may be released."""
+        """Around the whole of a close; refuses it where nothing may be released."""
         return nullcontext()
 
-    def keep(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
-        """The open round, with what it does to the surviving data (planned) and what it publishes, lasts when this
-        returns; an error before the first byte is written stops it."""
+    def persist(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
+        """Write the open round: its planned change of the surviving data, and its releases. An error before the first
+        byte is written leaves everything as it was."""
 
     def publish(self, core: Core) -> None:
-        """The last round is about to be seen."""
+        """The last round is about to be published."""
 
     def remove(self, core: Core, removal: Removal) -> None:
-        """Apply deletions that wait for no round: the stream is over."""
+        """Apply deletions without a round, since the stream is over."""
         if removal:
             left = removal.left_of(core.open.updates)
             core.ledger.apply(core.round, removal.deletions(core.schema))
             core.open.updates = left
 
     def forget(self, core: Core) -> None:
-        """The open round holds nothing but its erasures."""
+        """Drop all that the open round holds, except erasures."""
 
 
 class Core:
@@ -79,7 +78,7 @@ class Core:
         specification: Specification,
         key: Key | None,
         ledger: Ledger,
-        keep: Keep,
+        persistence: Persistence,
         *,
         origin: int = 0,
         round: int | None = None,
@@ -87,52 +86,51 @@ class Core:
         promises: Sequence[str] = (),
         salt: bytes = b"",
     ) -> None:
-        """`origin`: the last round of the stream before. `before`: what the streams before spent. `promises`: what the
-        operator answers for. `salt`: tells stores under one key apart."""
+        """`origin`: the last round of the predecessor. `before`: the guarantees of all predecessors. `promises`: what
+        the operator vouches for. `salt`: distinguishes stores under one key."""
         key = Key.generate() if key is None else key
         if not isinstance(key, Key):
             raise InputError("expected a Key, such as Key.generate()", place="key")
-        if not keep.lasts and specification.after_erasure == "reject":
+        if not persistence.durable and specification.after_erasure == "reject":
             raise InputError(
-                "rejecting later records of erased subjects needs a stream that lasts: Stream.open",
-                place="after_erasure",
+                "rejecting later records of erased subjects needs a durable stream: Stream.open", place="after_erasure"
             )
         specification.check_rounds(before=origin)
         self.run_under(specification)
-        self.keep, self.ledger = keep, ledger
+        self.persistence, self.ledger = persistence, ledger
         self.origin, self.round, self.before = origin, origin + 1 if round is None else round, tuple(before)
         self.followed = False
-        """Whether another stream goes on from this one."""
+        """Whether the stream has a successor."""
         self.open = OpenRound(specification.schema)
         self.sources: Sources = {}
-        """Those that were read in rounds that are closed."""
+        """How far sources were read in closed rounds."""
         self.lock = threading.RLock()
         self._require_room(0)
         spent = composed(specification.guarantee, before)
         guarantee = replace(spent, promises=(*spent.promises, *promises))
-        # A stream that follows another begins later, and so has other names even under the same testing key.
+        # The origin gives a successor other coins, even under the same testing key.
         coins = key.coins("stream", *([origin] if origin else []), *([salt] if salt else []))
         self.engine = Engine(specification, coins, ledger, origin, self.round - 1, guarantee)
         self._warned = self._entered = False
-        key.claim(keep.identity)  # last, so that a stream that could not be made leaves its key free
+        key.claim(persistence.identity)  # last, so that a stream that could not be made leaves its key free
 
     def run_under(self, specification: Specification) -> None:
-        """From now on: columns may have other roles."""
+        """Take a specification that may differ in the roles of columns."""
         self.specification, self.schema, self.door = specification, specification.schema, Door(specification)
 
-    # What comes in ---------------------------------------------------------------------------------------------------
+    # Operations in ---------------------------------------------------------------------------------------------------
 
     @contextmanager
     def entering(
         self, source: str | None = None, position: Position = (), delivered: Sequence[int] = ()
     ) -> Iterator[None]:
-        """What comes in between the outermost pair of these is one entry, kept whole or not at all."""
+        """Operations inside the outermost of these contexts are one entry, kept as a whole or not at all."""
         with self.lock:
-            self.keep.require_ready()
+            self.persistence.require_ready()
             reading = None if source is None else checked_source(source, position, delivered)
             if self._entered:
                 if reading is not None:
-                    raise InputError("expected one source at a time: what is handed over inside comes from one")
+                    raise InputError("expected one source at a time: `receiving` takes operations of one source")
                 yield
                 return
             opened, mark = self.open, self.open.mark()
@@ -142,48 +140,49 @@ class Core:
             try:
                 yield
             except BaseException:
-                # back to the mark, or to the beginning of a round that was opened since
-                with self.keep.writing():
+                # back to the mark, or to the start of a round that opened since
+                with self.persistence.writing():
                     self.open.go_back(mark if self.open is opened else OpenRound(self.schema).mark())
                 raise
             finally:
                 self._entered = False
             if self.open is not opened:
-                # the round was closed with it, and what came after that is of no source
+                # the source belongs to the round that was closed inside, and not to operations after that
                 mark, reading = OpenRound(self.schema).mark(), None
-            self.keep.receive(self, mark, reading)
-            if self.over:
-                self.keep.remove(self, Removal.of(self.open.updates, self.round))
+            self.persistence.receive(self, mark, reading)
+            self._remove_if_over()
 
     def append(self, batch: Operations | Single) -> None:
-        """Into the open round, as far as it may."""
-        batch, rejected = self.door.admit(batch, self.round, self.keep.barred())
+        """Check a batch and add it to the open round."""
+        batch, rejected = self.door.admit(batch, self.round, self.persistence.barred())
         self._require_room(1 if isinstance(batch, Single) else batch.records)
         self.open.updates.append(batch)
         self.open.rejected += rejected
 
     def enter(self, batch: Operations | Single) -> None:
-        """A batch by itself, which need not be undone where nothing lasts."""
-        if self.keep.lasts:
+        """A batch as an entry; in memory nothing has to be undone, which is quicker."""
+        if self.persistence.durable:
             with self.entering():
                 self.append(batch)
             return
         self.append(batch)
-        if not self._entered and not isinstance(batch, Single) and self.over:
-            self.keep.remove(self, Removal.of(self.open.updates, self.round))
+        if not self._entered and not isinstance(batch, Single):
+            self._remove_if_over()
+
+    def _remove_if_over(self) -> None:
+        if self.over:
+            self.persistence.remove(self, Removal.of(self.open.updates, self.round))
 
     def read(self, source: str, position: Position, delivered: Sequence[int]) -> None:
-        """The open round read a source, up to this position at least."""
+        """The open round has read a source up to this position, or further."""
         reached = max(position, self.position(source) or ())
-        taken = PositionSet.of(delivered) if delivered else NO_POSITIONS
-        read_on(self.open.reading, source, reached, taken)
+        read_on(self.open.reading, source, reached, PositionSet.of(delivered) if delivered else NO_POSITIONS)
 
     def position(self, source: str) -> Position | None:
-        """How far a source was read."""
         return self.open.reading.get(source, self.sources.get(source, (None,)))[0]
 
     def outcomes(self, who: Sequence[str | bytes]) -> list[Outcome]:
-        """What there is now of each of these subjects."""
+        """How many records each of these subjects has now."""
         if not who:
             return []
         surviving, arrived = self.ledger.of_subjects(who), self.open.updates.of_subjects(who)
@@ -194,19 +193,19 @@ class Core:
         ]
 
     def discard(self) -> int:
-        """Everything but erasures, and how many operations it was."""
+        """See `Stream.discard`."""
         if self._entered:
-            raise InputError("expected no discard inside `receiving`, which keeps all that it holds, or nothing")
+            raise InputError("expected no discard inside `receiving`, which keeps all operations inside, or none")
         kept, whole = OpenRound(self.schema), self.open.updates.whole()
         kept.updates.append(Operations(erased=whole.erased, digests=whole.digests))
         kept.requests, kept.entries = self.open.requests, self.open.entries
         dropped, self.open = len(self.open.updates) - len(kept.updates), kept
-        self.keep.forget(self)
+        self.persistence.forget(self)
         return dropped
 
     def _require_room(self, count: int) -> None:
-        """Each record adds at most ``Layout.largest`` to a total, and all together at most 2^62. Sums on the way may
-        wrap around, since all that is done to totals is addition modulo 2^64; the totals themselves do not."""
+        """Each record adds at most ``Layout.largest`` to a total, and all together at most 2^62. Intermediate sums may
+        wrap around, since totals are only ever added to modulo 2^64; the totals themselves do not."""
         if self.followed and count:
             raise InputError("this stream has a successor, which takes records from now on; here they can be deleted")
         if len(self.ledger) + len(self.open.updates) + count > self.specification.capacity:
@@ -215,19 +214,19 @@ class Core:
                 "statistics: a coarser step makes room"
             )
 
-    # What goes out ---------------------------------------------------------------------------------------------------
+    # Releases out ----------------------------------------------------------------------------------------------------
 
     def close(self) -> Round:
         """End the open round and publish: all or nothing."""
-        with self.lock, self.keep.closing(self):
+        with self.lock, self.persistence.closing(self):
             self._require_open()
             round, closed = self.round, self.open
-            # Everything that can fail runs before the ledger writes the first byte.
+            # Whatever can fail does so before the ledger is changed.
             change = self.ledger.plan(round, closed.updates)
             try:
                 totals = self.engine.advance(change.rows, change.weights, round)
-                releases = {} if round <= self.keep.silent else self.engine.releases(round, totals)
-                self.keep.keep(self, change, releases)
+                releases = {} if round <= self.persistence.silent else self.engine.releases(round, totals)
+                self.persistence.persist(self, change, releases)
             except BaseException:
                 self.ledger.drop(change)
                 raise
@@ -237,33 +236,25 @@ class Core:
             for source, read in closed.reading.items():
                 read_on(self.sources, source, *read)
             self.round += 1
-            self.keep.publish(self)
+            self.persistence.publish(self)
             ignored = change.ignored_deletions, change.ignored_additions
             return Round(round, releases, Applied(change.added, change.removed, *ignored, closed.rejected))
 
-    def left_out(self) -> dict[str, int]:
-        """For each statistic, how many surviving records it leaves out for want of a value."""
-        statistics = self.specification.statistics
-        if not self.schema.optional:
-            return dict.fromkeys(statistics, 0)
-        rows, copies = self.ledger.rows_between(1, self.round)
-        return {name: bound.left_out(rows, copies) for name, bound in self.specification.bounds.items()}
-
     def successor(self, key: Key | None, *, epsilon: float, delta: float, horizon: int | None) -> Core:
-        """The core of a stream that goes on from this one, in memory."""
+        """The core of a successor in memory."""
         if self.followed:
-            raise InputError("this stream has a successor already: go on from that")
+            raise InputError("this stream has a successor already: continue from that one")
         spec = self.specification.following(self.round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
         removal, ledger = self.removed()
         before = [*self.before, self.specification.guarantee]
-        following = Core(spec, key, ledger, Keep(), origin=self.round - 1, before=before)
-        self.keep.remove(self, removal)
+        following = Core(spec, key, ledger, Persistence(), origin=self.round - 1, before=before)
+        self.persistence.remove(self, removal)
         following.open.updates, self.open.updates = self.open.updates, following.open.updates
         self.followed = True
         return following
 
     def removed(self) -> tuple[Removal, Ledger]:
-        """The deletions that wait for no round, and the surviving data without what they delete."""
+        """The deletions that need no round, and a copy of the ledger after them."""
         removal, ledger = Removal.of(self.open.updates, self.round), Ledger.from_state(self.schema, self.ledger.state())
         ledger.apply(self.round, removal.deletions(self.schema))
         return removal, ledger
@@ -277,25 +268,25 @@ class Core:
         return end(self.specification, self.origin, self.round, followed=self.followed)
 
     def _require_open(self) -> None:
-        """That the open round may be published; a warning when most of them are."""
+        """Refuse to publish after the end, and warn when most rounds are used."""
         if (end := self._end()) is not None:
             raise ExhaustedError(end)
         horizon, index = self.specification.horizon, self.round - self.origin
         if horizon is not None and index == max(1, int(horizon * WARN_AT)) and horizon > 1 and not self._warned:
-            self._warned = True  # first, so that a warning turned into an error does not bar the way for ever
+            self._warned = True  # first, so that a warning turned into an error is raised only once
             warnings.warn(
                 f"round {index:,} of {horizon:,}: plan what follows (stream.successor)", HorizonWarning, stacklevel=4
             )
 
 
 def end(spec: Specification, origin: int, round: int, *, followed: bool) -> str | None:
-    """Why nothing more is published, where that round is open: deletions no longer wait for a round then. Additions may
-    still come, and wait for a successor; erasures and deletions by id are applied at once, to the surviving data and to
-    what waits."""
+    """Why nothing more is published, with that round open; None if rounds are left. After the end additions still come
+    in, and wait for a successor; erasures and deletions by id no longer wait for a round, and are applied at once, to
+    the surviving data and to the open round."""
     horizon, count = spec.horizon, spec.rounds.count
     if followed:
         return "this stream has a successor, and publishes nothing more"
-    on = "To go on: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
+    on = "To continue: stream.successor(epsilon=..., horizon=...), whose budget adds to this one's"
     if horizon is not None and round - origin > horizon:
         return f"all {horizon:,} promised rounds are released; the noise is calibrated to that many and no more. {on}"
     if count is not None and origin < count < round:

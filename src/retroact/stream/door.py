@@ -1,4 +1,4 @@
-"""The door of a stream: what people hand in becomes operations, checked whole or refused whole."""
+"""The door of a stream: data that callers pass in become operations, and a batch is accepted or refused as a whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import InputError, Place
 from ..ledger import Operations, Single, Stamped
 from ..messages import show
 from ..schema import Rows
-from .columns import Apart
+from .columns import Splitter
 from .specification import Specification
 
 Name = str | int
@@ -21,48 +21,44 @@ Names = Name | Sequence[Name | None] | None
 Stamps = int | Sequence[int] | I64 | None
 FARTHEST = 1 << 40
 Barred = Callable[[Sequence[str | None]], set[str]]
-"""Which of these subjects' records are not taken any more."""
+"""Which of these subjects may have no more records."""
 
 
 class Door:
     def __init__(self, specification: Specification) -> None:
         self._spec, self._schema = specification, specification.schema
-        self._apart = Apart(specification.schema, specification.columns)
+        self._splitter = Splitter(specification.schema, specification.columns)
+        role = specification.columns.subject
+        self._checks_owners = role is None or not role.optional
         self._refusing = [bound for bound in specification.bounds.values() if bound.refuses]
 
     def stamped(
         self, data: Any, now: int, *, subject: Names = None, stamp: Stamps = None, numbers: I64 | None = None
     ) -> Stamped:
-        """Records with stamps and subjects, one for all or one for each; without a stamp they count from now.
-        Errors name the rows of ``data``, or the ``numbers`` that they have."""
+        """See `Stream.stamped`."""
         with _numbered(numbers):
             rows, _ = self._schema.encode(data)
-            stamps = stamps_of(stamp, rows.count, now)
-            return Stamped.of(rows, stamps, names_of(subject, rows.count, "subject"), numbers)
+            stamps, subjects = stamps_of(stamp, rows.count, now), names_of(subject, rows.count, "subject")
+            return Stamped.of(rows, stamps, subjects, numbers)
 
     def addition(
         self, data: Any, id: Names, subject: Names, stamp: Stamps, now: int
     ) -> tuple[Operations | Single, int | None]:
-        """See `Stream.add`: the operations, and their stamp if there is one for all."""
-        if not self._apart.nothing(data):
-            data, found = self._apart.of(data, {"id": id, "subject": subject, "stamp": stamp})
+        """See `Stream.add`: the operations, and their stamp if they share one."""
+        if not self._splitter.all_fields(data):
+            data, found = self._splitter.split(data, {"id": id, "subject": subject, "stamp": stamp})
             id, subject, stamp = found.get("id"), found.get("subject"), found.get("stamp")
-        one = isinstance(data, Mapping) and self._schema.is_record(data)
+        one = self._is_record(data)
         if one and is_single(id) and is_single(subject):
-            owner = name_of(subject, "subject")
-            if self._apart.asks:
-                self._require_owned([owner])
-            record, at = self._schema.encode_record(data), stamp_of(stamp, now)
-            if at < now:
-                require_timely(np.array([at]), now, self._spec.late)
-            return Single(record, at, name_of(id, "id"), owner), at
+            owner, at = name_of(subject, "subject"), stamp_of(stamp, now)
+            return Single(self._schema.encode_record(data), at, name_of(id, "id"), owner), at
         if not one:
             _require_one_each(id=id, subject=subject)
         part = self.stamped(data, now, subject=subject, stamp=stamp)
         common = stamp_of(stamp, now) if is_single(stamp) else None
         if id is None:
             return Operations(added=part), common
-        return Operations(placed=part, ids=self.ids(id, part.rows.count)), common
+        return Operations(placed=part, ids=_ids(id, part.rows.count)), common
 
     def upsert(
         self, data: Any, id: Names, deleted: Sequence[bool] | Mask, subject: Names, stamp: Stamps, now: int
@@ -72,14 +68,15 @@ class Door:
         part = Stamped.of(Rows.empty(self._schema), 1)
         if data is not None:
             part = self.stamped(data, now, subject=subject, stamp=stamp)
-        self._one_each(data, id=id, subject=subject)
-        if flags.ndim != 1 or int((~flags).sum()) != part.rows.count:
+        if not self._is_record(data):
+            _require_one_each(id=id, subject=subject)
+        held = int((~flags).sum())
+        if flags.ndim != 1 or held != part.rows.count:
             raise InputError(
-                f"expected one event that is not deleted for each of {part.rows.count} records, got "
-                f"{int((~flags).sum())}",
+                f"expected one event that is not deleted for each of {part.rows.count} records, got {held}",
                 place="deleted",
             )
-        return Operations(placed=part, ids=self.ids(id, len(flags)), emptied=np.flatnonzero(flags).tolist())
+        return Operations(placed=part, ids=_ids(id, len(flags)), emptied=np.flatnonzero(flags).tolist())
 
     def deletion(self, data: Any, stamp: Stamps, id: Names, subject: Names, now: int) -> Operations:
         """See `Stream.delete`."""
@@ -96,30 +93,31 @@ class Door:
                 "'the oldest copy' would let one operation change every later round",
                 place="stamp",
             )
-        self._one_each(data, subject=subject)
+        if not self._is_record(data):
+            _require_one_each(subject=subject)
         return Operations(deleted=self.stamped(data, now, subject=subject, stamp=stamp))
 
     def erasure(self, subject: Names, sha256: Sequence[bytes] | bytes | None) -> Operations:
         """See `Stream.erase`."""
         self._require_subjects()
         names = [] if subject is None else required(subject, "subject")
-        digests = [] if sha256 is None else digests_of(sha256)
+        digests: list[Any] = list(sha256) if isinstance(sha256, list | tuple) else [sha256]
+        digests = [] if sha256 is None else digests
+        for digest in digests:
+            if not isinstance(digest, bytes) or len(digest) != 32:
+                raise InputError(f"expected 32 bytes, got {digest!r}", place="sha256")
         if not names and not digests:
             raise InputError("expected a subject, or the SHA-256 of one", place="subject")
         return Operations(erased=names, digests=digests)
 
-    def ids(self, given: Any, count: int) -> list[str]:
-        """An id for each event."""
-        named = names_of(given, count, "id")
-        ids = [named] * count if named is None or isinstance(named, str) else named
-        if None in ids:
-            raise InputError("expected an id for every record of the batch, or for none", place="id")
-        return ids  # type: ignore[return-value]
-
     def admit(self, batch: Operations | Single, now: int, barred: Barred | None) -> tuple[Operations | Single, int]:
-        """A batch as it may come in, and how many records of barred subjects it had."""
+        """The part of a batch that is let in, and how many records of barred subjects were left out."""
         if isinstance(batch, Single):
             if barred is None or not barred([batch.subject]):
+                if self._checks_owners:
+                    self._require_owned([batch.subject])
+                if batch.stamp < now:
+                    require_timely(np.array([batch.stamp]), now, self._spec.late)
                 if self._refusing:
                     self._refuse(Rows.from_tuples(self._schema, [batch.record]))
                 return batch, 0
@@ -136,16 +134,19 @@ class Door:
             added, placed = (_belong_to(part, barred) for part in (batch.added, batch.placed))
             rejected = int(added.sum()) + int(placed.sum())
             batch = batch.without_records(added, placed, now) if rejected else batch
-        for left in (batch.added, batch.placed):
-            if left.rows.count:
-                with _numbered(left.numbers):
-                    require_timely(left.stamps, now, self._spec.late)
-                    self._refuse(left.rows)
+        for part in (batch.added, batch.placed):
+            if part.rows.count:
+                with _numbered(part.numbers):
+                    require_timely(part.stamps, now, self._spec.late)
+                    self._refuse(part.rows)
         return batch, rejected
 
     def _refuse(self, rows: Rows) -> None:
         for bound in self._refusing:
             bound.refuse(rows)
+
+    def _is_record(self, data: Any) -> bool:
+        return isinstance(data, Mapping) and self._schema.is_record(data)
 
     def _require_subjects(self) -> None:
         if not self._spec.has_subjects:
@@ -157,7 +158,7 @@ class Door:
             )
 
     def _require_owned(self, subjects: Sequence[str | None] | None, count: int = 1) -> None:
-        """Whether a stream has subjects, and whether every record has one, its specification says."""
+        """The specification decides whether records have subjects, and whether every record must have one."""
         role = self._spec.columns.subject
         if role is None:
             if subjects is not None and any(name is not None for name in subjects):
@@ -174,13 +175,9 @@ class Door:
                 place=Place("subject", first + 1) if count > 1 else "subject",
             )
 
-    def _one_each(self, data: Any, **given: Names) -> None:
-        if not isinstance(data, Mapping) or not self._schema.is_record(data):
-            _require_one_each(**given)
-
 
 def _require_one_each(**given: Names) -> None:
-    """One text is for one record: for a batch it may as well be meant as the name of a column."""
+    """A batch needs a name for each record: a single text may just as well be meant as the name of a column."""
     for place, name in given.items():
         if name is not None and is_single(name):
             raise InputError(
@@ -191,8 +188,17 @@ def _require_one_each(**given: Names) -> None:
             )
 
 
+def _ids(given: Any, count: int) -> list[str]:
+    """An id for each event."""
+    named = names_of(given, count, "id")
+    ids = [named] * count if named is None or isinstance(named, str) else named
+    if None in ids:
+        raise InputError("expected an id for every record of the batch, or for none", place="id")
+    return ids  # type: ignore[return-value]
+
+
 def _belong_to(part: Stamped, barred: Barred) -> Mask:
-    """Which records are those of barred subjects."""
+    """Which records belong to barred subjects."""
     owners = part.owners()
     those = barred(owners)
     return np.fromiter((owner in those for owner in owners), dtype=np.bool_, count=len(owners))
@@ -200,7 +206,7 @@ def _belong_to(part: Stamped, barred: Barred) -> Mask:
 
 @contextmanager
 def _numbered(numbers: I64 | None) -> Iterator[None]:
-    """Errors inside name rows by their numbers."""
+    """Errors inside name rows by these numbers."""
     try:
         yield
     except InputError as error:
@@ -217,12 +223,12 @@ def is_single(name: Any) -> bool:
 
 
 def name_of(value: Any, place: str) -> str | None:
-    """Ids and subjects are texts; whole numbers are taken as their decimal text."""
+    """An id or a subject is a text; a whole number becomes its decimal text."""
     if value is None or (type(value) is str and value.isascii()):
         if value == "":
             raise InputError("expected a non-empty text, got ''", place=place)
         return value
-    # numpy counts lengths of time among the integers
+    # numpy's timedelta64 is a subclass of its integers
     if isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_ | np.timedelta64):
         return str(int(value))
     if not isinstance(value, str):
@@ -235,22 +241,21 @@ def name_of(value: Any, place: str) -> str | None:
 
 
 def _are_plain(values: list[Any]) -> bool:
-    """Names that need no second look."""
+    """Whether all are non-empty ASCII texts, which need no further checks."""
     return {*map(type, values)} <= {str} and "" not in values and "".join(values).isascii()
 
 
 def as_list(given: Any, place: str) -> list[Any]:
-    """Any usual column of names or stamps, as a list of Python values."""
-    for method in ("to_pylist", "tolist", "to_list"):
-        if hasattr(given, method):
-            listed = getattr(given, method)()
-            if isinstance(listed, list):
-                return listed
-            # one value of numpy, NaT among them, or an array without rows
-            raise InputError(f"expected one value or a list of them, got {type(given).__name__}", place=place)
-    if isinstance(given, Mapping | bytes) or not hasattr(given, "__iter__"):
+    """A column of names or stamps of any common type, as a list of Python values."""
+    listed: Any = None
+    method = next((name for name in ("to_pylist", "tolist", "to_list") if hasattr(given, name)), None)
+    if method is not None:
+        listed = getattr(given, method)()  # no list for a single value of numpy, such as NaT
+    elif hasattr(given, "__iter__") and not isinstance(given, Mapping | bytes):
+        listed = list(given)
+    if not isinstance(listed, list):
         raise InputError(f"expected one value or a list of them, got {type(given).__name__}", place=place)
-    return list(given)
+    return listed
 
 
 def names_of(given: Any, count: int, place: str) -> list[str | None] | str | None:
@@ -265,18 +270,9 @@ def names_of(given: Any, count: int, place: str) -> list[str | None] | str | Non
     try:
         return [name_of(value, place) for value in listed]
     except InputError:
-        for position, value in enumerate(listed):
-            name_of(value, Place(place, position + 1))
+        for row, value in enumerate(listed, 1):
+            name_of(value, Place(place, row))
         raise
-
-
-def digests_of(given: Any) -> list[bytes]:
-    """One SHA-256 digest or several, as bytes."""
-    listed = list(given) if isinstance(given, list | tuple) else [given]
-    for digest in listed:
-        if not isinstance(digest, bytes) or len(digest) != 32:
-            raise InputError(f"expected 32 bytes, got {digest!r}", place="sha256")
-    return listed
 
 
 def required(given: Any, place: str) -> list[str]:
@@ -309,7 +305,7 @@ def stamps_of(stamp: Any, count: int, now: int) -> I64 | int:
 
 
 def require_timely(stamps: I64, now: int, late: bool) -> None:
-    """That none are past, where the stream takes no late data."""
+    """Refuse past stamps if the stream takes no late data."""
     if late:
         return
     past = stamps < now

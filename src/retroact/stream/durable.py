@@ -1,8 +1,9 @@
-"""A stream that lasts, in a store: what it can do in addition to any stream."""
+"""A durable stream: what a stream in a store offers in addition."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ class Durable(Stream):
     def __init__(self, core: Core, vault: Vault, promises: list[str]) -> None:
         self._core, self._vault = core, vault
         self.promises = promises
-        """What the operator answers for since a restore, in words; the guarantee names it."""
+        """What the operator has vouched for since a restore, in words; part of the guarantee."""
 
     @property
     def store(self) -> Store:
@@ -46,41 +47,41 @@ class Durable(Stream):
 
     @property
     def name(self) -> str:
-        """The stream by a keyed id that says nothing."""
+        """A keyed id of the stream, which reveals nothing."""
         return self.hashes.stream
 
     @property
     def replaying(self) -> bool:
-        """Whether the open round was released before a restore, so that it will not be again."""
-        return self._vault.guard.replaying(self._core)
+        """Whether the open round was released before a restore, and so will not be released again."""
+        return self._vault.replaying(self._core)
 
     @property
     def missing_erasures(self) -> int | None:
-        """How many acknowledged erasures a restored store still lacks; None where its fence was lost, which leaves it
-        unknown. No round is released until that many were asked for, or `Stream.open` had `erasures_asked`."""
+        """How many acknowledged erasures a restored store still lacks; None if that is unknown because its fence was
+        lost. No round is released until that many are requested, or `Stream.open` is given `erasures_asked`."""
         return self._vault.guard.missing_erasures(self._core)
 
     @property
     def debt(self) -> str:
-        """The same in words; empty where nothing is missing."""
+        """The missing erasures in words; empty if there are none."""
         return self._vault.guard.debt(self._core)
 
     def releases(self, first: int = 1, last: int | None = None) -> Iterator[dict[str, Any]]:
-        """What was published, as it was published."""
+        """The releases as they were published."""
         order = {name: number for number, name in enumerate(self.specification.statistics)}
         found = self.store.releases(first, last)
         for stored in sorted(found, key=lambda each: (each.round, order.get(each.statistic, len(order)))):
             yield msgspec.json.decode(stored.line)
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> Verification:
-        """Work everything out again from the surviving data and compare (`stream.verify`)."""
+        """Recompute everything from the surviving data and compare (`stream.verify`)."""
         from .verify import verify
 
         with self._core.lock:
             return verify(self._core, self._vault, progress)
 
     def close(self) -> None:
-        """Let go of the store; what the open round holds waits there."""
+        """Close the store; the open round stays there."""
         with self._core.lock:
             self._vault.close()
 
@@ -100,10 +101,10 @@ class Durable(Stream):
         request: str | None = None,
         dry_run: bool = False,
     ) -> Requested:
-        """Ask for the erasure of all records of some subjects: those that survive, and those of the open round.
+        """Request the erasure of all records of some subjects, surviving ones and those of the open round.
 
-        It is applied when the round closes, and purged then; at once where the stream is over. ``request`` names it:
-        asked again under the same name, nothing happens twice, and the answer tells how far it is and what it found.
+        It is applied and purged when the round closes, or at once if the stream is over. ``request`` names it: a
+        repeated request under the same name changes nothing, and returns its progress and what it found.
         """
         with self._core.lock:
             batch = self._core.door.erasure(subject, sha256)
@@ -114,52 +115,52 @@ class Durable(Stream):
                     raise InputError("this name was given to another request", place="request")
                 return Requested(self, known, asked)
             if dry_run:
-                return self._requested(asked, enter=False)
+                return self._requested(asked, dry_run=True)
             with self._core.entering():
                 self._core.append(batch)
                 return self._requested(asked)
 
     def _erasure(self, batch: Operations) -> Erasure:
-        """Asked for in a batch: a request without a name."""
+        """The erasures of a batch are a request without a name."""
         if not batch.erased and not batch.digests:
             return Erasure()
         return self._requested(self.hashes.request(None, batch.erased, batch.digests))
 
-    def _requested(self, asked: Asked, *, enter: bool = True) -> Requested:
+    def _requested(self, asked: Asked, *, dry_run: bool = False) -> Requested:
         outcomes = self._core.outcomes(asked.who)
         made = self._vault.request(asked, outcomes)
-        if not enter:
-            return Requested(self, made._replace(state="dry run"), asked, outcomes)
-        self._core.open.requests.append((made, asked.subjects))
+        if dry_run:
+            made = made._replace(state="dry run")
+        else:
+            self._core.open.requests.append((made, asked.subjects))
         return Requested(self, made, asked, outcomes)
 
     def request(self, name: bytes) -> Request | None:
         """A request by the keyed hash of its name."""
-        waiting = next((made for made, _ in self._core.open.requests if made.name == name), None)
-        return waiting or self.store.request(name)
+        pending = next((made for made, _ in self._core.open.requests if made.name == name), None)
+        return pending or self.store.request(name)
 
     def requests(self) -> list[Request]:
-        """All requests: those of closed rounds, and those that wait for the open one to close."""
-        waiting = [made for made, _ in self._core.open.requests]
-        names = {made.name for made in waiting}
-        return [*(known for known in self.store.requests() if known.name not in names), *waiting]
+        """All requests: those of closed rounds, then those of the open one."""
+        pending = {made.name: made for made, _ in self._core.open.requests}
+        return [*(known for known in self.store.requests() if known.name not in pending), *pending.values()]
 
-    # What changes ----------------------------------------------------------------------------------------------------
+    # Changes ---------------------------------------------------------------------------------------------------------
 
     def change_columns(self, columns: Mapping[str, Any], *, source: str | None = None) -> None:
-        """Give roles to other columns from now on: for all sources, or for one. Roles that are not named stay as they
-        are, and an empty name takes one away. Whether there are subjects cannot change once something came in."""
+        """Give roles to other columns from now on, for all sources or for one. Roles that are not named stay, and an
+        empty name removes a role. Whether there are subjects cannot change once data came in."""
         with self._core.lock:
             old = self.specification
             if source is None:
-                new = old.replace(columns=old.columns.updated(columns).stated())
+                new = old.replace(columns=replace(old.columns.updated(columns), given=True))
             else:
                 own = old.sources.get(source, {"columns": {}})["columns"] | columns
                 new = old.replace(sources={**old.sources, source: {"columns": own}})
             if new.has_subjects != old.has_subjects and not untouched(self.store):
                 raise InputError(
-                    f"this stream has {'subjects' if old.has_subjects else 'no subjects'}, and records that came in as "
-                    "such: make a new stream",
+                    f"this stream has {'subjects' if old.has_subjects else 'no subjects'}, and data that came in so: "
+                    "make a new stream",
                     place="subject",
                 )
             with self._vault.writing():
@@ -177,34 +178,32 @@ class Durable(Stream):
         key_file: str | Path | None = None,
         fence: str | Path | None = None,
     ) -> Durable:
-        """As for any stream, in another store. This one keeps its data and can still erase: an erasure that is
-        asked for later is asked for in both."""
+        """As for any stream, in another store. This stream keeps its data and can still erase: request later erasures
+        in both."""
         from .open import Follows, open_stream
 
         core, vault = self._core, self._vault
         with core.lock:
             if where is None:
-                raise InputError("expected a place for the stream that follows", place="where")
+                raise InputError("expected a place for the successor", place="where")
             if core.followed:
                 raise InputError(f"this stream has a successor already: {self.store.note('followed')}")
             vault.guard.require_replayed(core)
             spec = core.specification.following(core.round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
             own = written(core.specification)
             if own is None:
-                raise InputError(
-                    "a stream with statistics that files cannot describe has no successor in a store", place="where"
-                )
+                raise InputError("expected statistics that files can describe: a successor reads them", place="where")
             removal, ledger = core.removed()
             sources = {name: (position, taken.to_bytes()) for name, (position, taken) in core.sources.items()}
             this = Earlier(self.name, public_key(self.hashes.signing), self.store.where)
-            noted = {
+            notes = {
                 "before": [*msgspec.json.decode(self.store.note("before") or "[]"), own],
                 "earlier": [*earlier_streams(self.store), this],
                 "promises": self.promises,
             }
             follows = Follows(
                 core.round - 1,
-                {name: msgspec.json.encode(part).decode() for name, part in noted.items()},
+                {name: msgspec.json.encode(note).decode() for name, note in notes.items()},
                 Records.of(ledger.data(), core.schema),
                 inbox.without(core.schema, self.store.inbox(), removal),
                 sources,
@@ -212,7 +211,7 @@ class Durable(Stream):
                 self.hashes.handed_on,
             )
             stream = open_stream(where, spec, key=key, key_file=key_file, fence=fence, follows=follows)
-            # The other store is whole by now: what the open round held is there, and no longer here.
+            # The other store is complete: the open round is there now, and no longer here.
             try:
                 vault.amend(core, removal, [], {"followed": stream.store.where})
             except BaseException:

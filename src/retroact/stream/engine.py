@@ -1,4 +1,4 @@
-"""From a change of the surviving data to the releases of a round: a function of key, round and surviving data."""
+"""From a change of the surviving data to the releases of a round, as a function of key, round and surviving data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .specification import Specification
 
 
 class Running:
-    """One statistic: its noise, and its totals. These are sums over the surviving data that each view counts, kept from
-    round to round and never stored."""
+    """One statistic with its noise and its totals: sums over the surviving data in each view, kept from round to round
+    and never stored."""
 
     def __init__(self, specification: Specification, name: str, coins: Coins, ledger: Ledger, last: int) -> None:
         self.every = specification.statistics[name].every
@@ -29,13 +29,13 @@ class Running:
         self.totals = [self._gather(*ledger.rows_between(*view.span(last))) for view in self.bound.views]
 
     def advanced(self, rows: Rows, weights: I64, round: int) -> list[Totals]:
-        """The totals after a change of the round. The ledger still holds the data of the round before."""
+        """The totals after the change of a round. The ledger still has the data of the round before."""
         views = zip(self.bound.views, self.totals, strict=True)
         return [self._advance(view, totals, rows, weights, round) for view, totals in views]
 
     def _advance(self, view: View, totals: Totals, rows: Rows, weights: I64, round: int) -> Totals:
-        """What comes into the view or leaves it by its stamp is taken from the last round's data; what the round does
-        to stamps that count comes with the change."""
+        """Records that enter or leave the view because of their stamp come from the data of the last round; what this
+        round does to stamps in the view is in the change."""
         first, last = view.span(round)
         old_first, old_last = view.span(round - 1)
         assert rows.stamps is not None
@@ -61,13 +61,13 @@ class Engine:
     def __init__(
         self, specification: Specification, coins: Coins, ledger: Ledger, origin: int, last: int, guarantee: Guarantee
     ) -> None:
-        """`last`: the round that the data are of."""
+        """`last`: the round of the data."""
         self._specification, self._coins, self._ledger = specification, coins, ledger
         self.origin, self.guarantee = origin, guarantee
         self.running = {name: Running(specification, name, coins, ledger, last) for name in specification.statistics}
 
     def at(self, last: int) -> Engine:
-        """The same, with the totals of another round: those of the records that are stamped up to it."""
+        """The same engine with the totals of another round, from the records stamped up to it."""
         return Engine(self._specification, self._coins, self._ledger, self.origin, last, self.guarantee)
 
     @property
@@ -75,16 +75,15 @@ class Engine:
         return {name: running.totals for name, running in self.running.items()}
 
     def advance(self, rows: Rows, weights: I64, round: int) -> dict[str, list[Totals]]:
-        """The totals of the round that makes this change, which is planned and not yet written."""
+        """The totals after a change that is planned and not yet written."""
         return {name: running.advanced(rows, weights, round) for name, running in self.running.items()}
 
     def adopt(self, totals: Mapping[str, list[Totals]]) -> None:
-        """The change is written: these are the totals from now on."""
+        """The change is written, and these are the totals."""
         for name, running in self.running.items():
             running.totals = totals[name]
 
     def releases(self, round: int, totals: Mapping[str, list[Totals]]) -> dict[str, Release]:
-        """What is published in a round with these totals."""
         index, found = round - self.origin, {}
         for name, running in self.running.items():
             if index % running.every == 0:
@@ -98,7 +97,7 @@ class Engine:
 
 
 def composed(own: Guarantee, before: Sequence[Guarantee]) -> Guarantee:
-    """What a stream spends together with those that it goes on from."""
+    """What a stream spends together with its predecessors."""
     if not before:
         return own
     parts = [*before, own]

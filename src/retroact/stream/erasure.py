@@ -1,7 +1,7 @@
-"""Erasures: what was asked and found, how far it is, and the signed receipt. Only keyed hashes of it are kept.
+"""Erasures: what was requested and found, how far it is, and the signed receipt. Only keyed hashes are stored.
 
-An erasure is entered and applied in the same way whether it found anything. The streams that a successor goes on from
-hold records too, until their receipts say otherwise.
+An erasure is entered and applied in the same way whether or not it found anything. The predecessors of a stream hold
+records too, until their receipts say otherwise.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of one identifier. Exact, so for the operator only."""
+    """What was found for one identifier. Exact, so for the operator only."""
 
     identifier: str
     found: bool
     surviving: int | None = None
-    """Records at the last close. What a request found is kept without counts, so it is None when one is repeated."""
+    """Records at the last close; None for a repeated request, because counts are not stored."""
     waiting: int | None = None
-    """Records that the open round holds, whatever else it does to them."""
+    """Records added in the open round, whatever else it does to them."""
 
 
 class Erasure:
-    """An erasure that was taken, and what it found of each identifier.
+    """What an erasure found for each identifier.
 
     >>> Erasure([Outcome("u17", True, 7, 0), Outcome("u71", False, 0, 0)]).found
     False
@@ -53,12 +53,12 @@ class Erasure:
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """One for each identifier, in the order in which they were named."""
+        """One for each identifier, in the order given."""
         return self._outcomes
 
     @property
     def found(self) -> bool:
-        """Whether all of them had a record."""
+        """Whether every one of them had a record."""
         return all(outcome.found for outcome in self.outcomes)
 
     def __repr__(self) -> str:
@@ -68,32 +68,32 @@ class Erasure:
 
 @dataclass(frozen=True)
 class Accepted:
-    """What became of an entry."""
+    """The result of an entry."""
 
     erasure: Erasure
-    """What its erasures found, itself included."""
+    """What its erasures found, among its own records too."""
     round: Round | None
-    """What was published, where it closed the round."""
+    """What was published, if it closed the round."""
 
 
-# Up to this many subjects, the size of a sealed outcome does not tell their number.
+# Up to this many subjects, the size of a sealed outcome does not reveal their number.
 PADDED = 64
 
 
 class Asked(NamedTuple):
-    """A request by its name and by its content, both hashed under the key; the token is the name as it was given."""
+    """A request: keyed hashes of its name and its content; ``token`` is the name as given."""
 
     token: str
     name: bytes
     content: bytes
     who: list[str | bytes]
-    """The subjects, by name or by the SHA-256 of it."""
+    """The subjects, by name or by SHA-256."""
     subjects: list[bytes]
-    """The hash of each."""
+    """The keyed hash of each."""
 
 
 class Hashes:
-    """Keyed hashes: without the key they say nothing of what was hashed.
+    """Keyed hashes, which reveal nothing without the key.
 
     >>> hashes = Hashes(Key.for_testing(1))
     >>> hashes.subject("u17") == hashes.subject(hashlib.sha256(b"u17").digest())
@@ -101,7 +101,7 @@ class Hashes:
     """
 
     def __init__(self, key: Key, sealed: bytes | None = None) -> None:
-        """`sealed`: the secret of the stream that this one follows, as `handed_on` has it, to know its hashes."""
+        """`sealed`: the secret of the predecessor (`handed_on`), so that its hashes are known here."""
         own = key.derive("hashes of requests and subjects")
         self._secret = own if sealed is None else _wrap(key).decrypt(sealed[:12], sealed[12:], None)
         self._outcomes = AESGCM(self._hash("outcomes of requests"))
@@ -109,12 +109,12 @@ class Hashes:
         self.stream = key.derive("name of the stream")[:16].hex()
 
     def handed_on(self, key: Key) -> bytes:
-        """The secret of these hashes, which only the other key opens."""
+        """The secret of these hashes, encrypted for another key."""
         nonce = secrets.token_bytes(12)
         return nonce + _wrap(key).encrypt(nonce, self._secret, None)
 
     def subject(self, who: str | bytes) -> bytes:
-        """The same for a subject and for its SHA-256."""
+        """Equal for a subject and for its SHA-256."""
         return self._hash("subject", who if isinstance(who, bytes) else hashlib.sha256(who.encode()).digest())
 
     def request(self, token: str | None, names: Sequence[str], digests: Sequence[bytes]) -> Asked:
@@ -129,11 +129,10 @@ class Hashes:
         return Asked(token, self._hash("request", token), content, everybody, subjects)
 
     def state(self, parts: Sequence[bytes]) -> bytes:
-        """Of stored data, by what stands for their rows."""
         return self._hash("state", *parts)
 
     def seal(self, content: bytes, found: Mapping[bytes, bool], subjects: Iterable[bytes]) -> bytes:
-        """Of which subjects of a request records were found, so that only the key tells.
+        """For which subjects of a request records were found, readable only with the key.
 
         >>> hashes = Hashes(Key.for_testing(1))
         >>> sealed = hashes.seal(b"request", {b"1": True, b"2": False}, [b"2", b"1"])
@@ -145,11 +144,11 @@ class Hashes:
         return nonce + self._outcomes.encrypt(nonce, flags + bytes([2]) * (-len(flags) % PADDED), content)
 
     def unseal(self, content: bytes, sealed: bytes | None) -> list[bool]:
-        """For each different subject of the request, in the order of their hashes."""
+        """Whether records were found, for each distinct subject in the order of the hashes."""
         try:
             flags = self._outcomes.decrypt((sealed or b"")[:12], (sealed or b"")[12:], content)
         except (InvalidTag, ValueError):
-            raise VerificationError("expected what a request found as this stream sealed it, got another") from None
+            raise VerificationError("expected an outcome sealed by this stream, got another") from None
         return [flag == 1 for flag in flags if flag != 2]
 
     def _hash(self, *parts: str | bytes) -> bytes:
@@ -157,31 +156,30 @@ class Hashes:
 
 
 def _wrap(key: Key) -> AESGCM:
-    """What hands a secret on to this key."""
     return AESGCM(key.derive("hashes of the stream before"))
 
 
 class Requested(Erasure):
-    """A request in a store and how far it is: received, applied, purged."""
+    """A request in a store, and its state: received, applied, purged."""
 
     def __init__(
         self, stream: Durable, request: Request, asked: Asked, outcomes: Sequence[Outcome] | None = None
     ) -> None:
-        """`outcomes`: what was counted when it was asked for; None where that was before."""
+        """`outcomes`: what was counted; None for a repeated request."""
         super().__init__(outcomes or ())
         self.repeated = outcomes is None
-        """Whether it had been asked for before."""
+        """Whether the same request was made before."""
         self._stream, self._request, self._asked = stream, request, asked
 
     @property
     def name(self) -> str:
-        """To ask for it again."""
+        """The name to repeat it under."""
         return self._asked.token
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """As it was when it was asked for. A repeated request has the later of two answers: what was there when it was
-        asked for the first time or, once its round is closed, in all of that round."""
+        """What was there when it was requested. A repeated request has the later of two answers: what was there at the
+        first request or, once its round is closed, in the whole of that round."""
         if not self.repeated:
             return super().outcomes
         now, asked = self.now, self._asked
@@ -193,7 +191,7 @@ class Requested(Erasure):
     def now(self) -> Request:
         known = self._stream.request(self._request.name)
         if known is None and self._request.state != "dry run":
-            raise InputError("this request was dropped with its round, before it closed", place="request")
+            raise InputError("this request was dropped before its round closed", place="request")
         return known or self._request
 
     @property
@@ -206,14 +204,14 @@ class Requested(Erasure):
         return self.now.round
 
     def unerased(self, earlier: bytes | Sequence[bytes] = ()) -> list[Earlier]:
-        """The streams before this one that may still hold records of the subjects, as `receipt` has it."""
+        """The predecessors that may still hold records of the subjects; see `receipt`."""
         return unerased(self._stream.store, self.now.content, [earlier] if isinstance(earlier, bytes) else earlier)
 
     def receipt(self, earlier: bytes | Sequence[bytes] = ()) -> bytes:
-        """Signed, for the one who asked; without a count. Once it is applied, it says whether records were found.
+        """A signed receipt for whoever asked, without counts. Once applied, it says whether records were found.
 
-        Streams that this one goes on from are named under what remains, but for those whose own receipts for the same
-        request are handed in (``earlier``).
+        What may remain includes the predecessors of this stream, except those whose receipts for the same request are
+        given (``earlier``).
         """
         request, stream = self.now, self._stream
         state: Any = request.state
@@ -242,7 +240,7 @@ PLACE = "earlier receipt"
 
 
 class Earlier(msgspec.Struct, frozen=True):
-    """A stream that another one goes on from: its keyed name, the public key of its receipts, and where it was."""
+    """A predecessor: its keyed name, the public key of its receipts, and where it was."""
 
     stream: str
     key: str
@@ -254,13 +252,13 @@ class Earlier(msgspec.Struct, frozen=True):
 
 
 def earlier_streams(store: Store) -> list[Earlier]:
-    """The first one first."""
+    """The predecessors, oldest first."""
     return msgspec.json.decode(store.note("earlier") or "[]", type=list[Earlier])
 
 
 def unerased(store: Store, request: bytes, receipts: Sequence[bytes] = ()) -> list[Earlier]:
-    """The earlier streams that may still hold what a request is about: all but those that signed that it is purged,
-    and that nothing of it came later."""
+    """The predecessors that may still hold what a request is about: all except those that signed that it is purged for
+    good."""
     streams = earlier_streams(store)
     done = set()
     for content in receipts:

@@ -1,8 +1,8 @@
 """A public grid of rounds over time: the round of a record is a function of its own time alone.
 
-The grid is declared, never read off the data: nothing depends on which time came first, and one record more shifts
-nobody else's round. A round of a complete input closes when every row that belongs to it, or to a round before it, has
-been read; rows of later rounds wait.
+The grid is declared, never derived from the data: nothing depends on which time came first, and no record shifts the
+round of another. A round of a complete input closes once all rows of that round and of earlier ones have been read;
+rows of later rounds wait.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ _ISO_LENGTH = re.compile(
 
 
 class Grid(Parameters):
-    """Rounds of one length, one after the other from a start on; round 1 is the first. Equal grids have equal
-    specifications.
+    """Consecutive rounds of one length from a start on, numbered from 1. Equal grids have equal specifications.
 
     Times are aware datetimes, RFC 3339 texts, dates (midnight in the time zone), numpy datetime64 (UTC by definition)
     or whole seconds since 1970; lengths are timedeltas, texts such as "15m", "1d" or "PT1H", or seconds. The time zone
@@ -66,14 +65,14 @@ class Grid(Parameters):
         self._start = moment_of(start, "grid start", self._offset)
         self._length = length_of(length)
         self.rounds = None if end is None else self._count(end)
-        """How many there are; None when the grid has no end."""
+        """The number of rounds; None if the grid has no end."""
         self.start, self.length = _text(self._start), length_text(self._length)
         self.end = None if self.rounds is None else _text(self._start + self.rounds * self._length)
 
     def cells(self, times: Sequence[Any] | NDArray[Any], *, at: At | None = None, unit: Unit = "s") -> I64:
         """The round of each time: 0 before the start, ``rounds + 1`` from the end on.
 
-        ``at`` says where a time stands, for the message when it is none; ``unit`` is what whole numbers count.
+        ``at`` names the place of a value in error messages; ``unit`` is what whole numbers count.
         """
         since = microseconds_of(times, at or _row, self._offset, unit) - self._start
         cells = since // self._length + 1
@@ -108,7 +107,6 @@ class Grid(Parameters):
 
 def last_rows(cells: I64, first: int, rounds: int) -> I64:
     """For each round from ``first`` to ``rounds``, how many rows of a complete input must be read before it closes.
-
     Rows of earlier rounds are late, and belong to ``first``.
 
     >>> last_rows(np.array([1, 3, 2, 1, 5]), 1, 4)
@@ -126,7 +124,7 @@ def last_rows(cells: I64, first: int, rounds: int) -> I64:
 
 
 def _zone_of(zone: Any) -> tuple[str, int]:
-    """A time zone by its usual name, and by how many microseconds it is ahead of UTC.
+    """The usual name of a time zone, and how many microseconds it is ahead of UTC.
 
     >>> _zone_of("UTC"), _zone_of("-03:30")
     (('UTC', 0), ('-03:30', -12600000000))
@@ -143,7 +141,7 @@ def _zone_of(zone: Any) -> tuple[str, int]:
 
 
 def length_of(length: Any) -> int:
-    """In microseconds.
+    """A length in microseconds.
 
     >>> [length_of(length) for length in ("15m", "P1DT12H", timedelta(hours=1), 0.5)]
     [900000000, 129600000000, 3600000000, 500000]

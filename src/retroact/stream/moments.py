@@ -1,4 +1,4 @@
-"""Columns of times as whole microseconds since 1970, in UTC; finer parts are cut off."""
+"""Columns of times as whole microseconds since 1970 in UTC, rounded down."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MILLION = 10**6
 
 _DAY = 86400
 _DAYS = Date(date.min, date.max)
-# The years 1 to 9999. Seconds beyond them are milliseconds or finer, taken for seconds.
+# The years 1 to 9999. Seconds beyond them are milliseconds or finer, mistaken for seconds.
 _FIRST, _LAST = _DAYS.encode(date.min, "") * _DAY, (_DAYS.encode(date.max, "") + 1) * _DAY
 _PART = 1 << 16
 _PARTS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -30,7 +30,7 @@ _ADVICE = "times as texts with an offset from UTC, as timestamps with a time zon
 
 
 def moment_of(value: Any, place: str, offset: int = 0) -> int:
-    """One time that must be a whole number of microseconds. Days begin ``offset`` microseconds before midnight in UTC.
+    """A time that is a whole number of microseconds. Days start ``offset`` microseconds before midnight in UTC.
 
     >>> moment_of("1970-01-01T00:00:01.5Z", "start"), moment_of(1, "start"), moment_of("1970-01-02", "start")
     (1500000, 1000000, 86400000000)
@@ -42,16 +42,16 @@ def moment_of(value: Any, place: str, offset: int = 0) -> int:
 
 
 def is_day(value: Any) -> bool:
-    """Whether a time is a day without a time of day."""
+    """Whether this is a date without a time of day."""
     if isinstance(value, str):
         return len(value) == 10
     return isinstance(value, date) and not isinstance(value, datetime)
 
 
 def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At, offset: int = 0, unit: Unit = "s") -> I64:
-    """All of a column: texts of one form, datetime64 and integers at once, others one by one.
+    """A column of times: texts of one form, datetime64 and integers at once, others one by one.
 
-    Days begin ``offset`` microseconds before midnight in UTC; datetime64 is UTC by definition. Whole numbers count
+    Days start ``offset`` microseconds before midnight in UTC; datetime64 is UTC by definition. Whole numbers count
     ``unit``s since 1970.
 
     >>> microseconds_of(["1970-01-01T00:00:01Z", "1970-01-01T01:00:00.5+01:00"], str)
@@ -92,10 +92,10 @@ def _years(unit: Unit) -> tuple[int, int]:
 
 def _of_moments(moments: NDArray[Any], at: At) -> I64:
     _require(~np.isnat(moments), "a time", moments, at)
-    # coarse units reach beyond what 64 bits of microseconds hold, and what does not fit would wrap around
+    # coarse units reach further than 64 bits of microseconds, which would wrap around
     seconds = near_calendar(moments).astype("M8[s]").astype(np.int64)
     _require((seconds >= _FIRST) & (seconds < _LAST), "a time in the years 1 to 9999", moments, at)
-    # numpy goes down to the unit below, also before 1970
+    # numpy rounds down, before 1970 too
     return moments.astype("M8[us]").astype(np.int64)
 
 
@@ -125,10 +125,8 @@ def _of_texts(texts: list[str], at: At) -> I64:
 
 
 def _of_form(texts: list[str], size: int) -> I64 | None:
-    """Texts of one size, if all are a date, or all date, time and offset in their usual form: 1970-01-01T00:00:00.0Z.
-
-    None where that does not hold, also for texts that are no times: then each of them is looked at.
-    """
+    """Texts of one length, if all are dates, or all are like 1970-01-01T00:00:00.0Z; None otherwise, and then each is
+    parsed by itself."""
     whole = "".join(texts)
     zone = "" if size == 10 else "Z" if whole[size - 1 : size] == "Z" else "+dd:dd"
     end = size - len(zone)
@@ -163,7 +161,7 @@ def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At, unit: Unit =
     result = np.empty(len(values), np.int64)
     known: dict[Any, int] = {}
     for index, value in enumerate(values):
-        # equal keys of one type are equal times; 1 and True, or 1 and 1.0, are not
+        # texts alone are remembered: 1, True and 1.0 are equal keys, but not equally times
         found = known.get(value) if type(value) is str else None
         if found is None:
             try:
@@ -178,7 +176,7 @@ def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At, unit: Unit =
 
 
 def _exact(value: Any, place: str, unit: Unit = "s") -> tuple[int, int]:
-    """Seconds since 1970 as a fraction."""
+    """Seconds since 1970, as a fraction."""
     if value is None:
         raise mismatch("a time", value, place)
     if is_integral(value):

@@ -1,4 +1,4 @@
-"""Opening a stream that lasts: its store, its key, its specification and its fence must belong together."""
+"""Opening a durable stream: store, key, specification and fence must belong together."""
 
 from __future__ import annotations
 
@@ -33,17 +33,18 @@ from .vault import Vault
 
 @dataclass(frozen=True)
 class Follows:
-    """What a successor begins with: the last round, and what is there."""
+    """What a successor starts with; ``round`` is the last round before it."""
 
     round: int
     notes: Mapping[str, str]
-    """The streams before it, as files have them and by name, and what the operator answers for."""
+    """The specifications and names of its predecessors, and what the operator vouches for."""
     records: Records
     inbox: list[bytes]
     sources: Mapping[str, tuple[Sequence[int], bytes]]
     erased: set[bytes]
-    """Keyed hashes, and how to hand their secret on to another key."""
+    """Keyed hashes of subjects."""
     secret: Callable[[Key], bytes]
+    """The secret of these hashes, encrypted for another key."""
 
     def blocks(self, key: Key) -> list[tuple[canonical_blocks.Place, bytes]]:
         return canonical_blocks.canonical(_marks(key), self.records)
@@ -67,7 +68,7 @@ def open_stream(
         integer(after, "after", least=0, expected="the number of a round")
     check_targets(store=where, key_file=key_file, fence=fence)
     if key is None and key_file is not None and Path(key_file).exists():
-        from_file(Path(key_file))  # one that cannot be read leaves no store behind
+        from_file(Path(key_file))  # before a store is created
     store = _store(where, create=specification is not None)
     with ExitStack() as undo:
         undo.callback(store.close)
@@ -76,7 +77,7 @@ def open_stream(
             if store.committed:
                 raise VerificationError(
                     f"{store.where}: table state: the data are gone, and the journal is of round {store.committed}: "
-                    "restore them, or give schema and statistics to begin with no data"
+                    "restore them, or give schema and statistics to start without data"
                 )
             raise InputError(f"{store.where}: expected a stream, got an empty store; give schema and statistics")
         if fresh and specification is not None:
@@ -99,7 +100,7 @@ def open_stream(
         new = specification if fresh and store.committed == 0 else None
         spec, notes = (new, {}) if new is not None else stored_specification(store, specification)
         over = new is None and end_of(store, spec) is not None
-        # A crash while a successor was made leaves its fence at the round before its first, and no stream yet.
+        # A crash while a successor is made leaves its fence at the round before its first, and no stream yet.
         if follows is not None and new is not None and mark == Mark(name, follows.round, salt):
             now = Standing(0, None)
         else:
@@ -107,7 +108,11 @@ def open_stream(
                 store, barrier, mark, over=over, restored=restored, after=after, erasures_asked=erasures_asked
             )
         if mark is None and new is None:
-            mark = _fence_again(store, name, spec, now)
+            # a new fence, under the same coins: the operator promises that nothing after this round was published
+            after = now.silent
+            if spec.horizon is not None and after > spec.horizon + store.number("origin"):
+                raise InputError(f"expected a round up to the horizon, {spec.horizon:,}, got {after:,}", place="after")
+            mark = Mark(name, after, store.note("salt") or "", lost="" if now.owed is None else now.owed.lost)
         # From here on the store is written, and a crash is recovered from.
         if mark is None:
             mark = Mark(name, 0 if follows is None else follows.round, salt=salt)
@@ -117,7 +122,7 @@ def open_stream(
         if notes or now.notes:
             store.write_notes({**notes, **now.notes})
         if store.state("stream") is None:
-            store.initialise(name)  # the data are lost, and the journal is not
+            store.initialise(name)  # the data are lost, but the journal is not
         sealed = store.note("hashes")
         hashes = Hashes(own, None if not sealed else bytes.fromhex(sealed))
         guard = FenceGuard(barrier, store, mark, now)
@@ -127,14 +132,14 @@ def open_stream(
 
 
 def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, hashes: Hashes, salt: bytes) -> Durable:
-    """Everything from what is stored."""
+    """Build the stream from what is stored, and finish what a crash interrupted."""
     origin, stored, promised = store.number("origin"), store.blocks(), promises(store)
     try:
         ledger = Ledger.of(unpack(spec.schema, [records for _, records in stored]))
     except InputError as error:
         raise VerificationError(f"{store.where}: the stored data are not those of a stream: {error}") from None
     vault = Vault(store, guard, hashes, _marks(key), [place for place, _ in stored])
-    del stored
+    del stored  # it may be large
     before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
     round = max(store.sealed, origin) + 1
     core = Core(spec, key, ledger, vault, origin=origin, round=round, before=before, promises=promised, salt=salt)
@@ -147,7 +152,7 @@ def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, ha
 
 
 def exists(where: str | Path) -> bool:
-    """Whether there is a stream to go on with."""
+    """Whether there is a stream to continue."""
     try:
         store = _store(where, create=False)
     except InputError:
@@ -165,7 +170,7 @@ def _store(where: str | Path, *, create: bool) -> Store:
 
 
 def _key(key: Key | None, key_file: str | Path | None, base: Path, *, create: bool) -> tuple[Key, Path | None]:
-    """The key, and the file that holds it if one does."""
+    """The key, and its file if it has one."""
     if key is not None:
         if key_file is not None:
             raise InputError("expected one key, got key and key_file", place="key")
@@ -179,7 +184,7 @@ def _key(key: Key | None, key_file: str | Path | None, base: Path, *, create: bo
 
 
 def _begin(store: Store, mark: Mark, spec: Specification, follows: Follows | None, key: Key) -> None:
-    """Everything that a new store begins with; a crash in between leaves a store that is still new."""
+    """Write what a new store starts with; after a crash in between the store still counts as new."""
     store.write_notes({**written_notes(spec), "salt": mark.salt})
     if follows is not None:
         store.write_notes({"origin": str(follows.round), "hashes": follows.secret(key).hex(), **follows.notes})
@@ -195,7 +200,7 @@ def _marks(key: Key) -> canonical_blocks.Marks:
 
 
 def _require_same(store: Store, follows: Follows, key: Key) -> None:
-    """A successor that is there already, because a crash interrupted its making, must be as it would be made now."""
+    """A successor that a crash interrupted must be as it would be made now."""
     same = all(store.note(name) == follows.notes[name] for name in ("earlier", "promises"))
     there = store.number("origin"), store.sealed, store.inbox(), store.erased(), store.blocks()
     same = same and there == (follows.round, follows.round, follows.inbox, follows.erased, follows.blocks(key))
@@ -203,11 +208,3 @@ def _require_same(store: Store, follows: Follows, key: Key) -> None:
     ranges = dict(store.delivered())
     if not same or read != {name: (position, ranges.get(name, b"")) for name, position in store.sources().items()}:
         raise InputError(f"{store.where}: expected a place for a new stream, got another stream", place="where")
-
-
-def _fence_again(store: Store, name: str, spec: Specification, now: Standing) -> Mark:
-    """In place of a lost fence, under the same coins: it is promised that nothing after this round was published."""
-    after = now.silent
-    if spec.horizon is not None and after > spec.horizon + store.number("origin"):
-        raise InputError(f"expected a round up to the horizon of {spec.horizon:,}, got {after:,}", place="after")
-    return Mark(name, after, store.note("salt") or "", lost="" if now.owed is None else now.owed.lost)

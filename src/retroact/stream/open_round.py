@@ -1,4 +1,4 @@
-"""What the open round of a stream holds: operations, how far their sources were read, and requests that wait."""
+"""The open round of a stream: its operations, how far their sources were read, and pending requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ LARGEST = 1 << 62
 
 
 class PositionSet:
-    """Which positions of a source were taken: an exact set of whole numbers, kept as ranges. Neighbours are one range,
-    so that a source that counts one by one costs next to nothing.
+    """An exact set of positions of a source, kept as ranges: one that counts up in steps of one costs next to nothing.
 
     >>> taken = PositionSet.of([7, 3, 4, 5, 1 << 50])
     >>> taken, 4 in taken, 6 in taken
@@ -41,7 +40,7 @@ class PositionSet:
 
     @classmethod
     def _joined(cls, first: I64, last: I64) -> PositionSet:
-        """From ranges in order of their beginning."""
+        """From ranges sorted by their first position."""
         if not len(first):
             return cls(first, last)
         reach = np.maximum.accumulate(last)
@@ -77,15 +76,15 @@ class PositionSet:
 
 
 Reading = tuple[str, Position, list[int]]
-"""A source, how far it is read, and the single positions that it delivers."""
+"""A source, how far it was read, and the single positions it delivered."""
 NO_POSITIONS = PositionSet.of()
 Sources = dict[str, tuple[Position, PositionSet]]
-"""How far each source was read, so that nothing of it is taken twice, and which single positions were taken."""
+"""How far each source was read, and which single positions were taken, so that nothing is taken twice."""
 
 
 @dataclass(frozen=True)
 class RoundMark:
-    """How much an open round held, to go back to."""
+    """How much an open round held, so that it can go back there."""
 
     updates: UpdatesMark
     reading: Sources
@@ -98,30 +97,29 @@ class OpenRound:
         self.updates = Updates(schema)
         self.reading: Sources = {}
         self.requests: list[tuple[Request, list[bytes]]] = []
-        """Erasures that wait for the round to close, each with the hashes of its subjects."""
+        """Erasures to be applied when the round closes, each with the hashes of its subjects."""
         self.rejected = 0
-        """Records of barred subjects."""
+        """Records of barred subjects that were left out."""
         self.entries = 0
-        """How many entries a store holds of it."""
+        """How many entries the store has in its inbox."""
 
     def mark(self) -> RoundMark:
         return RoundMark(self.updates.mark(), dict(self.reading), len(self.requests), self.rejected)
 
-    def go_back(self, moment: RoundMark) -> None:
-        """Forget what came after."""
-        self.updates.go_back(moment.updates)
-        self.reading, self.rejected = dict(moment.reading), moment.rejected
-        del self.requests[moment.requests :]
+    def go_back(self, mark: RoundMark) -> None:
+        """Forget what came after the mark."""
+        self.updates.go_back(mark.updates)
+        self.reading, self.rejected = dict(mark.reading), mark.rejected
+        del self.requests[mark.requests :]
 
 
 def read_on(sources: Sources, source: str, position: Position, taken: PositionSet) -> None:
-    """A source was read up to this position at least, and these single positions were taken."""
+    """A source was read up to this position or further, and these single positions were taken."""
     reached, known = sources.get(source, ((), NO_POSITIONS))
     sources[source] = max(reached, position), known | taken
 
 
 def checked_source(source: Any, position: Any, delivered: Any) -> Reading:
-    """A source and how far it was read."""
     if not isinstance(source, str) or not source:
         raise InputError(f"expected the name of a source, got {source!r}", place="source")
     for place, numbers in (("position", position), ("delivered", delivered)):

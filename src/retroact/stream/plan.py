@@ -1,4 +1,4 @@
-"""Errors before epsilon: what to expect of every statistic before anything is released, and what wanted errors cost."""
+"""The expected error of every statistic before anything is released, and the epsilon that wanted errors cost."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Expected:
     half_width: float
     typical_half_width: float
     simultaneous: float | None
-    """95 % of streams stay below this in all rounds at once (None without a horizon)."""
+    """95 % of streams stay below this in all rounds at once; None without a horizon."""
     notes: tuple[str, ...] = ()
-    """What else is to be known of it: thresholds, forms and why they were chosen."""
+    """More about it: thresholds, forms, and why they were chosen."""
 
 
 @dataclass(frozen=True)
 class Other:
-    """A law that was not taken, and the half-widths that it would give in the worst round."""
+    """The law that was not chosen, and its half-widths in the worst round."""
 
     law: Law
     half_widths: Mapping[str, float]
@@ -62,7 +62,7 @@ class Plan:
     weights: Mapping[str, float]
     law: Law
     other: Other | None = None
-    """What the other law would give, where there is a choice."""
+    """The other law, if there was a choice."""
 
     def __getitem__(self, statistic: str) -> Expected:
         return next(row for row in self.rows if row.statistic == statistic)
@@ -110,7 +110,7 @@ class Plan:
 
 
 def plan(specification: Specification) -> Plan:
-    """The expected errors under a budget, and what the other law would give."""
+    """The expected errors under a budget, and under the other law."""
     rows = tuple(_expect(specification, name) for name in specification.statistics)
     return Plan(
         specification.guarantee,
@@ -124,7 +124,7 @@ def plan(specification: Specification) -> Plan:
 
 
 def _other(spec: Specification) -> Other | None:
-    """The law that was not taken, where it is possible too."""
+    """The law that was not chosen, if it is possible too."""
     for law in spec.laws:
         if law != spec.choice.law:
             try:
@@ -148,9 +148,10 @@ def solve(
     records: int = 10_000,
     law: Law | None = None,
 ) -> Plan:
-    """The smallest epsilon that reaches wanted errors: ± 95 % half-widths in the worst round, for every statistic.
+    """The smallest epsilon that reaches the wanted ``errors``: ± 95 % half-widths in the worst round, one for each
+    statistic.
 
-    Give the plan's ``epsilon``, ``weights`` and ``law`` to the stream.
+    Pass the plan's ``epsilon``, ``weights`` and ``law`` to the stream.
 
     >>> import retroact as ra
     >>> wanted = solve({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, errors={"n": 20}, delta=1e-6, horizon=1000)
@@ -173,8 +174,8 @@ def solve(
 
 
 def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
-    """Under one law. Errors are inversely proportional to mu, or epsilon, up to the lattice: a few steps close the gap,
-    and where noise is coarse on its lattice the cheapest of them that reaches the errors is taken."""
+    """Under one law. Errors are inversely proportional to mu or epsilon, up to the lattice, so a few steps close the
+    gap; if noise is coarse on its lattice, the cheapest step that reaches the errors is taken."""
     reached: list[Specification] = []
     for step in range(24):
         now = {name: _expect(spec, name).half_width for name in spec.statistics}
@@ -193,7 +194,7 @@ def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
 
 
 def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> float:
-    """By how much the noise is too large; what is not noise stays whatever the budget."""
+    """By what factor the noise is too large; an error that is not noise stays, whatever the budget."""
     bias = spec.bounds[name].floor(spec.records)
     if wanted <= bias:
         raise InputError(
@@ -204,7 +205,7 @@ def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> 
 
 
 def _rescale(spec: Specification, ratios: Mapping[str, float]) -> tuple[float, dict[str, float]]:
-    """What divides the error of every statistic by its ratio: the epsilon of all together, and their weights."""
+    """The total epsilon, and the weights, that divide the error of each statistic by its ratio."""
     wanted = {
         name: float(share.amount) * ratios[name] ** (1 if share.kind == "pure" else 2)
         for name, share in spec.shares.items()

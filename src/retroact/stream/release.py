@@ -1,4 +1,4 @@
-"""What is published: one statistic in one round, with its error and its guarantee."""
+"""What is published: the answer of a statistic in a round, with its error and its guarantee."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..statistics.answer import check_level
 
 @dataclass(frozen=True)
 class Release:
-    """A published answer. Two releases are equal when their `encode()` are equal, byte for byte."""
+    """A published answer. Releases are equal if their `encode()` is, byte for byte."""
 
     statistic: str
     round: int
@@ -30,11 +30,11 @@ class Release:
     _interval: Callable[[float], Any] = field(repr=False)
 
     def interval(self, level: float = 0.95) -> Any:
-        """Holds the truth with probability ``level``, for this one round and over the noise alone."""
+        """Contains the true value with probability ``level``, for this round alone and over the noise alone."""
         return self._interval(check_level(level))
 
     def to_dict(self) -> dict[str, Any]:
-        """One line of output: plain types, texts as keys."""
+        """One line of output, in the types of JSON."""
         return {
             "round": self.round,
             "statistic": self.statistic,
@@ -58,7 +58,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Applied:
-    """What a round did to the surviving data. For the operator: it is exact, so it is never published."""
+    """What a round did to the surviving data. Exact, so for the operator and never published."""
 
     added: int
     removed: int
@@ -66,7 +66,7 @@ class Applied:
     """By value or id."""
     ignored_additions: int
     rejected: int = 0
-    """Records of subjects that were erased before, where those are rejected."""
+    """Records of erased subjects, if the stream rejects those."""
 
 
 class Round(Mapping[str, Release]):
@@ -95,7 +95,7 @@ class Round(Mapping[str, Release]):
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it: arrays as lists, keys as text."""
+    """In the types of JSON: arrays become lists, keys become texts."""
     if hasattr(value, "to_plain"):
         return plain(value.to_plain())
     if isinstance(value, Mapping):
@@ -114,7 +114,7 @@ def plain(value: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    """A text as it is, a date or bytes as JSON writes them, a tuple as a JSON list."""
+    """A text stays, a date or bytes become the text of their value, a tuple becomes a JSON list."""
     if isinstance(key, str):
         return key
     return str(plain(key)) if isinstance(key, date | bytes) else msgspec.json.encode(key).decode()

@@ -1,7 +1,7 @@
-"""How rounds are cut: by number, or by a grid of time. Declared with the stream, never read off the data.
+"""How rounds are defined: by number, or by a grid of time. Declared with the stream, never derived from the data.
 
-The horizon follows from the end of a grid. Nothing here is part of a coin name; but what a round means must not change
-between two of them, so a stream that lasts keeps its rounds for good.
+The end of a grid gives the horizon. Nothing here is part of a coin name; but the meaning of a round must not change, so
+a durable stream never changes its rounds.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ class Rounds:
     """
 
     grid: Grid | None = None
-    """The rounds as spans of time; None where they are numbers."""
+    """The rounds as spans of time; None if they are only numbered."""
     close_by: CloseBy = "lines"
     """What ends a round."""
     late_events: Late = "stamp"
-    """What becomes of an addition whose round on the grid is closed."""
+    """What happens to an addition whose round on the grid is closed."""
     contribution: int | None = None
-    """The most copies of a record that one event of aggregated input stands for."""
+    """The most copies of a record that one event of aggregated input may stand for."""
     grace: timedelta = timedelta(0)
-    """How long a round that the clock closes stays open after its time is over."""
+    """How long after its end a round stays open, if the clock closes it."""
     publish_after: timedelta | None = None
-    """How long after its time is over a round that the clock closes is published; at once when it closes, if absent."""
+    """How long after its end a round is published, if the clock closes it; by default when it closes."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "close_by", checked_close_by(self.close_by, grid=self.grid is not None))
@@ -77,7 +77,7 @@ class Rounds:
 
     @classmethod
     def from_spec(cls, table: Any, place: str = "rounds") -> Rounds:
-        """From the table of a file, or from what stands for it in Python: such a table, or a grid alone."""
+        """From the table in a file, or in Python from such a table or a grid."""
         if isinstance(table, Rounds):
             return table
         if isinstance(table, Grid):
@@ -92,11 +92,11 @@ class Rounds:
 
     @property
     def count(self) -> int | None:
-        """How many there are, where a grid has an end."""
+        """The number of rounds, if a grid has an end."""
         return None if self.grid is None else self.grid.rounds
 
     def spec(self) -> dict[str, Any]:
-        """As a file has it, the same for equal rounds."""
+        """As in a file; equal for equal rounds."""
         table: dict[str, Any] = {} if self.grid is None else self.grid.spec()
         usual = Rounds(self.grid)
         for name in (*_PLAIN, *_WAITS):
@@ -107,7 +107,7 @@ class Rounds:
 
 
 def declared_rounds(given: Any) -> tuple[Rounds, int | None]:
-    """The rounds of a stream, and how many were declared: by the end of a grid, or as a number alone.
+    """The rounds of a stream, and their declared number: by the end of a grid, or just a number.
 
     >>> declared_rounds(12)
     (Rounds(grid=None, close_by='lines', late_events='stamp', contribution=None, grace=datetime.timedelta(0),
@@ -141,7 +141,7 @@ def _shown(wait: timedelta) -> str:
 
 
 def checked_close_by(wanted: str, *, grid: bool) -> CloseBy:
-    """What ends a round; a count or the records' own times never do.
+    """What ends a round: never a count, nor the times of the records.
 
     >>> checked_close_by("updates:1000", grid=False)
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""A stream before it has a key: schema, statistics, budget, horizon. All that can be checked is checked here."""
+"""A stream before it has a key: schema, statistics, budget, horizon. Whatever can be checked is checked here."""
 
 from __future__ import annotations
 
@@ -27,26 +27,25 @@ from .granting import granted
 from .grid import Grid
 from .rounds import Rounds, declared_rounds
 
-# Totals are 64-bit integers; a stream must have room for at least this many records.
+# Totals are 64-bit integers, with room for at least this many records.
 FEWEST = 1 << 24
 LARGEST_TOTAL = 1 << 62
-# How many records an error is judged by, where it depends on that and nothing is said.
 RECORDS = 10_000
-# The version of what the names of coins begin with.
+# The version of the digests that coin names start with.
 DIGEST = 2
 
 
 class Specification:
-    """Checked and immutable: what the names of all coins begin with.
+    """Checked and immutable; the names of all coins start with its digests.
 
     >>> import retroact as ra
     >>> spec = Specification({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, delta=1e-6, horizon=1000)
     >>> spec.choice.law, spec.processes["n"]
     ('gaussian', Schauder(1000))
 
-    ``records`` stands for how many records there are wherever an error depends on it; it is public, and never read from
-    the data. ``law`` names the law of the noise (laplace or gaussian), where the better one is not to be taken;
-    ``choice`` is what a stored stream runs under, so that nothing is chosen again.
+    ``records`` is the number of records for errors that depend on it; it is public, and never read from the data.
+    ``law`` fixes the law of the noise (laplace or gaussian), which is otherwise the better one; ``choice`` is that of a
+    stored stream, so that nothing is chosen again.
     """
 
     def __init__(
@@ -86,14 +85,17 @@ class Specification:
         self.after_erasure = after_erasure
         self.statistics = _checked(statistics, self.horizon)
         self.demands = {name: s.demand(self.schema, self.terms(name)) for name, s in self.statistics.items()}
-        for name, weight in (weights or {}).items():
+        given = dict(weights or {})
+        for name in given:
             if name not in self.statistics:
                 raise InputError(f"expected one of {', '.join(self.statistics)}, got {name!r}", place="weights")
-            check_weight(weight, f"weights.{name}")
-        self.weights = {name: s.weight for name, s in self.statistics.items()} | dict(weights or {})
+        self.weights = {name: s.weight for name, s in self.statistics.items()} | given
+        self.exact_weights = {
+            name: check_weight(weight, f"weights.{name}" if name in given else f"statistics.{name}.weight")
+            for name, weight in self.weights.items()
+        }
         self.capacity = self._capacity()
         self.choice = self._choose() if choice is None else self._checked_choice(choice)
-        """The law of the stream, and the process of each statistic by name."""
         self.grants = granted(self, self.choice.law, self.choice.noise)
         self.shares = {name: grant.share for name, grant in self.grants.items()}
         self.failures = {name: grant.failure for name, grant in self.grants.items()}
@@ -101,18 +103,18 @@ class Specification:
         self.processes = {name: bound.process for name, bound in self.bounds.items()}
 
     def replace(self, **changes: Any) -> Specification:
-        """The same with other arguments; law and processes are chosen anew where they could change."""
+        """With other arguments; law and processes are chosen again if they could change."""
         own = {name: getattr(self, name) for name in ARGUMENTS}
         own["choice"] = self.choice if changes.keys() <= {"columns", "sources"} else None
         return Specification(**{**own, **changes})
 
     def following(self, before: int, *, epsilon: float, delta: float, horizon: int | None) -> Specification:
-        """Of a stream that goes on after ``before`` rounds: without a horizon, what is left of the grid is one."""
+        """For a successor after ``before`` rounds; the horizon is by default what is left of the grid."""
         left = (self.rounds.count or 0) - before
         return self.replace(epsilon=epsilon, delta=delta, horizon=left if horizon is None and left > 0 else horizon)
 
     def running_under(self, choice: Choice) -> Specification:
-        """The same with a choice that was stored; itself where that belongs to another specification."""
+        """With a stored choice; unchanged if that is the choice of another specification."""
         if choice == self.choice:
             return self
         try:
@@ -122,7 +124,7 @@ class Specification:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], source: str = "") -> Specification:
-        """As a file has it: the tables [schema] and [statistics], and the budget."""
+        """As in a file: the tables [schema] and [statistics], and the budget."""
         try:
             if not isinstance(data, Mapping):
                 raise mismatch("a table", data, None)
@@ -143,30 +145,30 @@ class Specification:
 
     @property
     def has_subjects(self) -> bool:
-        """Whether records belong to subjects, and can be erased by them: decided here, never by what came in."""
+        """Whether records belong to subjects, and can be erased by them; never decided by the data."""
         return self.columns.has_subjects
 
     def columns_of(self, source: str | None) -> Columns:
-        """The roles of the columns of a source: its own where it has any, and those of the stream."""
+        """The roles of columns in a source: those of the stream, replaced by its own if it has any."""
         own = self.sources.get(source) if source is not None else None
         return self.columns if own is None else self.columns.updated(own["columns"])
 
     def check_rounds(self, wanted: int | None = None, *, before: int = 0) -> None:
-        """That the horizon has room for the ``wanted`` rounds, or those of the grid, after those ``before``."""
+        """Refuse if the horizon is too short for the ``wanted`` rounds, or the grid, after those ``before``."""
         count = self.rounds.count if wanted is None else wanted
         if count is not None and self.horizon is not None and count > before + self.horizon:
             raise InputError(
-                f"expected at most {before + self.horizon:,} rounds, as the horizon has it, got {count:,}: the noise "
-                "is calibrated to so many and no more. Give a longer horizon, or none: then it is that many",
+                f"expected at most {before + self.horizon:,} rounds, the horizon, got {count:,}: the noise is "
+                "calibrated to that many and no more. Give a longer horizon, or none to take this number",
                 place="horizon",
             )
 
     def releases(self, name: str) -> int | None:
-        """How many releases of a statistic the horizon allows."""
+        """How many releases of a statistic fit into the horizon."""
         return None if self.horizon is None else -(-self.horizon // self.statistics[name].every)
 
     def terms(self, name: str) -> StreamTerms:
-        """What a statistic knows of the stream before the budget is divided."""
+        """What a statistic knows about the stream before the budget is divided."""
         every, place = self.statistics[name].every, f"statistics.{name}"
         return StreamTerms(self.horizon, every, self.window_of(name), self.late, place)
 
@@ -175,7 +177,7 @@ class Specification:
         return own if own is not None else self.window
 
     def digest(self, name: str) -> bytes:
-        """Of everything that the noise of a statistic must not be shared across."""
+        """A digest of everything that changes the noise of a statistic: equal digests share coins."""
         share, law = self.shares[name], self.statistics[name].noise
         content = {
             "retroact": DIGEST,
@@ -184,7 +186,7 @@ class Specification:
             "statistic": self.statistics[name].spec(digest=True),
             "budget": [float(self.epsilon), float(self.delta), share.kind, str(share.amount), str(self.failures[name])],
             "horizon": self.horizon,
-            # What follows from all that is written too, and what is chosen even where it is what one would choose.
+            # What follows from the above is included too, and so is a choice that is the default.
             "law": self.choice.law,
             "noise": self.choice.noise[name],
             "process": self.processes[name].spec(),
@@ -202,7 +204,7 @@ class Specification:
 
     @property
     def whole_digest(self) -> bytes:
-        """Of everything: what a state is tied to. The order of the fields counts, since records are tuples."""
+        """A digest of everything a state depends on. The order of the fields counts, since records are tuples."""
         parts = [words(list(self.schema.spec().items())).encode(), *map(self.digest, self.statistics)]
         return hashlib.blake2b(b"".join(parts), digest_size=32).digest()
 
@@ -229,13 +231,13 @@ class Specification:
             promises += [promise for promise in bound.promises if promise not in promises]
         adaptive = all(bound.adaptive for bound in self.bounds.values())
         measure = self.measure
-        # Delta need not be spent because it is there.
+        # A delta that is given need not be spent.
         delta = 0.0 if isinstance(measure, PureDP) else float(self.delta)
         return Guarantee(measure, float(self.epsilon), delta, adaptive=adaptive, promises=tuple(promises))
 
     @property
     def laws(self) -> tuple[Law, ...]:
-        """Those that can be chosen: Gaussian noise takes a delta, and a statistic that would have it."""
+        """The possible laws: Gaussian noise needs a delta, and a statistic that leaves the law open."""
         free = any(demand.kind is None for demand in self.demands.values())
         return LAWS if self.delta and free else ("laplace",)
 
@@ -243,36 +245,32 @@ class Specification:
         if self.law == "gaussian" and not self.delta:
             raise InputError("expected a delta above 0 with Gaussian noise", place="law")
         laws = (self.law,) if self.law else self.laws
-        weights = {name: check_weight(weight, f"statistics.{name}.weight") for name, weight in self.weights.items()}
-        return choose(self.statistics, weights, partial(granted, self), laws, self.records)
+        return choose(self.statistics, self.exact_weights, partial(granted, self), laws, self.records)
 
     def _checked_choice(self, choice: Choice) -> Choice:
-        """As it was stored."""
         if set(choice.noise) != set(self.statistics) or (self.law or choice.law) != choice.law:
             raise InputError("expected the choice of a stream with the same statistics and law", place="choice")
         return Choice(choice.law, {name: choice.noise[name] for name in self.statistics})
 
     def _capacity(self) -> int:
-        capacity = LARGEST_TOTAL
+        """How many records fit into 64-bit totals."""
         for name, demand in self.demands.items():
-            largest = demand.largest
-            capacity = min(capacity, LARGEST_TOTAL // largest)
-            if capacity < FEWEST:
+            if (room := LARGEST_TOTAL // demand.largest) < FEWEST:
                 raise InputError(
-                    f"its totals would leave 64-bit integers after {capacity:,} records (one record adds up to "
-                    f"{largest:,} steps); expected room for {FEWEST:,}: take a coarser step or narrower bounds",
+                    f"its totals would leave 64-bit integers after {room:,} records (one record adds up to "
+                    f"{demand.largest:,} steps); expected room for {FEWEST:,}: take a coarser step or narrower bounds",
                     place=f"statistics.{name}",
                 )
-        return capacity
+        return LARGEST_TOTAL // max(1, *(demand.largest for demand in self.demands.values()))
 
 
 ARGUMENTS = tuple(inspect.signature(Specification).parameters)
 TABLES = ("schema", "statistics", "columns", "rounds", "sources")
 LIMITS = tuple(name for name in ARGUMENTS if name not in (*TABLES, "weights"))
-# The keys of a file: weights are written with the statistics.
+# The keys of a file; weights are keys of the statistics.
 KEYS = (*LIMITS, "columns", "rounds", "sources", "schema", "statistics")
 
-# What the operator promises where late data are taken, and where later records of erased subjects are rejected.
+# What the operator promises if late data are accepted, and if later records of erased subjects are rejected.
 STAMPED_ONCE = "no deleted record is added again with the same past stamp, or its life counts as two operations"
 REJECTED = (
     "the erasure of a subject also decides over its later records, which are rejected: it counts as one operation for "
@@ -293,8 +291,7 @@ def _checked(statistics: Mapping[str, Statistic], horizon: int | None) -> dict[s
             )
         if horizon is not None and statistic.every > horizon:
             raise InputError(
-                f"expected at most the horizon, {horizon:,} rounds, got {statistic.every:,}: it would never be "
-                "released",
+                f"expected at most the horizon, {horizon:,}, got {statistic.every:,}: it would never be released",
                 place=f"statistics.{name}.every",
             )
     return dict(statistics)

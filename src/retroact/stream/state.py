@@ -12,7 +12,7 @@ from ..ledger import Ledger
 from ..noise.default_process import LAWS
 from ..privacy import Guarantee
 from .choosing import Choice, check_law
-from .core import Core, Keep
+from .core import Core, Persistence
 from .specification import Specification
 
 FORMAT = 3
@@ -22,9 +22,9 @@ def to_bytes(core: Core) -> bytes:
     """See `Stream.state`."""
     with core.lock:
         if len(core.open.updates):
-            raise InputError("expected no updates in the open round: the state is taken between rounds")
+            raise InputError("expected no operations in the open round: the state is taken between rounds")
         if core.followed:
-            raise InputError("this stream has a successor: take the state of that")
+            raise InputError("this stream has a successor: take the state of that one")
         digest, choice = core.specification.whole_digest, core.specification.choice
         chosen = [choice.law, *choice.noise.values()]
         before, ledger = len(core.before), core.ledger.state()
@@ -47,8 +47,6 @@ def from_bytes(specification: Specification, state: bytes, key: Key, before: Seq
     if digest != specification.whole_digest:
         raise InputError("expected the specification that the state was made under, got another", place="state")
     if len(before) != streams:
-        raise InputError(
-            f"expected the guarantees of {streams} streams before this one, got {len(before)}", place="before"
-        )
+        raise InputError(f"expected the guarantees of {streams} predecessors, got {len(before)}", place="before")
     data = Ledger.from_state(specification.schema, ledger)
-    return Core(specification, key, data, Keep(), origin=origin, round=round, before=before)
+    return Core(specification, key, data, Persistence(), origin=origin, round=round, before=before)

@@ -1,5 +1,5 @@
-"""The specification of a stream as its store keeps it: as a file has it, and in words to compare it with another. Read
-back, it is compared with one that is given, and with what this program makes of it."""
+"""The specification of a stream in its store: as in a file, and as words to compare with another one. When a stream is
+opened it is compared with a given specification, and with the noise that this version derives from it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .specification import LIMITS, Specification
 
 
 def written(spec: Specification) -> dict[str, Any] | None:
-    """What `Specification.from_dict` makes the same of, but for the columns, which are kept apart; None where a
-    statistic is not one that files know."""
+    """What `Specification.from_dict` reads as an equal specification, without the columns, which are stored separately;
+    None if files cannot describe one of the statistics."""
     statistics = {name: statistic.spec() for name, statistic in spec.statistics.items()}
     for name, weight in spec.weights.items():
         if weight != spec.statistics[name].weight:
@@ -40,13 +40,13 @@ def _limits(spec: Specification) -> dict[str, Any]:
 
 
 def columns_written(spec: Specification) -> dict[str, Any]:
-    """The roles of columns as a store keeps them: apart, since they may change; nothing where nothing was said."""
+    """The roles of columns, stored separately because they may change; empty if none were given."""
     columns = {"columns": spec.columns.spec()} if spec.columns.given else {}
     return columns | ({"sources": dict(spec.sources)} if spec.sources else {})
 
 
 def described(spec: Specification) -> dict[str, Any]:
-    """Everything that may not change, by name; equal for equal specifications."""
+    """Everything that must not change, by name; equal for equal specifications."""
     parts = _limits(spec)
     parts |= {f"rounds.{name}": value for name, value in spec.rounds.spec().items()}
     parts |= {f"schema.{name}": field for name, field in spec.schema.spec().items()}
@@ -58,7 +58,7 @@ def described(spec: Specification) -> dict[str, Any]:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], where: str = "in the store") -> Iterator[str]:
-    """What is not the same, in words, one line for each.
+    """What differs, in words.
 
     >>> list(differences({"epsilon": 1.0}, {"epsilon": 2.0, "window": 7}))
     ['epsilon: 1.0 in the store, 2.0 given', 'window: nothing in the store, 7 given']
@@ -79,7 +79,7 @@ def written_notes(spec: Specification) -> dict[str, str]:
 
 
 def digests(spec: Specification) -> dict[str, str]:
-    """Of each statistic: of what the names of its coins begin with, and of how large its noise is."""
+    """For each statistic, a digest of the prefix of its coin names and of the size of its noise."""
     found = {}
     for name in spec.statistics:
         noise, last = spec.bounds[name].noise, spec.releases(name) or 1
@@ -90,12 +90,11 @@ def digests(spec: Specification) -> dict[str, str]:
 
 
 def columns_note(spec: Specification) -> dict[str, str]:
-    """What a store keeps of the roles of columns."""
     return {"columns": msgspec.json.encode(columns_written(spec)).decode()}
 
 
 def stored_specification(store: Store, given: Specification | None) -> tuple[Specification, dict[str, str]]:
-    """The stored one, which a given one must equal; before anything came in it may still change, and is to be noted."""
+    """The stored specification, and notes to write. A given one must equal it, unless no data came in yet."""
     tables, columns = store.note("specification"), msgspec.json.decode(store.note("columns") or "{}")
     if tables is None:
         raise VerificationError(f"{store.where}: the journal is empty and the data are not: restore both together")
@@ -104,7 +103,7 @@ def stored_specification(store: Store, given: Specification | None) -> tuple[Spe
         try:
             stored = Specification.from_dict({**msgspec.json.decode(tables), **columns}, store.where)
         except InputError as error:
-            raise VerificationError(f"{error}: this version cannot read what the stream was made of") from None
+            raise VerificationError(f"{error}: this version cannot read the stored specification") from None
         _require_same_noise(store, known, digests(stored))
         if given is None:
             return stored, {}
@@ -115,7 +114,7 @@ def stored_specification(store: Store, given: Specification | None) -> tuple[Spe
         )
     old: Mapping[str, Any] = msgspec.json.decode(store.note("described") or "{}")
     if given.horizon is None and "horizon" in old:
-        # a number of rounds that was declared when the stream was made stays its horizon
+        # a number of rounds declared when the stream was made stays its horizon
         given = given.replace(horizon=old["horizon"])
     running = given.running_under(Choice.from_dict(old["choice"])) if "choice" in old else given
     new, own = described(running), digests(running)
@@ -133,18 +132,17 @@ def stored_specification(store: Store, given: Specification | None) -> tuple[Spe
 
 
 def _require_same_noise(store: Store, known: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """A stream never runs under two kinds of noise, whatever became of the program meanwhile."""
+    """A stream never changes its noise, even if the program does."""
     changed = [name for name, digest in now.items() if known.get(name) != digest]
     if changed:
         raise VerificationError(
-            f"{store.where}: the noise of {', '.join(changed)} is not that of the rounds before: this program names or "
-            "calibrates it in another way than the one that made the stream. Open it with the version that made it "
-            "(docs/operations.md)"
+            f"{store.where}: the noise of {', '.join(changed)} is not that of the rounds before: this version names or "
+            "calibrates it differently. Open the stream with the version that made it (docs/operations.md)"
         )
 
 
 def untouched(store: Store) -> bool:
-    """Whether nothing came in yet, nor from a stream before."""
+    """Whether no data came in yet, not even from a predecessor."""
     origin = store.number("origin")
     begun = store.sealed > origin or store.committed > origin or store.note("silent") or store.note("owed")
     return not begun and not store.note("earlier") and not store.inbox() and not store.places()
@@ -153,7 +151,7 @@ def untouched(store: Store) -> bool:
 def _with_columns(
     store: Store, given: Specification, columns: Mapping[str, Any]
 ) -> tuple[Specification, dict[str, str]]:
-    """With the stored roles of columns. Where others are given, they must be the same: they change by a command."""
+    """With the stored roles of columns, which given ones must equal: a command changes them."""
     stored = given.replace(columns=columns.get("columns"), sources=columns.get("sources"))
     if not columns_written(given) or columns_written(given) == columns_written(stored):
         return stored, {}
@@ -161,19 +159,18 @@ def _with_columns(
         return given, columns_note(given)
     raise InputError(
         f"{store.where}: expected the columns that this stream has, got others: "
-        f"{'; '.join(differences(_roles(stored), _roles(given)))}. They change by `retroact columns`",
+        f"{'; '.join(differences(_roles(stored), _roles(given)))}. Change them with `retroact columns`",
         place="columns",
     )
 
 
 def _roles(spec: Specification) -> dict[str, Any]:
-    """The columns of all roles: those of the stream, and those of its sources."""
     tables = {"columns": spec.columns.spec()}
     tables |= {f"sources.{name}": own["columns"] for name, own in spec.sources.items()}
     return {f"{name}.{role}": column for name, table in tables.items() for role, column in table.items()}
 
 
 def end_of(store: Store, spec: Specification) -> str | None:
-    """Why no round comes any more, if so."""
+    """Why no more rounds come; None if they do."""
     origin = store.number("origin")
     return end(spec, origin, max(store.sealed, origin) + 1, followed=bool(store.note("followed")))

@@ -18,11 +18,11 @@ from ..errors import InputError
 from ..ledger import Entry, Ledger, Operations, Single, Stamped
 from ..ledger.operations import Position
 from ..noise.default_process import Law
-from ..privacy import Guarantee, Measure
+from ..privacy import Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from .columns import Columns
-from .core import Core, Keep
+from .core import Core, Persistence
 from .door import Names, Stamps
 from .erasure import Accepted, Erasure
 from .grid import Grid
@@ -72,7 +72,7 @@ class Stream:
             schema, statistics, epsilon=epsilon, delta=delta, horizon=horizon, window=window, records=records,
             weights=weights, law=law, late=late, columns=columns, rounds=rounds,
         )  # fmt: skip
-        self._begin(Core(spec, key, Ledger(spec.schema), Keep()))
+        self._begin(Core(spec, key, Ledger(spec.schema), Persistence()))
 
     def _begin(self, core: Core) -> None:
         self._core = core
@@ -85,7 +85,7 @@ class Stream:
 
     @classmethod
     def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:
-        return cls._of(Core(specification, key, Ledger(specification.schema), Keep()))
+        return cls._of(Core(specification, key, Ledger(specification.schema), Persistence()))
 
     @classmethod
     def open(
@@ -103,13 +103,14 @@ class Stream:
         erasures_asked: bool = False,
         **budget: Any,
     ) -> Durable:
-        """A stream that lasts, in a folder or in a database (postgresql://...#name): made if it is not there yet.
+        """A durable stream, in a folder or in a database (postgresql://...#name); created if it does not exist.
 
-        Schema, statistics and budget (epsilon and the other arguments of a stream) may be left out when it is there,
-        and must not differ. The key lies in a file next to the folder, unless it is given, in RETROACT_KEY, or printed
-        by RETROACT_KEY_COMMAND; so does the fence. ``restored``: the store is an old backup; rounds that were published
-        are replayed without releases. ``after``: the fence is lost, nothing was published after this round, and a new
-        fence begins there. ``erasures_asked``: all erasures that it lacks (`missing_erasures`) were asked for again.
+        Schema, statistics and budget (epsilon and the other arguments of a stream) may be left out for an existing
+        stream, and must not differ. The key is in a file next to the folder, unless it is given, in RETROACT_KEY, or
+        printed by RETROACT_KEY_COMMAND; so is the fence. ``restored``: the store is an old backup, and rounds published
+        since are replayed without releases. ``after``: the fence is lost, nothing was published after this round, and a
+        new fence starts there. ``erasures_asked``: every erasure the store lacks (`missing_erasures`) was requested
+        again.
 
         >>> import tempfile, retroact as ra
         >>> place = tempfile.mkdtemp() + "/orders"
@@ -135,14 +136,13 @@ class Stream:
         )  # fmt: skip
 
     def add(self, data: Any, *, id: Names = None, subject: Names = None, stamp: Stamps = None) -> int | None:
-        """Add one record (a dict), many (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
+        """Add one record (a dict), several (a list of dicts), columns (a dict of arrays) or any Arrow-capable frame.
 
-        Ids, subjects and stamps are arguments, one for each record, or stand in columns that the stream knows
-        (`Specification.columns`).
+        Ids, subjects and stamps are arguments, one for each record, or columns with that role
+        (`Specification.columns`). A record with an id replaces what that id held.
 
-        Returns the stamp; None when it lies in the future, which makes the addition a no-op, and for a batch with a
-        stamp for each record. With an id, what that id held is replaced. All or nothing: an error leaves the stream as
-        it was.
+        Returns the stamp; None if it is in the future, which makes the addition a no-op, or if each record has its own.
+        All or nothing: an error leaves the stream as it was.
         """
         with self._core.lock:
             now = self._core.round
@@ -153,8 +153,8 @@ class Stream:
     def upsert(
         self, data: Any, *, id: Names, deleted: Sequence[bool] | Mask, subject: Names = None, stamp: Stamps = None
     ) -> None:
-        """Many events on ids in arrival order: where ``deleted``, the id is emptied; the others hold the records of
-        ``data`` in turn, with their subjects and stamps.
+        """Events on ids, in order of arrival: where ``deleted``, the id is emptied; the others get the records of
+        ``data`` one after another, with their subjects and stamps.
 
         >>> import retroact as ra
         >>> stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count()}, epsilon=1.0, horizon=10)
@@ -168,27 +168,27 @@ class Stream:
     def delete(self, data: Any = None, *, stamp: Stamps = None, id: Names = None, subject: Names = None) -> None:
         """Delete by id, or one copy of a record by its value, its stamp and its subject (if it has one).
 
-        Deleting what is not there changes nothing, now or later; `close_round().applied` tells how many did.
+        Deleting what is not there has no effect, now or later; `close_round().applied` counts such deletions.
         """
         with self._core.lock:
             self._core.enter(self._core.door.deletion(data, stamp, id, subject, self._core.round))
 
     def erase(self, *, subject: Names = None, sha256: Sequence[bytes] | bytes | None = None) -> Erasure:
-        """Erase all records of a subject: one deletion for each of them, also for those added in this round.
+        """Delete all records of a subject, including those added in this round.
 
-        Subjects may also be named by the SHA-256 of their text. What is returned says whether they have records now;
-        the erasure is entered all the same.
+        Subjects may also be named by the SHA-256 of their text. The result says whether they have records now; either
+        way the erasure is applied.
         """
         with self._core.lock:
             return self.apply(Entry(self._core.door.erasure(subject, sha256))).erasure
 
     def stamped(self, data: Any, *, subject: Names = None, stamp: Stamps = None, numbers: I64 | None = None) -> Stamped:
-        """Records for the operations of an entry: encoded, with stamps (the open round, if none are given) and
-        subjects. Errors name rows of ``data``, or their ``numbers``."""
+        """Encoded records for the operations of an entry, with subjects and stamps (the open round by default). Errors
+        name rows of ``data`` by their ``numbers``, if given."""
         return self._core.door.stamped(data, self._core.round, subject=subject, stamp=stamp, numbers=numbers)
 
     def apply(self, entry: Entry, *, close: bool = False) -> Accepted:
-        """A batch of operations, and how far it read its source; with ``close``, the round is closed with it. All or
+        """Take a batch of operations, and how far it read its source; with ``close``, close the round too. All or
         nothing: an error leaves the stream as it was.
 
         >>> import retroact as ra
@@ -205,28 +205,27 @@ class Stream:
             return Accepted(erasure, self.close_round() if close else None)
 
     def _erasure(self, batch: Operations) -> Erasure:
-        """What the erasures of a batch find."""
         return Erasure(self._core.outcomes([*batch.erased, *batch.digests]))
 
     def receiving(self, source: str, position: Position, delivered: Sequence[int] = ()) -> AbstractContextManager[None]:
-        """What is handed over inside comes from a source, up to this position: both are kept, or neither is. A round
-        that is closed inside holds it all.
+        """Operations inside come from a source, read up to this position: both are kept, or neither. If a round is
+        closed inside, they all belong to it.
 
-        ``delivered`` names single positions where a source may deliver twice or out of order.
+        ``delivered`` lists single positions, for a source that may deliver twice or out of order.
         """
         return self._core.entering(source, position, delivered)
 
     @property
     def sources(self) -> list[str]:
-        """What was read from, by the names that positions are kept under."""
+        """The names of all sources that were read."""
         return list(self._core.sources | self._core.open.reading)
 
     def position(self, source: str) -> Position | None:
-        """How far a source was read, so that nothing of it is taken twice."""
+        """How far a source was read, so that nothing is taken twice."""
         return self._core.position(source)
 
     def settled(self, source: str) -> Position | None:
-        """How far a source was read in rounds that are closed."""
+        """How far a source was read in closed rounds."""
         return self._core.sources.get(source, (None,))[0]
 
     def delivered(self, source: str, position: int) -> bool:
@@ -236,12 +235,12 @@ class Stream:
 
     @property
     def waiting(self) -> int:
-        """How many updates the open round holds. Exact, so not for publication."""
+        """The number of operations in the open round. Exact, so not for publication."""
         return len(self._core.open.updates)
 
     def discard(self) -> int:
-        """Drop the updates of the open round, as if none had come, and say how many there were. Erasures stay:
-        they were acknowledged."""
+        """Drop the operations of the open round as if they had never come, and return their number. Erasures stay,
+        because they were acknowledged."""
         with self._core.lock:
             return self._core.discard()
 
@@ -254,9 +253,9 @@ class Stream:
         return self._core.schema
 
     @property
-    def lasting(self) -> bool:
+    def durable(self) -> bool:
         """Whether it is kept in a store."""
-        return self._core.keep.lasts
+        return self._core.persistence.durable
 
     @property
     def round(self) -> int:
@@ -265,7 +264,7 @@ class Stream:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is published: all promised rounds are, or another stream goes on from this one."""
+        """Whether nothing more is published: all promised rounds are, or the stream has a successor."""
         return self._core.over
 
     @property
@@ -274,16 +273,11 @@ class Stream:
 
     @property
     def before(self) -> tuple[Guarantee, ...]:
-        """The guarantees of the streams that this one goes on from."""
+        """The guarantees of the streams that this one succeeds."""
         return self._core.before
 
-    @property
-    def budget(self) -> dict[str, Measure]:
-        """What each statistic spends over the whole horizon."""
-        return {name: self.specification.measure_of(name) for name in self.specification.statistics}
-
     def check_rounds(self, wanted: int | None = None) -> None:
-        """That the ``wanted`` rounds, or those of the grid, can be published: asked before anything is read."""
+        """Refuse if the horizon is too short for the ``wanted`` rounds, or for those of the grid."""
         self.specification.check_rounds(wanted, before=self._core.origin)
 
     def plan(self) -> Plan:
@@ -296,8 +290,8 @@ class Stream:
         return len(self._core.ledger)
 
     def left_out(self) -> dict[str, int]:
-        """For each statistic, how many of the records that survived at the last close it leaves out for want of a value
-        (whatever its window). Worked out anew whenever it is asked for. Exact, so not for publication.
+        """How many of the records that survived the last close each statistic leaves out because a value is missing,
+        whatever its window. Recomputed on each call. Exact, so not for publication.
 
         >>> import retroact as ra
         >>> schema = {"delay": ra.Integer(-60, 600, missing="skip")}
@@ -309,7 +303,10 @@ class Stream:
         {'flights': 0, 'delay': 1}
         """
         with self._core.lock:
-            return self._core.left_out()
+            if not self.schema.optional:
+                return dict.fromkeys(self.specification.statistics, 0)
+            rows, copies = self._core.ledger.rows_between(1, self.round)
+            return {name: bound.left_out(rows, copies) for name, bound in self.specification.bounds.items()}
 
     def __repr__(self) -> str:
         names = ", ".join(self.specification.statistics)
@@ -322,28 +319,26 @@ class Stream:
     def successor(
         self, *, epsilon: float, delta: float = 0.0, horizon: int | None = None, key: Key | None = None
     ) -> Stream:
-        """A stream that goes on from the surviving data of this one, with another budget, horizon and key.
+        """A stream that continues from the surviving data of this one, with another budget, horizon and key: what to do
+        when a horizon is used up.
 
-        This is the way on when a horizon is used up. Both streams see the same records, so their guarantees compose:
-        the successor's guarantee says what both spend together. Round numbers go on, and what the open round holds goes
-        with them. Erasures and deletions by id that wait are applied first, here and there. This stream then publishes
-        nothing more; it can still erase.
+        Both streams see the same records, so their guarantees compose, and the successor's guarantee states what both
+        spend together. Round numbers continue, and the open round moves to the successor. Pending erasures and
+        deletions by id are applied first, in both. This stream then publishes nothing more, but can still erase.
         """
         with self._core.lock:
             return Stream._of(self._core.successor(key, epsilon=epsilon, delta=delta, horizon=horizon))
 
     def state(self) -> bytes:
-        """Round, surviving data and the choice of law and processes, in canonical bytes: equal for histories that
-        unite. The key is not in it."""
+        """The round, the surviving data, and the choice of law and processes, in canonical bytes: equal for histories
+        that unite. The key is not part of it."""
         return to_bytes(self._core)
 
     @classmethod
     def from_state(
         cls, specification: Specification, state: bytes, *, key: Key, before: Sequence[Guarantee] = ()
     ) -> Stream:
-        """Go on from a state, under the same key and specification, with the law and the processes that were chosen
-        then. The caller answers for its being the latest.
-
-        A stream that follows others (`successor`) also needs their guarantees, its `before`: they compose with its own.
-        """
+        """Continue from a state, under the same key and specification, with the law and processes chosen then. The
+        caller vouches that the state is the latest. A successor also needs the guarantees of its predecessors
+        (`before`): they compose with its own."""
         return cls._of(from_bytes(specification, state, key, before))

@@ -1,19 +1,20 @@
-"""What a stream that lasts has in its store: every acknowledged update and every release, before anybody hears of it.
+"""The persistence of a stream in a store: every operation is written before it is acknowledged, every release before it
+is published.
 
-**The protocol.** *Ingest*: updates go to the inbox, with how far they read their source, and are then acknowledged.
-*Seal*: in one transaction the surviving data of the round replace those of the round before, and the inbox is empty.
-*Compute*: a pure function of key, round and surviving data, so it may run again after a crash. *Commit*: the releases,
-once for each round and statistic, for ever. *Fence*: a mark outside the store moves to the round. *Publish*: only now
-does `close_round` return. So what was published lies at or below the fence, and a round is never released on two data
+**The protocol.** *Ingest*: operations go to the inbox, with how far they read their source, and are then acknowledged.
+*Seal*: one transaction replaces the surviving data by those of the new round and empties the inbox. *Compute*: a pure
+function of key, round and surviving data, so it can run again after a crash. *Commit*: the releases, once for each
+round and statistic, for ever. *Fence*: a mark outside the store moves to the round. *Publish*: only now does
+`close_round` return. So whatever was published is at or below the fence, and a round is never released on two data
 sets: not after a crash (the sealed data are the same), and not from an old backup (the store is behind its fence).
 
-**Without a round** data change by deletions of a stream that is over, by what a successor takes, and by a discard. A
-request is entered like any: in the inbox, and so acknowledged; so are deletions by id, as a request without a name,
-since the fence counts requests. *Prepare*: the journal gets what the inbox knows of them. *Amend*: in one transaction
-the surviving data and the open round are without what was deleted, and the requests are out of the inbox; the round
-stays. *Applied*: the journal says so, and notes a keyed hash of the data as they are now, so that data that are put
-back without their journal are seen. *Fence*, *purge*. A request that is still in the inbox after a crash is applied
-again; one that was prepared and is not there any more was amended.
+**Without a round**, data change by deletions from a stream that is over, by what a successor takes over, and by a
+discard. A request is entered like any other: it is acknowledged once it is in the inbox. So are deletions by id, as a
+request without a name, since the fence counts requests. *Prepare*: the journal gets what the inbox knows of them.
+*Amend*: one transaction removes what was deleted from the surviving data and from the open round, and the requests from
+the inbox; the round stays. *Applied*: the journal says so, and notes a keyed hash of the data as they are now, so that
+data restored without their journal are detected. *Fence*, *purge*. A request that is still in the inbox after a crash
+is applied again; one that was prepared and is no longer there was amended.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ..store.canonical_blocks import Place
 from ..store.receipt import moment
 from ..store.store import Store
 from ..store.tables import Request, Stored
-from .core import Core, Keep
+from .core import Core, Persistence
 from .door import Barred
 from .erasure import Asked, Hashes, Outcome
 from .fence_guard import FenceGuard
@@ -40,17 +41,14 @@ from .open_round import OpenRound, Reading, RoundMark
 from .release import Release
 
 
-class Vault(Keep):
-    """What keeps a stream in a store."""
-
-    lasts = True
+class Vault(Persistence):
+    durable = True
 
     def __init__(
         self, store: Store, guard: FenceGuard, hashes: Hashes, marks: canonical_blocks.Marks, places: list[Place]
     ) -> None:
-        self.guard, self.hashes = guard, hashes
+        self.guard, self.hashes, self.marks = guard, hashes, marks
         self.identity, self.silent = store.identity, guard.silent
-        self.marks = marks
         self._store: Store | None = store
         self._places = places
         self._erased = store.erased()
@@ -62,7 +60,7 @@ class Vault(Keep):
         if self._store is None:
             raise InputError("this stream is closed: open it again")
         if self._broken:
-            raise InputError("the store failed while it was written: close this stream and open it again")
+            raise InputError("the store failed during a write: close this stream and open it again")
         return self._store
 
     def close(self) -> None:
@@ -76,14 +74,14 @@ class Vault(Keep):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A failure in here leaves memory and store apart: only opening again brings them together."""
+        """After a failure inside, memory and store may differ until the stream is opened again."""
         try:
             yield
         except BaseException:
             self._broken = True
             raise
 
-    # What comes in ---------------------------------------------------------------------------------------------------
+    # Operations in ---------------------------------------------------------------------------------------------------
 
     def barred(self) -> Barred | None:
         if not self._erased:
@@ -92,7 +90,7 @@ class Vault(Keep):
         return lambda subjects: {name for name in {*subjects} if name is not None and hashed(name) in erased}
 
     def request(self, asked: Asked, outcomes: Sequence[Outcome]) -> Request:
-        """As it is received."""
+        """A new request."""
         found = {subject: outcome.found for subject, outcome in zip(asked.subjects, outcomes, strict=True)}
         sealed = self.hashes.seal(asked.content, found, asked.subjects) if asked.who else None
         return Request(asked.name, asked.content, "received", moment(), outcome=sealed)
@@ -111,7 +109,7 @@ class Vault(Keep):
         with self.writing():
             number = opened.entries + 1
             if core.over and self.store.note("amended"):
-                # with or without this entry, whatever happens now
+                # right with this entry or without it, wherever a crash comes
                 self.store.write_notes({"amended": f"{self._amended()} {self._amended((number, entry))}"})
             self.store.receive(number, entry)
             opened.entries = number
@@ -119,7 +117,7 @@ class Vault(Keep):
                 self.guard.advance(core)
 
     def load(self, core: Core) -> None:
-        """The open round as the store has it."""
+        """Read the open round from the inbox."""
         core.open = opened = OpenRound(core.schema)
         for entry in (inbox.read(core.schema, stored) for stored in self.store.inbox()):
             opened.updates.append(entry.operations)
@@ -131,24 +129,28 @@ class Vault(Keep):
 
     # Rounds ----------------------------------------------------------------------------------------------------------
 
+    def replaying(self, core: Core) -> bool:
+        """Whether the open round was released before a restore, and so will not be released again."""
+        return core.round <= self.silent
+
     @contextmanager
     def closing(self, core: Core) -> Iterator[None]:
-        if not self.guard.replaying(core):
+        if not self.replaying(core):
             self.guard.require_erasures(core)
         try:
             yield
         except BaseException:
-            # from the first byte that is written until the round number has moved
+            # from the first byte written until the round number has moved
             self._broken = self._broken or self._sealing
             raise
         finally:
             self._sealing = False
 
-    def keep(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
+    def persist(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
         store, round = self.store, core.round
         edit = self._edit(core, change)
         revises = change.removed > 0 or bool((change.stamps[change.weights > 0] < round).any())
-        # unless everything that came in is there, and nothing that was there is gone
+        # unless all that came in survives, and nothing that was there is gone
         scrub = change.removed > 0 or change.added != len(core.open.updates) or self._unscrubbed
         self.guard.require_unmoved()
         self._sealing = True
@@ -158,7 +160,7 @@ class Vault(Keep):
         done = {"unscrubbed": ""} if scrub and not self._unscrubbed else {}
         done |= {"revised": str(round)} if revises else {}
         store.commit(round, stored_form(round, releases), moment(), done)
-        self._put(edit)
+        self._place(edit)
 
     def publish(self, core: Core) -> None:
         self.guard.advance(core)
@@ -174,7 +176,7 @@ class Vault(Keep):
         self._erased |= {*hashes}
 
     def _decided(self, core: Core) -> list[Request]:
-        """The requests that wait, each with what there is of its subjects among all that this round holds."""
+        """The pending requests, each with what was found among all the records of this round."""
         whole = core.open.updates.whole() if core.open.requests else Operations()
         who: list[str | bytes] = [*whole.erased, *whole.digests]
         outcomes = zip(who, core.outcomes(who), strict=True)
@@ -187,33 +189,33 @@ class Vault(Keep):
         records = Records.of(core.ledger.named(change), core.schema)
         return canonical_blocks.edit(core.schema, self.marks, self._places, records, self.store.read_blocks)
 
-    def _put(self, edit: canonical_blocks.Edit) -> None:
+    def _place(self, edit: canonical_blocks.Edit) -> None:
         gone = {*edit.gone}
         kept = [place for place in self._places if place not in gone] if gone else self._places
         self._places = sorted([*kept, *(place for place, _ in edit.new)])
 
     def _purge(self, core: Core) -> None:
-        """What erasures asked for. They are applied already: what fails here is tried again later."""
+        """Purge what was erased. The erasures are applied already, so a failure here is retried later."""
         try:
             if self.store.unpurged and self.store.purge():
                 self.store.purged(moment())
         except RetroactError as error:
             later = "the stream is opened again" if core.over else "the next round closes"
-            warnings.warn(f"not purged yet, but when {later}: {error}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"not purged yet; tried again when {later}: {error}", RuntimeWarning, stacklevel=3)
 
     # Without a round -------------------------------------------------------------------------------------------------
 
     def remove(self, core: Core, removal: Removal) -> None:
         if not removal and not core.open.requests:
             return
-        # A successor takes all records, so what a stream that has one still holds is there as well.
+        # A successor has all records, including those that were still in the open round here.
         moved = core.followed and core.open.updates.whole().records
         self.amend(core, removal, [] if moved else inbox.without(core.schema, self.store.inbox(), removal))
 
     def amend(
         self, core: Core, removal: Removal, entries: Sequence[bytes], notes: Mapping[str, str] | None = None
     ) -> None:
-        """Apply deletions to the surviving data without a round; the open round holds these entries."""
+        """Apply deletions to the surviving data without a round, and leave these entries in the inbox."""
         store, round = self.store, core.round
         with self.writing():
             change = core.ledger.plan(round, removal.deletions(core.schema))
@@ -224,7 +226,7 @@ class Vault(Keep):
                 noted = {**(notes or {}), **revised, "unscrubbed": "1", "amended": ""}
                 store.prepare(round, {}, requests, _rejected(core), noted)
                 store.amend(edit, entries)
-                self._put(edit)
+                self._place(edit)
             except BaseException:
                 core.ledger.drop(change)
                 raise
@@ -257,13 +259,13 @@ class Vault(Keep):
         return self.store.erased() | {*_rejected(core)}
 
     def _amended(self, *entries: tuple[int, bytes]) -> str:
-        """The surviving data and the open round, as they are or with more entries, by a keyed hash."""
+        """A keyed hash of the surviving data and the open round, as they are or with more entries."""
         return self.hashes.state(self.store.content(entries)).hex()
 
     # After a crash ---------------------------------------------------------------------------------------------------
 
     def recover(self, core: Core) -> None:
-        """Finish what a crash interrupted, step by step as the protocol has it."""
+        """Finish what a crash interrupted, step by step in the order of the protocol."""
         store, round = self.store, core.round - 1
         if round > max(store.committed, core.origin):
             # sealed and not committed: the same data give the same releases
@@ -272,35 +274,31 @@ class Vault(Keep):
             with self.writing():
                 store.commit(round, stored_form(round, releases), moment(), revised)
         self.load(core)
-        self._require_amended(core)
+        noted = store.note("amended")
+        if core.over and noted and self._amended() not in noted.split():
+            raise VerificationError(
+                f"{store.where}: the data are older than the journal, which knows of deletions that they do not have, "
+                "or the journal is older than the data: restore both from one backup"
+            )
         self.guard.advance(core)
-        self._recover_amended(core)
+        self._recover_amended(core, noted)
         if self._unscrubbed and store.scrub():
             self._unscrubbed = False
             store.write_notes({"unscrubbed": ""})
         self._purge(core)
 
-    def _require_amended(self, core: Core) -> None:
-        """Nothing that was deleted without a round is there again."""
-        noted = self.store.note("amended") if core.over else None
-        if noted and self._amended() not in noted.split():
-            raise VerificationError(
-                f"{self.store.where}: the data are older than the journal, which knows of deletions that they do not "
-                "have, or the journal is older than they are: restore both from one backup"
-            )
-
-    def _recover_amended(self, core: Core) -> None:
-        """What a crash interrupted; when the open round was read."""
-        store, noted = self.store, self.store.note("amended")
-        waiting = {made.name for made, _ in core.open.requests}
-        if core.over and noted == "" and not waiting:
+    def _recover_amended(self, core: Core, noted: str | None) -> None:
+        """Finish deletions without a round."""
+        store = self.store
+        pending = {made.name for made, _ in core.open.requests}
+        if core.over and noted == "" and not pending:
             store.applied_without_round(core.round, moment(), {"amended": self._amended()})
         older = {"amended": ""} if noted and not core.over else {}
         if store.number("revised") > store.sealed + core.over:
             older["revised"] = str(store.sealed)
         if older:
             store.write_notes(older)  # these data are of an earlier round
-        store.forget_unsealed(waiting, over=core.over)
+        store.forget_unsealed(pending, over=core.over)
         if core.over:
             self.remove(core, Removal.of(core.open.updates, core.round))
         self._erased = store.erased()
@@ -314,7 +312,7 @@ def stored_form(round: int, releases: Mapping[str, Release]) -> list[Stored]:
 
 
 def _rejected(core: Core) -> list[bytes]:
-    """The keyed hashes of the subjects whose erasure waits, where their later records are rejected."""
+    """Hashes of the subjects of pending erasures, if their later records are rejected."""
     if core.specification.after_erasure == "accept":
         return []
     return [subject for _, subjects in core.open.requests for subject in subjects]

@@ -1,6 +1,6 @@
-"""Verification of a stream that lasts: everything is worked out again from the surviving data, and compared.
+"""Verification of a durable stream: everything is recomputed from the surviving data and compared.
 
-Releases from before the last deletion cannot be worked out again, and must not: the data they were made of are gone.
+Releases from before the last deletion cannot be recomputed, and must not be: the data they were made of are gone.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Verification:
     """What was compared, and what differs."""
 
     first: int
-    """The rounds whose releases were worked out again; before the first of them something was deleted or came late."""
+    """The first round whose releases were recomputed; before it something was deleted or came late."""
     last: int
     compared: int = 0
-    """How many releases were the same, byte for byte."""
+    """How many releases were reproduced, byte for byte."""
     unkeyed: tuple[str, ...] = ()
-    """Statistics whose randomness is not keyed, so that it cannot be worked out again."""
+    """Statistics whose randomness does not come from the key, so that they cannot be recomputed."""
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -35,9 +35,9 @@ class Verification:
 
 
 def verify(core: Core, vault: Vault, progress: Callable[[int, int], None] | None = None) -> Verification:
-    """Rebuild a stream from what its store holds and compare: releases, data, fence, and residue in the files.
+    """Rebuild a stream from its store and compare releases, data, fence, and residue in the files.
 
-    ``progress`` is called with how many rounds are done, and of how many.
+    ``progress`` is called with the number of rounds done, and of all rounds.
     """
     store = vault.store
     round, revised = core.round - 1, store.number("revised")
@@ -47,53 +47,52 @@ def verify(core: Core, vault: Vault, progress: Callable[[int, int], None] | None
         store.purge()
     problems = [*store.residue(), *store.problems(), *_data(core, vault)]
     kept = store.releases(problems=[])
-    problems += [*_marks(core, vault, kept), *_kept(core, vault, kept)]
+    problems += [*_fence(core, vault, kept), *_missing(core, vault, kept)]
     result = Verification(first, round, unkeyed=unkeyed, problems=problems)
-    # of a stream that is over, data change without a round
+    # once a stream is over, data change without a round
     if revised > round + core.over:
-        result.problems.append(f"journal: expected a last deletion up to round {round + core.over}, got {revised}")
+        problems.append(f"journal: expected a last deletion up to round {round + core.over}, got {revised}")
     stored = {(each.round, each.statistic): each for each in kept if first <= each.round <= round}
-    for number, again in _again(core, first, round):
-        for release in again:
+    for number, recomputed in _recomputed(core, first, round):
+        for release in recomputed:
             known = stored.pop((release.round, release.statistic), None)
             if known is None or release.statistic in unkeyed:
-                continue  # reported as missing already, or not to be worked out again
+                continue  # already reported as missing, or not reproducible
             if known == release:
                 result.compared += 1
             else:
-                result.problems.append(
+                problems.append(
                     f"round {number} of {release.statistic}: the stored release is not what the surviving data give"
                 )
         if progress is not None:
             progress(number - first + 1, round - first + 1)
-    result.problems += [f"round {number} of {name}: a release that was never due" for number, name in stored]
+    problems += [f"round {number} of {name}: a release that was never due" for number, name in stored]
     return result
 
 
 def _data(core: Core, vault: Vault) -> Iterator[str]:
-    """The stored blocks must be those that the surviving data have."""
+    """The stored blocks must be those of the surviving data."""
     expected = canonical_blocks.canonical(vault.marks, Records.of(core.ledger.data(), core.schema))
     try:
         same = expected == vault.store.blocks()
     except VerificationError:
-        return  # reported already
+        return  # already reported
     if not same:
         yield "table block: the stored blocks are not those of the surviving data"
     if vault.store.sealed != core.round - 1 and core.round - 1 > core.origin:
         yield f"data: expected round {core.round - 1}, got {vault.store.sealed}"
 
 
-def _kept(core: Core, vault: Vault, kept: Sequence[Stored]) -> Iterator[str]:
-    """No release is missing, also of those that cannot be worked out again."""
-    origin, silent = core.origin, vault.silent
+def _missing(core: Core, vault: Vault, kept: Sequence[Stored]) -> Iterator[str]:
+    """No release may be missing, even of those that cannot be recomputed."""
     there = {(each.round, each.statistic) for each in kept}
-    for round in range(max(origin, silent) + 1, core.round):
+    for round in range(max(core.origin, vault.silent) + 1, core.round):
         for name, statistic in core.specification.statistics.items():
-            if (round - origin) % statistic.every == 0 and (round, name) not in there:
+            if (round - core.origin) % statistic.every == 0 and (round, name) not in there:
                 yield f"round {round} of {name}: expected a release, got none"
 
 
-def _marks(core: Core, vault: Vault, kept: Sequence[Stored]) -> Iterator[str]:
+def _fence(core: Core, vault: Vault, kept: Sequence[Stored]) -> Iterator[str]:
     mark, committed = vault.guard.fence.read(), vault.store.committed
     expected = (max(committed, vault.silent, core.origin), vault.guard.acknowledged(core))
     if mark is None:
@@ -108,8 +107,8 @@ def _marks(core: Core, vault: Vault, kept: Sequence[Stored]) -> Iterator[str]:
             yield f"round {each.round} of {each.statistic}: released beyond the last committed round {committed}"
 
 
-def _again(core: Core, first: int, last: int) -> Iterator[tuple[int, list[Stored]]]:
-    """The releases of these rounds, from the surviving data alone: what is stamped later was not there then."""
+def _recomputed(core: Core, first: int, last: int) -> Iterator[tuple[int, list[Stored]]]:
+    """The releases of these rounds from the surviving data alone, counting records from their stamp on."""
     if first > last:
         return
     engine = core.engine.at(first)
