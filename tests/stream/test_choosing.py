@@ -126,7 +126,7 @@ def test_a_named_law_or_process_is_kept():
     assert spec_of(ra.Count(noise="paper"), horizon=5000).choice.law == "laplace"
     with pytest.raises(ra.InputError, match="delta above 0"):
         spec_of(delta=0, law="gaussian")
-    with pytest.raises(ra.InputError, match="expected gaussian or laplace, got 'cauchy' - at law"):
+    with pytest.raises(ra.InputError, match="expected 'gaussian' or 'laplace', got 'cauchy' - at law"):
         spec_of(law="cauchy")
 
 

@@ -12,12 +12,15 @@ digest and stored with the stream, and opening a stream never chooses again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
+import msgspec
+
 from ..errors import InputError
+from ..messages import mismatch
 from ..noise import Oblivious
 from ..noise.default_process import LAWS, Law
 from ..noise.tails import rounded_up
@@ -34,25 +37,18 @@ Option = TypeVar("Option", bound=str)
 Judged = TypeVar("Judged")
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The law of a stream, and the process of each of its statistics by name."""
 
     law: Law
-    noise: Mapping[str, str]
+    noise: dict[str, str]
 
     @classmethod
     def from_dict(cls, data: Any) -> Choice:
-        """As in a store."""
-        if not isinstance(data, Mapping) or set(data) != {"law", "noise"} or not isinstance(data["noise"], Mapping):
-            raise InputError(f"expected a law and the noise of every statistic, got {data!r}", place="choice")
-        return cls(check_law(data["law"], "choice.law"), dict(data["noise"]))
-
-
-def check_law(law: Any, place: str = "law") -> Law:
-    if law not in LAWS:
-        raise InputError(f"expected {' or '.join(LAWS)}, got {law!r}", place=place)
-    return law  # type: ignore[no-any-return]
+        try:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError:
+            raise mismatch("a law and the noise of every statistic", data, "choice") from None
 
 
 def choose(

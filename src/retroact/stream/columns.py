@@ -118,7 +118,6 @@ class Columns:
         return replace(self, **taken)
 
     def spec(self) -> dict[str, Any]:
-        """As in a file."""
         table: dict[str, Any] = {role: own.spec() for role, own in self.items()}
         if self.ignore:
             table["ignore"] = self.ignore if isinstance(self.ignore, bool) else list(self.ignore)

@@ -241,7 +241,6 @@ class Core:
             return Round(round, releases, Applied(change.added, change.removed, *ignored, closed.rejected))
 
     def successor(self, key: Key | None, *, epsilon: float, delta: float, horizon: int | None) -> Core:
-        """The core of a successor in memory."""
         if self.followed:
             raise InputError("this stream has a successor already: continue from that one")
         spec = self.specification.following(self.round - 1, epsilon=epsilon, delta=delta, horizon=horizon)
@@ -261,7 +260,6 @@ class Core:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is published."""
         return self._end() is not None
 
     def _end(self) -> str | None:

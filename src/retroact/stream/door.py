@@ -63,7 +63,6 @@ class Door:
     def upsert(
         self, data: Any, id: Names, deleted: Sequence[bool] | Mask, subject: Names, stamp: Stamps, now: int
     ) -> Operations:
-        """See `Stream.upsert`."""
         flags = np.asarray(deleted, dtype=np.bool_)
         part = Stamped.of(Rows.empty(self._schema), 1)
         if data is not None:
@@ -79,7 +78,6 @@ class Door:
         return Operations(placed=part, ids=_ids(id, len(flags)), emptied=np.flatnonzero(flags).tolist())
 
     def deletion(self, data: Any, stamp: Stamps, id: Names, subject: Names, now: int) -> Operations:
-        """See `Stream.delete`."""
         if (data is None) == (id is None):
             raise InputError("expected either id=... or a record with its stamp")
         if id is not None:
@@ -98,7 +96,6 @@ class Door:
         return Operations(deleted=self.stamped(data, now, subject=subject, stamp=stamp))
 
     def erasure(self, subject: Names, sha256: Sequence[bytes] | bytes | None) -> Operations:
-        """See `Stream.erase`."""
         self._require_subjects()
         names = [] if subject is None else required(subject, "subject")
         digests: list[Any] = list(sha256) if isinstance(sha256, list | tuple) else [sha256]
@@ -189,7 +186,6 @@ def _require_one_each(**given: Names) -> None:
 
 
 def _ids(given: Any, count: int) -> list[str]:
-    """An id for each event."""
     named = names_of(given, count, "id")
     ids = [named] * count if named is None or isinstance(named, str) else named
     if None in ids:

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ..coins import Key, name_bytes
 from ..errors import InputError, VerificationError
+from ..messages import mismatch
 from ..store.receipt import Receipt, sign, verify
 from ..store.store import Store
 from ..store.tables import Request
@@ -118,11 +119,10 @@ class Hashes:
         return self._hash("subject", who if isinstance(who, bytes) else hashlib.sha256(who.encode()).digest())
 
     def request(self, token: str | None, names: Sequence[str], digests: Sequence[bytes]) -> Asked:
-        if token is not None:
-            named = name_of(token, "request") if isinstance(token, str) else None
-            if named is None:
-                raise InputError(f"expected a name for the request, got {token!r}", place="request")
         token = f"request-{secrets.token_hex(8)}" if token is None else token
+        if not isinstance(token, str):
+            raise mismatch("a name for the request", token, "request")
+        name_of(token, "request")
         everybody: list[str | bytes] = [*names, *digests]
         subjects = [self.subject(who) for who in everybody]
         content = self._hash("content", token, *sorted({*subjects}))

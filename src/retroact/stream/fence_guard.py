@@ -108,7 +108,7 @@ def _of_a_lost_fence(store: Store, fence: Fence, after: int | None) -> Standing:
     least = max(store.committed, store.sealed - 1, store.number("silent"))
     if after < least:
         raise InputError(f"expected a round from {least} on, since the store has releases up to there", place="after")
-    lost = Owed(after, _open_round(store), None, lost=secrets.token_hex(8))
+    lost = Owed(after, open_round(store), None, lost=secrets.token_hex(8))
     return Standing(after, lost, {"owed": lost.note(), **_promised(after)})
 
 
@@ -155,7 +155,7 @@ def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
     if not behind and not lacks and not unknown:
         return Standing(silent, owed)
     if behind or owed is None:
-        owed = Owed(latest, _open_round(store), 0)
+        owed = Owed(latest, open_round(store), 0)
     held = len(pending | store.applied_after(store.sealed, over=over)) if store.sealed >= latest else 0
     needed = None if unknown or owed.needed is None else lacks and max(owed.needed, held) + lacks
     owed = msgspec.structs.replace(owed, needed=needed, lacked=owed.lacked + lacks, lost=mark.lost)
@@ -169,7 +169,7 @@ def _promised(after: int) -> dict[str, str]:
     return {"silent": str(after), "fenced": str(after), "asked": str(after + 1)}
 
 
-def _open_round(store: Store) -> int:
+def open_round(store: Store) -> int:
     return max(store.sealed, store.number("origin")) + 1
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import I64
+from retroact.checks import positive_int
 from retroact.errors import Place
 from retroact.messages import At, exact_text, mismatch
 from retroact.params import Parameters
@@ -74,7 +75,8 @@ class Grid(Parameters):
 
         ``at`` names the place of a value in error messages; ``unit`` is what whole numbers count.
         """
-        since = microseconds_of(times, at or _row, self._offset, unit) - self._start
+        at = at or (lambda index: Place("", index + 1))
+        since = microseconds_of(times, at, self._offset, unit) - self._start
         cells = since // self._length + 1
         return np.clip(cells, 0, None if self.rounds is None else self.rounds + 1).astype(np.int64, copy=False)
 
@@ -84,8 +86,7 @@ class Grid(Parameters):
         >>> Grid("2026-01-01", "1d").closes(31).isoformat()
         '2026-02-01T00:00:00+00:00'
         """
-        if isinstance(round, bool) or round < 1 or (self.rounds is not None and round > self.rounds):
-            raise mismatch(f"a round from 1 to {self.rounds or 'any'}", round, "round")
+        positive_int(round, "round", most=self.rounds, expected=f"a round from 1 to {self.rounds or 'any'}")
         try:
             return _EPOCH + timedelta(microseconds=self._start + round * self._length)
         except OverflowError:
@@ -185,7 +186,3 @@ def _text(microseconds: int) -> str:
         return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
     except OverflowError:
         return f"{microseconds} microseconds after 1970"
-
-
-def _row(index: int) -> str:
-    return Place("", index + 1)

@@ -21,13 +21,13 @@ from ..store.fence import Fence, Mark
 from ..store.sqlite import SQLiteStore
 from ..store.store import Store
 from ..store.targets import POSTGRES, base_of, beside, check_targets
-from .core import Core
+from .core import Core, end
 from .durable import Durable
 from .erasure import Hashes
-from .fence_guard import FenceGuard, Standing, promises, standing
+from .fence_guard import FenceGuard, Standing, open_round, promises, standing
 from .open_round import NO_POSITIONS, PositionSet, read_on
 from .specification import Specification
-from .stored import end_of, stored_specification, written_notes
+from .stored import stored_specification, written_notes
 from .vault import Vault
 
 
@@ -62,7 +62,6 @@ def open_stream(
     erasures_asked: bool = False,
     follows: Follows | None = None,
 ) -> Durable:
-    """See `Stream.open`."""
     base = base_of(where)
     if after is not None:
         integer(after, "after", least=0, expected="the number of a round")
@@ -99,7 +98,8 @@ def open_stream(
             _require_same(store, follows, own)
         new = specification if fresh and store.committed == 0 else None
         spec, notes = (new, {}) if new is not None else stored_specification(store, specification)
-        over = new is None and end_of(store, spec) is not None
+        followed = bool(store.note("followed"))
+        over = new is None and end(spec, store.number("origin"), open_round(store), followed=followed) is not None
         # A crash while a successor is made leaves its fence at the round before its first, and no stream yet.
         if follows is not None and new is not None and mark == Mark(name, follows.round, salt):
             now = Standing(0, None)
@@ -141,8 +141,9 @@ def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, ha
     vault = Vault(store, guard, hashes, _marks(key), [place for place, _ in stored])
     del stored  # it may be large
     before = [Specification.from_dict(data).guarantee for data in msgspec.json.decode(store.note("before") or "[]")]
-    round = max(store.sealed, origin) + 1
-    core = Core(spec, key, ledger, vault, origin=origin, round=round, before=before, promises=promised, salt=salt)
+    core = Core(
+        spec, key, ledger, vault, origin=origin, round=open_round(store), before=before, promises=promised, salt=salt
+    )
     core.followed = bool(store.note("followed"))
     core.sources = {source: (position, NO_POSITIONS) for source, position in store.sources().items()}
     for source, ranges in store.delivered():

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..checks import number as checked
 from ..errors import InputError
 from ..noise.default_process import Law
 from ..privacy import GaussianDP, Guarantee
@@ -111,16 +112,9 @@ class Plan:
 
 def plan(specification: Specification) -> Plan:
     """The expected errors under a budget, and under the other law."""
-    rows = tuple(_expect(specification, name) for name in specification.statistics)
-    return Plan(
-        specification.guarantee,
-        specification.horizon,
-        specification.records,
-        rows,
-        specification.weights,
-        specification.choice.law,
-        _other(specification),
-    )
+    spec = specification
+    rows = tuple(_expect(spec, name) for name in spec.statistics)
+    return Plan(spec.guarantee, spec.horizon, spec.records, rows, spec.weights, spec.choice.law, _other(spec))
 
 
 def _other(spec: Specification) -> Other | None:
@@ -164,8 +158,7 @@ def solve(
     for name, error in errors.items():
         if name not in statistics:
             raise InputError(f"expected one of {', '.join(statistics)}, got {name!r}", place="errors")
-        if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < math.inf:
-            raise InputError(f"expected a number above 0, got {error!r}", place=f"errors.{name}")
+        checked(error, f"errors.{name}", "a number above 0", above=0, below=math.inf)
     shape: dict[str, Any] = {"delta": delta, "horizon": horizon, "window": window, "records": records, "law": law}
     shape |= {"weights": dict.fromkeys(statistics, 1.0), "late": late}
     spec = Specification(schema, statistics, epsilon=1.0, **shape)

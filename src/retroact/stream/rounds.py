@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, cast
 
-from ..checks import is_int, positive_int
+from ..checks import choice, is_int, positive_int
 from ..errors import InputError
 from ..messages import check_keys, mismatch, show
 from ..noise.process import check_horizon
@@ -21,7 +21,6 @@ from .grid import Grid, length_of, length_text
 CloseBy = Literal["lines", "progress", "grid", "end"]
 Late = Literal["stamp", "refuse"]
 CLOSE_BY: tuple[CloseBy, ...] = ("lines", "progress", "grid", "end")
-LATE: tuple[Late, ...] = ("stamp", "refuse")
 LARGEST_CONTRIBUTION = 10_000
 _GRID = tuple(Grid.parameters())
 _PLAIN = ("close_by", "late_events", "contribution")
@@ -62,8 +61,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "close_by", checked_close_by(self.close_by, grid=self.grid is not None))
-        if self.late_events not in LATE:
-            raise InputError(f"expected one of {', '.join(LATE)}, got {show(self.late_events)}", place="late_events")
+        choice(self.late_events, ("stamp", "refuse"), "late_events")
         if self.contribution is not None:
             expected = f"a whole number from 1 to {LARGEST_CONTRIBUTION:,}"
             positive_int(self.contribution, "contribution", most=LARGEST_CONTRIBUTION, expected=expected)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from ..checks import choice as one_of
 from ..checks import flag, positive_int
 from ..coins import Coins
 from ..errors import InputError
@@ -21,7 +22,7 @@ from ..privacy.budget import check_weight
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..statistics.grant import StreamTerms
-from .choosing import Choice, check_law, choose
+from .choosing import Choice, choose
 from .columns import Columns, sources_from_spec
 from .granting import granted
 from .grid import Grid
@@ -78,11 +79,9 @@ class Specification:
             self.check_rounds(rounds)
         self.window = None if window is None else check_horizon(window, "window")
         self.records = positive_int(records, "records")
-        self.law = None if law is None else check_law(law)
+        self.law: Law | None = None if law is None else one_of(law, LAWS, "law")
         self.late = flag(late, "late")
-        if after_erasure not in ("accept", "reject"):
-            raise InputError(f"expected accept or reject, got {after_erasure!r}", place="after_erasure")
-        self.after_erasure = after_erasure
+        self.after_erasure: str = one_of(after_erasure, ("accept", "reject"), "after_erasure")
         self.statistics = _checked(statistics, self.horizon)
         self.demands = {name: s.demand(self.schema, self.terms(name)) for name, s in self.statistics.items()}
         given = dict(weights or {})

@@ -9,9 +9,8 @@ import msgspec
 from ..coins import Key
 from ..errors import InputError
 from ..ledger import Ledger
-from ..noise.default_process import LAWS
 from ..privacy import Guarantee
-from .choosing import Choice, check_law
+from .choosing import Choice
 from .core import Core, Persistence
 from .specification import Specification
 
@@ -19,7 +18,6 @@ FORMAT = 3
 
 
 def to_bytes(core: Core) -> bytes:
-    """See `Stream.state`."""
     with core.lock:
         if len(core.open.updates):
             raise InputError("expected no operations in the open round: the state is taken between rounds")
@@ -32,7 +30,6 @@ def to_bytes(core: Core) -> bytes:
 
 
 def from_bytes(specification: Specification, state: bytes, key: Key, before: Sequence[Guarantee]) -> Core:
-    """See `Stream.from_state`."""
     try:
         parts = msgspec.msgpack.decode(state, type=tuple[int, bytes, list[str], int, int, int, bytes])
     except msgspec.MsgspecError as error:
@@ -41,9 +38,9 @@ def from_bytes(specification: Specification, state: bytes, key: Key, before: Seq
     if version != FORMAT:
         raise InputError(f"expected state format {FORMAT}, got {version}", place="state")
     names = list(specification.statistics)
-    if chosen and chosen[0] in LAWS and len(chosen) == len(names) + 1:
-        stored = Choice(check_law(chosen[0]), dict(zip(names, chosen[1:], strict=True)))
-        specification = specification.running_under(stored)
+    if len(chosen) == len(names) + 1:
+        stored = {"law": chosen[0], "noise": dict(zip(names, chosen[1:], strict=True))}
+        specification = specification.running_under(Choice.from_dict(stored))
     if digest != specification.whole_digest:
         raise InputError("expected the specification that the state was made under, got another", place="state")
     if len(before) != streams:

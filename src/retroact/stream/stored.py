@@ -13,7 +13,6 @@ from ..errors import InputError, VerificationError
 from ..params import words
 from ..store.store import Store
 from .choosing import Choice
-from .core import end
 from .specification import LIMITS, Specification
 
 
@@ -168,9 +167,3 @@ def _roles(spec: Specification) -> dict[str, Any]:
     tables = {"columns": spec.columns.spec()}
     tables |= {f"sources.{name}": own["columns"] for name, own in spec.sources.items()}
     return {f"{name}.{role}": column for name, table in tables.items() for role, column in table.items()}
-
-
-def end_of(store: Store, spec: Specification) -> str | None:
-    """Why no more rounds come; None if they do."""
-    origin = store.number("origin")
-    return end(spec, origin, max(store.sealed, origin) + 1, followed=bool(store.note("followed")))

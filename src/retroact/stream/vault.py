@@ -90,7 +90,6 @@ class Vault(Persistence):
         return lambda subjects: {name for name in {*subjects} if name is not None and hashed(name) in erased}
 
     def request(self, asked: Asked, outcomes: Sequence[Outcome]) -> Request:
-        """A new request."""
         found = {subject: outcome.found for subject, outcome in zip(asked.subjects, outcomes, strict=True)}
         sealed = self.hashes.seal(asked.content, found, asked.subjects) if asked.who else None
         return Request(asked.name, asked.content, "received", moment(), outcome=sealed)
