@@ -82,9 +82,9 @@ def test_aggregated_input_says_what_it_costs(program: Program) -> None:
 
 
 OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
-    "count": (("--close-by", "updates:1000"), "rounds never close by the number of updates"),
-    "time": (("--close-by", "timestamp"), "rounds never close by the times that records happen to have"),
-    "unknown": (("--close-by", "moon"), "expected one of lines, progress, grid, end, got 'moon' - at --close-by"),
+    "count": (("--close-by", "updates:1000"), "rounds never close by a count"),
+    "time": (("--close-by", "timestamp"), "depends on its own time alone - at --close-by"),
+    "unknown": (("--close-by", "moon"), "expected one of lines, progress, grid, end, got 'moon'"),
     "grid": (("--close-by", "grid"), "expected a grid: --start and --length"),
     "start": (("--time", "t", "--length", "1h"), "expected start and length for a grid of rounds - at --start"),
     "length": (("--time", "t", "--start", "0"), "expected start and length for a grid of rounds - at --length"),
@@ -92,7 +92,7 @@ OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
     "bad start": (("--time", "t", "--start", "noon", "--length", "1h"), "got 'noon' - at --start"),
     "bad end": (("--time", "t", "--start", "0", "--length", "1h", "--end", "5"), "- at --end"),
     "grace": (("--grace", "soon"), "got 'soon' - at --grace"),
-    "late": (("--late", "maybe"), "expected one of stamp, refuse, got 'maybe' - at --late"),
+    "late": (("--late", "maybe"), "expected 'stamp' or 'refuse', got 'maybe' - at --late"),
     "no grid": (("--time", "t"), "expected a grid"),
     "positions": (
         ("--time", "t", "--start", "0", "--length", "1h", "--end", "3600", "--position", "p"),

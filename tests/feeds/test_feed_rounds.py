@@ -38,13 +38,13 @@ def test_end(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wanted", ["updates", "count", "updates:1000", "1000", "rows", "events=5", "records"])
 def test_never_by_a_count(wanted: str) -> None:
-    with pytest.raises(InputError, match=r"rounds never close by the number of updates: then one added or deleted"):
+    with pytest.raises(InputError, match=r"rounds never close by a count .*one record added or deleted"):
         shop(rounds={"close_by": wanted})
 
 
 @pytest.mark.parametrize("wanted", ["time", "timestamp", "event-time", "timestamps", "watermark", "day"])
 def test_never_by_the_times_of_records(wanted: str) -> None:
-    with pytest.raises(InputError, match=r"rounds never close by the times that records happen to have.*--start"):
+    with pytest.raises(InputError, match=r"rounds never close by .* the times of records.*--start"):
         shop(rounds={"close_by": wanted})
 
 
@@ -54,7 +54,7 @@ def test_other_options() -> None:
         ({"close_by": "moon"}, "expected one of lines, progress, grid, end, got 'moon'"),
         ({"close_by": "grid"}, "expected a grid"),
         ({"close_by": "end", "grid": grid, "time": "t"}, "by the grid or by end, got both"),
-        ({"late": "maybe"}, "expected one of stamp, refuse, got 'maybe'"),
+        ({"late": "maybe"}, "expected 'stamp' or 'refuse', got 'maybe'"),
         ({"contribution": 0}, "expected a whole number from 1 to"),
         ({"contribution": 10**18}, "expected a whole number from 1 to"),
         ({"time": "t"}, "expected a grid"),

@@ -126,7 +126,7 @@ def test_bad_columns_are_refused_with_their_place(table, wrong):
         ({**WEEK, "time_zone": "+25:00"}, "expected UTC or a fixed offset such as"),
         ({**WEEK, "late_events": "drop"}, "expected 'stamp' or 'refuse', got 'drop' - at rounds.late_events"),
         ({**WEEK, "close_by": "end"}, "expected rounds by the grid or by end, got both - at rounds.close_by"),
-        ({"close_by": "rows:100"}, "rounds never close by the number of updates"),
+        ({"close_by": "rows:100"}, "rounds never close by a count"),
         ({"contribution": 0}, "expected a whole number from 1 to 10,000, got 0 - at rounds.contribution"),
         ({"grace": "5m"}, "expected a grid"),
         ({**WEEK, "grace": "soon"}, "a length such as 30s.* - at rounds.grace"),

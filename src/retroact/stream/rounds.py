@@ -6,7 +6,6 @@ a durable stream never changes its rounds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -25,11 +24,6 @@ LARGEST_CONTRIBUTION = 10_000
 _GRID = tuple(Grid.parameters())
 _PLAIN = ("close_by", "late_events", "contribution")
 _WAITS = ("grace", "publish_after")
-_COUNTS = re.compile(r"(updates?|counts?|rows?|records?|events?|number|n|batch|size|\d+)\b.*", re.IGNORECASE)
-_TIMES = re.compile(
-    r"(event[-_ ]?)?(times?|timestamps?|clock|date|day|hour|minute|second|watermark)\b.*", re.IGNORECASE
-)
-_SHIFTS = "then one added or deleted record could shift every later round, which breaks both promises"
 
 
 @dataclass(frozen=True)
@@ -144,28 +138,23 @@ def checked_close_by(wanted: str, *, grid: bool) -> CloseBy:
     >>> checked_close_by("updates:1000", grid=False)
     Traceback (most recent call last):
     ...
-    retroact.errors.InputError: rounds never close by the number of updates: then one added or deleted record could
-    shift every later round, which breaks both promises. Close them by lines that say so, by progress messages or by a
-    grid of time - at close_by
+    retroact.errors.InputError: expected one of lines, progress, grid, end, got 'updates:1000': rounds never close by a
+    count or by the times of records, or one record added or deleted could shift every later round, which breaks both
+    promises. Use lines that say so, progress messages, or a public grid (--time COLUMN --start T --length 1h --end T),
+    where the round of a record depends on its own time alone - at close_by
     """
     if grid and wanted in ("lines", "grid"):
         return "grid"
-    if wanted in CLOSE_BY:
-        if wanted == "grid":
-            raise InputError("expected a grid: --start and --length, and --end for a complete file", place="close_by")
-        if grid:
-            raise InputError(f"expected rounds by the grid or by {wanted}, got both", place="close_by")
-        return cast(CloseBy, wanted)
-    if isinstance(wanted, str) and _TIMES.fullmatch(wanted):
+    if wanted not in CLOSE_BY:
         raise InputError(
-            f"rounds never close by the times that records happen to have: {_SHIFTS}. Name a public grid (--time "
-            "COLUMN --start T --length 1h --end T), where the round of a record depends on its own time alone",
+            f"expected one of {', '.join(CLOSE_BY)}, got {show(wanted)}: rounds never close by a count or by the times "
+            "of records, or one record added or deleted could shift every later round, which breaks both promises. Use "
+            "lines that say so, progress messages, or a public grid (--time COLUMN --start T --length 1h --end T), "
+            "where the round of a record depends on its own time alone",
             place="close_by",
         )
-    if isinstance(wanted, str) and _COUNTS.fullmatch(wanted):
-        raise InputError(
-            f"rounds never close by the number of updates: {_SHIFTS}. Close them by lines that say so, by progress "
-            "messages or by a grid of time",
-            place="close_by",
-        )
-    raise InputError(f"expected one of {', '.join(CLOSE_BY)}, got {show(wanted)}", place="close_by")
+    if wanted == "grid":
+        raise InputError("expected a grid: --start and --length, and --end for a complete file", place="close_by")
+    if grid:
+        raise InputError(f"expected rounds by the grid or by {wanted}, got both", place="close_by")
+    return cast(CloseBy, wanted)
