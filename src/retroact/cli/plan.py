@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +15,7 @@ from retroact.cli.specification import Asked
 from retroact.errors import InputError
 from retroact.stream import Plan, solve
 from retroact.stream import plan as planned
+from retroact.stream.plan import number
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,11 +54,7 @@ def plan(
         return
     console = console_for("stdout")
     console.print(plan_table(result, brief=False))
-    lines = [f"{row.statistic}: {note}" for row in result.rows for note in row.notes]
-    if result.other is not None and result.other.half_widths:
-        lines.append(str(result.other))
-    rounds = "no horizon" if result.horizon is None else f"{result.horizon:,} rounds"
-    lines += [f"{rounds}; errors of means and variances are for {result.records:,} records", result.guarantee.text]
+    lines = result.remarks
     if error:
         lines += ["", "For these errors, give the stream:", f"  epsilon = {_rounded_up(result.epsilon)}"]
         lines += [f"  law = {result.law}"]
@@ -78,12 +74,13 @@ def plan_table(expected: Plan, *, brief: bool) -> Table:
     return table({**heads, "noise": "left", "budget": "left"}, rows)
 
 
-def _number(value: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "–"
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
-
-
+    lines = result.remarks
+    if error:
+        lines += ["", "For these errors, give the stream:", f"  epsilon = {_rounded_up(result.epsilon)}"]
+        lines += [f"  law = {result.law}"]
+        lines += [f"  weight of {name} = {weight:.6g}" for name, weight in result.weights.items()]
+    for line in lines:
+        message(console, line)
 def wanted_errors(texts: Sequence[str]) -> Mapping[str, float]:
     """
     >>> wanted_errors(["orders=50", "revenue=1e3"])

@@ -44,7 +44,7 @@ class Other:
 
     def __str__(self) -> str:
         errors = ", ".join(f"{name} ±{number(width)}" for name, width in self.half_widths.items())
-        return f"with {self.law} noise instead, at 95 % in the worst round: {errors}" if errors else ""
+        return f"with {self.law} noise instead, at 95 % in the worst round: {errors}"
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,14 @@ class Plan:
             "statistics": [vars(row) for row in self.rows],
         }
 
+    @property
+    def remarks(self) -> list[str]:
+        """Notes on the statistics, the other law, and the guarantee."""
+        notes = [f"{row.statistic}: {note}" for row in self.rows for note in row.notes]
+        notes += [str(self.other)] if self.other and self.other.half_widths else []
+        rounds = "no horizon" if self.horizon is None else f"{self.horizon:,} rounds"
+        return [*notes, f"{rounds}; means and variances for {self.records:,} records", self.guarantee.text]
+
     def __str__(self) -> str:
         head = ("statistic", "± 95 % (worst)", "± 95 % (typical)", "sd", "± all rounds", "noise", "budget")
         table = [head] + [
@@ -92,7 +100,7 @@ class Plan:
                 number(row.half_width),
                 number(row.typical_half_width),
                 number(row.standard_deviation),
-                "–" if row.simultaneous is None else number(row.simultaneous),
+                number(row.simultaneous),
                 row.noise,
                 row.budget,
             )
@@ -102,12 +110,7 @@ class Plan:
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
         ]
-        rounds = "no horizon" if self.horizon is None else f"{self.horizon:,} rounds"
-        notes = [f"{row.statistic}: {note}" for row in self.rows for note in row.notes]
-        notes += [f"{self.other}"] if self.other and self.other.half_widths else []
-        return "\n".join(
-            [*lines, *notes, f"{rounds}; means and variances for {self.records:,} records", f"{self.guarantee.text}"]
-        )
+        return "\n".join([*lines, *self.remarks])
 
 
 def plan(specification: Specification) -> Plan:
@@ -231,7 +234,7 @@ def _expect(spec: Specification, name: str) -> Expected:
     )
 
 
-def number(value: float) -> str:
-    if math.isnan(value):
+def number(value: float | None) -> str:
+    if value is None or math.isnan(value):
         return "–"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
