@@ -174,7 +174,7 @@ def test_a_source_may_have_columns_of_its_own():
     }
     spec = Specification.from_dict(tables)
     own = spec.columns_of("shop.csv")
-    assert (own.id, own.subject, own.ignores("note"), own.ignores("x")) == (None, Role("kunde"), True, False)
+    assert (own.column("id"), own.subject, own.ignores("note"), own.ignores("x")) == (None, Role("kunde"), True, False)
     assert spec.columns_of("other.csv") == spec.columns_of(None) == spec.columns
     assert Specification.from_dict({**tables, "sources": spec.sources}).sources == spec.sources
 

@@ -7,7 +7,7 @@ the same bytes. They alone decide whether a stream has subjects, whatever the da
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -38,7 +38,7 @@ class Role:
 class Columns:
     """
     >>> columns = Columns.from_spec({"subject": "customer", "id": {"column": "order", "optional": True}})
-    >>> columns.subject, columns.id, columns.ignores("note")
+    >>> columns.subject, columns.roles["id"], columns.ignores("note")
     (Role(column='customer', optional=False), Role(column='order', optional=True), False)
     >>> Columns.from_spec({"subjekt": "customer"})
     Traceback (most recent call last):
@@ -47,13 +47,7 @@ class Columns:
     you mean 'subject'?) - at columns.subjekt
     """
 
-    id: Role | None = None
-    subject: Role | None = None
-    time: Role | None = None
-    op: Role | None = None
-    position: Role | None = None
-    stamp: Role | None = None
-    round: Role | None = None
+    roles: Mapping[str, Role] = field(default_factory=dict)
     ignore: bool | tuple[str, ...] = False
     """Whether other columns are skipped, or which of them."""
     given: bool = field(default=True, compare=False)
@@ -62,7 +56,7 @@ class Columns:
     @classmethod
     def usual(cls) -> Columns:
         """The roles of a stream whose specification has no [columns]."""
-        return cls(**{role: Role(role, optional=True) for role in USUAL}, given=False)  # type: ignore[arg-type]
+        return cls({role: Role(role, optional=True) for role in USUAL}, given=False)
 
     @classmethod
     def from_spec(cls, table: Any, place: str = "columns") -> Columns:
@@ -78,7 +72,11 @@ class Columns:
             ignored = tuple(_column(name, at) for name in ignored)
         elif not isinstance(ignored, bool):
             raise mismatch("true, or a list of columns", ignored, at)
-        return cls(**roles, ignore=ignored)  # type: ignore[arg-type]
+        return cls({role: own for role, own in roles.items() if own is not None}, ignored)
+
+    @property
+    def subject(self) -> Role | None:
+        return self.roles.get("subject")
 
     @property
     def has_subjects(self) -> bool:
@@ -89,14 +87,13 @@ class Columns:
         """Whether a column whose name suggests operations, such as `_change_type`, is taken as one: not if the role is
         given to another column, or to none. If all other columns are ignored this one is not, or deletions would become
         additions."""
-        return self.ignore is True if self.op is None else self.op.optional
+        return self.roles["op"].optional if "op" in self.roles else self.ignore is True
 
     def items(self) -> list[tuple[str, Role]]:
-        return [(role, own) for role in ROLES if (own := getattr(self, role)) is not None]
+        return [(role, self.roles[role]) for role in ROLES if role in self.roles]
 
     def column(self, role: str) -> str | None:
-        own: Role | None = getattr(self, role)
-        return None if own is None else own.column
+        return self.roles[role].column if role in self.roles else None
 
     def ignores(self, column: str) -> bool:
         return self.ignore if isinstance(self.ignore, bool) else column in self.ignore
@@ -108,14 +105,14 @@ class Columns:
         {'id': 'nr'}
         """
         other = Columns.from_spec(table, place)
-        return replace(self, **{key: getattr(other, key) for key in table})
+        kept = {role: own for role, own in self.roles.items() if role not in table}
+        return replace(self, roles={**kept, **other.roles}, ignore=other.ignore if "ignore" in table else self.ignore)
 
     def without(self, names: Collection[str]) -> Columns:
         """Without the usual roles of columns that are fields."""
         if self.given:
             return self
-        taken: dict[str, Any] = {role: None for role, own in self.items() if own.column in names}
-        return replace(self, **taken)
+        return replace(self, roles={role: own for role, own in self.roles.items() if own.column not in names})
 
     def spec(self) -> dict[str, Any]:
         table: dict[str, Any] = {role: own.spec() for role, own in self.items()}
@@ -231,6 +228,3 @@ def _column(given: Any, place: str) -> str:
     if not isinstance(given, str) or not given:
         raise mismatch("the name of a column", given, place)
     return given
-
-
-assert {each.name for each in fields(Columns)} == {*_KEYS, "given"}
