@@ -77,6 +77,7 @@ class Accepted:
     """What was published, if it closed the round."""
 
 
+PLACE = "earlier receipt"
 # Up to this many subjects, the size of a sealed outcome does not reveal their number.
 PADDED = 64
 
@@ -159,6 +160,23 @@ def _wrap(key: Key) -> AESGCM:
     return AESGCM(key.derive("hashes of the stream before"))
 
 
+class Earlier(msgspec.Struct, frozen=True):
+    """A predecessor: its keyed name, the public key of its receipts, and where it was."""
+
+    stream: str
+    key: str
+    where: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.where}, the stream that this one goes on from, which holds records of its own"
+
+
+def earlier_streams(store: Store) -> list[Earlier]:
+    """The predecessors, oldest first."""
+    return msgspec.json.decode(store.note("earlier") or "[]", type=list[Earlier])
+
+
 class Requested(Erasure):
     """A request in a store, and its state: received, applied, purged."""
 
@@ -204,8 +222,29 @@ class Requested(Erasure):
         return self.now.round
 
     def unerased(self, earlier: bytes | Sequence[bytes] = ()) -> list[Earlier]:
-        """The predecessors that may still hold records of the subjects; see `receipt`."""
-        return unerased(self._stream.store, self.now.content, [earlier] if isinstance(earlier, bytes) else earlier)
+        """The predecessors that may still hold records of the subjects: all except those that signed, in receipts given
+        as ``earlier``, that the request is purged for good."""
+        streams = earlier_streams(self._stream.store)
+        request, done = self.now.content.hex(), set()
+        for content in [earlier] if isinstance(earlier, bytes) else earlier:
+            named = verify(content, place=PLACE).stream
+            own = next((each for each in streams if each.stream == named), None)
+            if own is None:
+                raise VerificationError(f"{PLACE}: expected one of a stream that this one goes on from, got another")
+            receipt = verify(content, place=PLACE, public_key=own.key)
+            if receipt.request != request:
+                raise VerificationError(f"{PLACE}: expected one of this request, got one of another")
+            if receipt.state != "purged":
+                raise InputError(f"expected a purged receipt, got {receipt.state}: ask {own.where} again", place=PLACE)
+            if receipt.later != "reject" and receipt.afterwards is msgspec.UNSET:
+                raise InputError(
+                    f"expected a receipt that holds for good, got one of round {receipt.round}: records of the same "
+                    f"subjects may have come after it. Ask {own.where} again under a new request name, and this stream "
+                    "under the same",
+                    place=PLACE,
+                )
+            done.add(own.stream)
+        return [each for each in streams if each.stream not in done]
 
     def receipt(self, earlier: bytes | Sequence[bytes] = ()) -> bytes:
         """A signed receipt for whoever asked, without counts. Once applied, it says whether records were found.
@@ -234,51 +273,3 @@ class Requested(Erasure):
             later=later,
         )
         return sign(receipt, stream.hashes.signing)
-
-
-PLACE = "earlier receipt"
-
-
-class Earlier(msgspec.Struct, frozen=True):
-    """A predecessor: its keyed name, the public key of its receipts, and where it was."""
-
-    stream: str
-    key: str
-    where: str
-
-    @property
-    def text(self) -> str:
-        return f"{self.where}, the stream that this one goes on from, which holds records of its own"
-
-
-def earlier_streams(store: Store) -> list[Earlier]:
-    """The predecessors, oldest first."""
-    return msgspec.json.decode(store.note("earlier") or "[]", type=list[Earlier])
-
-
-def unerased(store: Store, request: bytes, receipts: Sequence[bytes] = ()) -> list[Earlier]:
-    """The predecessors that may still hold what a request is about: all except those that signed that it is purged for
-    good."""
-    streams = earlier_streams(store)
-    done = set()
-    for content in receipts:
-        named = verify(content, place=PLACE).stream
-        own = next((each for each in streams if each.stream == named), None)
-        if own is None:
-            raise VerificationError(f"{PLACE}: expected one of a stream that this one goes on from, got another")
-        receipt = verify(content, place=PLACE, public_key=own.key)
-        if receipt.request != request.hex():
-            raise VerificationError(f"{PLACE}: expected one of this request, got one of another")
-        if receipt.state != "purged":
-            raise InputError(
-                f"expected a receipt that says purged, got {receipt.state!r}: ask {own.where} again later", place=PLACE
-            )
-        if receipt.later != "reject" and receipt.afterwards is msgspec.UNSET:
-            raise InputError(
-                f"expected a receipt that holds for good, got one of round {receipt.round}: records of the same "
-                f"subjects may have come after it. Ask {own.where} again under a new request name, and this stream "
-                "under the same",
-                place=PLACE,
-            )
-        done.add(own.stream)
-    return [each for each in streams if each.stream not in done]
