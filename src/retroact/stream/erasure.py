@@ -169,7 +169,7 @@ class Earlier(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return f"{self.where}, the stream that this one goes on from, which holds records of its own"
+        return f"{self.where}, the predecessor of this stream, which has its own copy of the records"
 
 
 def earlier_streams(store: Store) -> list[Earlier]:
@@ -230,7 +230,7 @@ class Requested(Erasure):
             named = verify(content, place=PLACE).stream
             own = next((each for each in streams if each.stream == named), None)
             if own is None:
-                raise VerificationError(f"{PLACE}: expected one of a stream that this one goes on from, got another")
+                raise VerificationError(f"{PLACE}: expected one of a predecessor of this stream, got another")
             receipt = verify(content, place=PLACE, public_key=own.key)
             if receipt.request != request:
                 raise VerificationError(f"{PLACE}: expected one of this request, got one of another")
