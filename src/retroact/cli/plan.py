@@ -70,17 +70,10 @@ def plan_table(expected: Plan, *, brief: bool) -> Table:
     rows = []
     for row in expected.rows:
         errors = (row.half_width, row.typical_half_width, row.standard_deviation, row.simultaneous)
-        rows.append([row.statistic, *map(_number, errors[:2] if brief else errors), row.noise, row.budget])
+        rows.append([row.statistic, *map(number, errors[:2] if brief else errors), row.noise, row.budget])
     return table({**heads, "noise": "left", "budget": "left"}, rows)
 
 
-    lines = result.remarks
-    if error:
-        lines += ["", "For these errors, give the stream:", f"  epsilon = {_rounded_up(result.epsilon)}"]
-        lines += [f"  law = {result.law}"]
-        lines += [f"  weight of {name} = {weight:.6g}" for name, weight in result.weights.items()]
-    for line in lines:
-        message(console, line)
 def wanted_errors(texts: Sequence[str]) -> Mapping[str, float]:
     """
     >>> wanted_errors(["orders=50", "revenue=1e3"])
