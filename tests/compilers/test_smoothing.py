@@ -128,7 +128,7 @@ def test_no_error_is_taken_where_the_base_promises_none():
 
 def test_a_base_that_does_not_know_its_error_must_be_told_one():
     assert tracker().error(1e-4) is None
-    with pytest.raises(InputError, match="which FlippancyTracker does not know of itself, got none - at error"):
+    with pytest.raises(InputError, match="since FlippancyTracker does not know its own error, got none - at error"):
         smooth(tracker(), failure=1e-4, key=Key.for_testing(2))
     assert "promise of the caller" in smooth(tracker(), error=50, failure=1e-4).retroactivity.text
 
@@ -269,7 +269,7 @@ def test_a_key_drives_one():
 
 def test_what_is_retroactive_is_not_smoothed():
     stream = ra.Stream({"v": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=4, key=Key.for_testing(1))
-    with pytest.raises(InputError, match="exactly retroactive already, smoothing is not needed"):
+    with pytest.raises(InputError, match="already exactly retroactive, and smoothing would only add noise"):
         smooth(stream, error=10, failure=0)
     for wrong in (FlippancyTracker, 3, None, smooth(tracker(), error=10, failure=0)):
         with pytest.raises(InputError, match="expected a stateful algorithm, got") as caught:

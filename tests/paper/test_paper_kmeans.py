@@ -15,7 +15,7 @@ import retroact as ra
 from retroact.coins import Coins
 from retroact.errors import InputError
 from retroact.ledger.definition import Add, Delete
-from retroact.paper.greedy import FINE, NEAR, GridCells, Groups, beside, greedy, refined, within
+from retroact.paper.greedy import FINE, NEAR, GridCells, Groups, exclusive, greedy, refined, within
 from retroact.paper.kmeans import COUNTS, SUMS, Theorem, _shift
 from retroact.statistics.clusters.ball import RADIUS
 from retroact.statistics.clusters.directions import LENGTH, independent, seed_of
@@ -231,7 +231,7 @@ def test_pieces_are_differences_of_counters():
     assert np.allclose(groups.sums(cells.counts), matrix @ cells.counts)
     assert np.array_equal(groups.noises, (matrix**2).sum(axis=1))
     assert np.array_equal(within(cells.parents), [(cells.parents == i).sum() for i in range(size)])
-    assert beside(cells.counts, cells.parents).sum() == pytest.approx(cells.counts[0])
+    assert exclusive(cells.counts, cells.parents).sum() == pytest.approx(cells.counts[0])
 
 
 # A release -----------------------------------------------------------------------------------------------------------

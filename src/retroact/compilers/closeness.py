@@ -1,4 +1,4 @@
-"""Approximate retroactivity as a value: how close the answers to two histories are once the histories have united.
+"""Approximate retroactivity: how close the answers to two histories are once the histories have united.
 
 A base algorithm is within E of the truth with probability 1 - beta_0, and every answer goes through a randomised map K
 with fresh coins (theorem "compiler"). On a block of B rounds, let G be the set of answers that are all within E of the
@@ -17,7 +17,7 @@ answers (B = 1, corollary "marginal") in each round by itself.
 For Gaussian noise of deviation sigma in R^d the B maps are one Gaussian vector in R^(dB), moved by at most 2E sqrt(B):
   delta_B(alpha) = delta_Gauss(alpha; mu_B), mu_B = 2E sqrt(B) / sigma (`GaussianDP`): no composition theorem beats it.
 
-**Privacy.** Not touched: what is published is a function of the base's answers and of coins of its own.
+**Privacy.** Unchanged: what is published is a function of the base's answers and of independent coins.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARGINALLY_RETROACTIVE = "private, marginally approximately retroactive"
 
 @dataclass(frozen=True)
 class BlockCloseness:
-    """``length`` consecutive answers after the histories have united: P(F) <= e^alpha Q(F) + beta, both ways."""
+    """P(F) <= e^alpha Q(F) + beta, both ways, for ``length`` consecutive answers after the histories have united."""
 
     length: int
     closeness: Measure
@@ -50,14 +50,14 @@ class BlockCloseness:
         return min(1.0, self.closeness.delta(float(alpha)) + self.failure)
 
     def alpha(self, beta: float) -> float:
-        """The smallest proven alpha at this beta: infinite where not even beta_0 fits in."""
+        """The smallest proven alpha at this beta; infinite where beta is below beta_0."""
         number(beta, "beta", "a number from 0 to 1", least=0, most=1)
         return self.closeness.epsilon(float(beta) - self.failure) if beta >= self.failure else math.inf
 
 
 @dataclass(frozen=True)
 class ApproximateRetroactivity:
-    """For any map with a closeness: ``error`` is E, ``failure`` beta_0; what the map was ``made_for`` is only shown.
+    """``error`` is E and ``failure`` beta_0; ``made_for``, the beta and the block of the map, is only shown.
 
     >>> from retroact.compilers.maps import GaussianMap
     >>> promise = ApproximateRetroactivity(Fraction(1), GaussianMap(sigma=8.45))
@@ -66,20 +66,18 @@ class ApproximateRetroactivity:
     >>> print(promise.text)
     marginally approximately retroactive: once two histories have united, one answer is (α = 1, β = 1e-06)-close for
     both (P ≤ e^α Q + β), 16 consecutive answers together (α = 4.59, β = 1e-06). This rests on a promise of the caller,
-    which no program checks: the base is within E = 1 of the truth with probability 1. Where it is wrong, the answers
-    are as private as before and not retroactive, and nothing will show it
+    which no program checks: the base is within E = 1 of the truth with probability 1. If that is wrong, the answers are
+    as private as before but not retroactive, and nothing will show it
     """
 
     error: Fraction
     map: Map = field(repr=False)
     failure: float = 0.0
     made_for: tuple[float, int] = (1e-6, 1)
-    """beta and the block."""
     stated_by: str = ""
-    """The base that states its error itself; nothing where the caller promises it."""
+    """The base, where it states its error itself; empty where the caller promises it."""
 
     def block(self, length: int) -> BlockCloseness:
-        """What holds for ``length`` consecutive answers together."""
         return BlockCloseness(check_block(length), self.map.closeness(2 * self.error, length), self.failure)
 
     def beta(self, alpha: float, block: int = 1) -> float:
@@ -98,14 +96,14 @@ class ApproximateRetroactivity:
         )
         likely = f"1 - {self.failure:.3g} (in every round of a block at once)" if self.failure else "1"
         rests = (
-            f"what {self.stated_by} states of its own error, where it is promised what it asks for"
+            f"what {self.stated_by} states about its own error, given what it was promised"
             if self.stated_by
             else "a promise of the caller, which no program checks"
         )
         return (
             f"marginally approximately retroactive: once two histories have united, one answer is {shown[0]}-close for "
             f"both (P ≤ e^α Q + β), {blocks}. This rests on {rests}: the base is within E = {float(self.error):.6g} of "
-            f"the truth with probability {likely}. Where it is wrong, the answers are as private as before and not "
+            f"the truth with probability {likely}. If that is wrong, the answers are as private as before but not "
             "retroactive, and nothing will show it"
         )
 
@@ -115,7 +113,7 @@ class ApproximateRetroactivity:
 
 @dataclass(frozen=True)
 class Closest(Measure):
-    """Several bounds that hold at once: the best of them counts.
+    """Several bounds that all hold: the smallest counts.
 
     >>> from retroact.privacy import PureDP, ZeroConcentratedDP
     >>> round(Closest((PureDP(10.0), ZeroConcentratedDP(0.5))).epsilon(1e-6), 2)
@@ -135,7 +133,7 @@ class Closest(Measure):
 
 
 def repeated(one: float, block: int) -> Closest:
-    """``block`` independent choices whose log ratios each stay in an interval of length ``one`` that holds 0: pure, and
+    """``block`` independent choices, each with a log ratio in an interval of length ``one`` that contains 0: pure, and
     zero-concentrated with one^2 / 8 each (bounded range; Cesar and Rogers 2021)."""
     return Closest((PureDP(block * one), ZeroConcentratedDP(block * one * one / 8)))
 
@@ -149,7 +147,7 @@ def check_block(length: int, place: str = "block") -> int:
 
 
 def check_probability(value: float | Fraction, place: str, *, zero: bool = False) -> Fraction:
-    """Below 1, and above 0 (or from 0 on); 1e-60 is the least that calibration can work with."""
+    """Below 1 and above 0 (or 0 too); calibration works from 1e-60 on."""
     if zero and is_number(value) and value == 0:
         return Fraction(0)
     least = "0, or 1e-60" if zero else "1e-60"

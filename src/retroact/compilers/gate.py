@@ -7,8 +7,8 @@ of records that the sampling rests on, Z the noise of the count, and pass_l the 
 where P(some Z_l > eta_l) <= failure over all releases. For two neighbouring histories S and S' let n_l be the live
 records of the one with fewer. Compare the algorithm A with A', which says ⊤ and stops where it passes and n_l < n. In
 A', given the count, every answered round has n_l >= n: its answers are amplified, and compose with the count to
-(eps, delta). A and A' agree until ⊤, which takes Z_l > eta_l in S and in S' (the one with more has n_l + 1). So for an
-event E without ⊤
+(eps, delta). A and A' agree until ⊤, which requires Z_l > eta_l in S and in S' (the one with more has n_l + 1). So for
+an event E without ⊤
   P[A(S) in E] <= P[A'(S) in E] + failure <= e^eps P[A'(S') in E] + delta + failure
                <= e^eps P[A(S') in E] + delta + failure:
 failure is charged once. The noise is independent of the data, and the bound on it is for all releases together, so
@@ -34,14 +34,14 @@ from ..params import Parameters
 from ..privacy import Kind, Share, largest_mu
 
 PARTS = 5
-"""A gate takes one of so many parts of epsilon unless it says otherwise."""
+"""A gate takes this fraction of epsilon by default: one part in five."""
 
 
 @dataclass(frozen=True)
 class Gate(Parameters):
-    """Answers only where at least ``records`` records are live, as far as a private count can tell.
+    """Answers only where at least ``records`` records are live, by a private count.
 
-    ``epsilon`` is what the count spends of the statistic's budget (a fifth, unless said otherwise).
+    ``epsilon`` is what the count spends of the statistic's budget (a fifth by default).
 
     >>> Gate(5000)
     Gate(records=5000, epsilon=None, noise=None)
@@ -62,18 +62,17 @@ class Gate(Parameters):
             raise InputError(f"expected 'paper' or nothing, got {self.noise!r}", place="gate.noise")
 
     def candidates(self, releases: int | None, live: int | None, place: str) -> Candidates:
-        """The processes that hide a change of the count."""
         if self.noise == "paper" and releases is None:
             raise InputError("the paper's own gate needs a horizon", place=f"{place}.gate")
         return candidates(self.noise, releases, None if self.noise else live, place=f"{place}.gate")
 
     def kind_of_share(self, delta: Fraction) -> Kind:
-        """Of its noise, with so much of delta to spend."""
+        """Of its noise, given its part of delta."""
         return "pure" if self.noise == "paper" or not delta else "gaussian"
 
 
 def gate_of(gate: Gate | int | None) -> Gate | None:
-    """As it was written: a number of records is a gate at that number."""
+    """A number of records means a gate at that number."""
     if gate is None or isinstance(gate, Gate):
         return gate
     return Gate(integer(gate, "gate", expected="a number of records or a Gate"))
@@ -81,8 +80,8 @@ def gate_of(gate: Gate | int | None) -> Gate | None:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A gate and what it was given: epsilon, delta for its noise, and the probability with which it may let too few
-    records pass (None where the guarantee does not rest on it)."""
+    """A gate and its budget: epsilon, delta for its noise, and the probability with which it may let too few records
+    pass (None where the guarantee does not rely on it)."""
 
     gate: Gate
     epsilon: Fraction
@@ -96,7 +95,7 @@ class Calibrated:
         return Share("gaussian", largest_mu(self.epsilon, self.spent) ** 2)
 
     def limit(self, noise: Mechanism, releases: int | None, place: str) -> Limit:
-        """From which noisy count on there is an answer."""
+        """The noisy count from which there is an answer."""
         if self.failure is None:
             return Limit(self.gate.records, None)
         if self.gate.noise == "paper":
@@ -107,7 +106,7 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class Limit:
-    """What the noisy count must reach in a release: a number, and the margin that its noise stays below."""
+    """What the noisy count must reach in a release: a number of records plus a margin for the noise."""
 
     records: int
     margin: Threshold | None

@@ -51,6 +51,6 @@ def power_of_two_below(value: Fraction) -> Fraction:
 
 @lru_cache(maxsize=64)
 def root_above(number: int) -> Fraction:
-    """A square root, exact where it is whole, else rounded up to a multiple of 2^-40."""
+    """A square root, exact if it is whole, otherwise rounded up to a multiple of 2^-40."""
     root = math.isqrt(number << 80)
     return Fraction(root if root * root == number << 80 else root + 1, 2**40)

@@ -1,12 +1,12 @@
-"""The live records of a window in an order that depends on nothing but them (and on the key).
+"""The live records of a window, in an order that depends only on them and on the key.
 
-All copies of all live records stand in one canonical order: by stamp, then by value, then by copy. A draw names places
-in that order, so that a sample is a function of the round, the coins and the live multiset alone.
+All copies of all live records are in one canonical order: by stamp, then by value, then by copy. A draw names positions
+in that order, so a sample is a function of the round, the coins and the live multiset alone.
 
-Records are kept in blocks of ``span`` stamps, a public number, so that a change writes few of them anew.
+Records are kept in blocks of ``span`` stamps, a public number, so that a change rewrites few of them.
 
-**State.** A sum over live records: lives form an Abelian group with the empty one as zero, they are never changed, and
-what has no record left has no block.
+**State.** A sum over live records: `Live` objects form an Abelian group with the empty one as zero. They are immutable,
+and a block without records is dropped.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ SIGN = np.uint64(1 << 63)
 
 
 class LiveBlock:
-    """The records of some stamps: a tally by (stamp, value), how many copies it holds and, under coins for them, the
-    ranks of all copies, which are worked out when first asked for and kept up from then on."""
+    """The records of some stamps: a tally by (stamp, value), the number of copies, and, given coins, the ranks of all
+    copies, computed when first needed and updated from then on."""
 
     __slots__ = ("_coins", "_ranks", "size", "tally")
 
@@ -96,8 +96,8 @@ class Live:
         span: int,
         ranks: Coins | None = None,
     ) -> Live:
-        """Of records in any order, each ``weights`` times (also less than zero: a change), with ``ranks`` by name of
-        these coins."""
+        """Of records in any order, times their weights (negative ones for a change). ``ranks`` are the coins of
+        ranks."""
         assert rows.stamps is not None
         tally = Tally.of(
             (rows.stamps.astype(np.uint64), *_keys(rows, names, schema, coins)),
@@ -108,14 +108,13 @@ class Live:
         begins = np.flatnonzero(np.diff(numbers, prepend=np.int64(-1)))
         blocks = {}
         for start, stop in pairwise([*begins.tolist(), len(tally)]):
-            # A copy, and no view: a block must not keep what its neighbours, or the round's deletions, were.
+            # A copy, not a view: a block must not keep its neighbours' records, or those deleted in the round.
             part = taken(tally, np.arange(start, stop))
             blocks[int(numbers[start])] = LiveBlock(part, int(part.amounts.sum()), ranks)
         return cls(Rows({name: rows.columns[name][:0].copy() for name in names}, 0), blocks)
 
     @property
     def count(self) -> int:
-        """How many copies are live."""
         return self._offsets[-1]
 
     def __add__(self, other: Live) -> Live:
@@ -135,11 +134,11 @@ class Live:
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """How many copies are in earlier blocks than each, and how many there are."""
+        """How many copies precede each block, and how many there are."""
         return [0, *accumulate(block.size for block in self.blocks.values())]
 
     def rows(self, places: I64) -> Rows:
-        """The records at these places of the canonical order, which are sorted."""
+        """The records at sorted positions of the canonical order."""
         ends = np.searchsorted(places, self._offsets).tolist()
         parts = []
         for block, offset, (start, stop) in zip(self.blocks.values(), self._offsets, pairwise(ends), strict=False):
@@ -156,7 +155,6 @@ class Live:
         return self.joined([repeated(block.tally) for block in self.blocks.values()])
 
     def joined(self, parts: Sequence[Labels]) -> Rows:
-        """The records of all parts."""
         columns = zip(*(tuple(self.empty.columns.values()), *parts), strict=True)
         found = {name: np.concatenate(column) for name, column in zip(self.empty.columns, columns, strict=True)}
         return Rows(found, len(next(iter(found.values()))))
@@ -168,15 +166,15 @@ def repeated(tally: Tally) -> Labels:
 
 
 def taken(tally: Tally, where: I64) -> Tally:
-    """Some keys of a tally, with their labels, in arrays of their own."""
+    """Some keys of a tally, with their labels, copied."""
     return Tally(
         tuple(word[where] for word in tally.words), tally.amounts[where], tuple(label[where] for label in tally.labels)
     )
 
 
 def _keys(rows: Rows, names: tuple[str, ...], schema: Schema, coins: Coins) -> tuple[U64, ...]:
-    """What orders the records of a stamp: their values, where these are at most two numbers, or else 128 bits that the
-    key makes of them (two values share them with probability 2^-128)."""
+    """What orders the records of a stamp: their values, if these are at most two numbers; otherwise 128 bits that the
+    key makes of them (two values collide with probability 2^-128)."""
     columns = [rows.columns[name] for name in names]
     if len(names) <= 2 and all(not schema.fields[name].interned and rows.columns[name].ndim == 1 for name in names):
         return tuple(column.astype(np.int64).view(np.uint64) ^ SIGN for column in columns)
@@ -185,9 +183,6 @@ def _keys(rows: Rows, names: tuple[str, ...], schema: Schema, coins: Coins) -> t
     ]
     cells = coins.branch("record").cells(name_bytes(*parts) for parts in zip(*plain, strict=True))
     return cells[:, 0].copy(), cells[:, 1].copy()
-
-
-# What an algorithm sees ----------------------------------------------------------------------------------------------
 
 
 def drawn(
@@ -210,11 +205,11 @@ def drawn(
 
 
 def smallest(live: Live, size: int) -> Rows:
-    """The ``size`` live copies of smallest rank, or all there are."""
+    """The ``size`` live copies of smallest rank, or all of them."""
     if size >= live.count:
         return live.all()
     ranks = [block.ranks for block in live.blocks.values()]
-    # First those below a bound that about twice as many stay under; more if these were too few.
+    # First those below a bound that about twice as many stay under; double it if they were too few.
     limit = (2 * size + 64 << 64) // live.count
     while True:
         bound = np.uint64(min(limit, (1 << 64) - 1))
@@ -236,6 +231,6 @@ def below(live: Live, bound: int) -> Rows:
 
 
 def threshold(rate: Fraction | None, bits: int) -> int:
-    """The rate in units of 2^-bits, rounded down: a smaller rate is covered by the bounds for a larger one."""
+    """The rate in units of 2^-bits, rounded down: bounds for a rate cover every smaller one."""
     assert rate is not None
     return int(rate * (1 << bits))

@@ -1,10 +1,11 @@
-"""The randomised maps K that hide where a base algorithm errs: Gaussian noise for numbers, choice by rank for a median.
+"""The randomised maps K that hide the errors of a base algorithm: Gaussian noise for numbers, choice by rank for a
+median.
 
-A map is close at a distance: whenever two answers are at most ``distance`` apart in its metric, P(K(y) in F) <=
-e^alpha P(K(y') in F) + beta. Theorem "compiler" needs that, and how far K(y) is from y; nothing else about K (remark on
-other metric spaces).
+A map is close at a distance: if two answers are at most ``distance`` apart in its metric, P(K(y) in F) <=
+e^alpha P(K(y') in F) + beta. Theorem "compiler" needs that and how far K(y) is from y, and nothing else about K (remark
+on other metric spaces).
 
-**Privacy.** A map is post-processing: it costs nothing and adds nothing. **Retroactivity.** See `retroactivity`.
+**Privacy.** A map is post-processing: it costs nothing. **Retroactivity.** See `closeness`.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ LARGEST_DIMENSION = 1 << 16
 
 
 class Map(ABC):
-    """A randomised map from answers to answers, with coins that it is handed."""
+    """A randomised map from answers to answers; its coins are passed in."""
 
     @abstractmethod
     def closeness(self, distance: Fraction, block: int = 1) -> Measure:
-        """Of the maps of ``block`` answers, each of which moves by at most ``distance``: delta(alpha) is beta."""
+        """Of the maps of ``block`` answers, each moved by at most ``distance``: delta(alpha) is beta."""
 
     @abstractmethod
     def error(self, beta: float) -> float:
@@ -54,17 +55,17 @@ class Map(ABC):
         """K(y)."""
 
     def check(self, answer: Any) -> Any:
-        """The answer in the form that `apply` takes; raises where it is none. It must not draw coins."""
+        """The answer in the form that `apply` takes; raises if it cannot. It must not draw coins."""
         return answer
 
     def at(self, error: Fraction, alpha: Fraction, beta: Fraction, block: int) -> Map:
-        """The same map, so wide that any ``block`` answers within 2 * error are (alpha, beta)-close: for maps that
-        leave their width open."""
+        """For maps that leave their width open: the same map, wide enough that any ``block`` answers within 2 * error
+        are (alpha, beta)-close."""
         return self
 
     @abstractmethod
     def spec(self) -> dict[str, Any]:
-        """Names the coins: different maps have different ones. Equal maps are those with one name."""
+        """Names the coins; maps are equal if their specs are."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, Map) and self.spec() == other.spec()
@@ -80,12 +81,12 @@ class Map(ABC):
 class GaussianMap(Map):
     """Noise for numbers, or for vectors of ``dimension`` numbers, in the Euclidean distance.
 
-    Nothing is a float: the answer is rounded to a public lattice with a spacing h (a power of two), and discrete
-    Gaussian noise of deviation sigma, a multiple of h, is added, coordinate by coordinate. The price of the lattice:
-    rounding moves each of two answers by at most h sqrt(d) / 2, so what the noise must hide is not the distance D but
-    D + h sqrt(d); and discrete noise counts as Gaussian noise with mu larger by the factor `privacy.discreteness` at
-    c = sigma / h. With h = E / 2^20 both together are about one part in a million. Fresh noise in every round is
-    independent of all else, so B rounds make one vector: mu_B = (D + h sqrt(d)) sqrt(B) / sigma, times that factor.
+    No floats: the answer is rounded to a public lattice of spacing h (a power of two), and discrete Gaussian noise of
+    deviation sigma, a multiple of h, is added to every coordinate. The price of the lattice: rounding moves each of two
+    answers by at most h sqrt(d) / 2, so the noise must hide not the distance D but D + h sqrt(d); and discrete noise
+    counts as Gaussian noise with mu larger by the factor `privacy.discreteness` at c = sigma / h. With h = E / 2^20
+    both together are about one part in a million. Fresh noise in every round is independent of everything else, so B
+    rounds make one vector: mu_B = (D + h sqrt(d)) sqrt(B) / sigma, times that factor.
 
     >>> K = GaussianMap().at(Fraction(100), Fraction(1), Fraction("1e-6"), block=1)
     >>> round(K.sigma), round(K.closeness(Fraction(200)).epsilon(1e-6), 6)
@@ -117,7 +118,7 @@ class GaussianMap(Map):
         if self._variance is not None:
             return self
         spacing = power_of_two_below(error / 2**FINER / root_above(self.dimension))
-        # Squares are exact, the one square root is rounded up.
+        # Squares are exact; the one square root is rounded up.
         squared = (2 * error + spacing * root_above(self.dimension)) ** 2 * check_block(block)
         if self.calibration == "paper":
             needed: Fraction = paper_form("paper_variance")(squared, alpha, beta)
@@ -149,7 +150,7 @@ class GaussianMap(Map):
 
     @cached_property
     def law(self) -> DiscreteGaussian:
-        """Of the noise in lattice steps."""
+        """The noise in lattice steps."""
         return DiscreteGaussian(_settled(self._variance))
 
     def closeness(self, distance: Fraction, block: int = 1) -> GaussianDP:
@@ -195,10 +196,10 @@ class RankMap(Map):
     """A median by rank, from an estimate of how many records lie up to each value of lower .. upper: picks o with
     probability proportional to exp(rate * u(o)), u(o) = min(C(o), N - C(o - 1)), C(o) records up to o, N = C(upper).
 
-    The distance of two estimates is sup over x of |(C(x) - N/2) - (C'(x) - N'/2)|: by how many ranks they disagree on
-    where x stands beside the middle. u(o) - N/2 = min(C(o) - N/2, N/2 - C(o - 1)) moves by at most that distance D, and
-    what moves all scores alike changes no probability. Scores are cut to multiples of a public h, a power of two, which
-    does nothing to whole counts; the scores of all o then move by amounts in an interval of length 2 (D + h).
+    The distance of two estimates is sup over x of |(C(x) - N/2) - (C'(x) - N'/2)|: how many ranks they differ by on
+    where x is relative to the middle. u(o) - N/2 = min(C(o) - N/2, N/2 - C(o - 1)) moves by at most that distance D,
+    and what moves all scores alike changes no probability. Scores are cut to multiples of a public h, a power of two,
+    which leaves whole counts as they are; the scores of all o then move by amounts in an interval of length 2 (D + h).
 
     **Retroactivity.** So the log ratio of two probabilities stays, over all o, in an interval of length a = 2 rate (D +
     h) that holds 0 (`oneshot.exponential.choose`): a pure bound for a block of B is B a, and bounded range gives B a^2
@@ -206,10 +207,10 @@ class RankMap(Map):
     needed: scores left of the middle may rise while those right of it fall. That works for a choice that reads its data
     through C alone (cumulatively private). An algorithm that is private for one record is not one: between two
     estimates of the same data the counts of *all* points may differ at once. Such algorithms are refused.
-    **Error.** Beside the middle in C, the answer is at most ln(|X| / beta) / rate + h ranks off, with probability
-    1 - beta: the best score is at least N/2, and the values below so much less have a probability of at most beta. That
-    grows with ln |X|, times E / alpha: about 4E (ln |X| + ln(1/beta)) / alpha. The map that the paper cites grows with
-    2^(log* |X|), and is not here.
+    **Error.** With probability 1 - beta the answer is at most ln(|X| / beta) / rate + h ranks of C from the middle: the
+    best score is at least N/2, and the values that score less by more than this have a probability of at most beta.
+    That grows with ln |X|, times E / alpha: about 4E (ln |X| + ln(1/beta)) / alpha. The map that the paper cites grows
+    with 2^(log* |X|), and is not implemented.
 
     >>> K = RankMap(0, 2**16 - 1).at(Fraction(10), Fraction(1), Fraction(1, 10**6), block=1)
     >>> round(K.error(1e-3), 2), K.closeness(Fraction(20)).epsilon()
@@ -268,7 +269,7 @@ class RankMap(Map):
         # `Weights` is flat beyond a share of 2^-64, and its rate is smaller by 2^-40.
         if beta < 2**-63:
             return math.inf
-        # The logarithm of the ratio, whose terms are no floats for a domain of more than 1,022 bits.
+        # As a difference of logarithms: for a domain of more than 1,022 bits the ratio is no float.
         ratio = math.log(self.size) - math.log(beta)
         return ratio / float(self.rate) * (1 + 1e-9) + float(self.spacing)
 
@@ -283,7 +284,7 @@ class RankMap(Map):
         return choose(self.pieces(self.check(answer)), self.rate * self.spacing, coins, size=self.size)
 
     def pieces(self, cumulative: Cumulative) -> list[tuple[int, int, int]]:
-        """(start, length, deficit): runs of values with one score, and minus the score, in units of h."""
+        """Runs of values with one score, as (start, length, minus the score in units of h)."""
         wide, fine = self.spacing.as_integer_ratio()
         all_n, all_d = cumulative.total.as_integer_ratio()
         out: list[tuple[int, int, int]] = []
@@ -305,7 +306,7 @@ class RankMap(Map):
 
 
 def as_map(candidate: Any) -> Map:
-    """What may serve as K; raises for everything else, and says why where it is a private algorithm."""
+    """Checks that this can serve as K."""
     refuse_one_shot(candidate, "map")
     if not isinstance(candidate, Map):
         raise InputError(f"expected a map with a proven closeness, got {type(candidate).__name__}", place="map")
@@ -324,5 +325,5 @@ def refuse_one_shot(candidate: Any, place: str) -> None:
 
 def _settled(value: Fraction | None) -> Fraction:
     if value is None:
-        raise InputError("expected a map whose width is settled: `at` does that, and so does `smooth`", place="map")
+        raise InputError("expected a map whose width is fixed: `at` and `smooth` do that", place="map")
     return value

@@ -1,7 +1,7 @@
 """What to expect of a sample before anything is released: errors in ranks, and how many live records it takes.
 
-Sampling is for algorithms that are expensive to run. It never needs fewer live records than running the algorithm on
-the whole window with less to spend in each run, and a plan says so.
+Sampling is for algorithms that are expensive to run. It never needs fewer live records than running on the whole window
+with less to spend in each run, and a plan says so.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from .window_sample import WindowSample
 
 BETA = 0.05
-# Parts of a window that a plan tries to draw, and a size that shows what one run may then spend.
+# Sampling rates that a plan tries, and a sample size for trying them.
 RATES = tuple(Fraction(1, 4**i) for i in range(1, 6))
 TRIAL = 10_000
 
 
 def rank_error(sample: WindowSample, schema: Schema, records: int, beta: float) -> float:
-    """How many ranks of a window of so many records the answer is off at most, with probability 1 - beta; not a number
-    where nobody knows.
+    """How many ranks of a window of ``records`` records the answer is off at most, with probability 1 - beta; not a
+    number where that is unknown.
 
     The answer is off by r ranks of the sample; the sample of k records errs by at most sqrt(ln(4 / beta) / 2k) in any
     fraction (Dvoretzky, Kiefer, Wolfowitz and Massart; sampling without replacement errs less), half of beta each.
@@ -39,20 +39,20 @@ def rank_error(sample: WindowSample, schema: Schema, records: int, beta: float) 
 
 
 def sampling_error(sample: WindowSample, records: int, beta: float) -> float:
-    """What of it comes from looking at a sample alone, whatever the budget."""
+    """The part of it that comes from sampling, at any budget."""
     seen = _seen(sample, records)
     return 0.0 if seen >= records else records * math.sqrt(math.log(4 / beta) / (2 * seen))
 
 
 def _seen(sample: WindowSample, records: int) -> float:
-    """How many of so many live records the algorithm sees."""
+    """How many of ``records`` live records the algorithm sees."""
     if sample.size is not None:
         return min(sample.size, records)
     return float(sample.rate or 1) * records
 
 
 def outlook(bound: SampleBound) -> Iterator[str]:
-    """The lines of a plan: what one run spends and by which bound, how many records it takes, what would take fewer."""
+    """The lines of a plan: what one run spends by which bound, how many records it takes, and what would take fewer."""
     sample, grant, cost = bound.statistic, bound.grant, bound.cost
     spent = f"ε = {float(sample.of.contract.epsilon):.4g}"
     reach = f"{grant.reach:,} release{'s' * (grant.reach != 1)}"
@@ -60,7 +60,7 @@ def outlook(bound: SampleBound) -> Iterator[str]:
     yield f"{known}each run spends {spent}; one record is in at most {reach} ({sample.form}, {cost.bound})"
     if bound.limit is not None:
         first, sure = float(bound.limit.at(1)), _sure(bound)
-        yield f"⊥ until the noisy count of live records reaches {first:,.0f}; sure to answer from about {sure:,.0f} on"
+        yield f"⊥ until the noisy count of live records reaches {first:,.0f}; almost sure to answer from {sure:,.0f} on"
     seen = sample.of.needed(grant.schema, BETA)
     if seen is None:
         return
@@ -79,7 +79,7 @@ def outlook(bound: SampleBound) -> Iterator[str]:
 
 
 def _sure(bound: SampleBound) -> int:
-    """From how many live records on a gate is all but sure to open: the noise may take off what the margin adds."""
+    """How many live records make it all but certain that a gate opens: the noise may subtract what the margin adds."""
     limit = bound.limit
     if limit is None:
         return 0
@@ -100,8 +100,8 @@ def _poisson(sample: WindowSample, grant: Grant) -> int | None:
 
 
 def _fixed(sample: WindowSample, grant: Grant) -> int | None:
-    """What one run may spend depends on the part of the window that is drawn, hardly on its size: first the part, then
-    the size, then the gate for it."""
+    """What one run may spend depends on the fraction of the window that is drawn, and hardly on its size: first the
+    fraction, then the size, then the gate for it."""
     found = []
     for rate in RATES if grant.failure else ():
         seen = _at(sample.replaced(size=TRIAL, gate=math.ceil(TRIAL / rate)), grant, BETA)
@@ -114,7 +114,7 @@ def _fixed(sample: WindowSample, grant: Grant) -> int | None:
 
 
 def _at(sample: WindowSample, grant: Grant, beta: float) -> int | None:
-    """How many records the algorithm must see with what such a sample leaves it to spend."""
+    """How many records the algorithm must see with what such a sample lets it spend."""
     try:
         return sample.resolved(grant).of.needed(grant.schema, beta)
     except InputError:
@@ -122,6 +122,6 @@ def _at(sample: WindowSample, grant: Grant, beta: float) -> int | None:
 
 
 def drawn_from(seen: int, rate: Fraction) -> int:
-    """How many live records give so many at this rate with probability 1 - beta / 2 (the normal approximation)."""
+    """How many live records yield ``seen`` at this rate with probability 1 - beta / 2 (normal approximation)."""
     z = 1.96
     return math.ceil((seen + z * z / 2 + z * math.sqrt(seen + z * z / 4)) / rate)

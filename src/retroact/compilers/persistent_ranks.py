@@ -17,7 +17,7 @@ from ..statistics.tally import Labels, Tally
 
 
 class RankColumns:
-    """Ranks in order (high and low 64 bits), each with the record that has it, column by column."""
+    """Sorted ranks (high and low 64 bits), each with its record, in columns."""
 
     __slots__ = ("high", "labels", "low")
 
@@ -26,7 +26,7 @@ class RankColumns:
 
     @classmethod
     def of(cls, tally: Tally, first: I64, last: I64, coins: Coins) -> RankColumns:
-        """Of copies first .. last - 1 of each key of a tally."""
+        """Ranks of copies first .. last - 1 of each key of a tally."""
         counts = last - first
         owner = np.repeat(np.arange(len(counts)), counts)
         copy = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
@@ -39,11 +39,10 @@ class RankColumns:
         return cls(high[order], low[order], tuple(label[owner[order]] for label in tally.labels))
 
     def first(self, count: int) -> RankColumns:
-        """The smallest ones."""
+        """The smallest ranks."""
         return RankColumns(self.high[:count], self.low[:count], tuple(label[:count] for label in self.labels))
 
     def edited(self, gone: RankColumns, new: RankColumns) -> RankColumns:
-        """Without some and with others."""
         here = self.high, self.low
         out, found = sorted_keys.find(here, (gone.high, gone.low))
         assert found.all()

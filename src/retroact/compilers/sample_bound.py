@@ -1,7 +1,7 @@
 """A sample with its schema and what the stream grants it: what is live, what is drawn of it, and what to expect.
 
-Live records are gathered by stamp and value, without a key; their canonical order, and their ranks, take names of the
-key, which they get where it is (`SampleBound.named`).
+Live records are gathered by stamp and value, without a key. Their canonical order and their ranks depend on the key,
+and are added where it is (`SampleBound.named`).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from .window_sample import WindowSample
 
 ONE = Fraction(1)
-# A window is kept in about so many blocks.
+# A window is kept in about this many blocks.
 BLOCKS = 32
 
 
 class SampleBound(Bound):
-    """``noise`` is that of the gate; without one there is none, and its coins are all that is used of it. ``limit`` is
-    what the noisy count behind a gate must reach."""
+    """``noise`` is that of the gate; without a gate only its coins are used. ``limit`` is what the noisy count must
+    reach."""
 
     statistic: WindowSample
     limit: Limit | None = None
@@ -62,7 +62,7 @@ class SampleBound(Bound):
         return Labelled((rows.stamps, *(rows.columns[name] for name in self.reads)), weights[:, None])
 
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
-        """Every live record; the checks see to it that one operation moves one of them."""
+        """Every live record; checks verify that one operation moves one of them."""
         return {label: amount for label, (amount,) in Labelled.of(totals.labels, totals.amounts).items()}
 
     def named(self, totals: Totals, coins: Coins) -> Live:
@@ -80,25 +80,23 @@ class SampleBound(Bound):
         if not self.passed(noise, live.count, at.index):
             return BOTTOM
         if own.of.contract.relation == SUBSTITUTION and live.count < (own.size or 0):
-            return BOTTOM  # only where a promise is broken, or a gate has failed
+            return BOTTOM  # only if a promise is broken or a gate has failed
         rows = drawn(own.form, live, noise.coins, at.round, size=own.size, rate=own.rate)
         return own.of.run(rows, self.schema, noise.coins.branch("answer", at.round))
 
     def passed(self, noise: Mechanism, live: int, release: int) -> bool:
-        """Whether the gate is open, if there is one."""
+        """Whether the gate, if any, is open."""
         if self.limit is None:
             return True
         shift, denominator = noise.draw(release)
         return bool((live - self.limit.at(release)) * denominator + int(shift[0]) >= 0)
 
-    # What people are told ---------------------------------------------------------------------------------------------
-
     def error(self, deviations: F64, records: int) -> float:
-        """In ranks of the window, with probability 0.95; not a number where nobody knows."""
+        """In ranks of the window, with probability 0.95; not a number where that is unknown."""
         return rank_error(self.statistic, self.schema, records, 0.05)
 
     def expected_error(self, index: int, records: int, level: float | None = None) -> float:
-        """In ranks, of any release: a sample has no deviation."""
+        """In ranks, the same for every release: a sample has no deviation."""
         if level is None:
             return math.nan
         return rank_error(self.statistic, self.schema, records, float(1 - Fraction(repr(level))))
@@ -140,13 +138,13 @@ class SampleBound(Bound):
             out.append(f"at least {own.occupancy:,} {those} are live in every released round, any one record apart")
         if not self.keyed:
             out.append(
-                f"{own.of.label} has randomness of its own (retroactive in law, not in bytes): no round is closed a "
+                f"{own.of.label} draws its own randomness (retroactive in law, not in bytes): no round is closed a "
                 "second time from an older state"
             )
         return tuple(out)
 
 
 def sample_in(bound: Bound) -> SampleBound | None:
-    """The sample that a bound is, or is made of; None for all others."""
+    """The sample inside a bound, if any."""
     inner = core(bound)
     return inner if isinstance(inner, SampleBound) else None

@@ -1,18 +1,18 @@
 """The smoothing compiler: any accurate private algorithm, made marginally approximately retroactive.
 
 Once two histories have united, the truth is the same for both, so a base algorithm that is within E of it gives answers
-at most 2E apart. A randomised map with fresh coins in every round, so wide that 2E does not show, hides the rest:
-single answers, and blocks of them less and less (theorem "compiler", corollary "marginal").
+at most 2E apart. A randomised map with fresh coins in every round, wide enough to cover 2E, hides that difference: in
+single answers, and less well in longer blocks of them (theorem "compiler", corollary "marginal").
 
-**Privacy.** That of the base: the answers published are a function of its answers and of coins that are independent of
-them. E plays no part in it. **Retroactivity.** Approximate, and as good as the statement that the base is within E with
-probability 1 - beta_0, on every history: see `ApproximateRetroactivity`, and `maps` for what a map must have. A base
-that knows its error (`Stateful.error`) is taken at its word, and no smaller one is taken from anybody else. One that
-does not has an error that somebody else must have proved. `FlippancyTracker` has none for streams in general: it is
-accurate where a round brings one update, and can be off by any number where rounds bring many.
+**Privacy.** That of the base: published answers are a function of its answers and of independent coins. E plays no part
+in it. **Retroactivity.** Approximate, and only as good as the statement that the base is within E with probability
+1 - beta_0 on every history: see `ApproximateRetroactivity`, and `maps` for what a map must have. A base that knows its
+error (`Stateful.error`) is taken at its word, and a smaller error is refused. For any other base, somebody else must
+have proved an error. `FlippancyTracker` has none for streams in general: it is accurate where a round brings one
+update, and can be off by any amount where rounds bring many.
 
-For statistics that a stream can publish this is not needed and far worse: a linear statistic is exactly retroactive
-with less noise than its base alone.
+Statistics that a stream can publish do not need this: a linear statistic is exactly retroactive, with less noise than
+its base alone.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from ..stateful.base import NOT_RETROACTIVE, Stateful
 from .closeness import MARGINALLY_RETROACTIVE, ApproximateRetroactivity, check_block, check_positive, check_probability
 from .maps import Calibration, GaussianMap, Map, as_map
 
-# What a map is held to may be off by the floats that its measure is shown in.
+# Tolerance for the floats in which a measure is shown.
 SHOWN = 1 + 1e-6
 
 
 @dataclass(frozen=True)
 class SmoothedAnswer:
-    """The answer of one round, in the form that the map gives it: a number, a tuple of numbers, a value of a domain."""
+    """The answer of one round, as the map returns it: a number, a tuple of numbers, a value of a domain."""
 
     round: int
     value: Any
@@ -52,7 +52,7 @@ class SmoothedAnswer:
 
 
 class Accuracy(NamedTuple):
-    """Every answer is within ``error`` of the truth at once, with probability 1 - ``failure``."""
+    """With probability 1 - ``failure``, every answer is within ``error`` of the truth."""
 
     error: float
     failure: float
@@ -69,7 +69,7 @@ class Smoothed:
 
     @property
     def guarantee(self) -> Guarantee:
-        """That of the base, and what it is worth once records are deleted."""
+        """That of the base, with its retroactivity."""
         own = self.base.guarantee
         unit = own.unit.replace(NOT_RETROACTIVE, MARGINALLY_RETROACTIVE)
         if unit == own.unit:
@@ -81,16 +81,16 @@ class Smoothed:
         return replace(own, unit=unit, promises=(*own.promises, promise))
 
     def accuracy(self, horizon: int, beta: float = 1e-6) -> Accuracy:
-        """E + E_K over ``horizon`` rounds, where the map of one round fails with probability beta:
-        with probability 1 - (beta_0 + horizon * beta)."""
+        """E + E_K over ``horizon`` rounds, where the map of one round fails with probability beta: it holds with
+        probability 1 - (beta_0 + horizon * beta)."""
         check_horizon(horizon)
         check_probability(beta, "beta")
         failure = self.retroactivity.failure + horizon * beta
         return Accuracy(float(self.error) + self.map.error(beta), min(1.0, failure))
 
     def close(self, updates: Sequence[Update]) -> SmoothedAnswer:
-        """The answer of the next round. Where the base raises, nothing advances; where it gives an answer that the map
-        cannot take, that round is over, as it is for the base."""
+        """The answer of the next round. If the base raises, nothing advances; if the map cannot take its answer, the
+        round is over, as it is for the base."""
         answer = self.base.close(updates)
         self._round += 1
         value = self.map.apply(getattr(answer, "value", answer), self._coins.branch("round", self._round))
@@ -117,12 +117,12 @@ def smooth(
     consecutive answers are (alpha, beta + failure)-close.
 
     ``error`` is E: with probability 1 - ``failure`` every answer of the base is within E of the truth, on every
-    history, in the metric of the map. It is left out where the base knows it (``stateful.error(failure)``); a larger
-    one may be given, a smaller one is refused. Where the base does not know it, E is a promise that nothing checks:
-    where it is too small, privacy holds and retroactivity does not, and nothing will show it.
+    history, in the metric of the map. Leave it out if the base knows it (``stateful.error(failure)``); you may give a
+    larger one, but not a smaller one. If the base does not know it, E is a promise that nothing checks: if it is too
+    small, privacy holds and retroactivity does not, and nothing will show it.
 
-    ``map`` is `GaussianMap(dimension)` where none is given; the coins come from ``key``, which must not be that of the
-    base (a fresh one where none is given).
+    ``map`` defaults to `GaussianMap(dimension)`. Its coins come from ``key``, by default a fresh one, which must not be
+    the key of the base.
 
     >>> from retroact.compilers.maps import RankMap
     >>> from retroact.ledger.definition import Add
@@ -150,7 +150,7 @@ def smooth(
     length = check_block(block)
     open_map = GaussianMap(dimension, calibration=calibration) if map is None else as_map(map)
     if map is not None and (dimension != 1 or calibration != "exact"):
-        raise InputError("expected a dimension and a calibration of the map itself, not beside it", place="map")
+        raise InputError("expected dimension and calibration as arguments of the map, not of smooth", place="map")
     settled = open_map.at(exact_error, exact_alpha, exact_beta, length)
     close = settled.closeness(2 * exact_error, length)
     if close.delta(float(exact_alpha) * SHOWN) > float(exact_beta) * SHOWN:
@@ -167,11 +167,11 @@ def smooth(
 
 
 def _error(stateful: Stateful, error: float | Fraction | None, failure: Fraction) -> tuple[Fraction, str]:
-    """E, and who states it: the base, or nobody but the caller."""
+    """E, and who states it: the base, or (empty) the caller."""
     name, known = type(stateful).__name__, stateful.error(float(failure))
     if known is None:
         if error is None:
-            raise InputError(f"expected E, which {name} does not know of itself, got none", place="error")
+            raise InputError(f"expected E, since {name} does not know its own error, got none", place="error")
         return check_positive(error, "error"), ""
     if not known < math.inf:
         raise InputError(
@@ -189,7 +189,7 @@ def _error(stateful: Stateful, error: float | Fraction | None, failure: Fraction
 def _not_stateful(found: Any) -> str:
     if hasattr(found, "close_round") or getattr(found, "retroactive", False):
         return (
-            f"expected a stateful algorithm, got {type(found).__name__}: it is exactly retroactive already, smoothing "
-            "is not needed and would only add noise"
+            f"expected a stateful algorithm, got {type(found).__name__}: it is already exactly retroactive, and "
+            "smoothing would only add noise"
         )
     return f"expected a stateful algorithm, got {found if isinstance(found, type) else type(found).__name__}"

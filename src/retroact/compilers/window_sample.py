@@ -1,4 +1,4 @@
-"""Any one-shot private algorithm, again and again, on a sample of the records of a window (Theorem "sampling").
+"""Any one-shot private algorithm, run in every release on a sample of the records of a window (Theorem "sampling").
 
 **Privacy.** One operation adds one live record, or takes one away, in at most W releases (W = window / every), and
 changes nothing else: one operation is one interval, also with late records. In each of them the sample is
@@ -9,13 +9,13 @@ changes nothing else: one operation is one interval, also with late records. In 
 - *ranks* (persistent), the k copies of smallest rank: one record in the place of another; and in all releases together
   nothing at all, unless the one rank that differs is among the k smallest once (Appendix C);
 - *coins* (persistent), every copy whose coin, tossed once, says so: the same with one record more or less.
-A record that lacks a field which the algorithm reads is no live record here: it is left out before anything is drawn or
-counted, so that samples, ranks and gates are those of a stream in which it never was.
-`privacy.window_cost` composes them exactly; where a bound rests on n, n is promised or guarded by a gate. Ranks and
-coins belong to (stamp, value, copy), which must not come back once it is gone: they need streams without late records.
-The rate and the size are public, and never depend on how many records are live.
+A record that lacks a field which the algorithm reads does not count as live: it is left out before anything is drawn or
+counted, so samples, ranks and gates are those of a stream without it. `privacy.window_cost` composes the releases
+exactly; where a bound relies on n, n is promised or guarded by a gate. Ranks and coins belong to (stamp, value, copy),
+which must not come back once it is gone: they need streams without late records. The rate and the size are public, and
+never depend on how many records are live.
 **Retroactivity.** A sample is a function of the coins of the round and of the live records in canonical order
-(`live_records`), and the answer is one of the sample and of further coins: Lemma "closure".
+(`live_records`), and the answer is a function of the sample and of further coins: Lemma "closure".
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ..statistics.statistic import Statistic
 from .gate import PARTS, Calibrated, Gate, gate_of
 from .sample_bound import SampleBound
 
-# What one run may spend where it is not the whole share that sets the limit.
+# The most that one run may spend, unless its whole share is larger.
 MOST = Fraction(10)
 
 
@@ -55,8 +55,8 @@ class WindowSample(Statistic):
     - ``size=k``: on k of them, drawn anew for every release; or the k of smallest rank (``persistent=True``),
     - ``rate=q``: on each of them with probability q, drawn anew; or once and for all (``persistent=True``).
 
-    ``occupancy=n`` is the promise that at least n records are live in every release; ``gate=n`` sees to it, and answers
-    ⊥ where there may be fewer. Both make samples of a fixed size cheaper the larger n is.
+    ``occupancy=n`` promises that at least n records are live in every release; ``gate=n`` enforces it, and answers ⊥
+    where there may be fewer. The larger n is, the cheaper samples of a fixed size are.
 
     >>> from retroact.oneshot import Median
     >>> WindowSample(Median("age"), window=24, size=100, gate=2000)
@@ -83,7 +83,7 @@ class WindowSample(Statistic):
     ) -> None:
         super().__init__(**options)
         if self.noise is not None:
-            raise InputError("a sample has no noise of its own; a gate has (gate=Gate(n, noise=...))", place="noise")
+            raise InputError("a sample has no noise, only its gate has (gate=Gate(n, noise=...))", place="noise")
         if not isinstance(of, OneShot):
             raise InputError(f"expected a one-shot algorithm such as oneshot.Median('age'), got {of!r}", place="of")
         if size is not None and rate is not None:
@@ -141,10 +141,8 @@ class WindowSample(Statistic):
 
     @property
     def _rests_on(self) -> bool:
-        """Whether the guarantee is about windows of at least so many records."""
+        """Whether the guarantee relies on a minimum number of live records."""
         return self.size is not None and (self.occupancy is not None or (self.gate is not None and not self.persistent))
-
-    # What it costs ---------------------------------------------------------------------------------------------------
 
     def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
         largest = super().demand(schema, stream).largest
@@ -153,7 +151,7 @@ class WindowSample(Statistic):
         return Demand(largest, "pure", delta=True, fixed_cost=cost)
 
     def _fixed_cost(self, stream: StreamTerms, failure: Fraction) -> tuple[Fraction, Fraction]:
-        """What it spends of epsilon, where its algorithm has a price of its own."""
+        """Its epsilon, where its algorithm has a fixed price."""
         reach, place = _reach(stream.reach, stream.place), stream.place
         _, own = self._failures(failure, place)
         cost = self._cost(reach, own)
@@ -170,7 +168,7 @@ class WindowSample(Statistic):
         return whole, Fraction(0)
 
     def resolved(self, grant: Grant) -> WindowSample:
-        """With the epsilon of one run, and the gate calibrated."""
+        """A copy with the epsilon of one run and a calibrated gate."""
         reach = _reach(grant.reach, grant.place)
         if self.persistent and grant.late:
             raise InputError(
@@ -191,7 +189,7 @@ class WindowSample(Statistic):
             epsilon -= given
             mine.calibrated = Calibrated(self.gate, given, lost, lost if self._rests_on and lost else None)
         if self.of.epsilon is None:
-            # Where samples are so rare that delta covers them, any epsilon would do, and none that large is wanted.
+            # Where samples are so rare that delta covers them, any epsilon would do, but a huge one is not wanted.
             spent = min(self._largest(reach, epsilon, own), max(MOST, epsilon))
             try:
                 mine.of = self.of.at(spent)
@@ -201,17 +199,17 @@ class WindowSample(Statistic):
 
     @property
     def _some_contract(self) -> Contract:
-        """That of its algorithm, at an epsilon of 1 where it is not settled yet."""
+        """The contract of its algorithm, at an epsilon of 1 if none is set yet."""
         return self.of.promised(Fraction(1) if self.of.epsilon is None else self.of.epsilon)
 
     def replaced(self, **sample: Any) -> WindowSample:
-        """The same algorithm, with all to spend that it is granted, on another kind of sample: for comparison."""
+        """For comparison: the same algorithm on another kind of sample, with all of the budget to spend."""
         of = copy(self.of)
         of.epsilon = None
         return WindowSample(of, **sample, **self.options())
 
     def _failures(self, failure: Fraction, place: str) -> tuple[Fraction, Fraction]:
-        """Of delta: what the gate gets, once for its noise and once for letting too few pass, and what is left."""
+        """The parts of delta: for the gate (once for its noise, once for letting too few pass), and the rest."""
         if self.gate is None:
             return Fraction(0), failure
         if not failure and self._some_contract.relation == SUBSTITUTION:
@@ -247,14 +245,12 @@ class WindowSample(Statistic):
         found: Fraction = largest(self.form, epsilon=float(epsilon), **self._terms(reach, delta))
         return found
 
-    # What it is ------------------------------------------------------------------------------------------------------
-
     def layout(self, schema: Schema) -> Layout:
         """Of the count behind the gate."""
         return Layout((1,), Fraction(1), Fraction(1), 1)
 
     def candidates(self, grant: Grant) -> Candidates:
-        """For the count behind the gate; without one there is nothing to choose."""
+        """For the count behind the gate."""
         if self.gate is None:
             return {"fresh": Fresh(_reach(grant.reach, grant.place))}
         return self.gate.candidates(grant.releases, grant.live, grant.place)
@@ -271,7 +267,7 @@ class WindowSample(Statistic):
         return SampleBound(self.resolved(grant), grant)
 
     def settled_cost(self, grant: Grant) -> Cost:
-        """Of a settled sample, without its gate."""
+        """Of a resolved sample, without its gate."""
         return self._cost(_reach(grant.reach, grant.place), self._failures(grant.failure, grant.place)[1])
 
 

@@ -1,7 +1,5 @@
-"""One-shot private algorithms, which the compilers run on samples: total, each with a contract and with named coins.
-
-What they are made of is in their modules: `exponential`, `quantiles`, `block_cdf`.
-"""
+"""One-shot private algorithms, which the compilers run on samples: each answers for any records, has a contract, and
+draws named coins. Their building blocks are in `exponential`, `quantiles` and `block_cdf`."""
 
 from .base import ADD_REMOVE, BOTTOM, SUBSTITUTION, Bottom, Contract, OneShot
 from .block_cdf import BlockCDF

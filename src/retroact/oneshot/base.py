@@ -1,8 +1,8 @@
-"""One-shot private algorithms: a multiset of records in, one private answer out. Compilers run them again and again.
+"""One-shot private algorithms: a multiset of records in, one private answer out. Compilers run them repeatedly.
 
 **Privacy.** Each has a contract (epsilon, delta) for one record more or less (or, where it says so, one record in the
-place of another), whatever the records are: also for none at all. **Retroactivity.** A one-shot algorithm has no past:
-it is a function of the multiset of its records and of the coins that it is handed.
+place of another), whatever the records, also for none. **Retroactivity.** A one-shot algorithm has no past: it is a
+function of the multiset of its records and of the coins that it is given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SUBSTITUTION: Relation = "one record in the place of another"
 
 
 class Bottom:
-    """No answer: a value of its own, which a private algorithm gives when it finds too little data.
+    """No answer: what a private algorithm returns when it finds too little data.
 
     >>> BOTTOM, bool(BOTTOM)
     (⊥, False)
@@ -37,7 +37,7 @@ class Bottom:
         return False
 
     def to_plain(self) -> str:
-        """As it is written in output."""
+        """For output."""
         return "⊥"
 
 
@@ -48,8 +48,8 @@ BOTTOM = Bottom()
 class Contract(Parameters):
     """What one run promises: P(A) <= e^epsilon Q(A) + delta for any two neighbouring multisets.
 
-    ``bounded_range``: log P(y) / Q(y) lies, over all answers y, in an interval of length epsilon (what an exponential
-    mechanism has, and pure privacy alone has not).
+    ``bounded_range``: log P(y) / Q(y) lies, over all answers y, in an interval of length epsilon (as for an exponential
+    mechanism; pure privacy alone does not imply it).
     """
 
     epsilon: Fraction
@@ -65,29 +65,29 @@ class Contract(Parameters):
 class OneShot(Parameters, ABC):
     """A private algorithm for one multiset of records.
 
-    ``epsilon`` is what one run spends; None leaves it to whoever runs the algorithm (`at`).
+    ``epsilon`` is what one run spends; None leaves it to the caller (`at`).
     """
 
     kinds: ClassVar[dict[str, type[Any]]] = {}
     keyed: ClassVar[bool] = True
-    """Whether its answer is a function of the records and the coins. Otherwise it has randomness of its own: it is
-    retroactive in law and not in bytes, and is never run twice for one answer."""
+    """Whether its answer is a function of the records and the coins. Otherwise it draws its own randomness: it is
+    retroactive in law but not in bytes, and is never run twice for one answer."""
 
     proven: ClassVar[bool] = True
-    """Whether the contract is proved here; otherwise it is what somebody declares."""
+    """Whether its contract is proved here; otherwise it is declared by somebody else."""
 
     epsilon: Fraction | None
     takes: int | None = None
-    """How many records it takes, where that is fixed."""
+    """How many records it takes, if that is fixed."""
 
     @property
     def label(self) -> str:
-        """What people are told that it is."""
+        """A readable name."""
         return self.kind.replace("_", " ")
 
     @property
     def spent(self) -> Fraction:
-        """What one run spends; raises where that is not settled yet."""
+        """What one run spends; raises if that is not set yet."""
         if self.epsilon is None:
             raise InputError("expected an epsilon for one run, got none", place="epsilon")
         return self.epsilon
@@ -98,19 +98,19 @@ class OneShot(Parameters, ABC):
 
     @abstractmethod
     def promised(self, epsilon: Fraction) -> Contract:
-        """The contract of one run that spends so much."""
+        """The contract of one run with this epsilon."""
 
     def at(self, epsilon: Fraction) -> Self:
-        """The same algorithm, with so much to spend in one run."""
+        """The same algorithm, with this epsilon for one run."""
         return self.replace(epsilon=epsilon)
 
     @abstractmethod
     def check(self, schema: Schema, place: str) -> None:
-        """Raises where the schema does not fit."""
+        """Raises if the schema does not fit."""
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
-        """The fields it looks at: two records that agree in them are the same to it, and one that lacks any of them is
-        not there for it."""
+        """The fields it looks at: records that agree in them are the same to it, and it ignores records that lack
+        any."""
         return tuple(schema.fields)
 
     @abstractmethod
@@ -118,12 +118,12 @@ class OneShot(Parameters, ABC):
         """The answer for a multiset of records, which may be empty. The order of the rows must not matter."""
 
     def needed(self, schema: Schema, beta: float) -> int | None:
-        """How many records it takes for an answer that lies within the data with probability 1 - beta; None where
-        nobody knows. Asks for a settled epsilon."""
+        """How many records it takes for an answer within the data with probability 1 - beta; None if unknown. Needs an
+        epsilon."""
         return None
 
     def rank_error(self, schema: Schema, beta: float) -> float | None:
-        """How many ranks the answer is off at most, with probability 1 - beta; None where nobody knows."""
+        """How many ranks the answer is off at most, with probability 1 - beta; None if unknown."""
         return None
 
 

@@ -1,5 +1,4 @@
-"""A distribution function from interior points of blocks of the sorted records, at a price that no number of blocks
-changes."""
+"""A distribution function from interior points of blocks of the sorted records; the number of blocks costs nothing."""
 
 from __future__ import annotations
 
@@ -27,14 +26,14 @@ POINTS, GAPS, COUNT = Fraction(7, 10), Fraction(2, 10), Fraction(1, 10)
 
 
 def gap_length(epsilon: Fraction, delta: Fraction) -> int:
-    """The middle of the random lengths of gaps: they are zero or less with probability below delta."""
+    """The median of the random gap lengths, which are zero or less with probability below delta."""
     if not 0 < delta < 1:
         raise InputError(f"expected a number above 0 and below 1, got {float(delta)!r}", place="delta")
     return math.ceil(log_up(1 / delta) / (GAPS * epsilon))
 
 
 def lengths(block: int, epsilon: Fraction, delta: Fraction) -> tuple[int, int]:
-    """How many records of a block give its point, and how many separate it from the next, in the middle."""
+    """How many records of a block give its point, and how many separate it from the next on average."""
     gap = gap_length(epsilon, delta)
     expected = f"blocks of more than {gap} records, the length of a gap"
     return integer(block, "block", least=gap + 1, expected=expected) - gap, gap
@@ -51,25 +50,25 @@ def block_cdf(
     delta: Fraction = Fraction(1, 10**9),
     point: Point = interior_point,
 ) -> list[tuple[int, int]]:
-    """Pairs (value, rank), ascending: about so many values are at or below it. `estimate` reads them in between.
+    """Ascending pairs (value, rank): about ``rank`` values are at or below the value. `estimate` interpolates.
 
-    The sorted values, with ``upper`` for ever after them, are cut into blocks: ``used`` values, of which a point is
+    The sorted values, followed by ``upper`` without end, are cut into blocks: ``used`` values, of which a point is
     released, then a gap of g_j = max(0, gap + Z_j) values, of which nothing is, with Z_j discrete Laplace noise. There
     are floor((n + noise) / block) + 1 blocks for n values, and block = used + gap.
 
     **Privacy.** (epsilon, delta) for one value more or less, if ``point`` is e-private for one value more or less (then
     2e for one in the place of another) with 2e = 7/10 epsilon; epsilon / 10 goes to the number of blocks, and
     epsilon / 5 to the gaps. Let D' be D with x more, at rank r. Gaps of D' are matched with gaps of D that differ in
-    one place: if x is in the used part of block j, g_j is one shorter in D; if x is in the gap j, g_(j+1) is. All
-    starts of blocks up to the one after x then keep their ranks, and all later blocks keep their values. In the first
-    case the used part j has the next value in the place of x; in the second the used part j + 1 has the value behind
-    it in the place of its first one; every other used part is the same. So the points cost 2e, and the one Z that
-    differs by 1 costs epsilon / 5. Given gaps of D, the starts up to x say which gap differs: the matching is one to
-    one, so no outcome is counted twice. It fails only if the gap that is to be shortened (in D') is zero, or the one
-    that is to be made longer (in D) was cut off at zero; which gap that is depends on earlier ones alone, so the
-    probability is at most that of gap + Z <= 0, which is below delta. (Taking x out of its own block would not be one
-    to one: a block that x begins and a block before that x ends leave the same blocks of D, a factor of 2 that no
-    epsilon pays for.) If ``point`` is (e, d)-private, (1 + exp(e)) d comes on top, once.
+    one place: if x is in the used part of block j, g_j is one shorter in D; if x is in gap j, g_(j+1) is. All starts of
+    blocks up to the one after x then keep their ranks, and all later blocks keep their values. In the first case the
+    used part j has the next value in the place of x; in the second the used part j + 1 has the value after it in the
+    place of its first one; every other used part is the same. So the points cost 2e, and the one Z that differs by 1
+    costs epsilon / 5. Given gaps of D, the starts up to x determine which gap differs: the matching is one to one, so
+    no outcome is counted twice. It fails only if the gap to be shortened (in D') is zero, or the one to be lengthened
+    (in D) was cut off at zero; which gap that is depends on earlier ones alone, so the probability is at most that of
+    gap + Z <= 0, which is below delta. (Taking x out of its own block would not be one to one: a block that x begins
+    and a preceding block that x ends leave the same blocks of D, a factor of 2 that no epsilon pays for.) If ``point``
+    is (e, d)-private, (1 + exp(e)) d is added, once.
 
     >>> block_cdf(range(10_000), 0, 2**20, 1000, Fraction(4), Coins(bytes(32)))[:3]
     [(486, 487), (1486, 1487), (2485, 2487)]
@@ -89,7 +88,7 @@ def block_cdf(
 
 
 def used_parts(found: Values, upper: int, used: int, gaps: Sequence[int]) -> list[Values]:
-    """The used part of each block of sorted values, of which there is no end: ``upper`` follows.
+    """The used part of each block of sorted values, followed by ``upper`` without end.
 
     >>> used_parts([1, 2, 3, 4, 5, 6], 9, 2, [1, 0, 0])
     [[1, 2], [4, 5], [6, 9]]
@@ -111,7 +110,7 @@ def _padded(part: Values, upper: int, used: int) -> Values:
 
 
 def estimate(pairs: Sequence[tuple[Any, int]], block: int, value: Any) -> int:
-    """How many records are at or below the value, by pairs of `block_cdf`: the middle of what is possible between two.
+    """How many records are at or below the value, by pairs of `block_cdf`: between two, the middle of what is possible.
 
     >>> [estimate([(5, 40), (9, 140)], 100, value) for value in (4, 5, 8, 9)]
     [0, 90, 90, 150]
@@ -124,7 +123,7 @@ def estimate(pairs: Sequence[tuple[Any, int]], block: int, value: Any) -> int:
 
 
 def walk_bound(steps: int, scale: float, beta: float) -> float:
-    """What the largest |Z_1 + .. + Z_i|, i <= steps, exceeds with probability beta at most, for discrete Laplace Z.
+    """A bound that max |Z_1 + .. + Z_i|, i <= steps, exceeds with probability at most beta, for discrete Laplace Z.
 
     Z is symmetric, so by Lévy's inequality P(max |S_i| >= t) <= 2 P(|S| >= t) <= 4 E[e^(s Z)]^steps e^(-s t) for every
     s below 1/scale; here the best s of a grid.
@@ -142,15 +141,15 @@ def walk_bound(steps: int, scale: float, beta: float) -> float:
 
 
 def block_error(size: int, records: int, block: int, epsilon: Fraction, delta: Fraction, beta: float) -> float:
-    """The largest error of `estimate`, over all values of a domain of ``size``, with probability 1 - beta, for so many
-    records; infinite where the blocks are too small for a promise.
+    """The largest error of `estimate` for ``records`` records, over all values of a domain of ``size``, with
+    probability 1 - beta; infinite where the blocks are too small for a promise.
 
     Let M = block, m = used, W_j the sum of the first j noises of gaps and e the bound on the ranks by which a point is
     off the middle of its part: `rank_bound`, or m/2 where that is less and all points are interior. If no gap is cut
     off, block j begins behind rank (j-1) M + W_(j-1), so a value with exactly j points at or below it, of K, has a rank
     from (j-1) M + W_(j-1) + m/2 - e to, for j < K, jM + W_j + m/2 + e. The estimate is in the middle: off by M/2 + e +
-    max |W|. For j = K the rank is at most n, and n is off (K - 1/2) M by M/2 + |noise of the count|. To both comes 1
-    for rounding. The four events share beta evenly.
+    max |W|. For j = K the rank is at most n, and n is off (K - 1/2) M by M/2 + |noise of the count|. Rounding adds 1 to
+    both. The four events share beta evenly.
 
     >>> block_error(2**64, 10**6, 1000, Fraction(1), Fraction(1, 10**9), 0.05)
     1419.7...
@@ -167,7 +166,7 @@ def block_error(size: int, records: int, block: int, epsilon: Fraction, delta: F
 
 
 class BlockCDF(Ordered):
-    """The distribution function of a field, as pairs (value, rank): about so many records are at or below the value.
+    """The distribution function of a field, as pairs (value, rank): about ``rank`` records are at or below the value.
 
     **Privacy.** (epsilon, delta) for one record more or less, however many blocks there are: `block_cdf`.
 

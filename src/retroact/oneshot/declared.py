@@ -1,4 +1,4 @@
-"""Algorithms that somebody else answers for: of your own, and of other libraries, with randomness of their own."""
+"""Algorithms with a declared contract: your own, and those of other libraries, which draw their own randomness."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = Callable[[dict[str, Column], Coins], Any]
 
 
 class Declared(OneShot):
-    """An algorithm that somebody else answers for: it has a contract of its own, which is believed, and a name."""
+    """Its contract is declared by somebody else and taken on trust."""
 
     proven: ClassVar[bool] = False
 
@@ -40,20 +40,20 @@ class Declared(OneShot):
 
     def at(self, epsilon: Fraction) -> Self:
         if epsilon != self.epsilon:
-            told = f"expected the epsilon that {self.name} spends, {float(self._contract.epsilon):g}"
-            raise InputError(f"{told}, got {float(epsilon):g}", place="epsilon")
+            own = f"the epsilon that {self.name} spends, {float(self._contract.epsilon):g}"
+            raise InputError(f"expected {own}, got {float(epsilon):g}", place="epsilon")
         return self
 
 
 class Own(Declared):
-    """Runs ``function(columns, coins)``: decoded values by the name of their field, as arrays (numbers, truth values,
-    vectors) or lists, in an order that only the values decide; and named coins, which are all the randomness it may
-    use (`retroact.coins` has exact laws). It must answer for any records, and for none.
+    """Runs ``function(columns, coins)`` on decoded values by field, as arrays (numbers, booleans, vectors) or lists, in
+    an order that only the values decide. The named coins are all the randomness it may use (`retroact.coins` has exact
+    laws). It must answer for any records, and for none.
 
     **Privacy.** What you declare: epsilon and delta for one record more or less (or for ``relation``). Nothing here can
-    check it. What it declares is for multisets: the order that it sees is by value, so that one record in the place of
-    another can move all of them by one. ``name`` stands for the function in the specification. ``fields`` are those
-    that it reads, and is given; without them it reads all, and a record that lacks any is left out.
+    check it. The declaration is for multisets: values come sorted, so one record in the place of another can shift all
+    of them by one. ``name`` identifies the function in the specification. ``fields`` are those that it reads and is
+    given; without them it reads all, and a record that lacks any is left out.
 
     >>> from retroact.coins import DiscreteLaplace
     >>> from retroact.schema import Integer
@@ -81,7 +81,7 @@ class Own(Declared):
             raise InputError(f"expected a function of columns and coins, got {function!r}", place="function")
         found = name if name is not None else getattr(function, "__name__", "")
         if not isinstance(found, str) or not found or found == "<lambda>":
-            raise InputError("expected a name for a function that has none of its own, got none", place="name")
+            raise InputError("expected a name for a function without one, got none", place="name")
         self.function, self.fields = function, None if fields is None else field_names(fields)
         exact = Fraction(str(number(from_text(delta), "delta", "a number from 0 to below 1")))
         super().__init__(Contract(check_epsilon(from_text(epsilon)), exact, relation, bounded_range), found)
@@ -111,7 +111,7 @@ class Own(Declared):
 
 
 def guarded(name: str, run: Callable[[], Any]) -> Any:
-    """What ``run`` gives; an error of it without its text, which may tell of the records."""
+    """The result of ``run``; an error is passed on without its text, which may reveal records."""
     try:
         return run()
     except Exception as error:
@@ -120,20 +120,18 @@ def guarded(name: str, run: Callable[[], Any]) -> Any:
 
 
 class Unkeyed(Declared):
-    """The base of algorithms that draw their own randomness and bring their own contract.
+    """Algorithms that draw their own randomness.
 
     **Privacy.** The contract is the library's word. **Retroactivity.** In law: an answer has the law that it would have
-    had without the deleted records, and is not equal to it byte by byte. So no answer is computed twice.
+    without the deleted records, but not the same bytes. So no answer is computed twice.
     """
 
     keyed: ClassVar[bool] = False
 
     @abstractmethod
-    def answer(self, rows: Rows, schema: Schema) -> Any:
-        """With randomness of its own."""
+    def answer(self, rows: Rows, schema: Schema) -> Any: ...
 
     def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
-        """The coins are left alone."""
         if self.takes is not None and rows.count != self.takes:
             raise InputError(
                 f"expected {self.takes} records, the size of the domain, got {rows.count}", place=self.name
@@ -141,12 +139,8 @@ class Unkeyed(Declared):
         return guarded(self.name, lambda: self.answer(rows, schema))
 
 
-# Records as algorithms from outside want them: decoded, by column, in an order that only the values decide ------------
-
-
 def canonical(rows: Rows, schema: Schema) -> Rows:
-    """The rows sorted by their fields, in the order of the schema; texts by code points, as their bytes in
-    UTF-8 would be.
+    """The rows sorted by their fields, in the order of the schema; texts by code points, as in UTF-8.
 
     >>> from retroact.schema import Text
     >>> schema = Schema({"name": Text(), "age": Integer(0, 120)})
@@ -167,7 +161,7 @@ def canonical(rows: Rows, schema: Schema) -> Rows:
 
 
 def decoded(column: npt.NDArray[Any], field: Field) -> Column:
-    """An array for numbers, truth values and vectors (a row each), a list for everything else."""
+    """An array for numbers, booleans and vectors (one row each), a list for everything else."""
     if isinstance(field, Vector):
         flat = decoded(column.reshape(-1), Number(field.lower * field.step, field.upper * field.step, step=field.step))
         return np.asarray(flat).reshape(column.shape)

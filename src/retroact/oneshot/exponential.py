@@ -1,6 +1,6 @@
 """The exponential mechanism on an ordered domain of any size, exact: quantiles, interior points, any step function.
 
-Scores of a quantile are constant between the records, so an outcome is drawn as a piece and a place in it, from one
+Scores of a quantile are constant between records, so an outcome is drawn as a piece and a position in it, from one
 uniform integer below the sum of (length x weight). Weights are those of `Weights`; no float is involved.
 """
 
@@ -26,7 +26,7 @@ Values = Sequence[int] | npt.NDArray[Any]
 HALF = Fraction(1, 2)
 # Above the natural logarithm of two by less than 2^-33 of it: for spreads below 2^32 bits that is less than one bit.
 LOG_TWO = Fraction(6931471806, 10**10)
-# Outcomes that are cut off have a share below 2^-SPARE in all.
+# Outcomes that are cut off have a total share below 2^-SPARE.
 SPARE = 64
 GUARD = 78
 SHRINK = 1 - Fraction(1, 2**40)
@@ -59,18 +59,18 @@ class Weights:
     """
 
     def __init__(self, unit: Fraction, size: int) -> None:
-        """``size`` bounds the number of outcomes. It must be public: data must not have a say in it."""
+        """``size`` bounds the number of outcomes. It must be public, not a function of the data."""
         self.rate = unit * SHRINK
         spread = size.bit_length() + SPARE
         self.cap = math.ceil(spread * LOG_TWO / self.rate)
-        # Rounded up, the cap may lie one unit farther than the spread, which is less than 3/2 rate bits.
+        # Rounded up, the cap may be one unit beyond the spread, which is less than 3/2 rate bits.
         self.precision = spread + math.ceil(self.rate * 3 / 2) + GUARD + math.ceil(1 / unit).bit_length() + 1
 
     def at(self, deficit: int) -> int:
         return exp_minus(self.rate * min(deficit, self.cap), self.precision)
 
     def progression(self, start: int, stride: int, count: int) -> list[int]:
-        """The weights at start, start + stride, ...: so many of them, none beyond the cap."""
+        """The ``count`` weights at start, start + stride, ..., none beyond the cap."""
         if not count:
             return []
         ratio, weight, found = exp_minus(self.rate * stride, self.precision), self.at(start), []
@@ -80,7 +80,6 @@ class Weights:
         return found
 
     def of(self, deficits: list[int]) -> list[int]:
-        """The weights at any deficits."""
         known: dict[int, int] = {}
         ratios: dict[int, int] = {}
         last, weight = 0, 1 << self.precision
@@ -118,7 +117,7 @@ class Steps:
 
 
 def ordered(values: Values, lower: int, upper: int) -> Values:
-    """Sorted, and held against the bounds. Arrays of 64-bit integers stay arrays."""
+    """Sorted and checked against the bounds. Arrays of 64-bit integers stay arrays."""
     if lower > upper:
         raise InputError(f"expected a lower bound up to the upper, got {lower} and {upper}", place="lower")
     if isinstance(values, np.ndarray) and values.dtype in (np.int64, np.uint64):
@@ -134,7 +133,7 @@ def ordered(values: Values, lower: int, upper: int) -> Values:
 
 
 def unit_of(probability: Fraction, epsilon: Fraction) -> Fraction:
-    """What one unit of the score of `quantile_law` may weigh, for a range bounded by epsilon."""
+    """The weight of one unit of the score of `quantile_law`, for a range bounded by epsilon."""
     a, c = probability.numerator, probability.denominator
     # The smallest and the largest value have one-sided scores: L or G alone.
     return epsilon / (c if probability in (0, 1) else 2 * max(a, c - a))
@@ -190,8 +189,8 @@ def quantile_law(values: Values, lower: int, upper: int, probability: Fraction, 
 def quantile_point(
     values: Values, lower: int, upper: int, probability: Fraction, epsilon: Fraction, coins: Coins
 ) -> int:
-    """A value of the domain lower .. upper near the quantile of the values, which need not be sorted; any value of the
-    domain, all alike, for no values at all.
+    """A value of the domain lower .. upper near the quantile of the values, which need not be sorted; a uniform value
+    of the domain if there are none.
 
     **Privacy.** epsilon, with the range bounded by it, for one value more or less: `quantile_law`.
 
@@ -202,8 +201,8 @@ def quantile_point(
 
 
 def interior_point(values: Values, lower: int, upper: int, epsilon: Fraction, coins: Coins) -> int:
-    """A value of the domain lower .. upper that is neither below all of the values nor above all of them, where there
-    are enough (`quantiles.interior_records`): the median, whose score min(#{x <= o}, #{x >= o}) is the best there is.
+    """A value of the domain lower .. upper that is neither below nor above all of the values, if there are enough
+    (`quantiles.interior_records`): the median, whose score min(#{x <= o}, #{x >= o}) is the best possible.
 
     **Privacy.** epsilon, with the range bounded by it, for one value more or less: `quantile_law`.
 
@@ -226,7 +225,7 @@ def choose(pieces: Sequence[tuple[int, int, int]], unit: Fraction, coins: Coins,
 
     **Privacy.** Let one record more or less move all deficits by amounts in an interval of length R >= 1, with the same
     outcomes: the range is bounded by R unit, hence R unit-privacy (`Weights`). ``size`` bounds the sum of the lengths
-    and must be public; beyond it the answer is as private and less useful.
+    and must be public; beyond it the answer is as private but less useful.
 
     >>> choose([(0, 10, 50), (10, 1, 0), (11, 10**6, 70)], Fraction(1), Coins(bytes(32)))
     10

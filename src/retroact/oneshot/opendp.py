@@ -16,7 +16,7 @@ from .declared import Unkeyed, columns_of
 
 UNBOUNDED = ("SymmetricDistance", "InsertDeleteDistance")
 BOUNDED = ("ChangeOneDistance",)
-# The types of elements that values of a field become.
+# The element types for the values of a field.
 CARRIERS: dict[type[Field], tuple[str, ...]] = {
     Number: ("f64", "f32"),
     Integer: ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"),
@@ -30,10 +30,10 @@ class OpenDP(Unkeyed):
 
     **Privacy.** The measurement's own map: at distance 1 for symmetric and insert-delete distance (one record more or
     less), at 1 for change-one distance, and at 2 for the former on vectors of a fixed size (one record in the place of
-    another). Hamming distance, which goes by position, is refused: values come sorted, and another one can move all of
-    them. OpenDP does not check that values lie in the input domain: `check` compares its bounds with
-    those of the field, and `run` the number of records with its size. Zero-concentrated and smoothed measures are
-    converted with OpenDP's own combinators at ``delta``.
+    another). Hamming distance, which goes by position, is refused: values come sorted, and another one can shift all of
+    them. OpenDP does not check that values lie in the input domain: `check` compares its bounds with those of the
+    field, and `run` the number of records with its size. Zero-concentrated and smoothed measures are converted by
+    OpenDP's own combinators at ``delta``.
 
     >>> import opendp.prelude as dp
     >>> dp.enable_features("contrib")
@@ -67,7 +67,7 @@ class OpenDP(Unkeyed):
         return (self.contract.delta or None) if name == "delta" else super().argument(name)
 
     def spec(self, *, digest: bool = False) -> dict[str, Any]:
-        """With what the measurement says of itself, and what it spends."""
+        """With the measurement's own description and what it spends."""
         m = self.measurement
         described = {
             "domain": str(m.input_domain),
@@ -106,7 +106,7 @@ class OpenDP(Unkeyed):
 
 
 def _fixed(library: Any, measurement: Any, delta: float | None) -> Any:
-    """The measurement with a measure that is epsilon, or epsilon and delta."""
+    """The measurement in epsilon, or in epsilon and delta."""
     measure = str(measurement.output_measure.type)
     if measure in ("MaxDivergence", "Approximate<MaxDivergence>"):
         return measurement
@@ -131,7 +131,7 @@ def _contract(measurement: Any, size: int | None) -> Contract:
     if metric not in UNBOUNDED + BOUNDED:
         raise InputError(f"expected a distance between data sets, got {metric}", place="measurement")
     relation: Relation = SUBSTITUTION if metric in BOUNDED or size is not None else ADD_REMOVE
-    # With a size that never changes, another record is one that goes and one that comes.
+    # With a fixed size, a substitution is one record that goes and one that comes.
     spent = measurement.map(2 if metric in UNBOUNDED and size is not None else 1)
     epsilon, delta = spent if isinstance(spent, tuple) else (spent, 0.0)
     if not 0 < epsilon <= 1000:

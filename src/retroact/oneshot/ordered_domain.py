@@ -23,12 +23,12 @@ from .base import OneShot, known_field
 
 Decode = Callable[[int], Any]
 
-# What is cut off by `Weights` is far below this.
+# Far above what `Weights` cuts off.
 LEAST_BETA = 2.0**-40
 
 
 class Ordered(OneShot):
-    """An algorithm on one ordered field, whose values are the offsets 0 .. last from the lower bound of the field."""
+    """An algorithm on one ordered field, whose values are offsets 0 .. last from its lower bound."""
 
     def __init__(self, field: str, *, epsilon: float | Fraction | None = None) -> None:
         if not isinstance(field, str):
@@ -54,7 +54,7 @@ class Ordered(OneShot):
 
     @abstractmethod
     def answer(self, values: U64, last: int, decode: Decode, coins: Coins) -> Any:
-        """From sorted offsets of 0 .. last; ``decode`` makes a value of the field of an offset."""
+        """From sorted offsets in 0 .. last; ``decode`` turns an offset into a value of the field."""
 
     def size(self, schema: Schema) -> int:
         """How many values the field has."""
@@ -63,7 +63,7 @@ class Ordered(OneShot):
 
 
 def laplace(epsilon: Fraction, coins: Coins, count: int = 1) -> I64:
-    """So many draws of discrete Laplace noise, each of which hides a difference of 1 with epsilon."""
+    """``count`` draws of discrete Laplace noise, each hiding a difference of 1 with epsilon."""
     found: I64 = DiscreteLaplace(1 / epsilon).sample(coins.words([0], [0], integer_cells(count)))[0]
     return found
 
@@ -81,7 +81,7 @@ def exact_probability(value: object, place: str) -> Fraction:
 
 
 def plain_probability(probability: Fraction) -> float | str:
-    """A number where its decimal text is exact, a ratio elsewhere."""
+    """A number if its decimal text is exact, a ratio otherwise."""
     number = float(probability)
     return number if Fraction(str(number)) == probability else str(probability)
 
@@ -93,7 +93,7 @@ def check_beta(beta: float) -> float:
 
 
 def log_up(x: Fraction) -> Fraction:
-    """The natural logarithm or a little more: by less than 10^-35 of it and 10^-35. The same on every machine.
+    """The natural logarithm, rounded up by less than 10^-35 of it plus 10^-35; the same on every machine.
 
     >>> float(log_up(Fraction(2)))
     0.6931471805599453
@@ -105,5 +105,5 @@ def log_up(x: Fraction) -> Fraction:
 
 
 def upward(number: float) -> int:
-    """The next whole number, with room for the rounding of the formula that led to it."""
+    """Rounded up, with room for the rounding errors of the formula."""
     return math.ceil(number * (1 + 1e-9))

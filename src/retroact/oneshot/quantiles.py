@@ -19,7 +19,7 @@ from .base import Contract
 from .exponential import HALF, Values, ordered, quantile_point, unit_of
 from .ordered_domain import Decode, Ordered, check_beta, exact_probability, plain_probability, upward
 
-# Records of one value are told apart by so many random bits where several quantiles are asked for.
+# With several quantiles, records of equal value are distinguished by this many random bits.
 TIE_BITS = 24
 
 
@@ -50,7 +50,7 @@ class Quantile(Ordered):
         return decode(quantile_point(values, 0, last, self.probability, self.spent, coins))
 
     def needed(self, schema: Schema, beta: float) -> int | None:
-        """None for the smallest and the largest value, next to which lie outcomes outside the data."""
+        """None for the smallest and the largest value: outcomes next to them lie outside the data."""
         return quantile_records(self.size(schema), self.probability, self.spent, beta)
 
     def rank_error(self, schema: Schema, beta: float) -> float:
@@ -73,7 +73,7 @@ class Median(Quantile):
 
 
 class InteriorPoint(Median):
-    """A value of a field that is neither below all records nor above all of them, if there are enough: the median.
+    """A value of a field that is neither below nor above all records, if there are enough: the median.
 
     **Privacy.** epsilon, with the range bounded by it, for one record more or less: `quantile_law`.
 
@@ -88,16 +88,16 @@ class InteriorPoint(Median):
 
 class QuantilePoints(Ordered):
     """Several quantiles of a field: the middle one first, then those below it from the records below, and those above
-    it from the records above. A dict from probability to value, monotone.
+    it from the records above. The answer is a monotone dict from probability to value.
 
     **Privacy.** With m quantiles there are d = floor(log2 m) + 1 levels. One record more or less matters to at most one
-    mechanism of a level, for the parts of the domain that the earlier answers leave do not overlap. So, given all
-    earlier answers, a level costs epsilon / d, and adaptive composition gives epsilon. The range is bounded for one
-    quantile; not for several, where the interval of the log ratio depends on earlier answers.
+    mechanism of a level, since the parts of the domain that earlier answers leave do not overlap. So, given all earlier
+    answers, a level costs epsilon / d, and adaptive composition gives epsilon. The range is bounded for one quantile,
+    but not for several, where the interval of the log ratio depends on earlier answers.
 
-    Records of one value are told apart by 24 random bits each, or a value that many have would go missing from both
-    sides. The bits are independent of all else: given those of the common records and of the one that differs, the
-    proof above holds, and so it does for the mixture.
+    Records of equal value are distinguished by 24 random bits each; otherwise a value that many have would go missing
+    from both sides. The bits are independent of everything else: given those of the common records and of the one that
+    differs, the proof above holds, and so it does for the mixture.
 
     >>> from retroact.schema import Integer, Rows
     >>> schema = Schema({"age": Integer(0, 120)})
@@ -137,15 +137,15 @@ class QuantilePoints(Ordered):
         return {plain_probability(p): decode(point >> self._bits) for p, point in places}
 
     def needed(self, schema: Schema, beta: float) -> int | None:
-        """None for several: no bound on their ranks says that all lie within the data."""
+        """None for several quantiles: no bound on their ranks says that all are within the data."""
         if self.depth > 1:
             return None
         return quantile_records(self.size(schema), self.probabilities[0], self.spent, beta)
 
     def rank_error(self, schema: Schema, beta: float) -> float:
-        """The errors of a quantile's own level and of all levels above it add up at most: an answer that is e ranks off
-        moves the rank that is asked for next by a fraction of e. To them come, at each level above, the records that
-        share a value and its random bits with the answer; one is counted here."""
+        """At most the sum of the errors of a quantile's level and of all levels above: an answer that is e ranks off
+        moves the rank asked for next by a fraction of e. Each level above also adds the records that share a value and
+        its random bits with the answer; one is counted here."""
         size = self.size(schema) << self._bits
         each, share = self.spent / self.depth, check_beta(beta) / len(self.probabilities)
 
@@ -161,7 +161,7 @@ class QuantilePoints(Ordered):
 
 
 def _split(asked: tuple[Fraction, ...]) -> tuple[Fraction, tuple[Fraction, ...], tuple[Fraction, ...]]:
-    """The middle one, and the others as probabilities among the records below it and above it."""
+    """The middle one, and the others as probabilities among the records below and above it."""
     middle = len(asked) // 2
     p = asked[middle]
     return p, tuple(q / p for q in asked[:middle]), tuple((q - p) / (1 - p) for q in asked[middle + 1 :])
@@ -198,7 +198,7 @@ def quantile_points(
 
 
 def told_apart(values: U64, last: int, bits: int, coins: Coins) -> Values:
-    """Sorted values of 0 .. last, each followed by so many random bits of its own; sorted again."""
+    """Sorted values of 0 .. last, each followed by ``bits`` random bits; sorted again."""
     if not bits:
         return values
     random = coins.words([0], [0], integer_cells(len(values))).block(0)[0][0] >> np.uint64(64 - bits)
@@ -207,11 +207,8 @@ def told_apart(values: U64, last: int, bits: int, coins: Coins) -> Values:
     return sorted(value << bits | extra for value, extra in zip(values.tolist(), random.tolist(), strict=True))
 
 
-# What to expect ------------------------------------------------------------------------------------------------------
-
-
 def rank_bound(size: int, probability: Fraction, epsilon: Fraction, beta: float) -> float:
-    """How many ranks `quantile_point` is off at most, with probability 1 - beta, in a domain of ``size`` values.
+    """The most ranks that `quantile_point` is off, with probability 1 - beta, in a domain of ``size`` values.
 
     Some value scores zero or better, and has weight 1. Those that are more than t ranks off weigh e^(-unit c t) each,
     and there are at most ``size`` of them.
@@ -224,7 +221,7 @@ def rank_bound(size: int, probability: Fraction, epsilon: Fraction, beta: float)
 
 
 def interior_records(size: int, epsilon: Fraction, beta: float) -> int:
-    """How many records let `interior_point` lie within the data with probability 1 - beta, whatever they are.
+    """How many records guarantee that `interior_point` is within the data with probability 1 - beta.
 
     Outside lie at most size - 2 values of score 0, or size - 1 if all n records are equal. Equal ones weigh e^(epsilon
     n) together. Otherwise the values within weigh 2 e^(epsilon n / 2) or more: let the median have the ranks l+1 .. r,
@@ -240,7 +237,7 @@ def interior_records(size: int, epsilon: Fraction, beta: float) -> int:
 
 
 def quantile_records(size: int, probability: Fraction, epsilon: Fraction, beta: float) -> int | None:
-    """How many records let `quantile_point` lie within the data with probability 1 - beta, whatever they are.
+    """How many records guarantee that `quantile_point` is within the data with probability 1 - beta.
 
     Values outside score min(p, 1 - p) n or worse, and there are less than ``size``; some value inside scores 0.
 

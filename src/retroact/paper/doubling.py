@@ -41,7 +41,7 @@ class Doubling(Normed):
         return Terms(levels + STRIDE * epochs[:, None], np.where(used, blocks - 1, 0), used, 1)
 
     def shift(self, boundary: int) -> Shift:
-        """Minus the shift of "present in all rounds up to the boundary": equal up to a common offset, and finite."""
+        """Minus the shift of "present in all rounds up to the boundary": a step, up to a common offset, and finite."""
         out: Shift = {}
         for epoch in range((boundary + 1).bit_length()):
             first, tree = 1 << epoch, Tree(1 << epoch)

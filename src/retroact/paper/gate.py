@@ -26,7 +26,7 @@ def gate_union(horizon: int, epsilon: float, delta: float) -> int:
 
 
 def paper_limit(records: int, releases: int, epsilon: Fraction, failure: Fraction, place: str) -> int:
-    """From which noisy count on there is an answer: the lemma passes from 2n on, if n is large enough."""
+    """The noisy count from which there is an answer: the lemma passes from 2n on, if n is large enough."""
     least = 1 + gate_union(1 << max(1, (releases - 1).bit_length()), float(epsilon), float(failure))
     if records < least:
         raise InputError(

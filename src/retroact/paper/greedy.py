@@ -1,13 +1,13 @@
-"""Greedy centres on nested cells with noisy counts (Mettu and Plaxton), and the few pieces of space that follow.
+"""Greedy centres on nested cells with noisy counts (Mettu and Plaxton), and the pieces of space that follow.
 
-Post-processing: all that is here is a function of cells that stand out and of their noisy counts.
+Post-processing: everything here is a function of cells that stand out and of their noisy counts.
 
-A cell is worth its count times its diameter to the power z: about what its records cost while no centre is near. Time
-and again the cell that is worth most is taken, the richest cell in it, and so on down to the finest; its middle is a
-centre, and cells that are near a centre, for their size, are not taken again. Space is then cut finely around these
-centres and coarsely far from them. What an opened cell holds beside the cells in it that stand out stays with it: its
-counters minus theirs. So every record of a cell that stands out is in one piece, a piece is the difference of few
-counters, and a union of pieces of which one lies in the other is that of even fewer.
+The value of a cell is its count times its diameter to the power z: about what its records cost while no centre is near.
+Repeatedly, the most valuable cell is taken, the most valuable cell inside it, and so on down to the finest, whose
+middle becomes a centre; cells near a centre, for their size, are not taken again. Space is then cut finely around these
+centres and coarsely far from them. An opened cell keeps what it holds beyond the cells inside it that stand out: its
+counters minus theirs. So every record of a cell that stands out is in one piece, a piece is a difference of few
+counters, and a union of nested pieces is a difference of even fewer.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ import numpy as np
 
 from retroact.arrays import F64, I64, U64, Mask
 
-# A cell is near a centre from so many diameters on; a cell is cut unless it is this part of its distance wide.
+# A cell is near a centre within this many of its diameters; a cell is cut unless it is narrower than this part of its
+# distance.
 NEAR, FINE = 2.0, 0.5
 
 
 @dataclass(frozen=True)
 class GridCells:
-    """Cells that stand out, the coarser ones first: the first is everything."""
+    """Cells that stand out, coarser ones first; the first is the whole space."""
 
     words: U64
     corners: I64
     """The lowest corner of each, cells by axes."""
     sides: I64
     parents: I64
-    """Where the cell around each one is; -1 for the first."""
+    """The position of the cell around each one; -1 for the first."""
     counts: F64
 
     @property
@@ -43,12 +44,12 @@ class GridCells:
         return np.asarray(self.sides * float(self.corners.shape[1]) ** 0.5)
 
     def distances(self, point: F64) -> F64:
-        """Of every cell from a point; zero where it is inside."""
+        """Of every cell from a point; zero if the point is inside."""
         beyond = np.maximum(self.corners - point, point - (self.corners + self.sides[:, None]))
         return np.asarray(np.sqrt((np.maximum(beyond, 0.0) ** 2).sum(axis=1)))
 
     def take(self, which: Mask) -> GridCells:
-        """Some of them; with every cell, the one around it."""
+        """Some of the cells, which must include the parent of each."""
         places = np.append(np.cumsum(which) - 1, -1)
         return GridCells(
             self.words[which], self.corners[which], self.sides[which], places[self.parents[which]], self.counts[which]
@@ -56,7 +57,7 @@ class GridCells:
 
 
 def greedy(cells: GridCells, power: int, wanted: int) -> tuple[F64, F64]:
-    """At most so many centres, and the distance of every cell from them.
+    """At most ``wanted`` centres, and the distance of every cell from them.
 
     >>> line = GridCells(
     ...     np.arange(3, dtype=np.uint64), np.array([[0], [0], [4]]), np.array([8, 4, 4]),
@@ -82,7 +83,7 @@ def greedy(cells: GridCells, power: int, wanted: int) -> tuple[F64, F64]:
 
 
 def refined(cells: GridCells, nearest: F64) -> GridCells:
-    """Without the cells in those that are small beside their distance from all centres."""
+    """Drops the cells inside those that are small compared with their distance from all centres."""
     cut = cells.diameters > FINE * nearest
     kept = cells.parents < 0
     for _ in range(len(np.unique(cells.sides))):
@@ -90,10 +91,10 @@ def refined(cells: GridCells, nearest: F64) -> GridCells:
     return cells.take(kept)
 
 
-def beside(values: F64, parents: I64) -> F64:
-    """What every cell has that no cell in it has.
+def exclusive(values: F64, parents: I64) -> F64:
+    """What every cell has beyond the cells inside it.
 
-    >>> beside(np.array([9.0, 3.0, 5.0]), np.array([-1, 0, 0])).tolist()
+    >>> exclusive(np.array([9.0, 3.0, 5.0]), np.array([-1, 0, 0])).tolist()
     [1.0, 3.0, 5.0]
     """
     out = values.copy()
@@ -103,7 +104,7 @@ def beside(values: F64, parents: I64) -> F64:
 
 
 def within(parents: I64) -> I64:
-    """How many of the cells lie right in each."""
+    """How many cells lie directly inside each."""
     return np.bincount(parents[parents >= 0], minlength=len(parents))
 
 
@@ -125,12 +126,12 @@ class Groups:
         """Of a counter of every cell, over the pieces of each group."""
         out = np.zeros((self.count, *values.shape[1:]))
         mine = self.labels >= 0
-        np.add.at(out, self.labels[mine], beside(values, self.parents)[mine])
+        np.add.at(out, self.labels[mine], exclusive(values, self.parents)[mine])
         return out
 
     @property
     def noises(self) -> I64:
-        """How many counters such a sum is made of: those of a piece and of one in it cancel."""
+        """How many counters such a sum consists of: those of a piece and of one inside it cancel."""
         around = np.where(self.parents >= 0, self.labels[self.parents], -1)
         apart = self.labels != around
         own, other = self.labels[apart & (self.labels >= 0)], around[apart & (around >= 0)]

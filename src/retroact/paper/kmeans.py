@@ -1,23 +1,23 @@
 """The algorithm of Theorem "kmeans" as the paper describes it, and of its corollary "kmedian": for reference.
 
 An **instance** projects the points at random to about log k dimensions and lays nested grids over them, from one cell
-that is everything down to the finest level, each cell cut in half along every axis. A cell of whatever level counts its
+for the whole space down to the finest level, each cell cut in half along every axis. A cell of any level counts its
 records, sums their points (in the original space) and sums their squares. A release takes from each instance: greedy
 centres from the counts, pieces of space that are fine around these (`greedy`), a weighted search on the pieces, and,
-since every cluster is a union of pieces, its mean from their sums and its cost from their squares. The instance whose
-cost looks smallest is released. For k-median there is one instance, without projection and with counts only: a median
-is no function of sums.
+since every cluster is a union of pieces, its mean from their sums and its cost from their squares. The instance with
+the smallest estimated cost is released. For k-median there is one instance, without projection and with counts only: a
+median is not a function of sums.
 
 **Privacy.** A record is in one cell of every level, so it moves the counts of an instance by 1, its sums by at most
 sqrt(d) R in the first norm and R in the second, and its squares by R^2, each in levels + 1 regions. The budget is
 divided evenly over instances and over the three (`regions`). The paper runs its source with epsilon / 2, since
-neighbours are others there; here the sensitivity of the noise process is that for the paper's neighbours.
-**Retroactivity.** Projections and grids depend on the key alone (P1); which cells are looked at, and all that is made
-of them, depends on noisy counters of the round alone (P2). Without a horizon there are 16 instances from the beginning,
-enough for 2^16 releases, where the paper starts the i-th one in round 2^i: none has to be filled with survivors later.
-**Not as in the paper**, beside constants: directions have one length; regions are cells of a shifted grid, not balls of
-a net; there are at most 8 levels below the first unless more are asked for, and not log n; costs are corrected for
-centres that follow their own noise.
+neighbours are defined differently there; here the sensitivity of the noise process is for the paper's neighbours.
+**Retroactivity.** Projections and grids depend on the key alone (P1); which cells are examined, and all that is made of
+them, depends on noisy counters of the round alone (P2). Without a horizon there are 16 instances from the start, enough
+for 2^16 releases, where the paper starts the i-th one in round 2^i: none has to be filled with survivors later.
+**Not as in the paper**, apart from constants: directions have one length; regions are cells of a shifted grid, not
+balls of a net; there are at most 8 levels below the first unless more are requested, and not log n; costs are corrected
+for centres that follow their own noise.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from ..statistics.clusters.directions import LENGTH, independent, seed_of
 from ..statistics.clusters.lloyd import Objective, search
 from ..statistics.clusters.regions import KEEP, Found, Kind, Reader, RegionScheme, Sums, counters, joined, moments
 from ..statistics.tally import Tally
-from .greedy import GridCells, Groups, beside, greedy, refined, within
+from .greedy import GridCells, Groups, exclusive, greedy, refined, within
 
 Exact = Callable[[U64, int | I64], I64]
-"""The totals of some cells of a level."""
+"""The totals of cells of a level."""
 # Without a horizon.
 INSTANCES = 16
 MOST_CENTRES, MOST_MEDIAN_DIMENSIONS = 128, 8
-# The paper has log n levels, so that moving all records within their finest cells costs next to nothing. Each takes its
-# part of the budget, though, and cells of the eighth are a 32nd of the radius wide, or a 64th.
+# The paper has log n levels, so that moving all records within their finest cells costs next to nothing. But each level
+# takes its part of the budget, and cells of the eighth are already a 32nd or a 64th of the radius wide.
 MOST_LEVELS = 8
-# The level of a cell is told by the first one of its word, which is below 2^63.
+# The first one of a cell's word, which is below 2^63, marks its level.
 WORD_BITS = 62
 SCALE_BITS = 12
-# What each instance has of the first three kinds, the next three, and so on.
+# The kinds of an instance, in order.
 COUNTS, SQUARES, SUMS = range(3)
 # Greedy centres for each centre.
 GREEDY = 3
-# Of each level, so many cells for each centre are opened, and at least as many as have so many cells in them.
+# In each level this many cells per centre are opened, or as many as give this many cells to examine.
 OPENED, LOOKED_AT = 4, 1 << 10
 
 
@@ -86,7 +86,7 @@ class Theorem(RegionScheme):
             )
         self.dimension, self.instances = dimension, instances if self.means else 1
         self.width = min(dimension, (k - 1).bit_length() + 2) if self.means else dimension
-        # Projected points may be longer than before: beyond twice the radius they are clipped. The widest cell has room
+        # Projected points may be longer than before, and are clipped beyond twice the radius. The widest cell has room
         # for the points and for a shift of the grid by as much.
         self.reach = RADIUS if self.width == dimension else 2 * RADIUS
         self.side_bits = self.reach.bit_length() + 1
@@ -113,7 +113,7 @@ class Theorem(RegionScheme):
 
     @classmethod
     def most_instances(cls, releases: int | None, objective: Objective) -> int:
-        """As many as make it likely that one of them is good, in all rounds.
+        """As many as make it likely that one of them is good in all rounds.
 
         >>> Theorem.most_instances(1000, "means"), Theorem.most_instances(1000, "medians")
         (9, 1)
@@ -135,10 +135,8 @@ class Theorem(RegionScheme):
         )
 
     def error(self, deviations: F64, k: int) -> float:
-        """As if a cluster were all the cells in one. For k-median, a miscounted record is a radius away."""
+        """As if a cluster were all the cells inside one. For k-median, a miscounted record is a radius away."""
         return math.sqrt(2**self.width) * float(deviations[-1]) * (1 if self.means else RADIUS)
-
-    # Regions -------------------------------------------------------------------------------------------------------
 
     def drawn(self, coins: Coins) -> Self:
         seeds = [seed_of(coins, f"theorem {i}") for i in range(self.instances)]
@@ -164,7 +162,7 @@ class Theorem(RegionScheme):
         return word.astype(np.uint64)
 
     def _projected(self, points: I64, instance: int) -> I64:
-        """Expected squared lengths are those of the points."""
+        """Preserves squared lengths in expectation."""
         if self.width == self.dimension:
             return points
         # Sums of integers below 2^38 (`directions`), exact in floats; times a scale of at most 2^19, below 2^57.
@@ -187,12 +185,10 @@ class Theorem(RegionScheme):
         return out
 
     def _exact(self, finest: U64, sums: I64, words: U64, level: int | I64) -> I64:
-        """The totals of some cells, from the running sums over the finest ones."""
+        """The totals of some cells, from running sums over the finest ones."""
         below = np.asarray(self.width * (self.levels - level)).astype(np.uint64)
         first, last = words << below, (words + np.uint64(1)) << below
         return sums[np.searchsorted(finest, last)] - sums[np.searchsorted(finest, first)]
-
-    # A release -----------------------------------------------------------------------------------------------------
 
     def cluster(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> Found:
         records, candidates = self.candidates(totals, reader, k, objective)
@@ -205,9 +201,9 @@ class Theorem(RegionScheme):
         return replace(best, weights=weights, weight_errors=errors, records=records, cost=cost)
 
     def candidates(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> tuple[float, list[Found]]:
-        """The number of records as the first instance counts them, and what all those that see any would release, with
-        weights and costs as they come of noisy counters."""
-        # Of the three kinds, in whatever instance.
+        """The number of records by the count of the first instance, and the candidates of all instances that see any
+        records, with weights and costs as estimated from noisy counters."""
+        # Of the three kinds, the same in every instance.
         noise = tuple(reader.deviation(kind) for kind in range(min(3, len(self.kinds))))
         out, records = [], []
         for instance, tally in enumerate(totals):
@@ -220,7 +216,7 @@ class Theorem(RegionScheme):
                 continue
             _, nearest = greedy(cells, 2 if objective == "means" else 1, GREEDY * k)
             cells = refined(cells, nearest)
-            left = beside(cells.counts, cells.parents)
+            left = exclusive(cells.counts, cells.parents)
             kept = left >= _least(noise[COUNTS], 1 + within(cells.parents))
             found = search(cells.middles[kept], left[kept], k, objective, reader.coins)
             labels = np.full(len(left), -1)
@@ -235,8 +231,9 @@ class Theorem(RegionScheme):
         return records[0], out
 
     def _standing_out(self, exact: Exact, reader: Reader, instance: int, noise: float, k: int) -> GridCells:
-        """The cell that is everything; then, level by level, a cell is opened if it would be seen even with its records
-        spread evenly over the cells in it, and those that stand out are kept. Of many the largest are opened."""
+        """Starts with the cell for the whole space. Level by level, a cell is opened if it would be seen even with its
+        records spread evenly over the cells inside it, and the cells that stand out are kept. At most a fixed number,
+        the largest, are opened."""
         fan = 1 << self.width
         most = max(OPENED * k, LOOKED_AT >> self.width)
         halves = np.arange(fan)[:, None] >> np.arange(self.width - 1, -1, -1) & 1
@@ -263,7 +260,7 @@ class Theorem(RegionScheme):
     def _lifted(
         self, cells: GridCells, groups: Groups, exact: Exact, reader: Reader, instance: int, noise: tuple[float, ...]
     ) -> Found:
-        """In the original space: means from sums, and from squares what they cost."""
+        """In the original space: means from sums, and their costs from squares."""
         totals = exact(cells.words, self.side_bits + 1 - np.frexp(cells.sides)[1].astype(np.int64))
         counts = groups.sums(cells.counts)
         sums = groups.sums(reader.read(3 * instance + SUMS, cells.words, totals[:, 1:-1]))
@@ -272,12 +269,12 @@ class Theorem(RegionScheme):
         means = sums / np.maximum(counts, 1.0)[:, None]
         centres = inside(means)
         lengths = (centres**2).sum(axis=1)
-        # The centres follow the noise of the sums they came from: that much of what they save is not real.
+        # The centres follow the noise of their own sums: that much of what they save is not real.
         pulled = np.sqrt(lengths / np.maximum((means**2).sum(axis=1), 1e-300))
         optimism = 2 * self.dimension * pulled * variances[SUMS] / np.maximum(counts, 1.0)
         costs = squares - 2 * (sums * centres).sum(axis=1) + counts * lengths + optimism
         variance = variances[SQUARES] + 4 * lengths * variances[SUMS] + lengths**2 * variances[COUNTS]
-        # As if what does not stand out were like the rest, so that no instance looks good because it sees little.
+        # As if what does not stand out were like the rest, so that no instance looks good by seeing little.
         whole, records = float(counts.sum()), float(cells.counts[0])
         part = records / whole
         cost, error = float(costs.sum()) * part, math.sqrt(float(variance.sum())) * part
@@ -286,12 +283,12 @@ class Theorem(RegionScheme):
 
 
 def _least(noise: float, counters: int | I64 = 1) -> F64:
-    """What stands out from the noise of so many counts together, and rounds to a record at least."""
+    """The least sum of this many noisy counts that stands out, and rounds to one record or more."""
     return np.maximum(KEEP * noise * np.sqrt(counters), 0.5)
 
 
 def _shift(seed: bytes, width: int, bits: int) -> I64:
-    """Of a grid along each axis, below 2^bits."""
+    """A random shift of a grid along each axis, below 2^bits."""
     high, _ = Coins(seed).branch("shift").words([0], [0], integer_cells(width)).block(0)
     shift = np.asarray(high[0] >> np.uint64(64 - bits)).astype(np.int64)
     shift.flags.writeable = False

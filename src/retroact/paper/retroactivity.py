@@ -1,7 +1,7 @@
-"""Theorem "compiler" as it stands: basic or advanced composition over a block, and beta_0 with a factor.
+"""Theorem "compiler" as stated: basic or advanced composition over a block, and beta_0 with a factor.
 
 **Retroactivity.** Each of B answers is (alpha, beta)-close; B of them are (alpha_B, B beta + beta' + (2 + e^alpha_B)
-beta_0)-close. `compilers.closeness` has the exact form. **Privacy.** Not touched.
+beta_0)-close. `compilers.closeness` has the exact form. **Privacy.** Unchanged.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from ..errors import InputError
 
 @dataclass(frozen=True)
 class PaperRetroactivity:
-    """Theorem "compiler" as it stands, for Gaussian noise: basic or advanced composition over the block, and beta_0
-    with the factor 2 + e^alpha_B.
+    """Theorem "compiler" as stated, for Gaussian noise.
 
     >>> reference = PaperRetroactivity(error=1.0, alpha=0.1, beta=1e-6)
     >>> round(reference.sigma, 1), round(reference.alpha_of(100, slack=1e-6), 2)
@@ -57,7 +56,7 @@ class PaperRetroactivity:
 
 
 def paper_variance(squared: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    """Of noise that makes answers (alpha, beta)-close that are apart by the root of ``squared``, rounded up."""
+    """Of noise that makes answers at a distance of sqrt(``squared``) (alpha, beta)-close, rounded up."""
     if alpha > 1:
         raise InputError(f"expected at most 1 with the calibration of the paper, got {alpha}", place="alpha")
     return squared / alpha**2 * 2 * _log_above(Fraction(5, 4) / beta)

@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..privacy import Cost, Form
 from ..privacy.dominating_pair import mixed_loss
 
-# Of delta: what the ranks may fail with.
+# The part of delta for a failure of the ranks.
 RANKS = 0.5
 DIGITS = 100_000
 

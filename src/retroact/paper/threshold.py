@@ -31,13 +31,13 @@ class PaperThreshold(Threshold):
 
     @classmethod
     def for_noise(cls, noise: Mechanism, failure: Fraction, releases: int, bins: int) -> PaperThreshold:
-        """Of the first coordinate of a tree of Laplace noise."""
+        """For the first coordinate of a tree of Laplace noise."""
         law = noise.law(0, 1)
         assert isinstance(law, DiscreteLaplace)
         return cls(Tree(releases).height, law.scale, failure, releases, bins)
 
     @classmethod
     def of(cls, epsilon: float | Fraction, delta: float | Fraction, releases: int, bins: int = 1) -> PaperThreshold:
-        """As the theorem has it."""
+        """As the theorem states it."""
         height = Tree(releases).height
         return cls(height, 2 * height / Fraction(epsilon), Fraction(delta), releases, bins)

@@ -1,5 +1,5 @@
-"""An interior point in a domain of any number of bits, for a number of records that hardly grows with it: with its
-logarithm at depth 1, and with the square of the depth for deeper trees, whatever the domain (`LevelPlan`)."""
+"""An interior point in a domain of any number of bits. The records needed grow with the logarithm of that number at
+depth 1, and with the square of the depth for deeper trees, whatever the domain (`LevelPlan`)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ..oneshot.quantiles import interior_records
 from ..schema import Schema
 from .trie import branchings, deepest, heavy_path
 
-# Weights of epsilon (gate, test, last choice, the choice of a level) and of beta (test, last choice, level) for one
-# level: about the best for epsilon 1, delta 10^-6 and 16 to 8192 bits.
+# Weights of epsilon (gate, test, last choice, choice of a level) and of beta (test, last choice, level) for one level:
+# about the best for epsilon 1, delta 10^-6 and 16 to 8192 bits.
 WEIGHTS = Fraction(368, 1000), Fraction(184, 1000), Fraction(200, 1000), Fraction(248, 1000)
 FAILURES = Fraction(2, 10), Fraction(5, 10), Fraction(3, 10)
 # Far above what `Weights` cuts off.
@@ -75,15 +75,15 @@ class LevelPlan:
     inner_delta: Fraction
     inner_beta: Fraction
     heavy: int
-    """From this value of gamma on the gate counts as heavy."""
+    """The gate counts as heavy from this value of gamma."""
     certain: int
-    """From this value on a test passes."""
+    """A test passes from this value."""
     deep: int
-    """How many of the deepest values tell the node."""
+    """How many of the deepest values determine the node."""
     ends: int
-    """How many of the smallest, and of the largest, values are kept out of the tree."""
+    """How many of the smallest, and of the largest, values stay out of the tree."""
     records: int
-    """How many values it takes."""
+    """How many values it needs."""
 
     @classmethod
     def of(cls, bits: int, epsilon: Fraction, delta: Fraction, beta: float | Fraction, depth: int) -> LevelPlan:
@@ -98,7 +98,7 @@ class LevelPlan:
         whole = depth * (tested + chosen) + found
         lost = [tested / whole * Fraction(beta), chosen / whole * Fraction(beta)]
         inner_beta = Fraction(beta) - sum(lost)
-        # A little more than the logarithm pays for the weights, which are a little off.
+        # A little more than the logarithm makes up for the rounding of weights.
         least = 1 + math.ceil(log_up(1 / (delta - part)) * (1 + Fraction(1, 2**30)) / (epsilon - gate))
         reach = tail(gate, part)
         heavy = least - 1 + reach
@@ -121,12 +121,12 @@ def tree_log(
 
     Take the ``ends`` smallest and largest values away; M is what is left, none of fewer than 2 ends. gamma is the
     largest lighter child on the heavy path of the trie of M (`heavy_path`). If gamma + noise >= heavy (and there is a
-    branching node, gamma > 0): choose among the
-    branching nodes by the weight of the lighter child, and answer with the largest value of the left half of the node.
-    Else the level of a value is the depth at which it leaves the heavy path; find a level y in the middle of the levels
-    of all but the ``deep`` deepest values (by the exponential mechanism, or for depth > 1 by `tree_log` on levels), and
-    the node at depth y that most of the deepest share, if a test says that it is safe; and choose among the two ends
-    and the two middle values of that node by the score min(#{x <= c}, #{x >= c}) over all values.
+    branching node, gamma > 0): choose among the branching nodes by the weight of the lighter child, and answer with the
+    largest value of the left half of the node. Otherwise, the level of a value is the depth at which it leaves the
+    heavy path; find a level y in the middle of the levels of all but the ``deep`` deepest values (by the exponential
+    mechanism, or for depth > 1 by `tree_log` on levels), and the node at depth y that most of the deepest share, if a
+    test says that it is safe; and choose among the two ends and the two middle values of that node by the score
+    min(#{x <= c}, #{x >= c}) over all values.
 
     **Privacy.** (epsilon, delta) for one value more or less. Let D' be D with x more; write e1, e2, e3, e4 for gate,
     test, last and inner, e5 = e2 + e3 + e4, and epsilon = e1 + e5. M' is M with one value more, or M. gamma' - gamma is
@@ -202,9 +202,9 @@ def node_pieces(middle: Sequence[int], gamma: int, epsilon: Fraction) -> tuple[l
     >>> node_pieces([1, 2, 3, 7], 1, Fraction(1))
     ([1, 2, 3], [(2, 1, 0), (0, 1, 0), (1, 1, 0)])
     """
-    # Subtrees that are too light to be told apart are not gone through.
+    # Subtrees too light to matter are not traversed.
     nodes = branchings(middle, gamma - Weights(epsilon, 2**64).cap)
-    # A branching node is known by the first value of its right half: every value that differs from the one before.
+    # A branching node is identified by the first value of its right half: every value that differs from the one before.
     known = [i for i in range(1, len(middle)) if middle[i - 1] != middle[i]]
     pieces = []
     for start, size, lighter in nodes:
@@ -258,7 +258,7 @@ class TreeLog(Ordered):
         return found if isinstance(found, Bottom) else decode(min(found, last))
 
     def needed(self, schema: Schema, beta: float) -> int | None:
-        """For the failure probability that the algorithm was made for, or a larger one."""
+        """Only for the failure probability that the algorithm was designed for, or a larger one."""
         bits = (self.size(schema) - 1).bit_length()
         plan = LevelPlan.of(bits, self.spent, self.delta, self.beta, self.depth)
         return plan.records if beta >= self.beta else None

@@ -40,8 +40,8 @@ def heavy_path(values: Sequence[int]) -> tuple[int, int]:
 
 
 def deepest(values: Sequence[int], leaf: int, bits: int, count: int) -> tuple[list[int], list[int]]:
-    """The levels of all but the deepest values, and so many deepest values, by level and then by value. The level of a
-    value is how many leading bits, of so many, it shares with the leaf.
+    """The levels of all but the deepest values, and the ``count`` deepest values, by level and then by value. The level
+    of a value is how many of its leading bits, of ``bits`` in all, it shares with the leaf.
 
     >>> deepest([1, 2, 3, 7], 2, 3, 2)
     ([0, 1], [3, 2])

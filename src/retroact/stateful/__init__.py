@@ -1,4 +1,4 @@
-"""Algorithms that are private and not retroactive: they keep books on the past. No stream takes them."""
+"""Algorithms that are private but not retroactive, since they remember the past. Streams refuse them."""
 
 from .base import Stateful
 from .median import Cumulative, MedianTracker, RankEstimate

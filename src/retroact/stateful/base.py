@@ -1,9 +1,9 @@
 """The third shape of algorithm: stateful. Its answers may depend on everything that ever happened.
 
-**Privacy.** Each algorithm has a guarantee of its own, whose unit says that it is not retroactive.
-**Retroactivity.** None, and Lemma "amnesia" says why it cannot be had for free: a retroactive answer is a function of
-the round and the surviving data alone, and these algorithms are better than that allows because they remember. A
-`Stream` refuses them. They are here to be compared with (docs/price.md) and to be compiled.
+**Privacy.** Each algorithm has a guarantee, whose unit says that it is not retroactive.
+**Retroactivity.** None, and Lemma "amnesia" says why it has a price: a retroactive answer is a function of the round
+and the surviving data alone, and these algorithms are better than that allows because they remember. A `Stream` refuses
+them. They serve for comparison (docs/price.md), and as input to the smoothing compiler.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Stateful(ABC):
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What is promised; its unit ends with "private, not retroactive"."""
+        """Its unit ends with "private, not retroactive"."""
 
     def error(self, beta: float) -> float | None:
-        """E, where it is proven: with probability 1 - beta every answer is within that of the truth, on every history
-        that keeps what the algorithm was promised. None where no bound is; `smooth` goes by it."""
+        """E, if it is proven: with probability 1 - beta every answer is within E of the truth, on every history that
+        keeps the algorithm's promises. None otherwise; `smooth` relies on it."""
         return None
 
     @abstractmethod
     def close(self, updates: Sequence[Update]) -> Any:
-        """Takes the updates of the next round, gives its answer."""
+        """Applies the updates of the next round, and returns its answer."""

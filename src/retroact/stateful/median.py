@@ -1,11 +1,11 @@
 """A private median under additions and deletions over a huge ordered domain: the base of the remark on medians.
 
-Two dyadic trees over the rounds, one for the records added, one for those that a deletion took away. A node holds a
-one-shot private estimate of the distribution function of the records of its rounds (`oneshot.block_cdf.block_cdf`; the
-error of the one that the paper cites grows with the domain X like 2^O(log* |X|), that of this one like ln |X|: see
-`MedianDesign.error`). A round completes one node that prefixes use:
-rounds 1 .. l are those of the nodes D(l), one for every binary digit 1 of l, and l completes the last of them. The
-answer is the sum over D(l) of the first tree less that of the second, made rising.
+Two dyadic trees over the rounds, one for the records added, one for those deleted. A node holds a one-shot private
+estimate of the distribution function of the records of its rounds (`oneshot.block_cdf.block_cdf`; the error of the one
+that the paper cites grows with the domain X like 2^O(log* |X|), that of this one like ln |X|: see
+`MedianDesign.error`). Rounds 1 .. l are those of the nodes D(l), one for every binary digit 1 of l, and round l
+completes the last of them. The answer is the sum over D(l) of the first tree minus that of the second, made
+non-decreasing.
 
 **Privacy.** (epsilon, delta) for one operation. A round counts in at most h = floor(log2 T) + 1 used nodes. An addition
 more is one record more in its round of the first tree, and lets at most one later deletion find a record: one more in
@@ -14,9 +14,9 @@ more; it has the same stamp and value, so a node with both rounds does not chang
 record more or less and all others are the same. Each is (epsilon / 2h, delta / 2h)-private or better, and these add up,
 also where updates are chosen after seeing answers: given all nodes before, the inputs of the next one are settled in
 both worlds, and at most 2h of them differ. Everything else is post-processing.
-**Retroactivity.** None: what a node published of a record stays in it, and deletions are estimated apart. The same key
-gives other answers to a history in which the record never was. Records that were deleted are kept until the trees have
-no more use for them, which may be the last round.
+**Retroactivity.** None: what a node published about a record stays in it, and deletions are estimated separately. The
+same key gives different answers to a history in which the record never existed. Deleted records are kept for as long as
+the trees need them, possibly until the last round.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ from .base import NOT_RETROACTIVE, Stateful
 from .presence import Survivors
 
 WORD = range(-(1 << 63), 1 << 63)
-# Designs that are tried: block lengths as powers of 5/4 of the smallest, and numbers of blocks in a node.
+# Designs to try: block lengths as powers of 5/4 of the smallest, and numbers of blocks in a node.
 LENGTHS = 20
 MOST_BLOCKS = (1 << 6, 1 << 10, 1 << 14)
-# `block_error` promises nothing for smaller chances of one node.
+# `block_error` promises nothing if one node has a smaller chance of failure.
 SMALLEST = 2.0**-40
 
 
 @dataclass(frozen=True)
 class Cumulative:
-    """How many records lie up to each value, as a step function: (value, records up to it), both rising.
+    """How many records lie up to each value, as steps (value, records up to it), both increasing.
 
     >>> estimate = Cumulative(((10, 4), (20, 9), (30, 10)))
     >>> estimate.total, estimate.upto(19), estimate.median
@@ -79,14 +79,14 @@ class Cumulative:
 
     @property
     def median(self) -> int | None:
-        """The first value with half of the records up to it; None where there are none."""
+        """The first value with half of the records up to it; None if there are no records."""
         half = self.total / 2
         return next((value for value, count in self.steps if count >= half), None) if half else None
 
     @classmethod
     def rising(cls, jumps: dict[int, int]) -> Cumulative:
-        """The function with these jumps, made rising from 0 on: the mean of the largest value before and the smallest
-        after. Where it was within E of a rising function, it still is: both of these are.
+        """The function with these jumps, made non-decreasing from 0 on: the mean of the largest value before and the
+        smallest after. If it was within E of a non-decreasing function, it still is: both of these are.
 
         >>> Cumulative.rising({1: 4, 2: -2, 3: 6}).steps
         ((1, Fraction(3, 1)), (3, Fraction(8, 1)))
@@ -113,7 +113,7 @@ def check_ends(lower: int, upper: int) -> None:
 
 @dataclass(frozen=True)
 class RankEstimate:
-    """The answer of one round: a distribution function, and the median by it."""
+    """The answer of one round: a distribution function, and its median."""
 
     round: int
     value: Cumulative
@@ -128,8 +128,8 @@ class RankEstimate:
 
 @dataclass(frozen=True)
 class MedianDesign:
-    """What does not depend on data. ``records`` bounds the additions of the whole stream and ``failure`` the chance of
-    a larger error than `error`; only that error rests on either.
+    """What does not depend on data. ``records`` bounds the additions of the whole stream, and ``failure`` the chance of
+    an error above `error`; only that error relies on either.
 
     >>> design = MedianDesign(2**16, 15, Fraction(8), Fraction(1, 10**6), 100_000, 1e-3)
     >>> design.nodes, 5_000 < design.error(1e-3) < 10_000
@@ -145,7 +145,7 @@ class MedianDesign:
 
     @property
     def nodes(self) -> int:
-        """2h: so many nodes differ at most."""
+        """2h: the most nodes that differ."""
         return 2 * self.horizon.bit_length()
 
     @property
@@ -154,25 +154,25 @@ class MedianDesign:
 
     @property
     def block(self) -> int:
-        """The length of blocks that makes the error smallest."""
+        """The block length with the smallest error."""
         return _best(self)[0]
 
     @property
     def node_delta(self) -> Fraction:
-        """A delta makes gaps between blocks shorter and fail more often: no more of it is used than ``failure``
+        """Delta makes the gaps between blocks shorter, and fail more often: no more of it is used than ``failure``
         allows."""
         return _best(self)[1]
 
     def error(self, beta: float) -> float:
-        """E: with probability 1 - beta, C(x) - N/2 is off by at most that, for all values and rounds at once. Infinite
-        where the blocks, which are made for ``failure``, are too small for a promise.
+        """E: with probability 1 - beta, C(x) - N/2 is off by at most E, for all values and rounds at once. Infinite
+        where the blocks, which are designed for ``failure``, are too small for a promise.
 
         A round sums up at most h nodes of each tree. The i-th largest of them holds at most records / i records, and
         the error of one grows with its records. Each of the 2T nodes fails with probability beta / 2T at most. That
         bounds the error of C(x) for all x, N = C(upper) among them, so C(x) - N/2 is off by at most 3/2 of it.
 
-        It grows with the domain like its logarithm: the points of blocks come from the exponential mechanism, which is
-        off by 2 (ln |X| + ln(1/share)) / node_epsilon ranks and more, and a block must hold as many records.
+        It grows with the logarithm of the domain: the points of blocks come from the exponential mechanism, which is
+        off by 2 (ln |X| + ln(1/share)) / node_epsilon ranks or more, and a block must hold as many records.
 
         >>> designs = [MedianDesign(2**bits, 15, Fraction(8), Fraction(1, 10**6), 100_000, 1e-4) for bits in (16, 256)]
         >>> [round(design.error(1e-4)) for design in designs]
@@ -184,7 +184,7 @@ class MedianDesign:
         share = beta / (2 * self.horizon)
         if share < SMALLEST:
             return math.inf
-        # The most digits 1 that a round up to the horizon has.
+        # The most ones in the binary digits of a round up to the horizon.
         ones = (self.horizon + 1).bit_length() - 1
         sizes = [self.records // i for i in range(1, ones + 1)]
         return 3 * math.fsum(block_error(self.size, n, block, self.node_epsilon, delta, share) for n in sizes)
@@ -192,8 +192,8 @@ class MedianDesign:
 
 @lru_cache(maxsize=64)
 def _best(design: MedianDesign) -> tuple[int, Fraction]:
-    """The length of blocks, and the delta of a node."""
-    # With so many blocks in a node, a quarter of its share of failure is for their gaps.
+    """The block length, and the delta of a node."""
+    # A quarter of a node's share of failure is for the gaps of its blocks.
     share = Fraction(design.failure) / (8 * design.horizon)
     tried = [
         (math.ceil((gap_length(design.node_epsilon, delta) + 1) * 1.25**k), delta)
@@ -221,7 +221,7 @@ class _Node:
 
 @dataclass
 class _Tree:
-    """One of the two trees, as far as the next rounds need it."""
+    """One of the two trees, as far as later rounds need it."""
 
     coins: Coins
     stack: list[_Node] = field(default_factory=list)
@@ -230,8 +230,8 @@ class _Tree:
 class MedianTracker(Stateful):
     """The distribution function, and with it the median, of whole-number values of surviving records.
 
-    ``records`` promises at most so many additions, and ``failure`` is the chance of a larger error that blocks are made
-    for; `error` rests on both and privacy on neither. Additions have no id, and deletions name value and stamp.
+    ``records`` promises at most that many additions, and ``failure`` is the chance of a larger error that the blocks
+    are designed for; `error` relies on both, privacy on neither. Additions have no id; deletions name value and stamp.
 
     >>> from retroact.ledger.definition import Add, Delete
     >>> tracker = MedianTracker(0, 999, 7, epsilon=40, delta=1e-6, records=4000, key=Key.for_testing(1))
@@ -277,11 +277,10 @@ class MedianTracker(Stateful):
         return Guarantee(ApproximateDP(*self._budget), *self._budget, unit=unit)
 
     def error(self, beta: float) -> float:
-        """In ranks beside the middle, over all rounds and values: `MedianDesign.error`."""
+        """In ranks relative to the middle, over all rounds and values: `MedianDesign.error`."""
         return self.design.error(beta)
 
     def close(self, updates: Sequence[Update]) -> RankEstimate:
-        """The answer of the next round."""
         if self._round == self.design.horizon:
             raise ExhaustedError(f"all {self._round:,} promised rounds are released; the budget is split among them")
         self._check_values(updates)
@@ -289,7 +288,7 @@ class MedianTracker(Stateful):
         self._round += 1
         jumps: Counter[int] = Counter()
         for tree, points, sign in ((self._additions, came, 1), (self._deletions, went, -1)):
-            # What is equal to a whole number that was added, as 1.0 is to 1, is that number.
+            # Values equal to a whole number, as 1.0 is to 1, count as that number.
             self._grow(tree, [int(point.value.real) for point in points])  # type: ignore[attr-defined]
             for node in tree.stack:
                 for value, jump in node.jumps.items():
@@ -302,7 +301,7 @@ class MedianTracker(Stateful):
                 raise mismatch(f"whole numbers in {self.lower} .. {self.upper}", update.value, "updates")
 
     def _grow(self, tree: _Tree, points: list[int]) -> None:
-        """The node that this round completes takes the place of those below it."""
+        """The node that this round completes replaces those below it."""
         level = (self._round & -self._round).bit_length() - 1
         held = list(points)
         while tree.stack and tree.stack[-1].level < level:

@@ -1,8 +1,8 @@
 """Which records survive, which values are present, and when that changes: the flips of one round.
 
 A value is present while at least one record with it survives. Rounds may hold many updates: additions count first, then
-deletions (`ledger.definition`), and a value flips when it is present at the end of the round and was not before, or the
-other way round. So a value flips at most once a round, however often it is touched in it.
+deletions (`ledger.definition`), and a value flips if its presence at the end of the round differs from before. So a
+value flips at most once a round, however often it is touched.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Survivors:
         self._points: Counter[Point] = Counter()
 
     def apply(self, updates: Sequence[Update], round: int) -> tuple[list[Point], list[Point]]:
-        """The records that came in a round, and those that went; nothing changes where an update is refused."""
+        """The records that came in a round, and those that went. Nothing changes if an update is refused."""
         events = [_checked(update) for update in updates]
         came = [p for event in events if isinstance(event, Add) and (p := event.point(round)) is not None]
         named = [Point(event.stamp, event.value, None, event.subject) for event in events if isinstance(event, Delete)]
@@ -56,7 +56,7 @@ class Presence(Survivors):
         self._copies: Counter[Hashable] = Counter()
 
     def flips(self, updates: Sequence[Update], round: int) -> list[tuple[Hashable, int]]:
-        """Applies one round; +1 for a value that came, -1 for one that went."""
+        """Applies one round; +1 for a value that appeared, -1 for one that disappeared."""
         came, went = self.apply(updates, round)
         before = {point.value: self._copies[point.value] > 0 for point in (*came, *went)}
         for points, sign in ((came, 1), (went, -1)):

@@ -1,26 +1,26 @@
-"""The flippancy tracker for distinct counts of Jain, Kalemaj, Raskhodnikova, Sivakumar and Smith (NeurIPS 2023): the
-algorithm that section 6 of the paper holds against retroactivity.
+"""The flippancy tracker for distinct counts of Jain, Kalemaj, Raskhodnikova, Sivakumar and Smith (NeurIPS 2023), with
+which section 6 of the paper compares retroactive algorithms.
 
 A value flips when it appears or disappears. The tracker counts present values, freezes a value after w flips, and adds
 noise whose size grows with sqrt(w); it begins with w = 1 and doubles w when the number of frozen values passes a noisy
 threshold. So few flips mean little noise: an error of about (sqrt(w(S)) log T + log^3 T) / epsilon, with no bound on
-w(S) known before (paper, section 6, equation for the tracker).
+w(S) known in advance (paper, section 6, equation for the tracker).
 
-That error is for histories with *one update a round*, as in the published model, and no bound holds for all others:
-where a round may bring many, a lazy answer, which is repeated, is off by all that has come since, and a noisy threshold
-is looked at only once for all of it. With ``flips`` given it is for histories in which no value flips more often: a
-value that does is counted for ever as it was. So `error` is None, and `smooth` has to be told an E that holds for the
-histories at hand; for streams in general there is none.
+That error is for histories with *one update a round*, as in the published model; no bound holds for all others. If a
+round may bring many updates, a repeated lazy answer misses everything since, and a noisy threshold is checked only once
+for all of it. With ``flips`` given, the error is for histories in which no value flips more often: a value that does is
+counted forever as it was. So `error` is None, and `smooth` needs an E that holds for the histories at hand; for streams
+in general there is none.
 
 **Privacy.** Item level, which is stronger than the level of one operation that streams have: any of the additions and
 deletions of *one value* may be left out. Noise: `Continual`, with its sensitivity in `longest_shift`; doubling:
 `AboveThreshold`; behind the last level: `Lazy`; their composition: `TrackerDesign`. A round may hold many updates: a
 value still flips at most once in it, and all that the proofs use of a round is that one value changes the count by at
 most 1. The guarantee is for histories that do not depend on the answers. Rebuilt from the published outline with
-constants of our own: a Schauder tree in place of the dyadic one, gates for one-sided counts, and levels only up to
-where lazy releases win.
-**Retroactivity.** None. Which values are frozen, how large w has grown and what a lazy release repeats all come from
-records that may be long deleted; Theorem "countdistinct" says that no retroactive algorithm can have this error.
+different constants: a Schauder tree instead of the dyadic one, gates for one-sided counts, and levels only up to where
+lazy releases win.
+**Retroactivity.** None. Which values are frozen, how large w has grown and what a lazy release repeats may all come
+from records deleted long ago; Theorem "countdistinct" says that no retroactive algorithm can have this error.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from .tracker_noise import Buffer
 
 @dataclass(frozen=True)
 class Estimate:
-    """The answer of one round; ``limit`` is the number of flips that a value may make before it is frozen, and None
-    where the answer is a lazy release."""
+    """The answer of one round; ``limit`` is the number of flips after which a value is frozen, and None where the
+    answer is a lazy release."""
 
     round: int
     value: Fraction
@@ -56,9 +56,9 @@ class Estimate:
 class FlippancyTracker(Stateful):
     """The number of distinct values among surviving records, in every one of ``horizon`` rounds.
 
-    With ``flips`` it freezes every value after that many; without, it finds the number. Its answers are private on
-    every history. They are accurate on those with one update a round or, with ``flips``, on those in which no value
-    flips more often; on others they may be off by any number.
+    With ``flips`` it freezes every value after that many; without, it finds the number itself. Its answers are private
+    on every history. They are accurate on those with one update a round or, with ``flips``, on those in which no value
+    flips more often; on others they may be off by any amount.
 
     >>> from retroact.ledger.definition import Add, Delete
     >>> tracker = FlippancyTracker(1000, epsilon=1.0, delta=1e-6, key=Key.for_testing(1))
@@ -79,7 +79,7 @@ class FlippancyTracker(Stateful):
         self._presence = Presence()
         self._flips: Counter[Hashable] = Counter()
         self._present = 0
-        # For each level: the present values without what frozen ones have done since, and how many are frozen.
+        # For each level: the present values without what frozen ones did since, and how many are frozen.
         self._counts = [0] * len(self.design.limits)
         self._frozen = [0] * len(self.design.limits)
         self._level = 0
@@ -93,7 +93,6 @@ class FlippancyTracker(Stateful):
         return Guarantee(ZeroConcentratedDP(float(self.design.rho)), *self._budget, unit=unit, adaptive=False)
 
     def close(self, updates: Sequence[Update]) -> Estimate:
-        """The answer of the next round."""
         if self._round == self.design.horizon:
             raise ExhaustedError(f"all {self._round:,} promised rounds are released; the noise is calibrated to them")
         flips = self._presence.flips(updates, self._round + 1)

@@ -23,8 +23,8 @@ from ..privacy import ZeroConcentratedDP, check_budget
 from ..privacy.halving import halved
 from .tracker_noise import AboveThreshold, Continual, Lazy, mean_square
 
-# Of rho, for deciding when to leave a level. Tried were 1/10 to 1/2 on the histories of `benchmarks/price.py`:
-# less makes level 0 better and level changes later; none of them is best everywhere (docs/price.md).
+# The part of rho for deciding when to leave a level. On the histories of `benchmarks/price.py`, 1/10 to 1/2 were tried:
+# less makes level 0 better and level changes later, and none is best everywhere (docs/price.md).
 GATES = Fraction(1, 5)
 # The probability that a level is left although no value has flipped too often.
 FALSE_ALARM = Fraction(1, 20)
@@ -66,7 +66,7 @@ class TrackerDesign:
         return self.bases[0].denominator
 
     def _levels(self, coins: Coins) -> tuple[int, ...]:
-        """w = 2^0 .. 2^J: up to T^(2/3) as in the theorem, but no level on which lazy releases would do better."""
+        """w = 2^0 .. 2^J: up to T^(2/3) as in the theorem, but no level on which lazy releases do better."""
         count = 1
         while 8 ** (count - 1) < self.horizon**2:
             rho = self.rho * (1 - GATES) / (count + 2)
@@ -92,7 +92,7 @@ def largest_rho(epsilon: float | Fraction, delta: float | Fraction) -> Fraction:
 
 
 def quiet(horizon: int, levels: int, epsilon: Fraction) -> int:
-    """A threshold that no gate passes while its count is 0, but for a probability of about `FALSE_ALARM`.
+    """A threshold that no gate passes while its count is 0, except with probability about `FALSE_ALARM`.
 
     A Laplace of scale b is above b ln(1/(2p)) with probability p: half of the failures go to the threshold of each of
     the levels, half to each of at most horizon + levels counts.

@@ -17,16 +17,16 @@ from ..coins import Coins, DiscreteGaussian, DiscreteLaplace
 from ..errors import InputError
 from ..noise import Schauder
 
-# A sample is beyond 128 deviations with probability below 2^-180; products must stay in 64 bits.
+# A sample exceeds 128 deviations with probability below 2^-180; products must fit 64 bits.
 REACH = 128
 HEADROOM = 1 << 62
-# Rounds that are computed at once.
+# Rounds computed at once.
 BLOCK = 1 << 8
 STATES = (-1, 0, 1)
 
 
 class Buffer:
-    """One round at a time out of something that is computed for many at once; nothing depends on where blocks begin."""
+    """One round at a time of something computed for many at once; where blocks begin does not matter."""
 
     def __init__(self, compute: Callable[[int, int], I64], horizon: int) -> None:
         self._compute, self._horizon = compute, horizon
@@ -161,7 +161,7 @@ class AboveThreshold:
         self._buffer = Buffer(self._noise, horizon)
 
     def exceeded(self, count: int, round: int) -> bool:
-        """Whether the noisy count is above the noisy threshold: to be asked in round after round until it is."""
+        """Whether the noisy count is above the noisy threshold; to be asked every round until it is."""
         return count + self._buffer.at(round) > self._bar
 
     def _noise(self, first: int, last: int) -> I64:
@@ -170,7 +170,7 @@ class AboveThreshold:
 
 
 class Lazy:
-    """Fresh noise every few rounds, and the old answer in between: what is left when values flip all the time.
+    """Fresh noise every few rounds, and the old answer in between: the fallback when values flip all the time.
 
     **Privacy.** R releases of the number of present values; one value changes each of them by at most 1, so the squared
     sensitivity is R, and discrete Gaussian noise of parameter R / (2 rho) makes all of them rho-zCDP.
@@ -194,19 +194,19 @@ class Lazy:
 
     @property
     def mean_square(self) -> Fraction:
-        """Of noise and staleness, if every round since the release brought a change in one direction."""
+        """Of noise and staleness, if every round since the release changed the count in one direction."""
         return self._variance + Fraction(self.every**2, 3)
 
     def due(self, round: int) -> bool:
         return (round - 1) % self.every == 0
 
     def noise(self, round: int) -> int:
-        """Of the release that is due in this round."""
+        """Of the release due in this round."""
         return int(self.law.sample(self._coins.words([0], [(round - 1) // self.every]))[0, 0])
 
 
 def _period(horizon: int, rho: Fraction) -> int:
-    """(T / (8 rho))^(1/3), where noise and staleness are of one size; rounded down."""
+    """(T / (8 rho))^(1/3), where noise and staleness are of equal size, rounded down."""
     wanted = horizon / (8 * rho)
     root = round(math.pow(wanted, 1 / 3)) + 1
     while root**3 > wanted:
