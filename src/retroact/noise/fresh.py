@@ -26,7 +26,6 @@ class Fresh(Process):
     """
 
     kind: ClassVar[str] = "fresh"
-
     horizon = None
 
     def __init__(self, window: int) -> None:

@@ -2,13 +2,13 @@
 
 At round i the answer for the past time l gets, with u the nodes of round i and v those of time l,
   Z_(i,l) = sum over u, v of weight(u) * weight(v) * noise(u, v).
-One `Rectangle` serves one lag, l = i - lag; those of all lags share their nodes, so they belong under the same coins.
+One `Rectangle` is for one lag, l = i - lag; those of all lags share their nodes, so they belong under the same coins.
 
 **Privacy.** An operation on stamp t, in effect during an interval of rounds, changes the answers for (i, l) with i in
 that interval and l >= t: a rectangle, two-ended in i and one-ended in l. It is hidden by the product of the two shifts,
 (r_s - r_e) x p_t, so both norms multiply: l1 and l2_squared are those of the process times those of `OneSided`.
-Unit squares, intervals of one round in both directions, are as many as the nodes and independent; they are no longer
-than the square root of l2_squared * (2m + 2), and all that are not yet published leave the published answers alone:
+Unit squares, intervals of one round in both directions, are as many as the nodes and independent. Their length is at
+most the square root of l2_squared * (2m + 2), and those not yet published leave the published answers alone:
 `kernel_squared` (docs/proofs.md, 3a).
 **Retroactivity.** Nodes and weights depend on the round and the lag alone.
 """
@@ -49,7 +49,7 @@ class Rectangle(Process):
         return self.past.horizon if name == "rounds" else super().argument(name)
 
     def terms_at(self, rounds: I64) -> Terms:
-        """Rounds that have no such past have no noise either; nothing is released then."""
+        """Rounds without such a past have no noise either; they release nothing."""
         now = self.process.weights_of(rounds)
         times = rounds * self.every - self.lag
         then = self.past.weights_of(np.clip(times, 1, self.past.horizon))
@@ -62,7 +62,7 @@ class Rectangle(Process):
         )
 
     def rectangle(self, start: int, end: int, stamp: int) -> Shift:
-        """The change of the nodes that adds 1 for releases start + 1 .. end and times from the stamp on."""
+        """The change of the nodes that adds 1 in releases start + 1 .. end for times from the stamp on."""
         return _product(difference(self.process.shift(start), self.process.shift(end)), self.past.shift(stamp - 1))
 
     def shift(self, boundary: int) -> Shift:

@@ -1,14 +1,14 @@
 """How far a combination of independent noises reaches: enough of its law for a half-width at any level.
 
 Noise is a sum of independent discrete Laplace or Gaussian variables, and so is every linear combination of it. Its
-variance and its fourth cumulant are sums. A sum of m equal Laplace variables has the same ratio of the two when
-m = 3 variance^2 / fourth (Gaussian noise: m without end), and it stands for the combination: its upper tail, in units
-of one scale, is
+variance and its fourth cumulant are sums. A sum of m equal Laplace variables has the same ratio of the two if
+m = 3 variance^2 / fourth (Gaussian noise: infinite m), and approximates the combination. Its upper tail, in units of
+one scale, is
   P(Z >= x) = exp(-x) * sum over i < m of x^i / i! * sum over j < m - i of C(m + j - 1, j) / 2^(m + j)
-(one gamma variable beyond another by x; every term is positive). Quantiles in deviations are close to linear in 1/m,
-so they are worked out for some whole m. A lattice adds half its spacing. Laplace variables of unequal size can reach up
-to 2.6 % further than the equal ones that stand for them, so 3 % / sqrt(m) are added. Compared with exact laws
-(tests/noise/test_spread.py): never less than those, and at most 5 % more.
+(one gamma variable exceeds another by x; every term is positive). Quantiles in deviations are nearly linear in 1/m, so
+they are tabulated for some whole m. A lattice adds half its spacing. Laplace variables of unequal size can reach up to
+2.6 % further than equal ones, so 3 % / sqrt(m) is added. Compared with exact laws (tests/noise/test_spread.py): never
+less, and at most 5 % more.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from functools import lru_cache
 from ..privacy.halving import halved
 from ..privacy.normal import quantile as normal_quantile
 
-# Sums of these numbers of equal Laplace variables are worked out; between them and the Gaussian it is linear in 1/m.
+# Tabulated are sums of these numbers of equal Laplace variables; in between, and up to the Gaussian, quantiles are
+# linear in 1/m.
 COPIES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
-# Added for each 1/sqrt(m), for variables of unequal size.
+# Added per 1/sqrt(m), for variables of unequal size.
 UNEQUAL = 0.03
 
 
@@ -42,11 +43,11 @@ class Spread:
     fourth: float
     """The fourth cumulant: 0 for Gaussian noise."""
     spacing: float
-    """Of the lattice on which it lies."""
+    """Of the lattice of its values."""
 
     @classmethod
     def combined(cls, parts: Iterable[tuple[float, Spread]]) -> Spread:
-        """Of the sum of weight * noise over independent noises."""
+        """Of the sum of weight * noise, for independent noises."""
         variance = fourth = spacing = 0.0
         for weight, part in parts:
             square = weight * weight
@@ -60,14 +61,14 @@ class Spread:
         return math.sqrt(self.variance)
 
     def half_width(self, level: float) -> float:
-        """The noise is at most this in absolute value with probability ``level``."""
+        """With probability ``level`` the noise is at most this in absolute value."""
         if not self.variance:
             return 0.0
         return _deviations(level, self.fourth / 3 / self.variance**2) * self.deviation + self.spacing / 2
 
 
 def _deviations(level: float, inverse: float) -> float:
-    """A half-width in deviations, for 1 / m."""
+    """A half-width in deviations, given 1 / m."""
     places, heights = _table(level)
     at = min(max(1, bisect_left(places, inverse)), len(places) - 1)
     share = min(1.0, (inverse - places[at - 1]) / (places[at] - places[at - 1]))
@@ -84,7 +85,7 @@ def _table(level: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _quantile(copies: int, chance: float) -> float:
-    """The x with P(Z >= x) = chance, in deviations; to 9 digits, so that the last bit of exp does not show."""
+    """The x with P(Z >= x) = chance, in deviations, rounded to 9 digits so that the last bit of exp does not show."""
     sums, total = [], 0.0
     for j in range(copies):
         total += math.comb(copies + j - 1, j) / 2 ** (copies + j)

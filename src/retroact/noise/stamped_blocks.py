@@ -14,14 +14,14 @@ hides 1[q > a] - 1/2 for a = 0 .. n - 1, and -r_a hides 1[q <= a] - 1/2; "nowher
 alternating signs. As in `few_changes`, with k = 3, O_m = O_(m-1) = 1 and O_j <= 3 below, that is at most 3m - 2 in the
 first norm and 3 + (3m - 2) - 1 = 3m in the squared second, attained by a = n/4, b = n/2 < B. In all, for N blocks,
   E = (N - 1)(m + 1) + 3m + 1 (Gaussian) or + 3m - 1 (Laplace), and N(m + 1) if m < 2, where no block has room inside,
-at one spread for all blocks. `patterns.balance` divides between them and the common noise:
+at one spread for all blocks. `any_rounds.balance` divides between them and the common noise:
 **l1 = l2_squared = 1**, attained. With V the largest variance of a round at spread 1 without the common noise, which is
 that of q = n/3, the worst variance is (1/2 + sqrt(V E))^2 for Gaussian noise. Blocks of one round are `AnyRounds`.
 
 **What no round sees.** The independent vectors that docs/proofs.md, 3a, asks for, among the node values that leave the
 rounds up to t alone: for every later position, and for positions beyond B that are never released, the move that hides
 it alone, which is r_(q-1) - r_q, or r_(n-1) + r_0 for q = n: 2m + 2 in the squared norm, below E if m >= 2. For m < 2
-every position has a node of its own. And "common up by one, -r_0 in every block", which no round sees and costs
+every position has its own node. And "common up by one, -r_0 in every block", which no round sees and costs
 1/c + N(m + 1)/s <= 1. As many as nodes minus rounds; **kernel_squared = 1**.
 **Retroactivity.** Blocks are numbers of rounds, nodes and weights depend on the round alone.
 """
@@ -69,7 +69,8 @@ class StampedBlocks(Normed):
         return trees.extended(common + self._common, common, common + half)
 
     def shift(self, boundary: int) -> Shift:
-        """An interval costs less by `shift_hiding` than by a difference of these, and that is what counts."""
+        """`shift_hiding` hides an interval at a lower cost than a difference of these, and that is the one that
+        counts."""
         return self.shift_hiding([0] * boundary + [1] * (self.horizon - boundary))
 
     def shift_hiding(self, pattern: Sequence[int]) -> Shift:
@@ -78,7 +79,7 @@ class StampedBlocks(Normed):
             return {}
         present = np.zeros(self.count * self.length, dtype=np.int64)
         present[: len(pattern)] = np.asarray(pattern) != 0
-        # The rounds of the last block that are never released are free.
+        # Rounds of the last block that are never released are free.
         present[self.horizon :] = present[self.horizon - 1]
         out: Shift = {(self._common, 0): factor}
         inner = 0
@@ -92,13 +93,13 @@ class StampedBlocks(Normed):
         return out
 
     def _steps(self, row: list[int]) -> list[tuple[int, int]]:
-        """Signs and boundaries of the block shifts for the pattern of one block."""
+        """Signs and boundaries of the shifts for the pattern of one block."""
         edges = [q for q in range(1, len(row)) if row[q] != row[q - 1]]
         if len(edges) > 2 or (len(edges) == 2 and row[0]):
             raise InputError(f"expected one interval in every block, got {row}", place="pattern")
         if len(edges) == 2:
             return [(1, edges[0]), (-1, edges[1]), (-1, 0)]
-        # One step up or down; without one, all from the beginning on or its opposite.
+        # One step up or down; without one, everything from the start on, or its opposite.
         return [(1 if row[-1] else -1, edges[0] if edges else 0)]
 
     def spread(self, level: int, p: int) -> Fraction:
@@ -128,10 +129,10 @@ class StampedBlocks(Normed):
 
 
 def best_block(horizon: int, mu: float, additions: float, every: int = 1, *, p: int = 2) -> int:
-    """The length of blocks, in rounds, with the least worst error of a count that leaves out what was added since its
-    block began: a standard deviation of the noise, at mu (p = 2) or epsilon (p = 1), and the bias, which lies between 0
-    and ``additions`` a round and is off by half of that once it is centred. Releases are every ``every`` rounds. Tried
-    are the powers of two releases, which use all boundaries of their trees.
+    """The block length, in rounds, with the smallest worst error of a count that omits what was added since its block
+    began: a standard deviation of the noise, at mu (p = 2) or epsilon (p = 1), plus the bias, which is between 0 and
+    ``additions`` a round, and half of that once centred. Releases are every ``every`` rounds. Only powers of two
+    releases are tried: they use all boundaries of their trees.
 
     >>> best_block(65_536, 0.2367, 1.0)
     128

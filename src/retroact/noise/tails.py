@@ -2,8 +2,8 @@
 
 With K(s) = log E exp(s Z), and Z on a lattice of spacing h, for x on the lattice
   P(Z >= x) = (h / 2 pi i) * integral over s = c + iy, |y| <= pi / h, of exp(K(s) - s x) / (1 - exp(-s h)) ds,
-exactly, for every c > 0 where K exists. At the saddle point c the integrand falls off fast and is computed to five
-digits or better. The Gaussian has the normal tail. What is returned is for people to read: it is rounded to 6 digits.
+exactly, for every c > 0 where K exists. At the saddle point c the integrand decays fast and is computed to five digits
+or better. The Gaussian has the normal tail. Results are for people to read, and rounded to 6 digits.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .spread import Spread
 
 # Points of the quadrature: for probabilities, and for half-widths, which are rounded anyway.
 FINE, COARSE = 1025, 257
-# Half-widths by level, of noise that was asked about before: streams of one kind ask for the same again and again.
+# Half-widths by level, of noise seen before: streams of one kind ask for the same ones repeatedly.
 MOST_KNOWN = 1 << 14
 _KNOWN: dict[Hashable, dict[float, float]] = {}
 
 
 @dataclass(frozen=True)
 class Summand:
-    """``counts[i]`` independent noises of one law go in with weight ``weights[i]`` (in absolute value)."""
+    """``counts[i]`` independent noises of one law, each with weight ``weights[i]`` (in absolute value)."""
 
     law: Law
     weights: npt.NDArray[np.float64]
@@ -55,15 +55,14 @@ class Summand:
 
     @property
     def fourth(self) -> float:
-        """The fourth cumulant: v + 3 v^2 for a discrete Laplace variable of variance v; coarse Gaussian noise has
-        none to speak of."""
+        """The fourth cumulant: v + 3 v^2 for a discrete Laplace variable of variance v, and negligible for coarse
+        Gaussian noise."""
         own = 0.0 if isinstance(self.law, DiscreteGaussian) else self.law.variance * (1 + 3 * self.law.variance)
         return float((self.weights**4 * self.counts).sum()) * own
 
 
 class Tail:
     """
-    >>> from retroact.coins import DiscreteLaplace
     >>> noise = Summand.of(DiscreteLaplace(8), np.array([1]), 1)
     >>> q = math.exp(-1 / 8)
     >>> abs(Tail([noise], 1.0).upper(20) - q**20 / (1 + q)) < 1e-9
@@ -82,7 +81,7 @@ class Tail:
 
     @property
     def spread(self) -> Spread | None:
-        """What is needed of it to combine it with other noise; None for a law that the user brings."""
+        """What is needed to combine it with other noise; None for a law that the user brings."""
         if not all(isinstance(s.law, DiscreteGaussian | DiscreteLaplace) for s in self._summands):
             return None
         return Spread(self.variance, math.fsum(s.fourth for s in self._summands), self._spacing)
@@ -106,7 +105,7 @@ class Tail:
 
     def _half_width(self, level: float) -> float:
         if self.variance == 0:
-            return 0.0  # as a float also for noise that is all but never anything else
+            return 0.0  # also for noise whose variance is zero as a float
         start = normal_quantile((1 + level) / 2) * math.sqrt(self.variance)
         if self.gaussian:
             return rounded_up(start)
@@ -118,19 +117,8 @@ class Tail:
             return upper(self._on_lattice(x)) > target
 
         _, high = halved(too_low, 0.0, start, grow=1.5, relative=1e-7, absolute=self._spacing / 4)
-        # P(Z >= high) is small enough, so the last point of the lattice before it is the smallest that is.
+        # P(Z >= high) is small enough, so the lattice point before it is the smallest half-width.
         return rounded_up(self._on_lattice(high) - self._spacing)
-
-    def reaches(self, chances: Sequence[float]) -> list[float]:
-        """For each chance an h with P(Z >= h) <= chance: Chernoff's bound, cheap for many (exact if Gaussian)."""
-        if self.variance == 0:
-            return [0.0] * len(chances)
-        if self.gaussian:
-            return [rounded_up(normal_quantile(1 - chance) * math.sqrt(self.variance)) for chance in chances]
-        limit = min(float(s.law.transform_limit / s.weights.max()) for s in self._summands)
-        s = limit * np.linspace(0.02, 0.98, 49)
-        growth = self._transform(s.astype(np.complex128)).real
-        return [rounded_up(float(((growth - math.log(chance)) / s).min())) for chance in chances]
 
     def proven_reach(self, chance: float) -> float:
         """An h with P(Z >= h) <= chance, proven, for sums of Laplace noise: a refined Chernoff bound.
@@ -142,7 +130,6 @@ class Tail:
         and, at u = 1, is 1 / (1 + q). So P(Z >= x) = E P(X >= (x - Y) / a) <= c e^(-sx) E e^(sY), whatever s. With
         E e^(saX) in place of c this is Chernoff's bound; for X alone, s = 1/(ab) gives the tail itself.
 
-        >>> from retroact.coins import DiscreteLaplace
         >>> alone = Tail([Summand.of(DiscreteLaplace(8), np.array([1]), 1)], 1.0)
         >>> q, h = math.exp(-1 / 8), alone.proven_reach(1e-6)
         >>> 0.999e-6 < q**h / (1 + q) <= 1e-6
@@ -166,7 +153,7 @@ class Tail:
         for weight, b in dict.fromkeys((weight, b) for weight, _, b in parts):
             count = sum(n for a, n, c in parts if (a, c) == (weight, b))
             growth = growth + (count * _log_moment(s * weight, b) if count else 0.0)
-        # A little more than the last bits of exp and log.
+        # Slightly more than the last bits of exp and log.
         return rounded_up(max(0.0, float(((growth - math.log(chance)) / s).min())) * (1 + 1e-9))
 
     def _on_lattice(self, x: float) -> float:

@@ -1,7 +1,7 @@
-"""From which noisy count on a bin of an unknown universe is released (Theorem "histogram").
+"""The noisy count from which a bin of an unknown universe is released (Theorem "histogram").
 
-Only bins with surviving records are candidates, so an operation that makes the first record of a bin appear changes
-which bins could be released at all. A threshold makes that visible with small probability only.
+Only bins with surviving records are candidates, so an operation that adds the first record of a bin changes which bins
+can be released at all. With a threshold, that shows with small probability only.
 
 **Privacy** (shift plus threshold failure). Let Z be the noise of one bin, S+ a history in which bin b has one record
 more on an interval I, and W the released rounds of I in which the counts of b are 1 and 0. Let shifting Z by 1_I be
@@ -44,7 +44,7 @@ from .process import ENUMERATED
 
 # Thresholds are rounded up to this grid, far coarser than the last digits of floats.
 GRID = 64
-# The smallest chance of failure in one release of one bin: from here on floats have all their digits.
+# The smallest chance of failure in one release of one bin: below it, floats lose digits.
 SMALLEST = Fraction(1, 10**250)
 
 Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
@@ -52,10 +52,9 @@ Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 
 class Threshold:
     """Fails with probability at most ``failure`` over all releases: an equal part of it for each of them, or for each
-    that a record can be live in (``live``); without any bound 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on,
-    which sums to 1. This is the one for Laplace noise: ``reach`` says what the noise of a release reaches with a
-    probability of at most so much.
-    """
+    in which a record can be live (``live``); without any bound 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on,
+    which sums to 1. This is the one for Laplace noise: the noise of a release exceeds ``reach(release, chance)`` with
+    probability at most ``chance``."""
 
     def __init__(
         self,
@@ -81,7 +80,7 @@ class Threshold:
 
 
 class GaussianThreshold(Threshold):
-    """For Gaussian noise. With a known number of releases one threshold serves all of them."""
+    """For Gaussian noise. With a known number of releases, all of them have one threshold."""
 
     def __init__(
         self,
@@ -108,7 +107,7 @@ class GaussianThreshold(Threshold):
     def _common(self, releases: int) -> Fraction:
         """The smallest tau with sum over releases of P(N > (tau - 1 - g/2) / s) <= failure."""
         variances = self._variances(np.arange(1, releases + 1))
-        # Rounded up to 12 bits: releases of nearly the same noise are counted together.
+        # Rounded up to 12 bits: releases of nearly equal noise are counted together.
         mantissa, exponent = np.frexp(variances)
         sizes, counts = np.unique(np.ldexp(np.ceil(mantissa * 4096) / 4096, exponent), return_counts=True)
         deviations = np.sqrt(sizes).tolist()
@@ -123,7 +122,7 @@ class GaussianThreshold(Threshold):
 
 
 def check_failure(failure: Fraction, bins: int, releases: int | None) -> None:
-    """A chance that is 0 as a float would pass for any smaller one, and the threshold would be too low."""
+    """A chance that is 0 as a float would give a threshold that is too low."""
     if failure / bins / (releases or 1 << 80) < SMALLEST:
         raise InputError(
             f"expected a part of delta that leaves at least {float(SMALLEST):g} for each bin and release, got less: "
@@ -134,7 +133,7 @@ def check_failure(failure: Fraction, bins: int, releases: int | None) -> None:
 def threshold_for(
     noise: Mechanism, failure: Fraction, releases: int | None, *, live: int | None = None, bins: int = 1
 ) -> Threshold:
-    """Of the first coordinate, by the law of its noise."""
+    """For the first coordinate, by the law of its noise."""
     if noise.share.kind == "pure":
         return Threshold(partial(_proven_reach, noise), failure, releases, live=live, bins=bins)
     variances = partial(noise.variances_of, 0)

@@ -1,9 +1,9 @@
 """The dyadic tree of Theorem "linear": the reference.
 
 **Privacy.** Rounds 1 .. t split into dyadic intervals, one for every set bit of t; a unit at boundary s shifts every
-node that contains round s + 1. The theorem charges 2m with m = log2 T + 1 (`paper.PaperTree`). Exactly: prefixes only
-ever use left children (and the root), so an interval moves the used nodes that contain one of its ends and not the
-other. The largest such number, with 2^(L-1) < T <= 2^L and R = T - 2^(L-1), is the maximum of
+node that contains round s + 1. The theorem charges 2m with m = log2 T + 1 (`paper.PaperTree`). Exactly: prefixes use
+only left children (and the root), so an interval moves the used nodes that contain one of its ends and not the other.
+The largest such number, with 2^(L-1) < T <= 2^L and R = T - 2^(L-1), is the maximum of
   - one end in round 1, the other at the first round of the right half: L + min(floor(log2 R) + 1, L - 1),
   - both ends in the left half: 2 (L - 1) - 1,
   - one end in round 1, the other never: floor(log2 T) + 1;

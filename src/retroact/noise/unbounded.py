@@ -1,10 +1,10 @@
-"""The unknown horizon: epochs that grow, each with a tree of its own and one noise that goes on for ever.
+"""The unknown horizon: growing epochs, each with its own tree and one noise that lasts forever.
 
 Epoch i covers n_i boundaries (n_0 from a guess of the horizon, then 16 times as many each time):
   Z_q = sum over epochs j < i of noise(j) + x * noise(i) + tree_i(q),   q in epoch i at position x.
 
 **Privacy.** Within its epoch the tree turns a unit at boundary s into a step minus the ramp x; noise(i), which goes in
-with weight x and then for ever, turns it into a full step. So an interval moves at most two trees and, if its ends lie
+with weight x and then forever, turns it into a full step. So an interval moves at most two trees and, if its ends lie
 in different epochs, their two noises by 1 each: the budget is not divided over the epochs. With a share a of it for
 the two noises, tree i of height m_i (h_i) gets
   Gaussian: variance 2 m_i / (1 - a), long noise 2 / a:  across epochs a + (1 - a) = 1; within one
@@ -27,7 +27,7 @@ from .process import Normed, Shift, Terms, check_horizon
 from .schauder import Schauder
 
 GROWTH = 16
-# Levels of epoch i are numbered from 64 i; the last of them is its long noise.
+# Levels of epoch i start at 64 i; the last of them is its long noise.
 STRIDE = 64
 LONG = STRIDE - 1
 
@@ -39,7 +39,6 @@ class Unbounded(Normed):
     """
 
     kind: ClassVar[str] = "unbounded"
-
     horizon = None
 
     def __init__(self, guess: int = 1023, *, inner: type[Schauder] | type[Bridge] = Schauder) -> None:
@@ -57,7 +56,7 @@ class Unbounded(Normed):
         return self._trees[epoch]
 
     def epoch_of(self, boundary: int) -> tuple[int, int, int]:
-        """(epoch, its first boundary, its length)."""
+        """The epoch, its first boundary, its length."""
         epoch, start = 0, 0
         while boundary >= start + self.tree(epoch).length:
             start += self.tree(epoch).length

@@ -1,7 +1,7 @@
 """Noise for windows of W rounds: an error that depends on W and not on the horizon, and no horizon needed.
 
-Time is cut into blocks of n boundaries, n >= W, each with a tree of its own that is zero at both ends of the block, and
-every border between blocks carries one noise more, interpolated linearly:
+Time is cut into blocks of n boundaries, n >= W, each with its own tree, which is zero at both ends of the block. Every
+border between blocks has one more noise, interpolated linearly:
   Z_q = (1 - x) * border(i) + x * border(i + 1) + tree_i(q),   q in block i at position x.
 
 **Privacy.** Within its block the tree turns a unit at boundary s into a step minus the ramp x; the borders from i + 1
@@ -32,7 +32,6 @@ class Windowed(Process):
     """
 
     kind: ClassVar[str] = "windowed"
-
     horizon = None
 
     def __init__(self, window: int, *, inner: type[Schauder] | type[Bridge] = Schauder) -> None:
@@ -60,8 +59,8 @@ class Windowed(Process):
         return Terms(tree.levels, indices, tree.weights, self.length).extended(borders, ends, weights)
 
     def shift(self, boundary: int) -> Shift:
-        """Up to "all borders so far": border i is shifted for every boundary before block i, here counted from the
-        block itself backwards, which differs from the step by a common offset (the sum over all borders)."""
+        """Border i is shifted for every boundary before block i; here that is counted backwards, from the block itself,
+        which differs from the step by a common offset (the sum over all borders)."""
         block, position = divmod(boundary, self.length)
         out: Shift = {(self._border, i): -1 for i in range(block + 1)}
         if self.tree is not None:

@@ -28,7 +28,6 @@ class Doubling(Normed):
     """
 
     kind: ClassVar[str] = "doubling"
-
     horizon = None
 
     def terms_at(self, rounds: I64) -> Terms:

@@ -19,7 +19,6 @@ class PaperTree(Tree):
     """
 
     kind: ClassVar[str] = "paper_tree"
-
     name = "tree"
 
     def charge(self, p: int) -> Fraction:

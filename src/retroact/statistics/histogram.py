@@ -267,4 +267,4 @@ class HistogramBound(KeyedBound):
         if tail.gaussian:
             return math.sqrt(tail.variance) * tail_quantile(chance / 2)
         # With many bins and a long horizon, 1 - chance is 1 as a float.
-        return tail.half_width(1 - chance) if chance > 1e-12 else tail.reaches([chance / 2])[0]
+        return tail.half_width(1 - chance) if chance > 1e-12 else tail.proven_reach(chance / 2)

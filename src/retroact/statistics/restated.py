@@ -114,16 +114,6 @@ class Restated(Wrapper):
             return found if self.across == "lags" else crossed
         return {**found, **crossed}
 
-    def apart(self, grant: Grant) -> float:
-        return float(len(self.lags)) ** (2 if grant.share.kind == "pure" else 1)
-
-    def rectangle(self, grant: Grant) -> float:
-        if grant.horizon is None:
-            return math.inf
-        past = OneSided(grant.horizon)
-        norm = float(past.l1) ** 2 if grant.share.kind == "pure" else float(past.l2_squared)
-        return norm * past.extremes()[0]
-
     def bind(self, grant: Grant) -> RestatedBound:
         each = self.each(grant)
         # Choices follow from the inner process, also where the lags share one noise.
@@ -181,14 +171,17 @@ class RestatedBound(WrapperBound):
         return Published(answer, tuple(numerators), common, noisy_of_all)
 
     def notes(self, records: int) -> tuple[str, ...]:
-        statistic, grant = self.statistic, self.grant
-        apart, rectangle = math.sqrt(statistic.apart(grant)), math.sqrt(statistic.rectangle(grant))
+        lags, pure, horizon = len(self.statistic.lags), self.grant.share.kind == "pure", self.grant.horizon
         shared = isinstance(self.process, Rectangle)
         chosen = "one noise over rounds and past times" if shared else "separate noise for every lag"
-        other = f"{rectangle:.3g}" if math.isfinite(rectangle) and grant.window is None else "not possible here"
+        separate, together = float(lags) if pure else math.sqrt(lags), "not possible here"
+        if horizon is not None and self.grant.window is None:
+            past = OneSided(horizon)
+            norm = float(past.l1) ** 2 if pure else float(past.l2_squared)
+            together = f"{math.sqrt(norm * past.extremes()[0]):.3g}"
         how = (
-            f"{len(statistic.lags)} lags by {chosen}: errors grow by a factor of {apart:.3g} with noise for every lag, "
-            f"{other} with one noise for all"
+            f"{lags} lags by {chosen}: errors grow by a factor of {separate:.3g} with noise for every lag, "
+            f"{together} with one noise for all"
         )
         return (*super().notes(records), how)
 
