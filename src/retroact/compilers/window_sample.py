@@ -38,9 +38,8 @@ from ..paper_forms import paper_form
 from ..params import Parameters
 from ..privacy import Cost, Form, largest_epsilon0, window_cost
 from ..schema import Schema
-from ..statistics.example import Example
 from ..statistics.grant import Demand, Grant, Layout, StreamTerms
-from ..statistics.statistic import Statistic
+from ..statistics.statistic import Example, Statistic
 from .gate import PARTS, Calibrated, Gate, gate_of
 from .sample_bound import SampleBound
 
@@ -108,9 +107,7 @@ class WindowSample(Statistic):
             if live is not None and self.size is not None and live < self.size:
                 raise InputError(f"expected at least the size of the sample, {self.size:,}, got {live:,}", place=name)
         if of.takes is not None and of.takes != size:
-            raise InputError(
-                f"expected a size of {of.takes:,}, which {of.label} is made for, got {size!r}", place="size"
-            )
+            raise mismatch(f"a size of {of.takes:,}, which {of.label} is made for", size, "size")
         if self._some_contract.relation == SUBSTITUTION and not self._rests_on:
             raise InputError(
                 f"{of.kind} is private for one record in the place of another, so its samples must always have the "

@@ -14,6 +14,7 @@ from ..arrays import I64
 from ..checks import from_text, number
 from ..coins import Coins
 from ..errors import InputError
+from ..messages import mismatch
 from ..privacy.budget import check_epsilon
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Vector, field_names
 from .base import ADD_REMOVE, Contract, OneShot, Relation, known_field
@@ -133,9 +134,7 @@ class Unkeyed(Declared):
 
     def run(self, rows: Rows, schema: Schema, coins: Coins) -> Any:
         if self.takes is not None and rows.count != self.takes:
-            raise InputError(
-                f"expected {self.takes} records, the size of the domain, got {rows.count}", place=self.name
-            )
+            raise mismatch(f"{self.takes} records, the size of the domain", rows.count, self.name)
         return guarded(self.name, lambda: self.answer(rows, schema))
 
 

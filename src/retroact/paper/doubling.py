@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import I64
-from ..noise.process import Normed, Shift, Terms
+from ..noise.process import Normed, Shift, Terms, difference
 from ..noise.tree import Tree
 from ..noise.unbounded import STRIDE
 
@@ -45,11 +45,9 @@ class Doubling(Normed):
         for epoch in range((boundary + 1).bit_length()):
             first, tree = 1 << epoch, Tree(1 << epoch)
             end = min(boundary + 1 - first, tree.horizon)
-            for sign, at in ((-1, 0), (1, end)):
-                for (level, index), value in tree.shift(at).items():
-                    node = (level + STRIDE * epoch, index)
-                    out[node] = out.get(node, 0) + sign * value
-        return {node: value for node, value in out.items() if value}
+            for (level, index), value in difference(tree.shift(end), tree.shift(0)).items():
+                out[level + STRIDE * epoch, index] = value
+        return out
 
     def spread(self, level: int, p: int) -> Fraction:
         epoch = level // STRIDE

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
+from ..checks import number
 from ..compilers.closeness import check_block, check_probability
 from ..compilers.maps import GaussianMap
 from ..errors import InputError
@@ -31,10 +32,7 @@ class PaperRetroactivity:
     failure: float = 0.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha <= 1:
-            raise InputError(
-                f"expected a number above 0 and up to 1, as in the paper, got {self.alpha!r}", place="alpha"
-            )
+        number(self.alpha, "alpha", "a number above 0 and up to 1, as in the paper", above=0, most=1)
         check_probability(self.beta, "beta")
 
     @property

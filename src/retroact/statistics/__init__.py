@@ -4,7 +4,6 @@ from .answer import Answer, Noisy, Published
 from .clusters import Centres, Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
-from .example import Example
 from .grant import Demand, Grant, Layout, View
 from .group import GroupBy
 from .histogram import Histogram
@@ -16,7 +15,7 @@ from .moments import Mean, Variance
 from .quantile_answer import Ranks
 from .quantiles import Quantiles
 from .restated import Restated
-from .statistic import Statistic
+from .statistic import Example, Statistic
 from .sum import Sum
 
 __all__ = [

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..schema import Rows, Schema
 from .answer import Answer, Noisy, scalar
-from .example import Example
 from .grant import ONE_COUNT, Layout
 from .linear import Contributions, Linear, one_each
+from .statistic import Example
 
 
 class Count(Linear):

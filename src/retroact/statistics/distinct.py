@@ -16,10 +16,9 @@ from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published
 from .bound import At, Totals
 from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length, designed, possible, refusal
-from .example import Example
 from .grant import ONE_COUNT, Grant, Layout, StreamTerms, View
 from .keys import KeyedBound, Keys
-from .statistic import Statistic, chosen
+from .statistic import Example, Statistic, chosen
 from .tally import Labelled
 
 

@@ -16,10 +16,9 @@ from ..schema import Boolean, Category, Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Noisy, by_name
 from .count import Count
-from .example import Example
 from .linear import Contributions, Layout, Linear, field_of
 from .moments import Mean
-from .statistic import Statistic
+from .statistic import Example, Statistic
 
 
 class GroupBy(Linear):

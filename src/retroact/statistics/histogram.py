@@ -23,11 +23,10 @@ from ..schema import Boolean, Integer, Number, Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, NoisyTotals, Published, with_noise
 from .bound import At, Totals
-from .example import Example
 from .grant import ONE_COUNT, Demand, Grant, Layout, StreamTerms
 from .histogram_answer import Bins
 from .keys import KeyedBound, Keys
-from .statistic import Statistic, field_of
+from .statistic import Example, Statistic, field_of
 from .tally import Labelled, Tally
 
 # More nonempty bins than this are refused rather than run out of memory.

@@ -16,8 +16,8 @@ from ..errors import InputError
 from ..messages import mismatch
 from ..schema import Rows, Schema, field_names
 from .answer import Answer, Noisy, vector
-from .example import Example
 from .linear import Contributions, Layout, Linear
+from .statistic import Example
 
 Columns = Mapping[str, npt.NDArray[Any]]
 # Sums that norms are checked with stay below this.

@@ -11,9 +11,8 @@ from ..noise import Mechanism
 from .answer import Answer, Published
 from .bound import At, Totals
 from .count import Count
-from .example import Example
 from .grant import Grant
-from .statistic import Statistic
+from .statistic import Example, Statistic
 from .wrapper import Wrapper, WrapperBound, layers
 
 

@@ -18,9 +18,9 @@ from ..arrays import F64
 from ..errors import InputError
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema
 from .answer import Answer, Noisy
-from .example import Example
 from .linear import Contributions, Layout, OfField, field_of
 from .ratio import ratio_interval
+from .statistic import Example
 
 # A mean is a float.
 LARGEST = 1 << 53

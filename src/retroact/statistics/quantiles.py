@@ -17,10 +17,9 @@ from ..schema.field import field_name
 from ..schema.lattice import offsets
 from .answer import Answer, Published
 from .bound import At, Bound, Totals
-from .example import Example
 from .grant import Grant, Layout
 from .quantile_answer import QuantileTable, Ranks
-from .statistic import Statistic, field_of
+from .statistic import Example, Statistic, field_of
 from .tally import Tally
 from .value_bounds import value_bounds
 from .value_tree import ValueTree, nodes_of

@@ -19,9 +19,8 @@ from .answer import NoisyTotals, Published, by_name, noisy_totals
 from .bound import At, Bound, Totals
 from .count import Count
 from .distinct import Distinct
-from .example import Example
 from .grant import Grant, Layout, View
-from .statistic import Statistic
+from .statistic import Example, Statistic
 from .wrapper import Wrapper, WrapperBound, layers
 
 Across = Literal["lags", "rectangle"]

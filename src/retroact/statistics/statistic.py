@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -23,9 +24,8 @@ from ..errors import InputError
 from ..noise import Oblivious, Process
 from ..noise.default_process import Candidates, Choice, candidates, named
 from ..params import Parameters
-from ..schema import Field, Schema
+from ..schema import Boolean, Category, Field, Integer, Number, Schema, Text, Vector
 from . import where as conditions
-from .example import Example
 from .grant import Demand, Grant, Layout, StreamTerms
 
 if TYPE_CHECKING:
@@ -33,6 +33,30 @@ if TYPE_CHECKING:
     from .mapped import Mapped
 
 Chosen = TypeVar("Chosen")
+
+
+EXAMPLE_SCHEMA: Mapping[str, Field] = {
+    "amount": Number(-10, 100, step=0.5),
+    "country": Category(["DE", "FR", "IT"]),
+    "city": Text(),
+    "age": Integer(0, 63),
+    "member": Boolean(),
+    "place": Vector(2, radius=1, step=0.125),
+}
+
+
+@dataclass(frozen=True)
+class Example:
+    """A statistic for a schema, in a stream with these options (epsilon, delta, horizon, late).
+
+    ``checks`` are arguments of `testing.check_statistic`, where its defaults would show nothing of a few records.
+    """
+
+    name: str
+    statistic: Statistic
+    stream: Mapping[str, Any] = field(default_factory=dict)
+    schema: Mapping[str, Field] = field(default_factory=lambda: EXAMPLE_SCHEMA)
+    checks: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Statistic(Parameters, ABC):

@@ -10,8 +10,8 @@ import numpy as np
 from ..arrays import F64
 from ..schema import Boolean, Integer, Number, Rows, Schema, Vector
 from .answer import Answer, Noisy, scalar, vector
-from .example import Example
 from .linear import Contributions, Layout, OfField, field_of, one_each
+from .statistic import Example
 
 
 class Sum(OfField):

@@ -64,9 +64,7 @@ class Space:
             fields = fields * fields[0].width
         self.dimension = len(fields)
         if self.dimension > MOST_DIMENSIONS:
-            raise InputError(
-                f"expected at most {MOST_DIMENSIONS:,} dimensions, got {self.dimension:,}", place="columns"
-            )
+            raise mismatch(f"at most {MOST_DIMENSIONS:,} dimensions", self.dimension, "columns")
         self.centre = self._listed(centre, [_middle(field) for field in fields], "centre")
         self.scale = self._listed(scale, [Fraction(1)] * self.dimension, "scale")
         if any(part <= 0 for part in self.scale):

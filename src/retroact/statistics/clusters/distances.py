@@ -10,9 +10,9 @@ import numpy as np
 from ...arrays import U64
 from ...messages import exact_text
 from ...schema import Field, Number, Rows, Schema
-from ..example import Example
 from ..grant import Grant
 from ..quantiles import Quantiles, QuantilesBound
+from ..statistic import Example
 from .ball import RADIUS, Ball
 
 

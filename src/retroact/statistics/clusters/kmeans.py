@@ -21,9 +21,8 @@ from ...paper_forms import paper_form
 from ...schema import Rows, Schema
 from ..answer import Answer, Published
 from ..bound import At, Bound, Totals
-from ..example import Example
 from ..grant import Grant, Layout
-from ..statistic import Statistic
+from ..statistic import Example, Statistic
 from .ball import RADIUS, Ball
 from .centres import Centres
 from .grid import MOST_DIMENSIONS, GridRegions
