@@ -115,7 +115,6 @@ class ApproximateRetroactivity:
 class Closest(Measure):
     """Several bounds that all hold: the smallest counts.
 
-    >>> from retroact.privacy import PureDP, ZeroConcentratedDP
     >>> round(Closest((PureDP(10.0), ZeroConcentratedDP(0.5))).epsilon(1e-6), 2)
     5.22
     """

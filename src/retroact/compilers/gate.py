@@ -3,7 +3,7 @@
 A private, retroactive count of the live records decides, release by release, whether there is an answer or ⊥.
 
 **Privacy.** The count costs (epsilon, spent): it is a linear window statistic (Theorem "linear"). Let n be the number
-of records that the sampling rests on, Z the noise of the count, and pass_l the event that n_l + Z_l >= n + 1 + eta_l,
+of records that the sampling relies on, Z the noise of the count, and pass_l the event that n_l + Z_l >= n + 1 + eta_l,
 where P(some Z_l > eta_l) <= failure over all releases. For two neighbouring histories S and S' let n_l be the live
 records of the one with fewer. Compare the algorithm A with A', which says ⊤ and stops where it passes and n_l < n. In
 A', given the count, every answered round has n_l >= n: its answers are amplified, and compose with the count to
@@ -12,7 +12,7 @@ an event E without ⊤
   P[A(S) in E] <= P[A'(S) in E] + failure <= e^eps P[A'(S') in E] + delta + failure
                <= e^eps P[A(S') in E] + delta + failure:
 failure is charged once. The noise is independent of the data, and the bound on it is for all releases together, so
-streams may be adaptive. The lemma itself passes from 2n on, and asks for
+streams may be adaptive. The lemma itself passes from 2n on, and requires
 n >= 1 + 2 (log2 T + 1)^2 ln(2T / failure) / epsilon (``noise="paper"``).
 **Retroactivity.** The count is a function of key, round and live records, and so is what it decides.
 """

@@ -57,7 +57,6 @@ class WindowSample(Statistic):
     ``occupancy=n`` promises that at least n records are live in every release; ``gate=n`` enforces it, and answers ⊥
     where there may be fewer. The larger n is, the cheaper samples of a fixed size are.
 
-    >>> from retroact.oneshot import Median
     >>> WindowSample(Median("age"), window=24, size=100, gate=2000)
     WindowSample(Median('age'), size=100, gate=Gate(records=2000, epsilon=None, noise=None), window=24)
     """
@@ -100,7 +99,7 @@ class WindowSample(Statistic):
         self.occupancy = None if occupancy is None else positive_int(occupancy, "occupancy")
         self.gate = gate_of(gate)
         if self.occupancy is not None and self.size is None:
-            raise InputError("expected a size: nothing else rests on how many records are live", place="occupancy")
+            raise InputError("expected a size: nothing else depends on how many records are live", place="occupancy")
         if self.occupancy is not None and self.gate is not None:
             raise InputError("expected a promise (occupancy) or a gate, not both", place="gate")
         for name, live in (("occupancy", self.occupancy), ("gate", None if self.gate is None else self.gate.records)):
@@ -277,7 +276,7 @@ def _reach(reach: int | None, place: str) -> int:
 
 
 def exact_rate(rate: float | str | Fraction) -> Fraction:
-    """As it was written, exactly.
+    """Exactly the number as written.
 
     >>> exact_rate(0.1), exact_rate("1/3")
     (Fraction(1, 10), Fraction(1, 3))

@@ -1,6 +1,6 @@
 """The Schauder tree with one end: for changes that last, as a revision of the past does.
 
-With n = 2^m >= T boundaries, the tree of `Schauder` and one root that goes in along the ramp:
+With n = 2^m >= T boundaries, the tree of `Schauder` and one root, weighted by the ramp:
   Z_q = 1/2 * sum over j < m of tri_j(q) * noise(j, q >> (j+1)) + q/n * noise(root).
 
 **Privacy.** It hides the patterns "from round t on". The tree turns a unit at boundary s = t - 1 into a step minus the

@@ -2,7 +2,7 @@
 
 Rounds are cut into public blocks of B. With a tree `OneSided` of n = 2^m >= B boundaries in each and a common noise,
   Z_q = common / 2 + past_b(q) - root_b / 2,   q = 1 .. B the position in block b:
-the root goes in along the tilted ramp q/n - 1/2.
+the root is weighted by the tilted ramp q/n - 1/2.
 
 **Patterns.** Of 0 and 1 (times one number), in every block 1 from some position to its end or from its beginning to
 some position (or nowhere, or throughout), except that one block may have any interval.

@@ -3,8 +3,8 @@
 Epoch i covers n_i boundaries (n_0 from a guess of the horizon, then 16 times as many each time):
   Z_q = sum over epochs j < i of noise(j) + x * noise(i) + tree_i(q),   q in epoch i at position x.
 
-**Privacy.** Within its epoch the tree turns a unit at boundary s into a step minus the ramp x; noise(i), which goes in
-with weight x and then forever, turns it into a full step. So an interval moves at most two trees and, if its ends lie
+**Privacy.** Within its epoch the tree turns a unit at boundary s into a step minus the ramp x; noise(i), which has
+weight x and then 1 forever, turns it into a full step. So an interval moves at most two trees and, if its ends lie
 in different epochs, their two noises by 1 each: the budget is not divided over the epochs. With a share a of it for
 the two noises, tree i of height m_i (h_i) gets
   Gaussian: variance 2 m_i / (1 - a), long noise 2 / a:  across epochs a + (1 - a) = 1; within one

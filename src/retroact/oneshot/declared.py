@@ -57,7 +57,6 @@ class Own(Declared):
     given; without them it reads all, and a record that lacks any is left out.
 
     >>> from retroact.coins import DiscreteLaplace
-    >>> from retroact.schema import Integer
     >>> def size(columns, coins):
     ...     return len(columns["age"]) + int(DiscreteLaplace(2).sample(coins.words([0], [0]))[0, 0])
     >>> Own(size, epsilon=0.5)

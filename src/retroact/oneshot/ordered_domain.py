@@ -69,7 +69,7 @@ def laplace(epsilon: Fraction, coins: Coins, count: int = 1) -> I64:
 
 
 def exact_probability(value: object, place: str) -> Fraction:
-    """As it was written: 0.1 is one tenth, and "1/3" one third.
+    """Exactly the number as written: 0.1 is one tenth, and "1/3" one third.
 
     >>> exact_probability(0.1, ""), exact_probability("1/3", "")
     (Fraction(1, 10), Fraction(1, 3))

@@ -28,7 +28,7 @@ class Quantile(Ordered):
 
     **Privacy.** epsilon, with the range bounded by it, for one record more or less: `quantile_law`.
 
-    >>> from retroact.schema import Integer, Rows, Schema
+    >>> from retroact.schema import Integer, Rows
     >>> schema = Schema({"age": Integer(0, 120)})
     >>> rows = Rows.from_tuples(schema, [(age,) for age in range(100)])
     >>> Quantile("age", 0.9, epsilon=1).run(rows, schema, Coins(bytes(32)))

@@ -233,7 +233,7 @@ class MedianTracker(Stateful):
     ``records`` promises at most that many additions, and ``failure`` is the chance of a larger error that the blocks
     are designed for; `error` relies on both, privacy on neither. Additions have no id; deletions name value and stamp.
 
-    >>> from retroact.ledger.definition import Add, Delete
+    >>> from retroact.ledger.definition import Delete
     >>> tracker = MedianTracker(0, 999, 7, epsilon=40, delta=1e-6, records=4000, key=Key.for_testing(1))
     >>> first = tracker.close([Add(value) for value in range(1000)])
     >>> second = tracker.close([Delete(value, 1) for value in range(500)])

@@ -26,7 +26,6 @@ class GroupBy(Linear):
     **Retroactivity.** That of the inner statistic, coordinate by coordinate; every declared group is released in every
     round, empty or not.
 
-    >>> from retroact.statistics import Count
     >>> GroupBy("country", Count())
     GroupBy('country', Count())
     """

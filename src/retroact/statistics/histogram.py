@@ -1,4 +1,4 @@
-"""Counts, or sums, for each bin of a universe that nobody has to list."""
+"""Counts or sums for each bin, of a universe that need not be listed."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ LONGEST_KEY = 4096
 class Keys:
     """The fields that make a key.
 
-    >>> from retroact.schema import Integer, Text
+    >>> from retroact.schema import Integer
     >>> keys = Keys(["country", "age"], Schema({"country": Text(), "age": Integer(0, 120)}))
     >>> keys.decode((np.array(["DE"], dtype=object), np.array([31])))
     [('DE', 31)]

@@ -36,7 +36,6 @@ class LinearQuery(Linear):
     function in the specification: change it when the function changes. ``fields`` are those that it reads and is given;
     without them it reads all, and a record that lacks any is left out.
 
-    >>> import numpy as np
     >>> query = LinearQuery(lambda c: np.stack([c["age"] < 18, c["age"] >= 65], 1).astype(int),
     ...                     size=2, norm2=1, norm1=1, name="young and old")
     >>> query

@@ -22,7 +22,6 @@ class Mapped(Wrapper):
     however maps are nested, and every lag of a restated series has its own. The error of the function is unknown, so
     there is no standard error and no interval.
 
-    >>> from retroact.statistics import Count
     >>> Count().map(round)
     Mapped(Count(), name='round')
     """

@@ -39,7 +39,6 @@ class Restated(Wrapper):
     **Retroactivity.** Histories that unite agree on all stamps, hence on all revised states (Appendix A). Two histories
     with the same record, stamped 6 in one and 8 in the other, do not unite: past rounds 6 and 7 show it.
 
-    >>> from retroact.statistics import Count
     >>> Restated(Count(), [1, 7])
     Restated(Count(), [1, 7])
     """

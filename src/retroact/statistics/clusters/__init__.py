@@ -1,4 +1,4 @@
-"""k-means and k-median: regions, what a release makes of their counters, and what it publishes."""
+"""k-means and k-median: counters over regions, and the centres that a release finds with them."""
 
 from .centres import Centres
 from .distances import Distances

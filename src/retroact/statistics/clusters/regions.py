@@ -81,7 +81,7 @@ class Reader:
         self._noise, self._index = noise, index
         self._deviations: dict[int, float] = {}
         self.counts: list[int] = []
-        """The exact noisy numbers that were looked at, over `denominator`: those of one coordinate."""
+        """The noisy numerators that were read, over `denominator`, of kinds with one coordinate."""
         self.denominator = 1
         self._read: list[tuple[int, U64, int, Integers]] = []
 
