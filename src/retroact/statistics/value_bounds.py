@@ -88,7 +88,7 @@ class _Way:
         if abs(over) <= reach:
             reach = self._noise(tree).half_width(self.level) * one
         to_right = over < self.side * reach
-        if inner <= (PART * 2 * self.count if self.small else FILLED * tree.spread.deviation * one):
+        if inner <= (PART * 2 * self.count if self.small else FILLED * tree.deviation * one):
             to_right = self.side > 0
             self.small += (ALIKE - 1) * (self.small > 0)
         self.depth, self.prefix = self.depth + 1, 2 * self.prefix + to_right

@@ -90,6 +90,10 @@ class ValueTree:
         return np.where(numbers == 0, stop - start, 2 * middle - start - stop)
 
     @cached_property
+    def deviation(self) -> float:
+        return self.spread.deviation
+
+    @cached_property
     def spread(self) -> Spread:
         """The noise of one node."""
         spread = self._noise.spread(self._index, 0)
@@ -128,7 +132,7 @@ class ValueTree:
         """Whether the number of records is significantly above zero, at the 95 % level."""
         records = self.total / self.denominator
         # By Chebyshev the half-width is below 4.48 deviations, which settles most cases without a tail.
-        return records > 4.5 * self.spread.deviation or records > self._noise.half_width(self._index, 0, 0.95)
+        return records > 4.5 * self.deviation or records > self._noise.half_width(self._index, 0, 0.95)
 
     def rank(self, p: float, beyond: float = 0.0) -> int:
         """p times the noisy number of records, plus ``beyond`` ranks, over the denominator."""
