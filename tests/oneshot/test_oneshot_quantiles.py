@@ -235,7 +235,7 @@ def test_rank_errors_of_several_hold():
 
 
 def test_errors():
-    with pytest.raises(InputError, match=r"expected a field with an order .* got Text"):
+    with pytest.raises(InputError, match=r"expected a field of type Number or Integer or Date or Timestamp, got Text"):
         Median("name", epsilon=1).check(SCHEMA, "algorithm")
     with pytest.raises(InputError, match=r"expected one of the fields .* got 'nothing' - at algorithm.field"):
         Median("nothing", epsilon=1).check(SCHEMA, "algorithm")

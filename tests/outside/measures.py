@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 import retroact as ra
+from retroact.schema import field_of
 from retroact.statistics import Answer, Contributions, Example, Layout, Linear
-from retroact.statistics.linear import field_of
 
 
 class Covariance(Linear):

@@ -16,7 +16,7 @@ from ..checks import number
 from ..coins import Coins
 from ..errors import InputError
 from ..params import Parameters
-from ..schema import Field, Rows, Schema
+from ..schema import Rows, Schema
 
 Relation = Literal["one record more or less", "one record in the place of another"]
 ADD_REMOVE: Relation = "one record more or less"
@@ -125,9 +125,3 @@ class OneShot(Parameters, ABC):
     def rank_error(self, schema: Schema, beta: float) -> float | None:
         """How many ranks the answer is off at most, with probability 1 - beta; None if unknown."""
         return None
-
-
-def known_field(schema: Schema, name: str, place: str) -> Field:
-    if name not in schema.fields:
-        raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
-    return schema.fields[name]

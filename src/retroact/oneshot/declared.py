@@ -16,8 +16,8 @@ from ..coins import Coins
 from ..errors import InputError
 from ..messages import mismatch
 from ..privacy.budget import check_epsilon
-from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Vector, field_names
-from .base import ADD_REMOVE, Contract, OneShot, Relation, known_field
+from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Vector, field_names, field_of
+from .base import ADD_REMOVE, Contract, OneShot, Relation
 
 Column = npt.NDArray[Any] | list[Any]
 Function = Callable[[dict[str, Column], Coins], Any]
@@ -95,7 +95,7 @@ class Own(Declared):
 
     def check(self, schema: Schema, place: str) -> None:
         for name in self.fields or ():
-            known_field(schema, name, f"{place}.fields")
+            field_of(schema, name, place=f"{place}.fields")
         none = columns_of(Rows.empty(schema), schema, self.reads(schema))
         try:
             self.function(none, Coins(bytes(32)))

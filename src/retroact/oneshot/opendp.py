@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import InputError
 from ..params import plain
-from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Text
-from .base import ADD_REMOVE, SUBSTITUTION, Contract, Relation, known_field
+from ..schema import Boolean, Field, Integer, Number, Rows, Schema, Text, field_of
+from .base import ADD_REMOVE, SUBSTITUTION, Contract, Relation
 from .declared import Unkeyed, columns_of
 
 UNBOUNDED = ("SymmetricDistance", "InsertDeleteDistance")
@@ -78,7 +78,7 @@ class OpenDP(Unkeyed):
         return {**super().spec(digest=digest), **described}
 
     def check(self, schema: Schema, place: str) -> None:
-        field = known_field(schema, self.field, f"{place}.field")
+        field = field_of(schema, self.field, place=f"{place}.field")
         element = self.measurement.input_domain.element_domain
         carrier = str(element.carrier_type)
         if carrier not in CARRIERS.get(type(field), ()):

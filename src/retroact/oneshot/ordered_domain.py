@@ -17,9 +17,9 @@ from ..coins import Coins, DiscreteLaplace
 from ..coins.coins import integer_cells
 from ..errors import InputError
 from ..privacy.budget import check_epsilon
-from ..schema import Date, Integer, Number, Rows, Schema, Timestamp
+from ..schema import Date, Integer, Number, Rows, Schema, Timestamp, field_of
 from ..schema.lattice import offsets
-from .base import OneShot, known_field
+from .base import OneShot
 
 Decode = Callable[[int], Any]
 
@@ -37,12 +37,7 @@ class Ordered(OneShot):
         self.epsilon = None if epsilon is None else check_epsilon(from_text(epsilon))
 
     def check(self, schema: Schema, place: str) -> None:
-        at = f"{place}.field"
-        field = known_field(schema, self.field, at)
-        if not isinstance(field, Number | Integer | Date | Timestamp):
-            raise InputError(
-                f"expected a field with an order (number, integer, date, timestamp), got {field}", place=at
-            )
+        field_of(schema, self.field, Number, Integer, Date, Timestamp, place=f"{place}.field")
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return (self.field,)

@@ -10,7 +10,7 @@ from retroact.schema.field import Field, field_names
 from retroact.schema.lattice import column_to_lattice, to_lattice
 from retroact.schema.numbers import Integer, Number
 from retroact.schema.rows import Rows
-from retroact.schema.schema import Schema
+from retroact.schema.schema import Schema, field_of
 from retroact.schema.text_and_category import Boolean, Category, Text
 from retroact.schema.times import Date, Timestamp
 from retroact.schema.vector import Vector
@@ -31,5 +31,6 @@ __all__ = [
     "column_to_lattice",
     "columns_of",
     "field_names",
+    "field_of",
     "to_lattice",
 ]

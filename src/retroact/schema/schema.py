@@ -15,7 +15,7 @@ from retroact.schema.rows import Rows
 from retroact.schema.text_and_category import check_utf8
 from retroact.schema.vector import Vector, is_sequence
 
-__all__ = ["Rows", "Schema"]
+__all__ = ["Rows", "Schema", "field_of"]
 
 
 class Schema:
@@ -178,3 +178,14 @@ def _length(column: object, place: str) -> int:
     if (isinstance(column, np.ndarray) and column.ndim == 0) or not hasattr(column, "__len__"):
         raise mismatch("a column", column, place)
     return len(column)
+
+
+def field_of(schema: Schema, name: str, *kinds: type[Field], place: str = "field") -> Field:
+    """The field, if it exists and is of one of these kinds (any kind, if none is given)."""
+    if not isinstance(name, str) or name not in schema.fields:
+        raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
+    field = schema.fields[name]
+    if kinds and not isinstance(field, kinds):
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise InputError(f"expected a field of type {expected}, got {type(field).__name__} ({name!r})", place=place)
+    return field

@@ -12,11 +12,11 @@ from ..arrays import F64
 from ..errors import InputError
 from ..messages import mismatch
 from ..params import Parameters
-from ..schema import Boolean, Category, Rows, Schema
+from ..schema import Boolean, Category, Rows, Schema, field_of
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Noisy, by_name
 from .count import Count
-from .linear import Contributions, Layout, Linear, field_of
+from .linear import Contributions, Layout, Linear
 from .moments import Mean
 from .statistic import Example, Statistic
 

@@ -13,10 +13,10 @@ from ..arrays import U64
 from ..coins import Coins
 from ..coins.coins import name_bytes
 from ..errors import InputError
-from ..schema import Boolean, Bytes, Category, Field, Rows, Schema, Text, Vector
+from ..schema import Boolean, Bytes, Category, Field, Rows, Schema, Text, Vector, field_of
 from .bound import Bound, Totals
 from .grant import Grant
-from .statistic import Statistic, field_of
+from .statistic import Statistic
 from .tally import Labelled, Labels, Tally, distinct
 
 # In bytes (UTF-8 for texts), all fields of a key together.

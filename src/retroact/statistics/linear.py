@@ -22,9 +22,9 @@ from ..schema.field import field_name
 from .answer import Answer, Noisy, Published
 from .bound import At, Bound, Totals
 from .grant import Grant, Layout
-from .statistic import Statistic, field_of
+from .statistic import Statistic
 
-__all__ = ["Contributions", "Layout", "Linear", "OfField", "field_of", "one_each"]
+__all__ = ["Contributions", "Layout", "Linear", "OfField", "one_each"]
 
 
 @dataclass(frozen=True)

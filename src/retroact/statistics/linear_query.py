@@ -14,7 +14,7 @@ from ..arrays import F64, I64
 from ..checks import positive_int
 from ..errors import InputError
 from ..messages import mismatch
-from ..schema import Rows, Schema, field_names
+from ..schema import Rows, Schema, field_names, field_of
 from .answer import Answer, Noisy, vector
 from .linear import Contributions, Layout, Linear
 from .statistic import Example
@@ -101,8 +101,7 @@ class LinearQuery(Linear):
 
     def layout(self, schema: Schema) -> Layout:
         for name in self.fields or ():
-            if name not in schema.fields:
-                raise mismatch(f"some of the fields {', '.join(schema.fields)}", name, "fields")
+            field_of(schema, name, place="fields")
         return Layout((1,) * self.size, Fraction(self.norm1), Fraction(self.norm2_squared), self._largest)
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:

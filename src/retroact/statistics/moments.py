@@ -16,9 +16,9 @@ import numpy as np
 
 from ..arrays import F64
 from ..errors import InputError
-from ..schema import Boolean, Field, Integer, Number, Rows, Schema
+from ..schema import Boolean, Field, Integer, Number, Rows, Schema, field_of
 from .answer import Answer, Noisy
-from .linear import Contributions, Layout, OfField, field_of
+from .linear import Contributions, Layout, OfField
 from .ratio import ratio_interval
 from .statistic import Example
 

@@ -12,14 +12,14 @@ import numpy as np
 from ..arrays import F64, I64, U64
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
-from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp
+from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp, field_of
 from ..schema.field import field_name
 from ..schema.lattice import offsets
 from .answer import Answer, Published
 from .bound import At, Bound, Totals
 from .grant import Grant, Layout
 from .quantile_answer import QuantileTable, Ranks
-from .statistic import Example, Statistic, field_of
+from .statistic import Example, Statistic
 from .tally import Tally
 from .value_bounds import value_bounds
 from .value_tree import ValueTree, nodes_of

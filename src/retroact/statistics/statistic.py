@@ -204,14 +204,3 @@ def _declared_cost(law: Oblivious, stream: StreamTerms, granted: Fraction) -> tu
     if stream.releases is None:
         raise InputError('a law of your own needs a horizon (Theorem "linear")', place=f"{stream.place}.noise")
     return law.cost(stream.releases)
-
-
-def field_of(schema: Schema, name: str, *kinds: type[Field]) -> Field:
-    """The field, if it exists and is of one of these kinds (any kind, if none is given)."""
-    if not isinstance(name, str) or name not in schema.fields:
-        raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place="field")
-    field = schema.fields[name]
-    if kinds and not isinstance(field, kinds):
-        expected = " or ".join(k.__name__ for k in kinds)
-        raise InputError(f"expected a field of type {expected}, got {type(field).__name__} ({name!r})", place="field")
-    return field

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import F64
-from ..schema import Boolean, Integer, Number, Rows, Schema, Vector
+from ..schema import Boolean, Integer, Number, Rows, Schema, Vector, field_of
 from .answer import Answer, Noisy, scalar, vector
-from .linear import Contributions, Layout, OfField, field_of, one_each
+from .linear import Contributions, Layout, OfField, one_each
 from .statistic import Example
 
 

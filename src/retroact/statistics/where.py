@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import Mask
 from ..errors import InputError
-from ..schema import Rows, Schema
+from ..schema import Rows, Schema, field_of
 
 Condition = Any
 Where = Mapping[str, Condition]
@@ -38,8 +38,7 @@ def plain(where: Where) -> dict[str, Condition]:
 def check(where: Where, schema: Schema, place: str) -> None:
     """Every field exists and can encode its values."""
     for name, condition in where.items():
-        if name not in schema.fields:
-            raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
+        field_of(schema, name, place=place)
         _encoded(condition, name, schema, f"{place}.{name}")
 
 

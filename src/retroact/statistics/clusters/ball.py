@@ -18,10 +18,9 @@ from ...arrays import F64, I64, Mask
 from ...errors import InputError
 from ...messages import exact_text, mismatch
 from ...params import Parameters
-from ...schema import Boolean, Field, Integer, Number, Rows, Schema, Vector
-from ...schema.field import one_or_list
+from ...schema import Boolean, Field, Integer, Number, Rows, Schema, Vector, field_of
+from ...schema.field import field_names, one_or_list
 from ...schema.numbers import exact_number
-from ..statistic import field_of
 
 BITS = 16
 RADIUS = 1 << BITS
@@ -182,7 +181,7 @@ class Ball(Parameters):
         centre: Sequence[object] | None = None,
         scale: Sequence[object] | None = None,
     ) -> None:
-        self.fields = _named_fields(fields)
+        self.fields = field_names(fields)
         self.radius = None if radius is None else exact_number(radius, "radius")
         self.centre, self.scale = _exact_numbers(centre, "centre"), _exact_numbers(scale, "scale")
         self._latest: tuple[Schema, Space] | None = None
@@ -224,13 +223,6 @@ def _exact_numbers(given: Any, place: str) -> tuple[Fraction, ...] | None:
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise mismatch("a list of numbers", given, place)
     return tuple(exact_number(part, place) for part in given)
-
-
-def _named_fields(fields: str | Sequence[str]) -> tuple[str, ...]:
-    names = (fields,) if isinstance(fields, str) else tuple(fields) if isinstance(fields, Sequence) else ()
-    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
-        raise mismatch("the name of a vector, or of one or more different numbers", fields, "fields")
-    return names
 
 
 def as_points(data: Any, columns: Sequence[str], dimension: int) -> F64:
