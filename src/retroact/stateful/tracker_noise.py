@@ -16,6 +16,7 @@ from ..arrays import I64
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace
 from ..errors import InputError
 from ..noise import Schauder
+from ..noise.any_rounds import root
 
 # A sample exceeds 128 deviations with probability below 2^-180; products must fit 64 bits.
 REACH = 128
@@ -207,8 +208,4 @@ class Lazy:
 
 def _period(horizon: int, rho: Fraction) -> int:
     """(T / (8 rho))^(1/3), where noise and staleness are of equal size, rounded down."""
-    wanted = horizon / (8 * rho)
-    root = round(math.pow(wanted, 1 / 3)) + 1
-    while root**3 > wanted:
-        root -= 1
-    return min(max(1, root), horizon)
+    return min(max(1, root(math.floor(horizon / (8 * rho)), 3)), horizon)
