@@ -26,7 +26,7 @@ from ..errors import InputError
 from ..oneshot import OneShot
 from ..oneshot.exponential import choose
 from ..paper_forms import paper_form
-from ..params import plain, words
+from ..params import Parameters, plain
 from ..privacy import GaussianDP, Measure, discreteness, largest_mu
 from ..privacy.halving import halved
 from ..stateful.median import Cumulative, check_ends
@@ -39,7 +39,7 @@ FINER = 20
 LARGEST_DIMENSION = 1 << 16
 
 
-class Map(ABC):
+class Map(Parameters, ABC):
     """A randomised map from answers to answers; its coins are passed in."""
 
     @abstractmethod
@@ -64,14 +64,8 @@ class Map(ABC):
         return self
 
     @abstractmethod
-    def spec(self) -> dict[str, Any]:
+    def spec(self, *, digest: bool = False) -> dict[str, Any]:
         """Names the coins; maps are equal if their specs are."""
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and isinstance(other, Map) and self.spec() == other.spec()
-
-    def __hash__(self) -> int:
-        return hash((type(self), words(self.spec())))
 
     def __repr__(self) -> str:
         shown = (f"{name}={value}" for name, value in self.spec().items() if name != "type")
@@ -185,7 +179,7 @@ class GaussianMap(Map):
         moved = tuple((round(y / step) + n) * step for y, n in zip(exact, noise, strict=True))
         return moved[0] if self.dimension == 1 else moved
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self, *, digest: bool = False) -> dict[str, Any]:
         own: dict[str, Any] = {"type": "gaussian", "dimension": self.dimension, "calibration": self.calibration}
         if self._variance is None:
             return own
@@ -300,7 +294,7 @@ class RankMap(Map):
             out.append((at, self.upper - at + 1, -min(left, right)))
         return out
 
-    def spec(self) -> dict[str, Any]:
+    def spec(self, *, digest: bool = False) -> dict[str, Any]:
         own: dict[str, Any] = {"type": "rank", "lower": self.lower, "upper": self.upper}
         return own if self._rate is None else {**own, "rate": plain(self._rate), "spacing": plain(self._spacing)}
 
