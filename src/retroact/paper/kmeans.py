@@ -173,7 +173,6 @@ class Theorem(RegionScheme):
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:
         out: dict[Hashable, int] = {}
         for kind, finest in zip(range(0, 3 * self.instances, 3), totals, strict=True):
-            assert isinstance(finest, Tally)
             if not len(finest):
                 continue
             for below in range(self.levels + 1):
@@ -207,7 +206,6 @@ class Theorem(RegionScheme):
         noise = tuple(reader.deviation(kind) for kind in range(min(3, len(self.kinds))))
         out, records = [], []
         for instance, tally in enumerate(totals):
-            assert isinstance(tally, Tally)
             sums = np.vstack([np.zeros((1, tally.amounts.shape[1]), np.int64), np.cumsum(tally.amounts, axis=0)])
             exact = partial(self._exact, tally.words[0], sums)
             cells = self._standing_out(exact, reader, instance, noise[COUNTS], k)

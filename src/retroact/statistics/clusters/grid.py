@@ -122,8 +122,7 @@ class GridRegions(RegionScheme):
         return Tally(merged.words, amounts)
 
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:
-        (tally,) = totals
-        assert isinstance(tally, Tally)
+        tally: Tally = totals[0]
         out = counters(0, ROOT, tally.amounts[:, :1].sum(axis=0)[None])
         for level, depth in enumerate(self.depths):
             cells = self.at_depth(tally, depth)
@@ -132,8 +131,7 @@ class GridRegions(RegionScheme):
         return out
 
     def cluster(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> Found:
-        (tally,) = totals
-        assert isinstance(tally, Tally)
+        tally: Tally = totals[0]
         records = float(reader.read(0, ROOT, tally.amounts[:, :1].sum(axis=0)[None])[0, 0])
         kept, thin = self._leaves(tally, reader, records)
         if not len(kept.points):

@@ -130,8 +130,7 @@ class Hashed(RegionScheme):
         return ((signs * weights[:, None]).T @ points).astype(np.int64)
 
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:
-        tally = totals[0]
-        assert isinstance(tally, Tally)
+        tally: Tally = totals[0]
         whole = tally.amounts.sum(axis=0)[None]
         out = counters(0, ROOT, whole[:, :1]) | counters(1, ROOT, whole[:, -1:]) | counters(2, ROOT, whole[:, 1:-1])
         if self.finders:
@@ -143,8 +142,7 @@ class Hashed(RegionScheme):
     # A release -----------------------------------------------------------------------------------------------------
 
     def cluster(self, totals: Sums, reader: Reader, k: int, objective: Objective) -> Found:
-        tally = totals[0]
-        assert isinstance(tally, Tally)
+        tally: Tally = totals[0]
         whole = tally.amounts.sum(axis=0)[None]
         records = float(reader.read(0, ROOT, whole[:, :1])[0, 0])
         squares = float(reader.read(1, ROOT, whole[:, -1:])[0, 0])
