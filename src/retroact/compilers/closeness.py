@@ -141,8 +141,8 @@ def check_positive(value: Any, place: str) -> Fraction:
     return Fraction(number(value, place, "a number above 0", above=0, below=math.inf))
 
 
-def check_block(length: int, place: str = "block") -> int:
-    return positive_int(length, place, most=1 << 40, expected="a whole number of answers between 1 and 2^40")
+def check_block(length: int) -> int:
+    return positive_int(length, "block", most=1 << 40, expected="a whole number of answers between 1 and 2^40")
 
 
 def check_probability(value: float | Fraction, place: str, *, zero: bool = False) -> Fraction:

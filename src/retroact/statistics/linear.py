@@ -118,6 +118,6 @@ class OfField(Linear):
         return (self.field,)
 
 
-def one_each(rows: Rows, amount: I64, coordinate: int = 0) -> Contributions:
-    """Every record adds one amount to one coordinate."""
-    return Contributions(np.arange(rows.count), np.full(rows.count, coordinate), amount)
+def one_each(rows: Rows, amount: I64) -> Contributions:
+    """Every record adds its amount to the only coordinate."""
+    return Contributions(np.arange(rows.count), np.zeros(rows.count, dtype=np.int64), amount)

@@ -134,10 +134,10 @@ class ValueTree:
         # By Chebyshev the half-width is below 4.48 deviations, which settles most cases without a tail.
         return records > 4.5 * self.deviation or records > self._noise.half_width(self._index, 0, 0.95)
 
-    def rank(self, p: float, beyond: float = 0.0) -> int:
-        """p times the noisy number of records, plus ``beyond`` ranks, over the denominator."""
-        numerator, denominator = p.as_integer_ratio() if isinstance(p, float) else (p, 1)
-        return numerator * self.total // denominator + round(beyond * self.denominator)
+    def rank(self, p: float) -> int:
+        """p times the noisy number of records, over the denominator."""
+        numerator, denominator = p.as_integer_ratio()
+        return numerator * self.total // denominator
 
     def descend(self, targets: Sequence[int]) -> list[int]:
         """The offset at each rank; a larger rank never ends lower. Where a descent ends at an interval, the offset in
