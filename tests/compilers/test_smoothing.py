@@ -114,7 +114,7 @@ def test_a_base_that_knows_its_error_decides():
     left_out, given, larger = (smooth(base, error=error, **options) for error in (None, own, 2 * own))
     assert left_out.error == given.error == Fraction(own)
     assert larger.error == 2 * Fraction(own)
-    assert "what MedianTracker states of its own error" in left_out.retroactivity.text
+    assert "what MedianTracker states about its own error" in left_out.retroactivity.text
     assert "promise of the caller" not in left_out.retroactivity.text
 
 

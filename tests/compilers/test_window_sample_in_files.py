@@ -73,7 +73,7 @@ def test_a_rate_is_read_as_it_is_written(rate):
         ({"window": 5, "size": 30, "gate": 40, "occupancy": 40}, "not both"),
         ({"window": 5, "persistent": True}, "nothing persists"),
         ({"window": 5, "occupancy": 40}, "expected a size"),
-        ({"window": 5, "noise": "tree"}, "no noise of its own"),
+        ({"window": 5, "noise": "tree"}, "a sample has no noise"),
         ({"window": 5, "gate": True}, "number of records or a Gate"),
         ({"window": 5, "accounting": "rdp"}, "exact.*paper"),
     ],

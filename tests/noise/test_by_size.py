@@ -162,7 +162,7 @@ def test_noise_has_the_claimed_covariance(kind, releases):
 
 def test_it_serves_the_norm_it_was_made_for_and_no_other():
     gaussian = Share("gaussian", Fraction(1))
-    with pytest.raises(InputError, match="the norm that the noise was made for"):
+    with pytest.raises(InputError, match="the norm that this noise is made for"):
         Mechanism(
             BySize(4, p=1),
             gaussian,

@@ -89,7 +89,7 @@ def test_contract_name_and_specification():
 
 def test_a_function_without_a_name_needs_one():
     for function in (lambda columns, coins: 0, functools.partial(everything)):
-        with pytest.raises(InputError, match="expected a name for a function that has none of its own"):
+        with pytest.raises(InputError, match="expected a name for a function without one"):
             Own(function, epsilon=1)
         assert Own(function, epsilon=1, name="mine").name == "mine"
     with pytest.raises(InputError, match="expected a function of columns and coins, got 3"):
