@@ -147,7 +147,7 @@ def test_noise_is_judged_without_coins_and_drawn_under_them_only():
     """What was calibrated needs no key, can be pickled, and draws the same noise under the same coins."""
     coins = Key.for_testing(1).coins("mechanism")
     bare = Mechanism(Schauder(64), GAUSSIAN, units=(1, 5), norm1=Fraction(2), norm2_squared=Fraction(2))
-    with pytest.raises(InputError, match="never given any"):
+    with pytest.raises(InputError, match="only calibrated"):
         bare.draw(3)
     mine, sent = bare.under(coins), pickle.loads(pickle.dumps(bare)).under(coins)
     assert mine.half_width(3, 0, 0.95) == bare.half_width(3, 0, 0.95)
