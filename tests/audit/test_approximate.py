@@ -12,13 +12,13 @@ from grudge import Grudge
 from retroact.audit import Approximate, Seeds, Target
 from retroact.audit.approximate import Encode, _churned, approximate, shown, smoothed_by_gaussian
 from retroact.audit.distinguish import attack
-from retroact.audit.features import Features
 from retroact.compilers.maps import GaussianMap
 from retroact.compilers.smooth import smooth
 from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.privacy import GaussianDP, Guarantee, PureDP, epsilon_of
 from retroact.stateful import FlippancyTracker, tracker_design
 from retroact.testing import Shape
+from support.two_worlds import features_of
 
 CLAIM = Guarantee(PureDP(8.0), 8.0)
 BLOCK = Approximate(1.0, 1e-3, block=4)
@@ -51,7 +51,7 @@ def test_the_bound_on_mu_is_close_to_the_truth_and_below():
     worlds = Seeds(2).numpy().normal(size=(2, 8000, 2)) + np.array([[[0.0]], [[mu / np.sqrt(2)]]])
     worlds = np.round(worlds * 1024)  # else the low bits of floating-point numbers give away more than the law
     claim = Guarantee(GaussianDP(mu), epsilon_of(mu, 1e-3), 1e-3)
-    views, truth = Features.of(np.concatenate(worlds)), np.arange(16_000) >= 8000
+    views, truth = features_of(np.concatenate(worlds)), np.arange(16_000) >= 8000
     found = attack(views, truth, claim, confidence=0.99, seeds=Seeds(3))
     alpha, how, most = shown(found)
     assert 0.75 * epsilon_of(mu, 1e-3) < alpha < epsilon_of(mu, 1e-3)

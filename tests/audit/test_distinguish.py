@@ -13,10 +13,10 @@ import retroact as ra
 from retroact.audit import Seeds
 from retroact.audit.answers import parts
 from retroact.audit.distinguish import attack
-from retroact.audit.features import Features, columns, telling_most
+from retroact.audit.features import columns, telling_most
 from retroact.errors import InputError
 from retroact.privacy import GaussianDP, Guarantee, PureDP
-from support.two_worlds import apart
+from support.two_worlds import apart, features_of
 
 ROUNDS, NODES = 32, 9
 WITHOUT = np.zeros(ROUNDS)
@@ -161,7 +161,7 @@ def test_which_places_are_there_tells_worlds_apart():
 
 def test_answers_that_never_vary_tell_nothing():
     claim, worlds = Guarantee(GaussianDP(0.1), 1.0, 1e-6), np.arange(100) >= 50
-    found = attack(Features.of(np.ones((100, 3))), worlds, claim, confidence=0.9, seeds=Seeds(1))
+    found = attack(features_of(np.ones((100, 3))), worlds, claim, confidence=0.9, seeds=Seeds(1))
     assert (found.epsilon, found.mu, found.confidence) == (0.0, 0.0, 0.95)
 
 
@@ -228,10 +228,10 @@ def test_fractions_keep_apart_what_floats_would_merge():
 
 def test_low_bits_show_whole_steps():
     values = np.array([[0.1, 1.1], [0.3, 0.7]])
-    step = Features.of(values).low_bits()[:, -1]
+    step = features_of(values).low_bits()[:, -1]
     assert step[0] == 0
     assert step[1] < -40
-    assert Features.of(np.array([[1.0, 2.0]])).low_bits().shape == (1, 0)
+    assert features_of(np.array([[1.0, 2.0]])).low_bits().shape == (1, 0)
 
 
 def test_what_is_not_finite_is_a_number_all_the_same():
@@ -251,7 +251,7 @@ def test_of_many_columns_those_count_that_differ():
     worlds[1, :, 1234] += 5
     found = apart(*worlds, seeds=Seeds(8), learned=False)
     assert found.epsilon > 2
-    both = Features.of(np.concatenate(worlds))
+    both = features_of(np.concatenate(worlds))
     kept = telling_most(both, np.arange(800), np.arange(800) >= 400)
     assert len(kept.names) == 512
     assert "answer@1235" in kept.names

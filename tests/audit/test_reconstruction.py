@@ -25,7 +25,7 @@ from reconstruction import (
 from retroact.audit import Seeds, Target
 from retroact.audit.counting_attack import BitAttack, random_bits, random_sets, recovered
 from retroact.audit.decoding import ceiling, chance, decode_lp, fraction_right, significant
-from retroact.audit.reconstruction import AttackPlan, FromStream, plan_for, reconstruction
+from retroact.audit.reconstruction import AttackPlan, plan_for, reconstruction
 from retroact.audit.target import make_stream
 from retroact.errors import InputError
 from retroact.ledger.definition import Delete, neighbouring, trajectory
@@ -202,7 +202,7 @@ def test_streams_answer_with_the_exact_counts_and_their_noise(name):
     assert isinstance(plan, AttackPlan)
     assert plan.n == 8
     attack, secret, seeds = plan.attack(Seeds(1)), random_bits(8, Seeds(2)), Seeds(3)
-    run = FromStream(plan.make, "users", plan.records, plan.block)(attack, secret, seeds).answers
+    run = plan.answering()(attack, secret, seeds).answers
     drawn = FromNoise(plan)(attack, secret, seeds).answers
     off = run - drawn
     # Blocks add half of what is too new to count: the same in all these rounds.

@@ -95,10 +95,11 @@ def attack(
     world of each run. Equal numbers fixed beforehand are less spread than a coin makes them (sampling without
     replacement: Hoeffding 1963, theorem 4), but the exact bounds are not proven for them.
 
+    >>> from retroact.audit.features import columns
     >>> from retroact.privacy import PureDP
     >>> random = Seeds(3).numpy()
     >>> truth, lies = random.random(8000) < 0.5, random.random(8000) < 0.25
-    >>> views = Features.of((truth ^ lies)[:, None])  # randomised response: epsilon is log(3), about 1.1
+    >>> views = columns([[b"%d" % bit] for bit in truth ^ lies])  # randomised response: epsilon is log(3), about 1.1
     >>> found = attack(views, truth, Guarantee(PureDP(1.1), 1.1), seeds=Seeds(4), learned=False)
     >>> 0.8 < found.epsilon < 1.1
     True

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..arrays import F64, I64, Mask
 from ..errors import InputError
-from .answers import WHOLE, as_float, parts
+from .answers import as_float, parts
 
 # Floating-point numbers hold whole numbers exactly up to here; larger ones are cut into digits of this many bits.
 EXACT = 1 << 53
@@ -75,22 +75,11 @@ class Features:
             mixed = mixed * np.uint64(6364136223846793005) + column.astype(np.uint64) + np.uint64(1)
         return np.concatenate([self.categories, mixed.view(np.int64)[:, None]], axis=1)
 
-    @classmethod
-    def of(cls, values: npt.ArrayLike) -> Features:
-        """Runs by rounds of one number each.
-
-        >>> Features.of([[1, 2], [3, 4]]).names
-        ('answer@1', 'answer@2')
-        """
-        table = np.asarray(values, dtype=np.float64)
-        count, nothing = table.shape[1], np.zeros((len(table), 0), dtype=np.int64)
-        return cls(table, (WHOLE,) * count, tuple(range(1, count + 1)), (table % 1 != 0).any(axis=0), (), nothing)
-
     def low_bits(self) -> I64:
         """Of every floating-point number: where its lowest set bit stands, how many zeros its fraction ends with, and
         (from the round before to this one) the lowest bit of the difference, which is at least 0 for a whole number.
 
-        >>> Features.of([[0.5, 3.5], [0.1, 0.25]]).low_bits().tolist()
+        >>> columns([[b"0.5", b"3.5"], [b"0.1", b"0.25"]]).low_bits().tolist()
         [[-1, 52, -1, 50, 0], [-55, 1, -2, 52, -55]]
         """
         found: list[I64] = []

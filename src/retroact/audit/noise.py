@@ -156,6 +156,7 @@ class DrawnLaw(Check[list[Copies]]):
             or (f"Refuted: {', '.join(broken)}." if broken else "Nothing speaks against it.")
             + f" By the claim, the least likely of {len(target)} comparisons has a probability of at most {chance}; "
             f"{ERROR:g} would refute the claim.",
+            detectable="" if target else "Only noise that is not the sum of the noises of its nodes.",
             measured={"least probability by the claim": chance, "kinds of noise": str(self.kinds)},
         )
 

@@ -17,8 +17,6 @@ from .result import Curve, Result
 
 WIDTH = 440.0
 LEFT, RIGHT, BELOW = 52.0, 14.0, 50.0
-# Beyond this ratio the horizontal axis is logarithmic.
-WIDE = 30.0
 QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 
@@ -141,28 +139,21 @@ class _Frame:
 
 @dataclass(frozen=True)
 class _Scale:
-    """Maps errors to [0, 1], linearly or by their logarithms (zero is then at the left end)."""
+    """Maps errors to [0, 1] by their logarithms; zero is at the left end."""
 
     low: float
     high: float
-    logarithmic: bool
 
     @classmethod
     def of(cls, values: Sequence[float]) -> _Scale:
-        positive = [value for value in values if value > 0] or [1.0]
-        low, high = min(positive), max(positive)
-        if high / low > WIDE:
-            return cls(low / 2 if min(values) <= 0 else low, high, True)
-        return cls(0.0, high, False)
+        positive = sorted(value for value in values if value > 0) or [1.0]
+        spread = min(values) > 0 and positive[0] < positive[-1]
+        return cls(positive[0] if spread else positive[0] / 2, positive[-1])
 
     def __call__(self, value: float) -> float:
-        if not self.logarithmic:
-            return value / self.high
         return math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
 
     def ticks(self) -> list[float]:
-        if not self.logarithmic:
-            return ticks(0, self.high, 6)
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         every = [m * 10.0**p for p in powers for m in ((1, 2, 5) if len(powers) < 4 else (1,))]
         return [float(f"{tick:.6g}") for tick in every if self.low <= tick <= self.high]

@@ -57,12 +57,8 @@ EXACTLY = 0.99
 class FromStream:
     """A stream with a distinct count, run round by round with records whose values differ."""
 
+    plan: AttackPlan
     make: Make
-    name: str
-    records: tuple[Hashable, ...]
-    block: int = 0
-    fresh: float = 0.0
-    """What blocks add, where the attacker looks, for records that are too new to count: public."""
 
     def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
         algorithm = self.make(seeds.key())
@@ -74,13 +70,13 @@ class FromStream:
             for round, updates in enumerate(attack.history(secret), 1):
                 release = algorithm.release([self._named(update) for update in updates])
                 if round in looks:
-                    answers.append(float(release[self.name].value))
-        return SeenCounts(np.array(answers) - self.fresh, self.block)
+                    answers.append(float(release[self.plan.name].value))
+        return SeenCounts(np.array(answers) - self.plan.fresh, self.plan.block)
 
     def _named(self, update: Update) -> Update:
         assert isinstance(update, Add | Delete)
         assert isinstance(update.value, int)
-        return replace(update, value=self.records[update.value])
+        return replace(update, value=self.plan.records[update.value])
 
 
 @dataclass(frozen=True)
@@ -112,17 +108,18 @@ class AttackPlan:
         return self.specification.bounds[self.name].noise.deviation_of(0, int(self.places(attack)[-1]))
 
     def answering(self) -> FromStream:
-        return FromStream(self.make, self.name, self.records, self.block, self._fresh)
+        return FromStream(self, self.make)
 
     def without_noise(self) -> FromStream:
         """The same stream, whose distinct count leaves its noise off: exact retraining, on the same way."""
         bare = copy(in_memory(self.specification))
         own = bare.bounds[self.name]
         bare.bounds = {**bare.bounds, self.name: publishing(own, lambda drawn, _: drawn * 0)}
-        return replace(self.answering(), make=partial(StreamAlgorithm, bare))
+        return FromStream(self, partial(StreamAlgorithm, bare))
 
     @property
-    def _fresh(self) -> float:
+    def fresh(self) -> float:
+        """What blocks add, where the attacker looks, for records that are too new to count: public."""
         statistic = self.specification.statistics[self.name]
         assert isinstance(statistic, Distinct)
         look = (1 + self.wait) * self.unit

@@ -131,7 +131,7 @@ def audit_target(
     pieces = [
         Piece(name, plan.test, target, getattr(plan, effort) | ({"confidence": confidence} if plan.bound else {}))
         for name, plan in TESTS.items()
-        if only == name or (only is None and _wanted(name, target))
+        if only == name or (only is None and _applies(name, target))
     ]
     results = sorted(
         run_pieces(pieces, seed, workers=workers, progress=progress),
@@ -141,7 +141,7 @@ def audit_target(
     return report_on(target, results, seed=seed, effort=effort, confidence=confidence, seconds=seconds, only=only)
 
 
-def _wanted(name: str, target: Target) -> bool:
+def _applies(name: str, target: Target) -> bool:
     """Equal bytes under every key are more than equal laws; what is claimed to be approximate is not equal."""
     if name == "approximate":
         return target.retroactivity is not None

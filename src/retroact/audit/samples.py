@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -25,7 +26,7 @@ from ..arrays import F64
 from ..coins import Key
 from ..errors import InputError
 from ..ledger.definition import Add, Update
-from ..testing import Algorithm, CheckFailedError, Pair
+from ..testing import CheckFailedError, Pair
 from ..testing.check import Check, Finding
 from ..testing.families import FAMILIES, draw, live_window
 from ..testing.law import chance, seen_from
@@ -87,11 +88,8 @@ class SameLaw(Check[Target]):
     question = QUESTION
 
     def planted(self, target: Target) -> list[list[tuple[str, Target]]]:
-        def widening(key: Key) -> Widening:
-            return Widening(target.make(key), key)
-
         bug = "the same algorithm, with another number in its answers, whose range doubles with every deletion"
-        return [[(bug, replace(target, make=widening))]]
+        return [[(bug, replace(target, make=partial(Widening, target.make)))]]
 
     def run(self, target: Target, seeds: Seeds) -> Finding:
         runs, drawn = self.runs, self.pairs
@@ -238,8 +236,8 @@ def _words(finding: Comparison) -> str:
 class Widening:
     """An algorithm that adds a number to its answers, where there are any; its range doubles with every deletion."""
 
-    def __init__(self, inside: Algorithm, key: Key) -> None:
-        self._inside, self._coins = inside, key.coins("widening")
+    def __init__(self, make: Make, key: Key) -> None:
+        self._inside, self._coins = make(key), key.coins("widening")
         self._round = self._deletions = 0
 
     def close(self, updates: Sequence[Update]) -> bytes:

@@ -12,9 +12,9 @@ from functools import partial
 from typing import NamedTuple
 
 from ..coins import Key
-from ..ledger.definition import Add, Delete, DeleteId, Erase, Update
+from ..ledger.definition import Add, Delete, Update
 from ..ledger.definition import Sequence as History
-from ..testing import Algorithm, Pair
+from ..testing import Pair
 from ..testing.check import Check, Finding
 from ..testing.families import FAMILIES, draw, live_window
 from ..testing.seeds import Seeds
@@ -126,11 +126,8 @@ class Twin(Check[Target]):
 
     def planted(self, target: Target) -> list[list[tuple[str, Target]]]:
         name = WHAT[self.family][1]
-
-        def remembering(key: Key) -> Remembering:
-            return Remembering(target.make(key), MEMORIES[name])
-
-        return [[(f"the same algorithm, which adds to its answers {name}", replace(target, make=remembering))]]
+        make = partial(Remembering, target.make, MEMORIES[name])
+        return [[(f"the same algorithm, which adds to its answers {name}", replace(target, make=make))]]
 
     def run(self, target: Target, seeds: Seeds) -> Finding:
         """Up to the first pair with a difference."""
@@ -196,8 +193,8 @@ Memory = Callable[[Sequence[Sequence[Update]]], object]
 class Remembering:
     """An algorithm that adds a memory of the past to every answer that is not empty."""
 
-    def __init__(self, inside: Algorithm, memory: Memory) -> None:
-        self._inside, self._memory = inside, memory
+    def __init__(self, make: Make, memory: Memory, key: Key) -> None:
+        self._inside, self._memory = make(key), memory
         self._past: list[tuple[Update, ...]] = []
 
     def close(self, updates: Sequence[Update]) -> bytes:
@@ -218,17 +215,7 @@ def ever(past: Sequence[Sequence[Update]]) -> list[str]:
 
 def arrivals(past: Sequence[Sequence[Update]]) -> list[list[str]]:
     """What came in which round, in which order."""
-    return [[type(u).__name__ + repr(_named(u)) for u in updates] for updates in past]
-
-
-def _named(update: Update) -> object:
-    match update:
-        case Add(value) | Delete(value):
-            return value
-        case DeleteId(id):
-            return id
-        case Erase(subject):
-            return subject
+    return [list(map(repr, updates)) for updates in past]
 
 
 MEMORIES: dict[str, Memory] = {DELETIONS: deletions, EVER: ever, ARRIVALS: arrivals}
