@@ -81,7 +81,7 @@ def test_the_files_alone_show_what_is_published_twice():
     key = ra.Key.for_testing(3)
     assert published_twice(spec(), SHAPE, key, fence_too=False) == []
     seen = published_twice(spec(), SHAPE, key, fence_too=True)
-    assert any("was opened without a question" in problem for problem in seen)
+    assert any("was opened without objection" in problem for problem in seen)
     assert any("Round 2 was published a second time" in problem for problem in seen)
 
 
@@ -92,7 +92,7 @@ def test_a_stream_that_forgets_its_fence_is_a_violation(monkeypatch):
     monkeypatch.setattr(FenceGuard, "require_unmoved", lambda self: None)
     result = rollback(Target.stream(spec()), Seeds(1), runs=40, confidence=0.9)
     assert result.verdict == "violation"
-    assert "opened without a question" in result.found
+    assert "opened without objection" in result.found
     assert result.counterexample
 
 

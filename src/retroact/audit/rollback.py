@@ -109,7 +109,7 @@ def published_twice(spec: Specification, shape: Shape, key: Key, *, fence_too: b
             fence.write_bytes(mark)
         try:
             opened().close()
-            problems.append("A copy that is older than what was published was opened without a question.")
+            problems.append("A copy older than what was published was opened without objection.")
         except VerificationError:
             pass
         with opened(restored=not fence_too) as stream:
@@ -139,7 +139,7 @@ def lost_fence(spec: Specification, shape: Shape, key: Key) -> list[str]:
         fence.unlink()
         try:
             opened().close()
-            return ["Without the mark of the last published round the stream was opened without a question."]
+            return ["Without the mark of the last published round the stream was opened without objection."]
         except VerificationError:
             pass
         try:
@@ -174,15 +174,11 @@ class Forked:
         rounds = min(BRANCH, self.shape.rounds - 1)
         try:
             start = self._begun(make, key)
-            state = start.state() if isinstance(start, Persistent) else None
+            state = start.state() if isinstance(start, Persistent) else b""
             branches: list[list[bytes]] = []
             for updates in ((), more):
                 # Without a state, the rounds before are run again: under one key that is the same.
-                branch = (
-                    start.resume(state)
-                    if isinstance(start, Persistent) and state is not None
-                    else self._begun(make, key)
-                )
+                branch = start.resume(state) if isinstance(start, Persistent) else self._begun(make, key)
                 branches.append([branch.close(updates if round == 0 else ()) for round in range(rounds)])
         except Exception as error:
             return [failure(error)] * (2 * rounds + 1)
