@@ -1,4 +1,4 @@
-"""Secret key, names, and exact integer samples: all randomness of a stream."""
+"""The secret key, names, and exact integer samples: all randomness of a stream."""
 
 from .coins import Coins, RandomWords, integer_cells, name_bytes
 from .gaussian import DiscreteGaussian

@@ -1,13 +1,13 @@
 """All randomness, by name.
 
 A name is a path of branches (stream, statistic, purpose), a node (level, index), a cell (a coordinate or a bin) and
-the number of a stream of bits. The bits of a name are a pseudo-random function of it: nothing is drawn "next", so they
-depend neither on the order in which names are asked for nor on the machine.
+the number of a stream of bits. The bits are a pseudo-random function of the name: nothing is drawn "next", so they
+depend neither on the order of requests nor on the machine.
 
 A branch is derived with keyed BLAKE2b. Below it, the block of (node, cell) is AES(k2, AES(k1, node) xor cell): the
 two-block CBC-MAC, a pseudo-random function on inputs of fixed length. The inner block is the key of one node, derived
 once for all its cells; the outer call runs over all cells in bulk. A worker that holds inner blocks and k2 can compute
-the noise of those nodes and of no other.
+the noise of those nodes and no others.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from retroact.arrays import U64
 from retroact.checks import is_int
 
-# Streams of one name: the low 16 bits number the draw, the bits above them its extensions.
+# Streams of a name: the low 16 bits number the draw, the bits above them its extensions.
 EXTENSION = 1 << 16
 
 
 def name_bytes(*parts: str | int | bytes) -> bytes:
-    """Length-prefixed and type-tagged, so that no two names share their bytes.
+    """Length-prefixed and type-tagged, so no two names have the same bytes.
 
     >>> name_bytes("a", "bc") == name_bytes("ab", "c")
     False
@@ -83,7 +83,7 @@ class Coins:
         return RandomWords(*self._ciphers, nodes, integer_cells(1) if cells is None else cells)
 
     def cells(self, names: Iterable[bytes]) -> U64:
-        """A cell for each name: 128 bits that only the holder of the key can compute or make collide.
+        """A cell for each name: 128 bits that only the key holder can compute or make collide.
 
         >>> Coins(bytes(32)).cells([b"DE", b"FR"]).shape
         (2, 2)
@@ -103,7 +103,7 @@ class Coins:
 
 
 class RandomWords:
-    """The random bits of an array of names, as many as are asked for."""
+    """The random bits of an array of names, as many as needed."""
 
     __slots__ = ("_cells", "_inner", "_nodes", "_outer")
 
@@ -115,7 +115,7 @@ class RandomWords:
         return len(self._nodes), len(self._cells)
 
     def block(self, stream: int) -> tuple[U64, U64]:
-        """128 bits a name, as two arrays of 64-bit words."""
+        """128 bits per name, as two arrays of 64-bit words."""
         return self._block(stream, self._nodes, self._cells)
 
     def each(self) -> tuple[U64, U64]:
@@ -129,7 +129,7 @@ class RandomWords:
         return out[:, 0], out[:, 1]
 
     def extension(self, position: int, stream: int) -> Iterator[int]:
-        """More bits, 128 at a time, behind the first word of ``stream`` of one name (a flat position)."""
+        """More bits of one name (a flat position), 128 at a time, after the first word of ``stream``."""
         node, cell = divmod(position, len(self._cells))
         part = 0
         while True:
@@ -141,7 +141,7 @@ class RandomWords:
 
     def _block(self, stream: int, nodes: U64, cells: U64) -> tuple[U64, U64]:
         tagged = nodes.copy()
-        # Levels and streams share a word: a level that reached into the other half would take another name.
+        # Levels and streams share a word: a larger level would collide with another name.
         if int(nodes[:, 1].max(initial=0)) >> 32:
             raise ValueError(f"expected levels below 2^32, got {int(nodes[:, 1].max())}")
         tagged[:, 1] |= np.uint64(stream << 32)
@@ -161,6 +161,6 @@ class _BlockCipher:
 
     def __call__(self, blocks: U64) -> U64:
         source = np.ascontiguousarray(blocks, dtype="<u8")
-        # A fresh encryptor for each call: one that is shared would not be safe under threads.
+        # A fresh encryptor for each call: a shared one would not be thread-safe.
         out = self._cipher.encryptor().update(source.data.cast("B") if source.size else b"")
         return np.frombuffer(out, dtype="<u8").reshape(-1, 2)

@@ -1,7 +1,7 @@
-"""Distribution functions to any number of binary digits, with the error of every step bounded.
+"""Distribution functions to any number of binary digits, with bounds on the error of every step.
 
-Numbers are integers in units of 2^-precision. ``floors`` runs a computation at growing precision until its error bound
-no longer touches any floor, so what it returns is the floor of the exact real.
+Numbers are integers in units of 2^-precision. ``floors`` repeats a computation at growing precision until its error
+bound no longer affects any floor, so it returns the floor of the exact real number.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def exp_minus(x: Fraction, precision: int) -> int:
 
 
 Compute = Callable[[int, int], tuple[list[int], int]]
-"""For (bits, precision): the reals whose first bits are wanted, in units of 2^-precision, and a bound on all errors."""
+"""From (bits, precision) to the reals whose first bits are needed, in units of 2^-precision, and a bound on errors."""
 
 
 def floors(compute: Compute, bits: int) -> list[int]:
@@ -39,10 +39,10 @@ def floors(compute: Compute, bits: int) -> list[int]:
 
 
 def geometric_tail(ratio_exponent: Fraction, start: int, precision: int, until: int) -> tuple[list[int], int]:
-    """start * q^k for k = 1, 2, ..., with q = exp(-ratio_exponent), down to below 2^-until or for ever at q^k > 0.
+    """start * q^k for k = 1, 2, ..., with q = exp(-ratio_exponent), down to the first value below 2^-until.
 
-    ``start`` is in units of 2^-precision, off by at most 2. Each product is cut off, so the error grows by less than
-    2 units a step (q < 1, start <= 2): 2 * (number of steps) + 4 bounds it.
+    ``start`` is in units of 2^-precision, off by at most 2. Each product is truncated, so the error grows by less than
+    2 units per step (q < 1, start <= 2): 2 * (number of steps) + 4 bounds it.
     """
     q = exp_minus(ratio_exponent, precision)
     smallest = 1 << (precision - until)

@@ -1,7 +1,7 @@
 """The discrete Gaussian law, P(X = k) proportional to exp(-k^2 / (2 sigma^2)), with sigma^2 a rational number.
 
-Up to sigma = 512 the magnitude comes from one exact table. Beyond, X = X1 + 64 X2 with X1 of parameter 256 and X2 of
-parameter sqrt(sigma^2 - 256^2) / 64, repeated as often as needed. Completing the square, the probability of x under
+Up to sigma = 512 the magnitude comes from one exact table. Beyond that, X = X1 + 64 X2 with X1 of parameter 256 and X2
+of parameter sqrt(sigma^2 - 256^2) / 64, repeated as often as needed. Completing the square, the probability of x under
 that sum is exp(-x^2 / (2 sigma^2)) times a theta function of parameter s = 256 * sigma2 / sigma >= 3.46, which is
 constant up to a factor 1 +- 2 exp(-2 pi^2 s^2) < 1 +- 2^-338. So every probability, and with it every likelihood
 ratio, is right up to a factor exp(+-2^-336): over 2^64 samples the guarantee moves by less than 2^-270 in epsilon and
@@ -65,13 +65,13 @@ class DiscreteGaussian(Law):
 
     @cached_property
     def _parts(self) -> list[tuple[int, Inverse]]:
-        """Made when the first sample is drawn: most laws are only judged."""
+        """Built when the first sample is drawn: most laws are only compared."""
         return _tables(self.parameter, self._bits)
 
     @cached_property
     def variance(self) -> float:
         if self.parameter >= 4:
-            return float(self.parameter)  # the theta function is constant to 34 digits from here on
+            return float(self.parameter)  # here the theta function is constant to 34 digits
         weights = [exp_minus(k * k / (2 * self.parameter), 200) for k in range(60)]
         return float(Fraction(2 * sum(k * k * w for k, w in enumerate(weights)), 2 * sum(weights) - weights[0]))
 

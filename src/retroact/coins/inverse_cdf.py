@@ -1,9 +1,9 @@
-"""Exact sampling of a law on 0, 1, 2, ... by its inverse distribution function, in integers alone.
+"""Exact sampling of a law on 0, 1, 2, ... by its inverse distribution function, with integers only.
 
 Let u be a uniform real, given by its binary digits. The sample is the number of k with F(k) <= u. The first 64 digits
 of u decide it unless they equal the first 64 digits of some F(k); then more digits of both are compared. So the sample
-has *exactly* the law F, not a truncation of it: the statistical distance is 0 and a pure guarantee stays pure. The
-extension is taken with probability (table size) * 2^-64; tests shorten the first word so that it is taken often.
+has *exactly* the law F, not a truncation of it: the statistical distance is 0 and a pure guarantee stays pure. More
+digits are needed with probability (table size) * 2^-64; tests shorten the first word so that they often are.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Inverse:
         self._cdf = cdf
         self._table = np.array(floors(cdf, bits), dtype=np.uint64)
         # The guide: for each leading word the first threshold that can matter, so that one comparison is enough
-        # wherever a bucket holds at most one threshold.
+        # if a bucket holds at most one threshold.
         guide = min(GUIDE_BITS, bits)
         self._shift = np.uint64(bits - guide)
         counts = np.bincount((self._table >> self._shift).astype(np.int64), minlength=1 << guide)
@@ -38,7 +38,7 @@ class Inverse:
         self._crowded = counts > 1
 
     def sample(self, words: RandomWords, stream: int) -> tuple[I64, U64]:
-        """One sample a name, and the second word of the block, which the sample did not use."""
+        """One sample per name, and the second word of the block, which the sample does not use."""
         first, spare = words.block(stream)
         if self.bits < 64:
             first = first >> np.uint64(64 - self.bits)

@@ -1,7 +1,7 @@
-"""The one secret: a key, and the rule that it drives one stream only.
+"""The secret key, and the rule that it drives one stream only.
 
-The same noise on two different data sets reveals their difference, so a key refuses a second stream. Testing keys
-are excepted, because two streams under one key are what the twin check is made of; their name says so.
+The same noise on two data sets reveals their difference, so a key refuses a second stream. Testing keys are the
+exception: the twin check runs two streams under one key.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .coins import Coins
 
 SIZE = 32
 
-# The keys that already drive a stream in this process, by fingerprint (two Key objects may hold one secret), and where
-# the stream is kept; one that is kept may be opened again from there.
+# The keys that already drive a stream in this process, by fingerprint (two Key objects may hold one secret), and the
+# place of its store; a stored stream may be opened again from there.
 _claimed: dict[bytes, str | None] = {}
 _lock = threading.Lock()
 
 
 class Key:
-    """A secret of 32 bytes. It never shows in a repr, a pickle, a log or a release.
+    """A secret of 32 bytes. It never appears in a repr, a pickle, a log or a release.
 
     >>> Key.generate()
     Key(secret)
@@ -71,7 +71,7 @@ class Key:
         return Coins(self._secret).branch("retroact/1", 0, *name)
 
     def derive(self, purpose: str) -> bytes:
-        """A secret of 32 bytes for another purpose than noise: one for each name."""
+        """A secret of 32 bytes for a purpose other than noise; a different one for each name."""
         return hashlib.blake2b(purpose.encode(), digest_size=SIZE, key=self._secret, person=b"retroact-derive").digest()
 
     def __repr__(self) -> str:

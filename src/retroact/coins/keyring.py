@@ -1,6 +1,6 @@
-"""Where a key is kept: a file for its owner alone, an environment variable, or a command that prints it.
+"""Where a key is kept: a file that only its owner may read, an environment variable, or a command that prints it.
 
-It is never shown: not in a message, not in an output.
+The key never appears in a message or an output.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def from_environment() -> tuple[Key, str] | None:
-    """The key that a variable holds or a command prints, and which of the two; None where neither is set."""
+    """The key that a variable holds or a command prints, and which of the two; None if neither is set."""
     text = os.environ.get(VARIABLE)
     if text is not None:
         return Key(_expect(_from_hex(text.encode(errors="replace")), VARIABLE)), VARIABLE
@@ -39,7 +39,7 @@ def from_environment() -> tuple[Key, str] | None:
 
 
 def from_file(path: Path, *, create: bool = True) -> tuple[Key, bool]:
-    """The key in a file, and whether it was made just now."""
+    """The key in a file, and whether it was created just now."""
     with os_errors(path, "key file"):
         if not create or path.exists():
             return Key(_read(path)), False
@@ -63,7 +63,7 @@ def _read(path: Path) -> bytes:
 
 
 def secret_in(content: bytes) -> bytes | None:
-    """The secret that a key file with this content holds; None where it is no key file."""
+    """The secret in a key file with this content; None if it is not a key file."""
     return content if len(content) == SIZE else _from_hex(content)
 
 

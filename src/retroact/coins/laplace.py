@@ -3,9 +3,9 @@
 A shift of X by an integer y changes the probability of any value by a factor of at most exp(|y| / scale): noise for
 pure privacy.
 
-Up to scale 512 the magnitude comes from one table. Beyond, the magnitude minus one is geometric, and the digits of a
-geometric variable in base B are independent: the low digit is a truncated geometric with ratio q = exp(-1 / scale),
-the rest a geometric with ratio q^B. One table a digit, still exact.
+Up to scale 512 the magnitude comes from one table. Beyond that, the magnitude minus one is geometric, and the digits of
+a geometric variable in base B are independent: the low digit is a truncated geometric with ratio q = exp(-1 / scale),
+the rest a geometric with ratio q^B. One table per digit, still exact.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def digit_cdf(scale: Fraction, base: int, bits: int, precision: int) -> tuple[li
     for _ in range(base - 1):
         power = power * q >> precision
         values.append(((one - power) << precision) // whole)
-    # A numerator is off by 2 a step, the denominator by 1, and the quotient is at most 1.
+    # A numerator is off by 2 per step, the denominator by 1, and the quotient is at most 1.
     return values, ((2 * base + 4) << precision) // (whole - 1) + 2
 
 
@@ -76,7 +76,7 @@ class DiscreteLaplace(Law):
 
     @cached_property
     def _parts(self) -> _Parts:
-        """Made when the first sample is drawn: most laws are only judged."""
+        """Built when the first sample is drawn: most laws are only compared."""
         return _tables(self.scale, self._bits)
 
     @cached_property
@@ -105,7 +105,7 @@ class DiscreteLaplace(Law):
 
     def log_transform(self, s: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
         rate = 1 / float(self.scale)
-        # Both factors are as small as the rate: 1 - exp would lose all digits of wide noise.
+        # Both factors are as small as the rate: for wide noise, 1 - exp would lose all digits.
         return np.asarray(2 * np.log(-np.expm1(-rate)) - np.log(np.expm1(s - rate) * np.expm1(-s - rate)))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a law of integer noise says of itself."""
+"""The interface of a law of integer noise."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..arrays import I64, U64
 from ..errors import InputError
 from .coins import RandomWords
 
-# Samples are 64-bit integers; a law this wide leaves them with probability below 2^-180.
+# Samples are 64-bit integers; a law this wide exceeds them with probability below 2^-180.
 WIDEST = 1 << 55
 
 
@@ -30,7 +30,7 @@ class Law(ABC):
 
     @abstractmethod
     def log_transform(self, s: npt.NDArray[np.complex128]) -> npt.NDArray[np.complex128]:
-        """log E exp(s X), where it exists: what exact tails of sums are computed from."""
+        """log E exp(s X), where it exists: exact tails of sums are computed from it."""
 
     @property
     @abstractmethod
@@ -39,7 +39,7 @@ class Law(ABC):
 
 
 def check_width(size: Fraction, most: int, place: str) -> Fraction:
-    """The parameter of a law, such as ``WIDEST`` or its square at most."""
+    """The parameter of a law, between 0 and ``most``."""
     if not 0 < size <= most:
         expected = f"a {place} above 0, and noise of at most 2^55 lattice steps"
         raise InputError(f"expected {expected}, got {float(size):.3g}", place=place)
@@ -47,5 +47,5 @@ def check_width(size: Fraction, most: int, place: str) -> Fraction:
 
 
 def signed(magnitude: I64, spare: U64) -> I64:
-    """A fair sign from a bit that the magnitude did not use."""
+    """A fair sign from a bit that the magnitude does not use."""
     return np.where(spare & np.uint64(1), -magnitude, magnitude)

@@ -1,4 +1,4 @@
-"""Uniform integers and permutations from named bits, exact: for `map` and for user algorithms that take coins."""
+"""Exact uniform integers, sets and permutations from named bits: for samples, maps and algorithms that take coins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..arrays import I64
 from .coins import Coins, integer_cells
 from .inverse_cdf import Inverse
 
-# Coins of 32 bits each, four to a name.
+# Coins have 32 bits each, four per name.
 COIN_BITS = 32
 
 
@@ -62,7 +62,7 @@ def distinct(coins: Coins, bound: int, count: int) -> I64:
     if not 0 <= count <= bound < 1 << 62:
         raise ValueError(f"expected a count up to the bound, and a bound below 2^62, got {count} and {bound}")
     if 2 * count > bound:
-        # The complement of a uniform set is one, and is found sooner.
+        # The complement of a uniform set is uniform too, and is found sooner.
         rest = np.ones(bound, dtype=np.bool_)
         rest[distinct(coins, bound, bound - count)] = False
         return np.flatnonzero(rest)
@@ -83,8 +83,7 @@ def distinct(coins: Coins, bound: int, count: int) -> I64:
 
 
 def tossed(coins: Coins, number: int, bound: int) -> I64:
-    """Which of 0 .. number-1 have a coin below the bound: independent coins, each below it with probability
-    bound * 2^-32.
+    """Which of 0 .. number-1 have a coin below the bound; the coins are independent, with probability bound * 2^-32.
 
     >>> tossed(Coins(bytes(32)), 5, 1 << 32).tolist(), tossed(Coins(bytes(32)), 5, 0).tolist()
     ([0, 1, 2, 3, 4], [])

@@ -1,10 +1,10 @@
 """Exponential mechanisms: the log-ratio of two neighbouring laws lies in an interval of length r ("bounded range").
 
-Such a pair is dominated by one with two losses, t and t - r, for some t in [0, r] that nobody knows and that may change
-from release to release, also in answer to earlier ones. Two bounds hold all the same, for adaptive streams too:
+Such a pair is dominated by one with two losses, t and t - r, for some unknown t in [0, r], which may change from
+release to release and depend on earlier ones. Two bounds hold nevertheless, for adaptive streams too:
 
 * **One pair for all t.** sup over t of D(x) is (1 - e^((x - r)/2))^2 / (1 - e^-r) for |x| <= r (the best t is
-  (x + r)/2), a profile of its own: that of the pair whose second law has density e^(-l/2) / (4 sinh(r/2)) in the loss
+  (x + r)/2). This is itself a profile, of the pair whose second law has density e^(-l/2) / (4 sinh(r/2)) in the loss
   l in [-r, r]. It dominates every t, so it composes like any dominating pair and may be mixed at a rate.
 * **Rényi.** At each order a, the W releases cost at most W times the largest Rényi divergence over t; then the
   conversion of Canonne, Kamath and Steinke (2020). Without sampling this is never above r^2 a / 8, the
@@ -55,7 +55,7 @@ def range_pair(length: float, rate: float, releases: int) -> Lattice:
 
 
 def range_epsilon(length: float, rate: float, releases: int, delta: float) -> float:
-    """The Rényi bound at the best order: the order is a guess, the bound at that order is a proof.
+    """The Rényi bound at the best order. The order is a guess; the bound at that order is proven.
 
     >>> round(range_epsilon(1.0, 0.01, 1000, 1e-6), 2)
     0.75
@@ -71,7 +71,7 @@ def range_epsilon(length: float, rate: float, releases: int, delta: float) -> fl
         near = orders[max(0, best - 1)], orders[min(len(orders) - 1, best + 1)]
         orders = 1 + np.exp(np.linspace(math.log(near[0] - 1), math.log(near[1] - 1), 13))
     order = float(orders[len(orders) // 2])
-    # Without sampling t and r - t change places the other way.
+    # Without sampling, the other direction only swaps t and r - t.
     cost = releases * max(_proven(order, length, rate, way) for way in ((1, -1) if rate < 1 else (1,)))
     return max(0.0, float(_converted(np.array([order]), np.array([cost]), delta * (1 - SAFE))[0])) * (1 + SAFE)
 
@@ -95,15 +95,15 @@ def _moment(orders: F64, high: F64, low: F64, rate: float, way: int) -> F64:
 
 
 def _largest(orders: F64, points: F64, length: float, rate: float) -> F64:
-    """The Rényi divergence at each order, largest over a few t: a guess."""
+    """The Rényi divergence at each order, maximised over a few t: a guess."""
     high = np.minimum(points[None, :], 600.0)
     both = [_moment(orders[:, None], high, points[None, :] - length, rate, way).max(axis=1) for way in (1, -1)]
     return np.asarray(np.log1p(np.maximum(0.0, np.maximum(*both))) / (orders - 1))
 
 
 def _proven(order: float, length: float, rate: float, way: int) -> float:
-    """The largest Rényi divergence over all t, from above: for t in [u, v] the pair is dominated by the one with the
-    losses v and u - r, and only the intervals whose bound exceeds a value that is attained are divided further."""
+    """An upper bound on the Rényi divergence over all t: for t in [u, v] the pair is dominated by the one with losses
+    v and u - r, and only intervals whose bound exceeds a value that is attained are divided further."""
     edges = np.linspace(0.0, length, 129)
     low, high, orders = edges[:-1], edges[1:], np.array(order)
     if high[-1] > 600 or order * mixed_loss(rate, length) > 690:

@@ -1,8 +1,8 @@
-"""Splitting one budget over the statistics of a stream.
+"""Splitting one budget among the statistics of a stream.
 
-Each statistic is a mechanism with independent noise, and one operation touches all of them, so their losses
-compose. Equal shares mean equal epsilon (pure) or equal mu^2 (Gaussian). Where a stream mixes both kinds, epsilon is
-first divided between the pure statistics and the group of Gaussian ones by weight, and that group gets all of delta.
+Each statistic is a mechanism with independent noise, and one operation touches all of them, so their losses compose.
+Equal shares mean equal epsilon (pure) or equal mu^2 (Gaussian). If a stream mixes both kinds, epsilon is first split by
+weight between the pure statistics and the Gaussian ones as a group, and that group gets all of delta.
 """
 
 from __future__ import annotations

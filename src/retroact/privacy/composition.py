@@ -1,12 +1,12 @@
-"""Many releases together: the law of the sum of losses, and the delta and epsilon that it gives.
+"""Composition of many releases: the law of the sum of losses, and the delta and epsilon that follow from it.
 
-With the losses l of the product under its first law, delta(x) = E[(1 - e^(x - l))+]. Two atoms: l is a function of a
-binomial number, exactly. More atoms: they are put on a lattice by splitting each of them into the two lattice points
-around it, with both probabilities kept; merging the two again is a map, so the new pair dominates the old one. The
-W-fold sum is then one power of a Fourier transform, taken under a tilt e^(t l) that brings the part that matters, the
-tail of size delta, to the middle: there the result has 11 digits, however small delta is.
+With the losses l of the product under its first law, delta(x) = E[(1 - e^(x - l))+]. For two atoms, l is exactly a
+function of a binomial number. More atoms are put on a lattice: each is split into the two lattice points around it,
+with both probabilities kept; merging the two again is a map, so the new pair dominates the old one. The W-fold sum is
+then one power of a Fourier transform, taken under a tilt e^(t l) that moves the part that matters, the tail of size
+delta, to the middle: there the result has 11 digits, however small delta is.
 
-What is returned is safe: delta is taken smaller and epsilon larger by `SAFE`, which is far above what floats lose here.
+Results are safe: delta is taken smaller and epsilon larger by `SAFE`, which far exceeds the float errors here.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .dominating_pair import Pair
 from .halving import halved
 
 SAFE = 1e-9
-# Sums are cut where less than e^-CUT lies beyond, 1e-108; what a cut leaves out counts as lost.
+# Sums are cut off where less than e^-CUT = 1e-108 lies beyond; what is cut off counts as failure.
 CUT = 250.0
-# Under the tilt, at most e^-WRAP is outside of the transform's window.
+# Under the tilt, at most e^-WRAP lies outside the window of the transform.
 WRAP = 34.0
-# This many lattice points for the sum keep epsilon within 0.05 % of the exact value for 10,000 releases.
+# Lattice points of the sum: enough to keep epsilon within 0.05 % of the exact value for 10,000 releases.
 POINTS = 16_000
 
 
@@ -43,7 +43,7 @@ class Profile:
     bottom: float = 0.0
 
     def delta(self, epsilon: float) -> float:
-        """For epsilon from ``bottom`` on. All terms are positive: nothing cancels."""
+        """For epsilon >= ``bottom``. All terms are positive: nothing cancels."""
         above = self.losses[int(np.searchsorted(self.losses, epsilon, side="right")) :]
         if not len(above):
             return self.beyond if epsilon < self.top else 0.0
@@ -51,7 +51,7 @@ class Profile:
 
     def epsilon(self, delta: float) -> float:
         """The smallest epsilon >= max(0, bottom) with delta(epsilon) <= delta, exactly up to the float error."""
-        # P(l > losses[i]); the far end of it is too little to matter and is counted as lost.
+        # P(l > losses[i]); its far end is negligible and counts as failure.
         tails = np.concatenate((np.cumsum(self.masses[:0:-1])[::-1], [0.0])) + self.beyond
         end = int(np.searchsorted(-tails, -(self.beyond + delta * 1e-13))) + 1
         near = Profile(self.losses[:end], self.masses[:end], self.top, float(tails[end - 1]), self.bottom)
@@ -60,7 +60,7 @@ class Profile:
         start = max(0.0, self.bottom)
         if near.delta(start) <= delta:
             return start
-        # delta(x) <= P(l > x): the first loss that is enough lies no later than where that is delta.
+        # delta(x) <= P(l > x), so the first sufficient loss is no later than where that probability is delta.
         lowest, last = int(np.searchsorted(self.losses, start, side="right")), int(np.searchsorted(-tails, -delta))
         losses = self.losses[:last]
         first = bisect_left(losses, x=True, lo=min(lowest, last), key=lambda loss: near.delta(float(loss)) <= delta)
@@ -75,8 +75,8 @@ class Profile:
 def binomial_profile(pair: Pair, releases: int) -> Profile:
     """The W-fold product of a pair of two atoms, exactly; W up to a million.
 
-    The probabilities come from the mode on by their ratios, whose logarithms are small there, and are divided by their
-    sum, which is at most 1: rounding is upwards.
+    The probabilities are computed outwards from the mode by their ratios, whose logarithms are small there, and are
+    divided by their sum, which is at most 1: this rounds upwards.
     """
     low, high = (max(mass, 1e-300) for mass in pair.first)
     spread = CUT / 3 + math.sqrt((CUT / 3) ** 2 + 2 * releases * low * high * CUT)
@@ -128,7 +128,7 @@ def on_lattice(step: float, losses: F64, first: F64, second: F64) -> Lattice:
 
 
 def cells(pair_losses: F64, first: F64, releases: int) -> int:
-    """How many steps the largest loss is worth, so that the sum of W losses fits a transform of `POINTS`."""
+    """How many steps make up the largest loss, so that the sum of W losses fits a transform of `POINTS`."""
     mean = float(np.dot(first, pair_losses))
     width = _spread(releases, float(np.dot(first, (pair_losses - mean) ** 2)), float(np.ptp(pair_losses)))
     return int(min(1024.0, max(8.0, POINTS * float(pair_losses[-1]) / (2 * width))))
@@ -138,7 +138,7 @@ def lattice_of(pair: Pair, releases: int) -> Lattice:
     losses, first, second = np.array(pair.losses), np.array(pair.first), np.array(pair.second)
     if all(loss in (pair.losses[-1], 0.0, -pair.losses[-1]) for loss in pair.losses):
         return on_lattice(pair.losses[-1], losses, first, second)
-    # Of the steps that are fine enough, the one that comes closest to the other losses: it adds the least variance.
+    # Of all fine enough steps, the one closest to the other losses: it adds the least variance.
     most = cells(losses, first, releases)
     steps = pair.losses[-1] / np.arange(math.ceil(most / 2), most + 1)
     parts = np.mod(losses[None, :] / steps[:, None], 1.0)
@@ -149,8 +149,8 @@ def lattice_of(pair: Pair, releases: int) -> Lattice:
 def lattice_profile(lattice: Lattice, releases: int, delta: float) -> Profile:
     """The W-fold product of a lattice pair, precise where delta(x) is about ``delta``.
 
-    The transform leaves an error of about W units in the last place of its largest value. It is added everywhere: where
-    it matters it is too small to see, and where the tilt makes it large (far below) delta is too large.
+    The transform has an error of about W units in the last place of its largest value. It is added everywhere: where
+    delta(x) is about ``delta`` it is negligible, and where the tilt magnifies it (far below) delta is overestimated.
     """
     kept = lattice.first > 0
     indices = lattice.indices[kept]
@@ -209,8 +209,8 @@ def _spread(releases: int, variance: float, span: float) -> float:
 
 @dataclass(frozen=True)
 class _Cumulants:
-    """K(t) = ln E[e^(t l)] of one loss, and what it says about the tails of a sum. Any tilt t >= 0 is correct; a good
-    one makes the transform precise in the tail that is asked for."""
+    """K(t) = ln E[e^(t l)] of one loss, which bounds the tails of a sum. Any tilt t >= 0 is correct; a good one makes
+    the transform precise in the tail that matters."""
 
     losses: F64
     logs: F64
@@ -232,7 +232,7 @@ class _Cumulants:
         return releases * (value - tilt * slope) + last
 
     def tilt(self, enough: Callable[[float], bool], step: float) -> float:
-        """The smallest t that is enough, roughly; beyond 40 / step all mass is on the largest loss anyway."""
+        """Roughly the smallest sufficient t; beyond 40 / step all mass is on the largest loss anyway."""
         most = 40.0 / step
         if len(self.losses) == 1 or enough(0.0):
             return 0.0
@@ -240,7 +240,7 @@ class _Cumulants:
 
 
 def _length(least: int) -> int:
-    """A length from ``least`` on that Fourier transforms like: 4, 5, 6, 7 or 8 times a power of two."""
+    """A length of at least ``least`` with a fast Fourier transform: 4, 5, 6, 7 or 8 times a power of two."""
     unit = 1 << max(0, least.bit_length() - 3)
     return -(-least // unit) * unit
 

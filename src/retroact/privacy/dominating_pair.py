@@ -1,17 +1,17 @@
-"""Two laws that stand for the worst case of one release, and what sampling makes of them.
+"""Two laws that are the worst case of one release, and how sampling changes them.
 
-A pair (A, B) *dominates* (P, Q) when one map with coins of its own takes A to P and B to Q; equivalently (Blackwell),
-when D(P || Q) <= D(A || B) at every e^x, x real, where D(P || Q)(x) = sup over events E of P(E) - e^x Q(E). Dominating
-pairs compose, also when each release depends on the earlier ones (Zhu, Dong and Wang 2022, Theorem 10); so a record
-that touches at most W releases costs at most the W-fold product of the dominating pair, for heterogeneous releases and
-for adaptive streams alike. (Releases that it does not touch are products of a trivial pair, which everything
-dominates.) D is jointly convex, so averages of dominated pairs with the same weights are dominated too.
+A pair (A, B) *dominates* (P, Q) when one randomised map takes A to P and B to Q; equivalently (Blackwell), when D(P ||
+Q) <= D(A || B) at every e^x, x real, where D(P || Q)(x) = sup over events E of P(E) - e^x Q(E). Dominating pairs
+compose, also when each release depends on the earlier ones (Zhu, Dong and Wang 2022, Theorem 10); so a record that
+touches at most W releases costs at most the W-fold product of the dominating pair, for heterogeneous releases and for
+adaptive streams alike. (Releases that it does not touch are products of a trivial pair, which everything dominates.) D
+is jointly convex, so averages of dominated pairs with the same weights are dominated too.
 
 **With failures.** M is (epsilon, f)-private. Then D(P || Q)(x) <= f + (1 - f) D(A || B)(x) for the pair (A, B) of pure
 privacy: (P, Q) is dominated by (A, B) scaled to 1 - f and two further atoms, (f, 0) and (0, f) (Kairouz, Oh and
-Viswanath 2015). In a mixture at rate q they become (qf, 0) and ((1 - q)f, f). Towards the first law, the second of
-them has a loss below 0: raise it to 0. Towards the other, take the mass qf out of it: it then has loss 0 as well. Both
-ways, a release fails with probability qf and else is dominated by the mixture of (A, B), or by a trivial pair. Hence
+Viswanath 2015). In a mixture at rate q they become (qf, 0) and ((1 - q)f, f). Towards the first law, the second of them
+has a loss below 0: raise it to 0. Towards the other, remove the mass qf from it: it then has loss 0 as well. Either way
+a release fails with probability qf, and otherwise is dominated by the mixture of (A, B) or by a trivial pair:
   delta_W(x) <= 1 - (1 - qf)^W (1 - delta(x)) <= W q f + delta(x),
 where delta is that of the W-fold product of the mixture of (A, B) alone.
 
@@ -42,9 +42,9 @@ def mixed_loss(rate: float, loss: float) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two laws on finitely many atoms: probabilities under the first and the second, and the losses ln(first/second).
+    """Two laws on finitely many atoms: their probabilities, and the losses ln(first/second) in ascending order.
 
-    The losses are kept, in ascending order, since a quotient of nearly equal probabilities would lose digits.
+    The losses are stored, since a quotient of nearly equal probabilities would lose digits.
 
     >>> Pair.randomised_response(1.0).delta(0.5) == -math.expm1(-0.5) / (1 + math.exp(-1))
     True
@@ -63,7 +63,7 @@ class Pair:
 
     @classmethod
     def distance_two(cls, epsilon: float) -> Pair:
-        """What two records make of pure privacy, exactly: three atoms, and never more than 2 epsilon of loss.
+        """Pure privacy at distance two, exactly: three atoms, with losses of at most 2 epsilon.
 
         The power of the best test is g(g(y)) for g(y) = min(1, e^epsilon y, 1 - e^-epsilon (1 - y)): slopes
         e^(2 epsilon), 1, e^(-2 epsilon), the middle one on a share (1 - e^-epsilon) / (1 + e^epsilon) of both laws.
@@ -76,7 +76,7 @@ class Pair:
         """((1 - q) B + q A, B): the record is in the sample with probability q.
 
         If (A, B) dominates (P', P) by a map, the same map takes this pair to ((1 - q) P + q P', P). A smaller rate
-        q' <= q is dominated: keep the outcome with probability q'/q, and else put a fresh draw of B in its place,
+        q' <= q is dominated: keep the outcome with probability q'/q, and otherwise replace it by a fresh draw of B,
         which gives ((1 - q') B + q' A, B). So q may be any bound on the rates of the releases.
 
         >>> Pair.randomised_response(1.0).mixed(1.0) == Pair.randomised_response(1.0)
@@ -100,7 +100,7 @@ class Pair:
 
 
 def failure_of_two(epsilon: float, failure: float) -> float:
-    """(1 + e^epsilon) f, at most 1: what two records make of a failure probability (see above)."""
+    """(1 + e^epsilon) f, at most 1: the failure probability at distance two (see above)."""
     return min(1.0, failure * (1 + math.exp(min(700.0, epsilon))))
 
 

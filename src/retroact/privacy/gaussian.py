@@ -1,4 +1,4 @@
-"""The Gaussian mechanism, analytically (Balle and Wang 2018), and what discrete noise adds to it.
+"""The analytic Gaussian mechanism (Balle and Wang 2018), and the cost of making its noise discrete.
 
 A shift of Gaussian noise by mu standard deviations is (epsilon, delta)-private exactly when
   delta >= P(N > epsilon/mu - mu/2) - e^epsilon * P(N > epsilon/mu + mu/2).
@@ -10,8 +10,8 @@ deviations when Q(k) - Q(k - y) <= m for all k. The steepest slope of sigma * Q 
 at most 1 + 1/(20 c^2) for a lattice with c = sigma / spacing >= 2 (it is 1 + 1/(24 c^2) to first order, at the centre,
 and falls to 1 in the tails; tests compute it to 30 digits). So each node is a Gaussian with mu larger by that factor,
 and independent nodes compose as Gaussians do. docs/proofs.md carries this over to adaptive streams, where the lattice
-of the noise that is still unknown, given all that was published, has a spacing of at most the L2 sensitivity: hence
-c = sigma / sensitivity, and `FINENESS`, which the lattice of the noise is refined to reach.
+of the noise that is still unknown, given everything published, has a spacing of at most the L2 sensitivity. Hence
+c = sigma / sensitivity, and the lattice of the noise is refined until c reaches `FINENESS`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from functools import lru_cache
 from .halving import halved
 from .normal import DIGITS, decimal, upper_tail, upper_tail_float
 
-# The noise is at least this many times coarser than its lattice (in units of the sensitivity).
+# Sigma is at least this many times the spacing of the lattice (in units of the sensitivity).
 FINENESS = 4
 
 
 def discreteness(coarseness_squared: Fraction) -> Fraction:
-    """The factor on sigma that makes up for the lattice, for c^2 = (sigma / spacing)^2."""
+    """The factor on sigma that compensates for the lattice, for c^2 = (sigma / spacing)^2."""
     return 1 + 1 / (20 * coarseness_squared)
 
 
@@ -51,7 +51,7 @@ def largest_mu(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def delta_of(mu: float, epsilon: float) -> float:
-    """For display: floats, good to about 1e-15 absolutely."""
+    """For display: floats, with an absolute error of about 1e-15."""
     if mu == 0:
         return 0.0
     first = upper_tail_float(epsilon / mu - mu / 2)

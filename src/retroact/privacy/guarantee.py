@@ -1,4 +1,4 @@
-"""What is promised, as a value that every release carries."""
+"""The promise, as a value that every release carries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .measures import ApproximateDP, Measure, MixedDP, check_size
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The whole published sequence of a stream, for one operation (one addition or one deletion of a record).
+    """Privacy of the whole published sequence of a stream, for one operation: adding or deleting one record.
 
     >>> from retroact.privacy import PureDP
     >>> Guarantee(PureDP(1.0), epsilon=1.0).for_subject(3).epsilon
@@ -24,16 +24,16 @@ class Guarantee:
     promises: tuple[str, ...] = ()
 
     def for_operations(self, count: int) -> Guarantee:
-        """The same for ``count`` operations at once (group privacy)."""
+        """The guarantee for ``count`` operations together (group privacy)."""
         if check_size(count) == 1:
             return self
         return self._group(count, f"{count} operations")
 
     def for_subject(self, records: int) -> Guarantee:
-        """For everything a person ever adds or deletes, under the promise of at most ``records`` records.
+        """For everything a person ever adds or deletes, promised to be at most ``records`` records.
 
-        For linear statistics the whole life of a record, from its addition to its deletion, is one interval, so a
-        person with c records costs c operations, not 2c.
+        For linear statistics the whole life of a record, from addition to deletion, is one interval, so a person with
+        c records costs c operations, not 2c.
         """
         promise = f"a subject adds at most {records} record{'s' * (records != 1)} over the life of the stream"
         own = "an id belongs to one subject"
@@ -45,7 +45,7 @@ class Guarantee:
             return Guarantee(measure, measure.value, measure.failure, unit, self.adaptive, self.promises + promises)
         delta = self.delta
         if isinstance(measure, MixedDP) and isinstance(self.measure, MixedDP):
-            # What the approximate parts lose in a group comes on top; the Gaussian parts keep the rest of delta.
+            # Add what the approximate parts lose in a group; the Gaussian parts keep the rest of delta.
             delta = min(1.0, delta + measure.failure - self.measure.failure)
         return Guarantee(measure, measure.epsilon(delta), delta, unit, self.adaptive, self.promises + promises)
 

@@ -1,4 +1,4 @@
-"""Where a condition changes along a line: between two bounds that are brought together by halving."""
+"""Bisection: where a condition changes between two bounds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def halved(
     absolute: float = 0,
     steps: int = 10_000,
 ) -> tuple[N, N]:
-    """Bounds of the smallest number that is not too low, apart by at most ``absolute``, a part ``relative`` of the
-    upper one, or after this number of ``steps``. An upper bound that may be too low itself first grows by a factor.
+    """Bounds on the smallest number that is not too low. They end at most ``absolute`` apart, or ``relative`` times the
+    upper one, or after ``steps`` halvings. An upper bound that may be too low first grows by the factor ``grow``.
 
     >>> low, high = halved(lambda x: x * x < 2, 0.0, 1.0, grow=2, relative=1e-9)
     >>> low**2 < 2 <= high**2, high - low < 1e-8

@@ -1,13 +1,11 @@
-"""Privacy as values: pure, approximate, zero-concentrated and Gaussian, with conversion, composition and groups.
-
-All of them bound how far the whole published sequence can differ when one operation is added or left out.
-"""
+"""Privacy guarantees as values: pure, approximate, zero-concentrated and Gaussian, with conversion, composition and
+group privacy. Each bounds how much the whole published sequence can differ when one operation is added or left out."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..checks import positive_int
@@ -17,11 +15,11 @@ from .halving import halved
 
 
 class Measure(ABC):
-    """A bound on the loss of privacy of one operation."""
+    """A bound on the privacy loss of one operation."""
 
     @abstractmethod
     def epsilon(self, delta: float = 0.0) -> float:
-        """The smallest proven epsilon at this delta (infinite where there is none)."""
+        """The smallest proven epsilon at this delta; infinite if there is none."""
 
     @abstractmethod
     def delta(self, epsilon: float) -> float:
@@ -74,7 +72,9 @@ class ApproximateDP(Measure):
         return self.failure if epsilon >= self.value else 1.0
 
     def group(self, size: int) -> ApproximateDP:
-        return ApproximateDP(self.value * check_size(size), _group_failure(self.value, self.failure, size))
+        # delta (1 + e^epsilon + ... + e^((size - 1) epsilon)); beyond e^700 the bound is void anyway
+        factor = sum(math.exp(min(700.0, i * self.value)) for i in range(check_size(size)))
+        return ApproximateDP(self.value * size, min(1.0, self.failure * factor))
 
     def __str__(self) -> str:
         return f"ε = {self.value:.4g}, δ = {self.failure:.3g}"
@@ -133,16 +133,13 @@ class GaussianDP(Measure):
     def group(self, size: int) -> GaussianDP:
         return GaussianDP(self.mu * check_size(size))
 
-    def concentrated(self) -> ZeroConcentratedDP:
-        return ZeroConcentratedDP(self.mu**2 / 2)
-
     def __str__(self) -> str:
         return f"μ = {self.mu:.4g}"
 
 
 @dataclass(frozen=True)
 class MixedDP(Measure):
-    """Pure, Gaussian and approximate parts that were composed: each is kept apart, so nothing is lost before it must.
+    """A composition of pure, Gaussian and approximate parts, kept apart so that nothing is lost before a conversion.
 
     >>> both = compose([PureDP(0.5), GaussianDP(0.1)])
     >>> both.epsilon(1e-6) < 0.5 + 0.5
@@ -164,8 +161,8 @@ class MixedDP(Measure):
         return min(1.0, self.failure + delta_of(self.mu, epsilon - self.pure))
 
     def group(self, size: int) -> MixedDP:
-        # What fails with probability f for one operation fails, seen from i operations away, with the probability that
-        # a shift by i mu and e^(i epsilon) make of f (docs/proofs.md, 7).
+        # A failure of probability f for one operation has, from i operations away, the probability that a shift by
+        # i mu and a factor e^(i epsilon) turn f into (docs/proofs.md, 7).
         moved = (min(1.0, self.failure * math.exp(min(700.0, i * self.pure))) for i in range(check_size(size)))
         failure = min(1.0, math.fsum(shifted(f, i * self.mu) for i, f in enumerate(moved)))
         return MixedDP(self.pure * size, self.mu * size, failure)
@@ -176,7 +173,7 @@ class MixedDP(Measure):
 
 
 def compose(measures: Iterable[Measure]) -> Measure:
-    """Everything published, together: epsilons, deltas and squared mus (and rhos) add up.
+    """Everything published, together: epsilons, deltas, rhos and squared mus add up.
 
     >>> compose([GaussianDP(0.3), GaussianDP(0.4)])
     GaussianDP(mu=0.5)
@@ -188,7 +185,7 @@ def compose(measures: Iterable[Measure]) -> Measure:
     failure = math.fsum(m.failure for m in parts if isinstance(m, ApproximateDP | MixedDP))
     rhos = [m.rho for m in parts if isinstance(m, ZeroConcentratedDP)]
     if rhos:
-        # The pure and the Gaussian have a rho of their own (epsilon^2 / 2 and mu^2 / 2).
+        # Pure and Gaussian parts are concentrated too, with rho = epsilon^2 / 2 and mu^2 / 2.
         if failure:
             raise InputError("zero-concentrated and approximate guarantees do not compose here: convert one of them")
         return ZeroConcentratedDP(math.fsum(rhos + [x**2 / 2 for x in pure + mus]))
@@ -198,18 +195,14 @@ def compose(measures: Iterable[Measure]) -> Measure:
     return MixedDP(epsilon, mu, failure) if epsilon or failure else GaussianDP(mu)
 
 
-def _group_failure(epsilon: float, failure: float, size: int) -> float:
-    """delta (1 + e^epsilon + ... + e^((size - 1) epsilon)); beyond e^700 that says nothing any more."""
-    return min(1.0, failure * sum(math.exp(min(700.0, i * epsilon)) for i in range(size)))
-
-
 def check_size(size: int) -> int:
     return positive_int(size, "group", expected="a whole number of operations from 1 on")
 
 
-def _minimum(function, low: float, high: float) -> float:  # type: ignore[no-untyped-def]
+def _minimum(function: Callable[[float], float], low: float, high: float) -> float:
+    """Golden-section search."""
     ratio = (math.sqrt(5) - 1) / 2
     for _ in range(200):
         a, b = high - ratio * (high - low), low + ratio * (high - low)
         low, high = (low, b) if function(a) < function(b) else (a, high)
-    return float(function((low + high) / 2))
+    return function((low + high) / 2)

@@ -1,5 +1,4 @@
-"""The normal distribution function, in decimals for calibration (the same digits on every machine) and in floats for
-what is only shown."""
+"""The normal distribution: in decimals for calibration (the same digits on every machine), in floats for display."""
 
 from __future__ import annotations
 
@@ -34,13 +33,13 @@ def upper_tail(x: Decimal) -> Decimal:
 
 
 def decimal(x: Fraction | float | int) -> Decimal:
-    """A rational number to 110 digits; a float stands for itself, bit by bit."""
+    """A rational number to 110 digits; a float is taken exactly."""
     exact = Fraction(x)
     return Context(prec=DIGITS).divide(Decimal(exact.numerator), Decimal(exact.denominator))
 
 
 def quantile(probability: float) -> float:
-    """The normal quantile, rounded to 9 digits so that the last bit of a logarithm does not show."""
+    """The normal quantile, rounded to 9 digits to hide the last bit of a logarithm."""
     return float(f"{NormalDist().inv_cdf(probability):.9g}")
 
 

@@ -29,7 +29,7 @@ from .halving import halved
 
 @lru_cache(maxsize=1024)
 def rank_reach(releases: int, size: int, occupancy: int, failure: float) -> float:
-    """The smallest p with W P[Bin(n, p) < k] <= beta, rounded up: of n other ranks, k lie below it in all W releases.
+    """The smallest p with W P[Bin(n, p) < k] <= beta, rounded up: in all W releases, k of n other ranks lie below it.
 
     About half of the paper's (2k + 8 ln(W/beta)) / n.
 

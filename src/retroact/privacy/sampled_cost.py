@@ -1,4 +1,4 @@
-"""What a window of releases costs, for each way to choose the records that a one-shot algorithm M is run on.
+"""The cost of a window of releases, for each way to choose the records on which a one-shot algorithm M runs.
 
 A record is live in at most W releases. M is (epsilon0, delta0)-private for one record more or less (also from none to
 one), or only for one record in the place of another (``substitution``).
@@ -16,8 +16,8 @@ coins     those with a lasting coin of probability q        one record      over
 "whole", "fresh" and "poisson" hold for adaptive streams, as do "ranks" and "coins" without amplification: for each
 fixing of the ranks they are adaptive compositions of M, and an average of such. The rate q must be public and must not
 depend on how many records are live. Each cost is the least of all bounds that hold: basic composition, the exact
-composition of dominating pairs (`pairs`, `composition`) and, for bounded range, those of `bounded_range`. Amplified
-bounds of persistent samples are those of `persistent_samples`.
+composition of dominating pairs (`dominating_pair`, `composition`) and, for bounded range, those of `bounded_range`.
+Amplified bounds of persistent samples are those of `persistent_samples`.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ Form = Literal["whole", "fresh", "poisson", "ranks", "coins"]
 
 # Beyond this number of releases the Rényi bound is better than the single pair for bounded range, or all but equal.
 PAIR_RELEASES = 32
-# The parts of delta that the thresholds of the ranks may exceed their bound with.
+# The parts of delta tried as the probability that the thresholds of the ranks exceed their bound.
 RANK_SPLITS = (0.3, 0.03)
 LARGEST = 1000
 
 
 @dataclass(frozen=True)
 class Cost:
-    """(epsilon, delta) for one record over all releases, the bound that gave it, and whom it holds for."""
+    """(epsilon, delta) for one record over all releases, the bound that gave it, and which streams it holds for."""
 
     epsilon: float
     delta: float
@@ -89,7 +89,7 @@ class SampledRounds:
             failure = number(getattr(self, place), place, "a number from 0 to below 1", least=0, below=1)
             object.__setattr__(self, place, float(failure))
         if self.substitution and self.promised is None:
-            # Else one of two neighbouring samples may have one record more, of which M promises nothing.
+            # Otherwise one of two neighbouring samples may have one record more, for which M promises nothing.
             raise InputError(
                 "expected an algorithm for one record more or less, or samples of a fixed size with an occupancy of at "
                 "least that size, got one for one record in the place of another",
@@ -102,7 +102,7 @@ class SampledRounds:
 
     @property
     def promised(self) -> tuple[int, int] | None:
-        """The size of the samples and how many records there are at least, if that is enough to draw them from."""
+        """The size of the samples and the least number of records, if there are always enough to draw from."""
         if not self._sized or self.size is None or self.occupancy is None or self.occupancy < self.size:
             return None
         return self.size, self.occupancy
@@ -152,7 +152,7 @@ def _cost(setting: SampledRounds, epsilon0: Fraction) -> Cost:
 
 
 def _chances(setting: SampledRounds) -> list[tuple[float, float]]:
-    """How likely a lasting rank or coin brings the record into the sample, and how likely it is that this is wrong."""
+    """Probabilities that a persistent rank or coin puts the record into the sample, and that this bound fails."""
     if setting.form == "coins" and setting.rate is not None and 0 < setting.rate < 1:
         return [(setting.rate, 0.0)]
     if setting.form != "ranks" or not setting.delta or setting.promised is None:
@@ -162,7 +162,7 @@ def _chances(setting: SampledRounds) -> list[tuple[float, float]]:
 
 
 def _sampled(setting: SampledRounds, epsilon0: Fraction) -> Cost:
-    """The cost release by release: at the rate of a fresh sample, at 1 for all else."""
+    """The cost release by release: at the rate of a fresh sample, at rate 1 for everything else."""
     rate = 1.0
     if setting.form == "poisson" or (setting.form == "coins" and not setting.rate):
         rate = setting.rate or 0.0
@@ -171,17 +171,17 @@ def _sampled(setting: SampledRounds, epsilon0: Fraction) -> Cost:
         rate = math.nextafter(size / (occupancy + 1), 1.0)
     found = _composed(setting, epsilon0, rate, setting.delta)
     if 0.5 < rate < 1:
-        # The lattices of near rates differ in the fifth digit: the sample must never seem to cost something.
+        # The lattices of nearby rates differ in the fifth digit: sampling must never seem to cost more.
         found = min(found, _composed(setting, epsilon0, 1.0, setting.delta))
     epsilon, delta, name = found
     return Cost(epsilon, delta, name, adaptive=True, amplified=rate < 1)
 
 
 def _persistent(setting: SampledRounds, epsilon0: Fraction, chance: float, failure: float) -> Cost:
-    """The cost of a lasting rank or coin, for streams that are fixed in advance."""
+    """The cost of a persistent rank or coin, for streams that are fixed in advance."""
     left = (setting.delta - failure) * (1 - SAFE)
     if left >= chance:
-        # The two transcripts differ with probability at most delta in all.
+        # The two transcripts differ with total probability at most delta.
         return Cost(0.0, setting.delta, "coupling", adaptive=False, amplified=True)
     epsilon, delta, name = _composed(setting, epsilon0, 1.0, left / chance)
     total = delta * chance + failure if delta < left / chance else setting.delta
@@ -228,14 +228,14 @@ def _largest(setting: SampledRounds, epsilon: float) -> Fraction:
 
     if _cost(setting, Fraction(LARGEST)).epsilon <= epsilon:
         return Fraction(LARGEST)
-    # Basic composition at distance two is a start from below, if delta0 leaves room for any epsilon0 at all.
+    # Basic composition at distance two is a lower start, if delta0 leaves room for any epsilon0 at all.
     low, high = _place(epsilon / (2 * setting.releases)) - 1, _place(float(LARGEST))
     at, over = cost(low), math.inf
     if at > epsilon:
         raise InputError(f"expected a delta that delta0 leaves room in, got {setting.delta!r}", place="delta")
     slow = 0
     while high - low > 1:
-        # Costs are close to powers of epsilon0: follow the power, and halve where that does not help.
+        # Costs are nearly powers of epsilon0: follow the power, and bisect where that does not help.
         power = math.log(over / at) / math.log(_number(high) / _number(low)) if 0 < at < over < math.inf else 1.0
         if at > 0 and slow < 3:
             guess = _place(float(_number(low)) * (epsilon / at) ** (1 / power))

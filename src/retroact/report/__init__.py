@@ -1,1 +1,1 @@
-"""One kit for pictures and one set of templates for pages: it knows nothing of streams."""
+"""One kit for pictures and one set of templates for pages. It does not know about streams."""

@@ -1,4 +1,4 @@
-"""Where data lie in a picture: panels with axes and curves, round numbers, legends."""
+"""From data to places in a picture: panels with axes and curves, round numbers, legends."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .svg import digits, joined, path, rectangle, segment, text
 
 XY = tuple[float, float]
 Entry = tuple[Literal["line", "dot", "area", "mark"], str, str]
-"""Of a legend: the shape of the sample, its class, and what it stands for."""
-# How wide a letter is at most, the sample of a legend with the space after it, and how high a row of a legend is.
+"""An entry of a legend: the shape of the sample, its class, and what it stands for."""
+# The largest width of a letter, the width of a legend's sample with its space, and the height of a legend's row.
 LETTER, SAMPLE, ROW = 7.4, 34.0, 21.0
 
 
@@ -80,7 +80,7 @@ class Panel:
         return self.axis_at(((self.x(tick), label(tick)) for tick in ticks), unit=unit)
 
     def axis_at(self, ticks: Iterable[tuple[float, str]], *, unit: str = "") -> Markup:
-        """The same, with ticks that are given by their places in the picture and their texts."""
+        """The same, with ticks given by their places in the picture and their labels."""
         parts = [segment(self.left, self.bottom, self.right, self.bottom, "axis")]
         for x, name in ticks:
             parts.append(segment(x, self.bottom, x, self.bottom + 5, "axis"))
@@ -91,7 +91,7 @@ class Panel:
 
 
 def dots(places: Iterable[XY], kind: str, **attributes: Any) -> Markup:
-    """One path of round caps: far smaller than a circle for every point."""
+    """One path of round caps: far smaller than one circle per point."""
     return path("".join(f"M{digits(x)} {digits(y)}h0" for x, y in places), kind, **attributes)
 
 
@@ -106,7 +106,7 @@ def steps(changes: Sequence[XY], end: float) -> list[XY]:
 
 
 def legend(entries: Sequence[Entry], left: float, top: float, width: float) -> tuple[Markup, float]:
-    """Samples with their names, in as many rows as they need; and how high that is."""
+    """Samples with their names, in as many rows as needed; and the height of them all."""
     parts, x, y = [], left, top + 14
     for shape, kind, name in entries:
         wide = SAMPLE + LETTER * len(name) + 14
@@ -139,7 +139,7 @@ def ticks(low: float, high: float, about: int, *, whole: bool = False) -> list[f
 
 
 def label(tick: float) -> str:
-    """As an axis shows a number.
+    """A number as an axis shows it.
 
     >>> label(-2500), label(0.25), label(3e12)
     ('−2,500', '0.25', '3 × 10¹²')
@@ -150,7 +150,7 @@ def label(tick: float) -> str:
 
 
 def number(value: float, error: float | None = None) -> str:
-    """For people; with an error, both to two of its digits.
+    """A number for people; with an error, both are rounded to two digits of the error.
 
     >>> number(1234.5, 67.8), number(0.12345), number(1.23e12, 1.2e11)
     ('1,234 ± 68', '0.1235', '(1.23 ± 0.12) × 10¹²')

@@ -1,4 +1,4 @@
-"""Pages from the templates beside this file: one base page, one style sheet, each page one file that loads nothing."""
+"""Pages from templates: one base page, one style sheet; each page is one file that loads nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(template: str, **values: Any) -> str:
-    """A page. Values are escaped, and their control characters and marks of direction are shown as such; only
-    what `svg` has drawn is taken as it is.
+    """A page. Values are escaped, control characters and direction marks included; only what `svg` has drawn is not.
 
     >>> "<h1>1 &lt; 2</h1>" in render("base.html", title="1 < 2", badge="example")
     True
@@ -27,7 +26,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def style(name: str) -> str:
-    """A style sheet, for a picture that is a file by itself."""
+    """A style sheet, for a picture in a file by itself."""
     return (TEMPLATES / name).read_text(encoding="utf-8").strip()
 
 
@@ -46,5 +45,5 @@ def _environment() -> Environment:
 
 
 def _shown(value: Any) -> Any:
-    """Markup as it is; anything else as one line without control characters, which is then escaped."""
+    """Markup as it is; anything else as one line without control characters, to be escaped."""
     return value if isinstance(value, Markup) else printable(str(value))

@@ -1,7 +1,6 @@
-"""Elements of pictures in plain SVG text. Every text and every attribute is escaped here, where it is written.
+"""Elements of pictures as plain SVG text. All texts and attributes are escaped here.
 
-Results are `Markup`: templates take them as they are, and escape everything else. Colours and fonts come from the style
-sheet.
+Results are `Markup`, which templates do not escape again. Colours and fonts come from the style sheet.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ..escape import markup
 
 
 def element(name: str, *children: str, **attributes: Any) -> Markup:
-    """An element. Children that are no markup are text. Attributes that are None or empty are left out.
+    """An element. Children that are not markup are text. Attributes that are None or empty are left out.
 
     >>> element("text", "a < b", class_="note", x=12.04, text_anchor="end")
     Markup('<text class="note" x="12" text-anchor="end">a &lt; b</text>')
@@ -50,7 +49,7 @@ def rectangle(x: float, y: float, width: float, height: float, kind: str, title:
 
 
 def picture(name: str, width: float, height: float, title: str, description: str, body: Markup) -> Markup:
-    """A picture on a page, which a screen reader announces by its title and description."""
+    """A picture on a page. Screen readers announce its title and description."""
     ids = f"{name}-title", f"{name}-text"
     return element(
         "svg", element("title", title, id=ids[0]), element("desc", description, id=ids[1]), body,
@@ -62,7 +61,7 @@ def picture(name: str, width: float, height: float, title: str, description: str
 def document(
     width: float, height: float, title: str, description: str, style: str, body: Markup, kind: str = ""
 ) -> Markup:
-    """A picture that is a file by itself, on white; its style sheet holds inside ``kind``."""
+    """A picture in a file by itself, on white; its style sheet applies within the class ``kind``."""
     return element(
         "svg", element("title", title), element("desc", description), element("style", Markup(style)),
         element("rect", width=width, height=height, fill="#fff"), body,
@@ -71,7 +70,7 @@ def document(
 
 
 def digits(value: float) -> str:
-    """One decimal is a tenth of a pixel.
+    """One decimal: a tenth of a pixel.
 
     >>> digits(12.04), digits(-0.04), digits(7.25), digits(1234567)
     ('12', '0', '7.2', '1234567')

@@ -1,4 +1,4 @@
-"""Centres as a picture in plain SVG text: discs as large as the weights, in two columns, or on a line for one."""
+"""Centres as a picture in plain SVG: discs sized by weight, in a plane of two columns, or on a line for one."""
 
 from __future__ import annotations
 
@@ -6,69 +6,39 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from markupsafe import Markup
 
-from ..arrays import F64, I64
-from ..errors import InputError
-from .axes import Panel, dots, number, ticks
-from .page import style
-from .svg import digits, document, element, joined, path, text
+from ...arrays import F64
+from ...errors import InputError
+from ...report.axes import Panel, dots, number, ticks
+from ...report.page import style
+from ...report.svg import digits, document, element, joined, path, text
+
+if TYPE_CHECKING:
+    from .centres import Centres
 
 Size = tuple[float, float]
 
 WIDTH, LEFT, TOP, MOST_POINTS = 720, 76, 88, 4000
 PLANE, LINE = (620.0, 410.0), (620.0, 170.0)
-# The largest disc with its ring, of the width; all discs together, of the area; free space, of what is shown.
+# Shares: the largest disc with its ring, of the width; all discs, of the area; the margin, of what is shown.
 BIGGEST, SHARE, MARGIN = 0.038, 0.05, 0.12
-# The whole ball is shown if it is at most so much wider than the rest; a side that is so much shorter is stretched.
+# The whole ball is shown if it is at most ROOMY times wider than the rest; a side UNEVEN times shorter is stretched.
 ROOMY, UNEVEN = 1.4, 12.0
-# Discs from this radius on have their number inside; where labels go, seen from their discs, the best place first.
+# Discs of at least this radius have their number inside; where labels go relative to their discs, best place first.
 INSIDE = 9.0
 ASIDE = ((1, 0), (-1, 0), (0, -1), (0, 1), (0.9, -0.8), (-0.9, -0.8), (0.9, 0.8), (-0.9, 0.8), (0, -1.6), (0, 1.6))
-# Told apart also by most people who do not see all colours.
+# Distinguishable for most people with colour blindness.
 PALETTE = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#882255", "#8a8a2e", "#332288", "#777777"
 LIGHT = "#cc79a7", "#e69f00", "#56b4e9"
 
 
-class Clusters(Protocol):
-    """What is drawn: centres by columns, their weights with errors, and the ball that they lie in."""
-
-    @property
-    def centres(self) -> F64: ...
-    @property
-    def weights(self) -> F64: ...
-    @property
-    def weight_errors(self) -> F64: ...
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-    @property
-    def records(self) -> float: ...
-    @property
-    def cost(self) -> float | None: ...
-    @property
-    def cost_error(self) -> float | None: ...
-    @property
-    def objective(self) -> str: ...
-    @property
-    def centre(self) -> F64 | None: ...
-    @property
-    def radius(self) -> float | None: ...
-    @property
-    def scale(self) -> F64 | None: ...
-    @property
-    def notes(self) -> tuple[str, ...]: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-    def predict(self, points: F64) -> I64: ...
-    def __len__(self) -> int: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Viewport:
-    """The window of a panel: its size in pixels, the columns along its sides, where they begin, and units a pixel."""
+    """The window of a panel: its size in pixels, the columns along its sides, where they start, and units per pixel."""
 
     size: Size
     axes: list[int]
@@ -84,14 +54,14 @@ class Viewport:
         return Panel(0, 0, *self.size, sides[0], sides[1] if len(sides) == 2 else (-1.0, 1.0))
 
     def place(self, points: F64) -> F64:
-        """In pixels; on a line, all at half the height."""
+        """Points in pixels; on a line, all at half the height."""
         along = (points[:, self.axes] - self.start) / self.step
         up = along[:, 1] if len(self.axes) == 2 else np.full(len(along), self.size[1] / 2)
         return np.column_stack([along[:, 0], self.size[1] - up])
 
 
-def drawn(found: Clusters, points: F64 | None, axes: Sequence[int]) -> str:
-    """A picture of its own.
+def drawn(found: Centres, points: F64 | None, axes: Sequence[int]) -> str:
+    """A complete picture.
 
     >>> from retroact.statistics.clusters.centres import Centres
     >>> found = Centres(np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([10.0, 5.0]), columns=("x", "y"))
@@ -123,12 +93,12 @@ def moved(x: float, y: float, body: Markup) -> Markup:
     return element("g", body, transform=f"translate({x} {y})")
 
 
-def panel(found: Clusters, points: F64 | None, view: Viewport, unit: float, colours: Sequence[str] = PALETTE) -> Markup:
+def panel(found: Centres, points: F64 | None, view: Viewport, unit: float, colours: Sequence[str] = PALETTE) -> Markup:
     """Axes, the ball, points and centres, from (0, 0) on; ``unit`` is the radius of a disc of weight 1, in pixels."""
     wide, high = view.size
     own = Markup("") if points is None else _dots(found, points, view, colours)
     return joined(
-        # an inner picture ends at its frame, and needs no name that another picture on a page could have as well
+        # an inner picture is clipped at its frame, and needs no id, which could clash on a page
         element("svg", _ball(found, view), own, width=wide, height=high),
         _sides(view),
         element("rect", class_="frame", width=wide, height=high),
@@ -136,8 +106,8 @@ def panel(found: Clusters, points: F64 | None, view: Viewport, unit: float, colo
     )
 
 
-def viewed(found: Clusters, points: F64 | None, axes: Sequence[int], size: Size | None = None) -> Viewport:
-    """All centres and points; the ball too, if it is not much larger, or if nothing else gives a measure."""
+def viewed(found: Centres, points: F64 | None, axes: Sequence[int], size: Size | None = None) -> Viewport:
+    """All centres and points; the ball too, if it is not much larger, or if nothing else sets the scale."""
     which, names = _columns(found, axes)
     size, radius = size or (LINE if len(which) == 1 else PLANE), found.radius or 0.0
     room, scale = np.array(size[: len(which)]), np.ones(len(which)) if found.scale is None else found.scale[which]
@@ -149,31 +119,31 @@ def viewed(found: Clusters, points: F64 | None, axes: Sequence[int], size: Size 
     low, high = (shown.min(axis=0), shown.max(axis=0)) if len(shown) else (0 * room, 0 * room)
     step = (high - low) * (1 + 2 * MARGIN) / room
     widest = float(step.max()) or max(1.0, float(np.abs(low).max())) / size[0]
-    # Distances as the statistic has them, unless all would lie in a thin strip.
+    # To scale, unless everything would lie in a thin strip.
     step = np.where((step > 0) & (step * UNEVEN < widest), step, widest)
     return Viewport(size, which, names, scale, (low + high - step * room) / 2 * scale, step * scale)
 
 
-def _columns(found: Clusters, axes: Sequence[int]) -> tuple[list[int], list[str]]:
+def _columns(found: Centres, axes: Sequence[int]) -> tuple[list[int], list[str]]:
     dimension = found.shape[1]
     which = [0] if dimension == 1 and axes == (0, 1) else list(axes) if np.iterable(axes) else []
     if len(which) not in (1, 2) or len(set(which)) < len(which) or not set(which) <= set(range(dimension)):
         raise InputError(f"expected one or two different numbers from 0 to {dimension - 1}, got {axes!r}", place="axes")
     names = found.columns if len(found.columns) == dimension else [f"{found.columns[0]}[{i}]" for i in range(dimension)]
-    # What is no letter at all has no place in a picture's text.
+    # Unprintable characters have no place in a picture.
     return which, ["".join(c if c.isprintable() else "\ufffd" for c in names[i]) for i in which]
 
 
-def unit_of(found: Clusters, size: Size) -> float:
-    """The radius of a disc of weight 1, so that the largest one with its ring and all of them together leave room."""
+def unit_of(found: Centres, size: Size) -> float:
+    """The radius of a disc of weight 1 for which the largest disc with its ring, and all together, leave room."""
     weights = np.maximum(found.weights, 0.0)
     largest = float(weights.max(initial=1e-9)) + float(found.weight_errors.max(initial=0.0))
     share = SHARE * size[0] * size[1] / (math.pi * max(float(weights.sum()), 1e-9))
     return min(BIGGEST * size[0] / math.sqrt(largest), math.sqrt(share))
 
 
-def _ball(found: Clusters, view: Viewport) -> Markup:
-    """Its outline; nothing if no part of it is in view."""
+def _ball(found: Centres, view: Viewport) -> Markup:
+    """The outline of the ball; nothing if no part of it is in view."""
     if found.centre is None or found.radius is None:
         return Markup("")
     (x, y), size, reach = view.place(found.centre[None])[0], view.size, found.radius * view.scale / view.step
@@ -187,8 +157,8 @@ def _ball(found: Clusters, view: Viewport) -> Markup:
     return element("ellipse", class_="ball", cx=x, cy=y, rx=reach[0], ry=reach[1])
 
 
-def _dots(found: Clusters, points: F64, view: Viewport, colours: Sequence[str]) -> Markup:
-    """One path for each centre; on a line they are spread over the height, by their numbers."""
+def _dots(found: Centres, points: F64, view: Viewport, colours: Sequence[str]) -> Markup:
+    """One path per centre; on a line the points are spread over the height by their numbers."""
     places = view.place(points)
     if len(view.axes) == 1:
         places[:, 1] += (np.arange(len(points)) * 0.618034 % 1 - 0.5) * 0.8 * view.size[1]
@@ -202,7 +172,7 @@ def _dots(found: Clusters, points: F64, view: Viewport, colours: Sequence[str]) 
 
 
 def _sides(view: Viewport) -> Markup:
-    """Round values in the columns' units, and the names of the columns."""
+    """Axes with round values and the names of the columns."""
     panel, names = view.panel, [name if len(name) <= 60 else name[:59] + "…" for name in view.names]
     across = ticks(*panel.xs, max(2, round(panel.width / 75)))
     out = joined(*(panel.upright(tick, "grid") for tick in across), panel.axis(across, unit=names[0]))
@@ -211,7 +181,7 @@ def _sides(view: Viewport) -> Markup:
     return out
 
 
-def _discs(found: Clusters, view: Viewport, unit: float, colours: Sequence[str]) -> Markup:
+def _discs(found: Centres, view: Viewport, unit: float, colours: Sequence[str]) -> Markup:
     """The heaviest first, so that none is hidden; labels over all of them."""
     places, radii = view.place(found.centres), unit * np.sqrt(np.maximum(found.weights, 0.0))
     taken, discs, labels = np.hstack([places - radii[:, None], places + radii[:, None]]), [], []
@@ -232,7 +202,7 @@ def _discs(found: Clusters, view: Viewport, unit: float, colours: Sequence[str])
 
 
 def _free_place(middle: Size, r: float, wide: float, size: Size, taken: F64) -> F64:
-    """For a label beside a disc, where the least is in the way: left, top, right, bottom."""
+    """A box for a label next to a disc, where it overlaps the least: left, top, right, bottom."""
     half, middles = np.array([wide / 2, 8.0]), np.array(middle) + np.array(ASIDE) * [r + 4 + wide / 2, r + 9]
     boxes, others = np.hstack([middles - half, middles + half])[:, None], np.vstack([[0, 0, *size], taken])
     common = np.minimum(boxes[..., 2:], others[:, 2:]) - np.maximum(boxes[..., :2], others[:, :2])
@@ -240,8 +210,8 @@ def _free_place(middle: Size, r: float, wide: float, size: Size, taken: F64) -> 
     return np.asarray(boxes[np.argmin(areas[:, 1:].sum(axis=1) - 3 * areas[:, 0]), 0])
 
 
-def _remarks(found: Clusters, view: Viewport) -> list[str]:
-    """What the picture does not tell by itself."""
+def _remarks(found: Centres, view: Viewport) -> list[str]:
+    """What the picture alone does not show."""
     out = []
     if found.radius is not None and not _ball(found, view):
         out.append(f"ball of radius {number(found.radius)} around the centre, out of view")
@@ -251,8 +221,7 @@ def _remarks(found: Clusters, view: Viewport) -> list[str]:
     return out
 
 
-def _in_words(found: Clusters, view: Viewport, i: int) -> str:
-    """A centre in words."""
+def _in_words(found: Centres, view: Viewport, i: int) -> str:
     where = (f"{n} {number(float(found.centres[i, axis]))}" for n, axis in zip(view.names, view.axes, strict=True))
     error = float(found.weight_errors[i]) if len(found.weight_errors) else None
     return f"centre {i + 1}: {', '.join(where)}, weight {number(float(found.weights[i]), error)}"
