@@ -224,7 +224,7 @@ def test_specifications(command: str, name: str, program: Program, folder: Path)
 
 OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
     "nothing": ((), "expected what to publish: a specification file"),
-    "no statistic": (("--epsilon", 1), "expected a statistic such as --count beside --epsilon"),
+    "no statistic": (("--epsilon", 1), "expected a statistic such as --count with --epsilon"),
     "no epsilon": (("--count",), "expected a budget for the whole published sequence, such as --epsilon 1"),
     "both": (("--spec", "shop.toml", "--count"), "expected either a specification file or options"),
     "no bounds": (("--sum", "amount", "--epsilon", 1), "such as amount:0..500, got 'amount' - at --sum"),

@@ -79,14 +79,14 @@ def audit(order: Audit) -> None:
         for name, value in asdict(order).items():
             if name not in WITH_REPRODUCE and value is not None and value is not False:
                 given = "SPEC" if name == "spec" else f"--{name.replace('_', '-')}"
-                raise InputError(f"expected no {given} beside --reproduce: the report says it", place=given)
+                raise InputError(f"expected no {given} with --reproduce: the report says it", place=given)
         _check_installed()
         _reproduce(order.reproduce, order)
         return
     targets = [("--out", order.out), ("--html", order.html)]
     check_targets(targets, used={"specification": order.spec or DEFAULT_FILE}, key_file=order.key_file)
     if order.open and order.html is None:
-        raise InputError("expected --html FILE beside --open", place="--open")
+        raise InputError("expected --html FILE with --open", place="--open")
     _check_installed()
     if order.spec is None and not DEFAULT_FILE.is_file():
         raise InputError("expected a specification file: retroact audit FILE, or retroact.toml in this folder")
@@ -119,7 +119,7 @@ def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
 
     if key_file is None:
         if expected is not None:
-            raise InputError("expected --key-file FILE beside --public-key", place="--public-key")
+            raise InputError("expected --key-file FILE with --public-key", place="--public-key")
         return os.urandom(32), (
             "note: signed by a throw-away key: this shows that the report is whole, not whose it is (see --key-file)"
         )

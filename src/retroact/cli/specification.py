@@ -66,7 +66,7 @@ class Asked:
         if self.count or self.sum or self.mean or self.variance or self.by:
             return None
         if options:
-            raise InputError(f"expected a statistic such as --count beside {options[0]}")
+            raise InputError(f"expected a statistic such as --count with {options[0]}")
         if DEFAULT_FILE.is_file():
             return DEFAULT_FILE
         raise InputError(

@@ -38,7 +38,7 @@ def verify(
         _verify_receipt(Path(target), stream, subject or [], request, secrets)
         return
     if stream is not None or subject or request:
-        raise InputError(f"{target}: expected the file of a receipt beside these options", place="--stream")
+        raise InputError(f"{target}: expected the file of a receipt with these options", place="--stream")
     with opened(target, secrets) as open_stream, Progress(console_for("stderr")) as progress:
         where = open_stream.store.where
         result = open_stream.verify(lambda done, total: progress.update(done, f"{done:,} of {total:,} rounds", total))

@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn; nothing else of Retroact needs it, and `import retroact` does not load it.
+"""Estimators for scikit-learn. Nothing else in Retroact needs it, and `import retroact` does not load it.
 
 >>> from retroact.sklearn import RetroactiveKMedian
 >>> RetroactiveKMedian(n_clusters=3, radius=10)

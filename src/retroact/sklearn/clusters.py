@@ -1,9 +1,10 @@
 """k-means and k-median as scikit-learn users know them, over a stream with one statistic.
 
 **Privacy.** Nothing is drawn or decided here. Each record is shifted and clipped by itself, with numbers declared in
-advance; `fit`, `partial_fit`, `forget` and `update` close one round of the stream each, and every fitted attribute is a
-part of that release. What would be exact about the records (`labels_`, `inertia_`) is not kept at all.
-**Retroactivity.** That of the stream: all attributes follow from key, number of the release and surviving records.
+advance. Each call of `fit`, `partial_fit`, `forget` or `update` closes one round of the stream, and every fitted
+attribute is part of that release. Exact values about the records (`labels_`, `inertia_`) are never kept.
+**Retroactivity.** That of the stream: all attributes follow from the key, the number of the release and the surviving
+records.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from ..stream.door import required
 from .source import Source, batch_names
 
 NONE = object()
-"""No records at all; None in their place is a mistake."""
+"""No records at all; None as the records is a mistake."""
 
 
 class ClusterWarning(UserWarning):
-    """A release looks doubtful: a loose radius, few records, fewer centres than wanted. Judged from noisy counters."""
+    """A doubtful release: a loose radius, few records, or too few centres. Judged from noisy counters."""
 
 
 class _Withheld:
@@ -48,8 +49,6 @@ class _Withheld:
 
 
 class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """What both objectives have in common."""
-
     _statistic: ClassVar[type[KMeans]]
 
     labels_ = _Withheld("the labels of the records are not private; predict(X) labels points of your own")
@@ -81,33 +80,29 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.mode = mode
         self.key = key
 
-    # What changes the records, and publishes -----------------------------------------------------------------------
-
     def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
-        """Begin anew with these records, and publish. Each fit has a budget of its own: on the same people they add."""
+        """Start over with these records, and publish. Each fit has its own budget: for the same people they add up."""
         return self._publish(X, ids, None, fresh=True)
 
     def partial_fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
-        """Add records, and publish. The first call begins the stream."""
+        """Add records, and publish. The first call starts the stream."""
         return self._publish(X, ids, None, fresh=False)
 
     def forget(self, ids: Any) -> Self:
-        """Delete the records of these ids, and publish: from now on as if they never were. Unknown ids are no-ops."""
+        """Delete the records with these ids, and publish: as if they had never been there. Unknown ids are ignored."""
         return self._publish(NONE, None, ids, fresh=False)
 
     def update(self, X: Any = None, *, ids: Any = None, forget: Any = None) -> Self:
-        """Add records and forget others within one release; an id in both is forgotten."""
+        """Add records and forget others in one release; an id in both is forgotten."""
         return self._publish(NONE if X is None else X, ids, forget, fresh=False)
 
-    # What is for points of the caller's own ------------------------------------------------------------------------
-
     def predict(self, X: Any) -> I64:
-        """The number of the nearest centre of each point."""
+        """The index of the nearest centre of each point."""
         found, points = self._around(X)
         return found.predict(points)
 
     def transform(self, X: Any) -> F64:
-        """The distance of each point from each centre."""
+        """The distance from each point to each centre."""
         found, points = self._around(X)
         return found.transform(points)
 
@@ -117,7 +112,7 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return found.score(points)
 
     def _around(self, X: Any) -> tuple[Centres, F64]:
-        """Centres and points, seen from the first centre: far from zero, squares would lose digits."""
+        """Centres and points relative to the first centre: far from zero, squares would lose digits."""
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
         origin = self.cluster_centers_[0]
@@ -125,10 +120,8 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         found = Centres(centres, self.cluster_weights_, columns=("x",), objective=self._statistic.objective)
         return found, points - origin
 
-    # A release -----------------------------------------------------------------------------------------------------
-
     def _publish(self, X: Any, ids: Any, forget: Any, *, fresh: bool) -> Self:
-        """All or nothing. Warnings come when it is done: one turned into an error stops nothing half way."""
+        """All or nothing. Warnings come last: one that is turned into an error interrupts nothing."""
         before = dict(self.__dict__)
         try:
             notes = self._advance(X, ids, forget, fresh)
@@ -141,7 +134,7 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return self
 
     def _advance(self, X: Any, ids: Any, forget: Any, fresh: bool) -> list[Warning]:
-        source = None if fresh else self._going_on()
+        source = None if fresh else self._current()
         forgotten = [] if forget is None else required(forget, "forget")
         if X is NONE:
             if ids is not None:
@@ -152,36 +145,22 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         else:
             points = validate_data(self, X, dtype=np.float64, reset=source is None)
             names = batch_names(ids, len(points), source)
-            source = self._begun(points, named=ids is not None) if source is None else source
+            source = self._started(points, named=ids is not None) if source is None else source
             release, others = source.publish(points, names, forgotten)
         self._source = source
         self._show(release, source.centre)
         return [*map(ClusterWarning, release.value.notes), *others]
 
-    def _begun(self, points: F64, *, named: bool) -> Source:
+    def _started(self, points: F64, *, named: bool) -> Source:
         if self.radius is None:
             raise InputError(
                 "expected a radius, the ball that the points lie in: all noise is in proportion to it, and one taken "
                 "from the data would reveal them. Declare it from what you know of the columns",
                 place="radius",
             )
-        return Source.begin(
-            self._statistic,
-            points,
-            named=named,
-            k=self.n_clusters,
-            radius=self.radius,
-            centre=self.center,
-            clip=self.clip,
-            expected=self.expected,
-            mode=self.mode,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            horizon=self.max_releases,
-            key=self.key,
-        )
+        return Source.begin(self._statistic, points, named=named, **self.get_params(deep=False))
 
-    def _going_on(self) -> Source | None:
+    def _current(self) -> Source | None:
         source: Source | None = vars(self).get("_source")
         if source is not None:
             source.check_room()
@@ -206,8 +185,6 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.n_releases_ = release.round
         self.guarantee_ = release.guarantee.text
 
-    # What scikit-learn asks for ------------------------------------------------------------------------------------
-
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
@@ -218,48 +195,48 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         return tags
 
     def __sklearn_clone__(self) -> Any:
-        # A key does not copy. It goes along as it is, and refuses a second stream by itself.
+        # A key cannot be copied. It is shared, and refuses a second stream by itself.
         bare = copy.copy(self)
         bare.key = None
         return BaseEstimator.__sklearn_clone__(bare).set_params(key=self.key)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Parameters and what is published, without the key, the stream and its records."""
+        """Parameters and the published model, without the key, the stream and its records."""
         state = dict(super().__getstate__())
         state.pop("_source", None)
         if isinstance(state["key"], Key):
             state["key"] = None
         if "release_" in state:
-            # Whatever computes intervals may hold on to anything.
+            # The function that computes intervals may refer to anything.
             state["release_"] = replace(state["release_"], _interval=_no_interval)
         return state
 
 
 class RetroactiveKMeans(_Estimator):
-    """Private k-means that takes records in and forgets them again: after `forget`, as if they had never been there.
+    """Private k-means that adds records and forgets them again: after `forget`, as if they had never been there.
 
-    ``radius`` is required and public: points lie in a ball of this radius around ``center`` (zero if None), and what is
-    outside is brought to its rim (``clip=True``) or refused. Bounds are never taken from the data. ``epsilon`` and
+    ``radius`` is required and public: points lie in a ball of this radius around ``center`` (zero if None); points
+    outside are moved to its surface (``clip=True``) or refused. Bounds are never taken from the data. ``epsilon`` and
     ``delta`` are for one record and all ``max_releases`` releases of a stream together; each call of `fit`,
-    `partial_fit`, `forget` or `update` is one release. Take ``max_releases=1`` if there is only one `fit`, and None if
-    their number is not known. ``expected`` is a public guess of how many records there will be, ``mode`` as in
-    `retroact.KMeans`. Parameters that are changed later count from the next `fit` on.
+    `partial_fit`, `forget` or `update` is one release. Use ``max_releases=1`` for a single `fit`, and None if the
+    number is unknown. ``expected`` is a public guess of the number of records; ``mode`` is that of `retroact.KMeans`.
+    Changed parameters take effect with the next `fit`.
 
-    ``key`` is the secret that the noise comes from: None for a fresh one in every `fit`, or a `retroact.Key`, which
-    drives one stream only. A whole number makes results repeatable, as a ``random_state`` would, and is **not
-    private**: anybody can take the noise off again.
+    ``key`` is the secret from which the noise is derived: None for a fresh one in every `fit`, or a `retroact.Key`,
+    which drives one stream only. A whole number makes results repeatable, like a ``random_state``, and is **not
+    private**: anybody can remove the noise.
 
-    Records are named by ``ids``, texts or whole numbers. Without ids they are numbered from 0 in the order of arrival,
-    over all calls since the stream began; give ids in every call, or in none. A record with the id of an earlier one
-    replaces it. There is no ``sample_weight``: a weight would multiply what one record may change.
+    Records are identified by ``ids``, texts or whole numbers. Without ids they are numbered from 0 in the order of
+    arrival, over all calls since the stream started; give ids in every call, or in none. A record with the id of an
+    earlier one replaces it. There is no ``sample_weight``: a weight would multiply the influence of one record.
 
     After fitting: ``cluster_centers_`` (at most ``n_clusters``), ``cluster_weights_`` (the records of each, noisy),
-    ``n_records_`` (noisy), ``cost_`` and ``cost_error_`` (a private estimate and its standard error; None where there
-    is none, as for k-median), ``release_``, ``n_releases_``, ``guarantee_``, ``n_features_in_``. There are no
-    ``labels_`` and no ``inertia_``: they are exact about the records. `predict`, `transform` and `score` publish
-    nothing, and what they return about private points is not private. `ClusterWarning` tells of doubtful releases.
+    ``n_records_`` (noisy), ``cost_`` and ``cost_error_`` (a private estimate and its standard error; None if there is
+    none, as for k-median), ``release_``, ``n_releases_``, ``guarantee_``, ``n_features_in_``. There are no
+    ``labels_`` and no ``inertia_``: they would be exact about the records. `predict`, `transform` and `score` publish
+    nothing, and what they return about private points is not private. `ClusterWarning` reports doubtful releases.
 
-    Pickles and copies hold the published model alone, never the key or the records: they predict, but do not go on.
+    Pickles and copies hold the published model only, never the key or the records: they predict, but cannot continue.
 
     >>> random = np.random.default_rng(1)
     >>> points = np.concatenate([random.normal([-5, 2], 1, (2000, 2)), random.normal([5, 2], 1, (2000, 2))])
@@ -277,7 +254,7 @@ class RetroactiveKMeans(_Estimator):
 
 
 class RetroactiveKMedian(_Estimator):
-    """As `RetroactiveKMeans`, with distances in place of their squares: less pulled by what lies far out.
+    """Like `RetroactiveKMeans`, with distances instead of their squares: less affected by outliers.
 
     ``cost_`` and ``cost_error_`` are None: no cost is published.
 

@@ -1,6 +1,6 @@
-"""What a fitted estimator goes on from: its stream, the centre of the ball, and how records are named.
+"""What a fitted estimator continues from: its stream, the centre of the ball, and how records are named.
 
-**Privacy.** The centre is taken off each record by itself before the stream sees it; it is declared, never computed.
+**Privacy.** The centre is subtracted from each record before the stream sees it; it is declared, never computed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CALLED = {"k": "n_clusters", "horizon": "max_releases"}
 
 @dataclass
 class Source:
-    """It stays in its process: copies and pickles of an estimator are without it."""
+    """It stays in its process: copies and pickles of an estimator do not have it."""
 
     stream: Stream
     centre: F64 | None
@@ -44,25 +44,27 @@ class Source:
         points: F64,
         *,
         named: bool,
-        k: int,
+        n_clusters: int,
         radius: Any,
-        centre: Any,
+        center: Any,
         clip: bool,
+        max_releases: int | None,
         expected: int,
         mode: Any,
         key: Any,
         **budget: Any,
     ) -> Source:
-        """A stream for points like these. They are tried before the key is used, since a key drives one stream only."""
+        """A stream for points like these. Checked before the key is used: a key drives one stream only."""
         dimension = points.shape[1]
-        middle = None if centre is None else _centre(centre, dimension)
+        middle = None if center is None else _centre(center, dimension)
         size = exact_number(radius, "radius")
         name = _place(middle)
         try:
             specification = Specification(
                 {name: Vector(dimension, radius=size, step=_step(size), clip=clip)},
-                {CLUSTERS: statistic(name, k, size, clip=clip, expected=expected, mode=mode)},
+                {CLUSTERS: statistic(name, n_clusters, size, clip=clip, expected=expected, mode=mode)},
                 late=False,
+                horizon=max_releases,
                 **budget,
             )
         except InputError as error:
@@ -79,7 +81,7 @@ class Source:
             )
 
     def publish(self, points: F64 | None, names: list[str], forgotten: list[str]) -> tuple[Release, list[Warning]]:
-        """Add, forget and close the round. Warnings are handed back, so that none of them stops it half way."""
+        """Add, forget and close the round. Warnings are returned, so that none of them interrupts it."""
         try:
             if points is not None:
                 self.stream.add(_columns(points, self.centre), id=names)
@@ -97,7 +99,7 @@ class Source:
 
 
 def batch_names(ids: Any, count: int, source: Source | None) -> list[str]:
-    """The ids of a batch, one for each record; numbers in the order of arrival where none are given.
+    """The ids of a batch, one per record; numbers in the order of arrival if none are given.
 
     >>> batch_names(None, 3, None), batch_names(["a", 7], 2, None)
     (['0', '1', '2'], ['a', '7'])
@@ -114,7 +116,7 @@ def batch_names(ids: Any, count: int, source: Source | None) -> list[str]:
 
 
 def _step(radius: Fraction) -> Fraction:
-    """The largest power of two within radius / 2^16: as fine as the steps of the ball itself, and with an exact text.
+    """The largest power of two up to radius / 2^16: as fine as the steps of the ball itself, and an exact decimal.
 
     >>> _step(Fraction(100)), _step(Fraction(1, 10)) == Fraction(1, 2**20)
     (Fraction(1, 1024), True)
@@ -135,16 +137,16 @@ def _centre(given: Any, dimension: int) -> F64:
 
 
 def _key(given: Any) -> Any:
-    """A whole number is a seed. What is no key at all is for the stream to refuse."""
+    """A whole number is a seed. The stream refuses anything else that is not a key."""
     return Key.for_testing(int(given)) if is_integral(given) else given
 
 
 def _place(centre: F64 | None) -> str:
-    """The name of the field, which is where an error says that it was."""
+    """The name of the field, as errors show it."""
     return "x" if centre is None else "x - center"
 
 
 def _columns(points: F64, centre: F64 | None) -> dict[str, F64]:
-    """Points around zero. The difference is rounded the same on every machine, and by less than a step as long as the
-    centre is within 2^36 radii."""
+    """Points relative to the centre. The difference is rounded the same way on every machine, by less than a step if
+    the centre is within 2^36 radii."""
     return {_place(centre): points if centre is None else points - centre}
