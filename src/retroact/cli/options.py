@@ -72,7 +72,6 @@ def _parameter(name: str, kind: Any, declared: Any) -> Parameter:
 
 
 SPEC_HELP = "A TOML file that describes the stream. Default: retroact.toml, if it exists."
-FENCE_HELP = "The fence file. Default: next to the key."
 MISSING_HELP = "Exit with 0, not 5, when an erasure finds no record."
 QUIET_HELP = "Print nothing to stderr but errors."
 StreamArgument = Annotated[
@@ -85,7 +84,7 @@ class Secrets:
     """The files that a durable stream has outside its store."""
 
     key_file: Path | None = option("The secret key. Default: next to the stream, or RETROACT_KEY.", "FILE")
-    fence: Path | None = option(FENCE_HELP, "FILE")
+    fence: Path | None = option("The fence file. Default: next to the key.", "FILE")
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def opened(where: str, secrets: Secrets, restoring: Restoring | None = None) -> 
     from retroact.stream import Stream
 
     given = {} if restoring is None else restoring.given
-    with Stream.open(where, key_file=secrets.key_file, fence=secrets.fence, **given) as stream:
+    with Stream.open(where, **vars(secrets), **given) as stream:
         yield stream
 
 

@@ -17,11 +17,11 @@ from retroact.cli.console import Progress
 from retroact.cli.files import check_sources
 from retroact.cli.notes import Notes, name_not_found, naming_not_found
 from retroact.cli.options import (
-    FENCE_HELP,
     MISSING_HELP,
     QUIET_HELP,
     Restoring,
     Roles,
+    Secrets,
     command,
     flag,
     option,
@@ -77,14 +77,12 @@ class Reading:
 
 @dataclass(frozen=True)
 class Run:
-    """The key, and where the stream is kept."""
+    """Where the stream is kept, and what the operator sees."""
 
     quiet: bool = flag(QUIET_HELP, "--quiet", "-q")
-    key_file: Path | None = option("The secret key; created if it does not exist.", "FILE")
     testing_key: int | None = option("Reproducible noise that anybody can remove: for tests only.", "SEED")
     allow_missing: bool = flag(MISSING_HELP)
     store: str | None = option("Keep the stream here: a folder, or postgresql://...#name.", "STREAM")
-    fence: Path | None = option(FENCE_HELP, "FILE")
 
 
 @command
@@ -97,6 +95,7 @@ def run(
     reading: Reading,
     output: Output,
     order: Run,
+    secrets: Secrets,
     restoring: Restoring,
 ) -> None:
     """Replay a file of additions, deletions and erasures, and publish every round.
@@ -112,8 +111,8 @@ def run(
     With --store the stream is durable: it is created if it does not exist, every round is on disk before it is
     published, and an interrupted run resumes where it stopped.
 
-    The key comes from --key-file, from RETROACT_KEY (64 hexadecimal digits), or from the command in
-    RETROACT_KEY_COMMAND. Otherwise a new key is created: next to the store, or for this run only.
+    The key comes from --key-file (created if it does not exist), from RETROACT_KEY (64 hexadecimal digits), or from the
+    command in RETROACT_KEY_COMMAND. Otherwise a new key is created: next to the store, or for this run only.
 
     \b
     Examples:
@@ -129,10 +128,10 @@ def run(
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
         "specification": asked.file if asked.given else None,
     }
-    check_targets(targets, used=used, store=order.store, key_file=order.key_file, fence=order.fence)
+    check_targets(targets, used=used, store=order.store, **vars(secrets))
     with (
         naming_not_found(totals.missed, notes, allowed=order.allow_missing),
-        _Target(events, asked, roles.table, reading, order, restoring) as target,
+        _Target(events, asked, roles.table, reading, order, secrets, restoring) as target,
     ):
         if target.stream is not None:
             check_sources(targets, target.stream)
@@ -147,12 +146,19 @@ class _Target:
     """
 
     def __init__(
-        self, events: str, asked: AskedOfRun, roles: dict[str, Any], reading: Reading, order: Run, restoring: Restoring
+        self,
+        events: str,
+        asked: AskedOfRun,
+        roles: dict[str, Any],
+        reading: Reading,
+        order: Run,
+        secrets: Secrets,
+        restoring: Restoring,
     ) -> None:
-        self._order, self._restoring, cut = order, restoring, reading.table
+        self._order, self._secrets, self._restoring, cut = order, secrets, restoring, reading.table
         self.stream: Stream | None = None
         if order.store is None:
-            for name in (*(["fence"] if order.fence is not None else []), *restoring.given):
+            for name in (*(["fence"] if secrets.fence is not None else []), *restoring.given):
                 raise InputError("expected --store: this is for durable streams", place=f"--{name.replace('_', '-')}")
         source = reading.source or (None if events == STDIN else events)
         once: dict[str, Any] = {"rounds": reading.rounds, "follow": reading.follow, "complete": reading.complete}
@@ -177,7 +183,7 @@ class _Target:
     def open(self) -> tuple[Stream, str]:
         """The stream, and a line about its key or its state."""
         if self._order.store is None:
-            key, origin = choose_key(self._order.key_file, self._order.testing_key)
+            key, origin = choose_key(self._secrets.key_file, self._order.testing_key)
             return Stream.from_specification(self.spec, key=key), origin
         if self.stream is None:
             self.stream = self._durable()
@@ -196,16 +202,9 @@ class _Target:
         return self.stream.releases() if isinstance(self.stream, Durable) else None
 
     def _durable(self) -> Stream:
-        order = self._order
-        key = None if order.testing_key is None else Key.for_testing(order.testing_key)
-        return Stream.open(
-            order.store or "",
-            specification=self._given,
-            key=key,
-            key_file=order.key_file,
-            fence=order.fence,
-            **self._restoring.given,
-        )
+        seed, given = self._order.testing_key, {**vars(self._secrets), **self._restoring.given}
+        key = None if seed is None else Key.for_testing(seed)
+        return Stream.open(self._order.store or "", specification=self._given, key=key, **given)
 
     def __enter__(self) -> _Target:
         return self
