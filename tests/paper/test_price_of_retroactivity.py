@@ -177,7 +177,8 @@ def test_table_and_picture(experiment):
     root = ElementTree.fromstring(picture(experiment))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"insertion-only histories", "churning histories", "tracker", *FORMS} <= set(texts)
-    assert len(list(root.iter("{http://www.w3.org/2000/svg}circle"))) == 2 * 2 * 4
+    paths = [path.attrib for path in root.iter("{http://www.w3.org/2000/svg}path")]
+    assert sum(path["d"].count("h0") for path in paths if "dots" in path["class"]) == 2 * 2 * 4
 
 
 def test_forms_of_your_own():
