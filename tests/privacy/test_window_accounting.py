@@ -13,7 +13,7 @@ from scipy import special, stats
 from retroact.errors import InputError
 from retroact.paper import paper_advanced, paper_amplified, paper_basic, paper_ranks
 from retroact.privacy import (
-    Pair,
+    LawPair,
     ZeroConcentratedDP,
     largest_epsilon0,
     product_epsilon,
@@ -60,7 +60,7 @@ def multinomial_delta(pair, releases, epsilon):
 )
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-11])
 def test_three_atoms_are_safe_and_tight(releases, rate, epsilon0, delta):
-    pair = Pair.distance_two(epsilon0).mixed(rate)
+    pair = LawPair.distance_two(epsilon0).mixed(rate)
     epsilon = product_epsilon(pair, releases, delta)
     exact = max(multinomial_delta(p, releases, epsilon) for p in (pair, pair.reversed()))
     assert exact <= delta
@@ -77,7 +77,7 @@ def test_three_atoms_at_the_extremes():
     for _ in range(120):
         releases, epsilon0 = int(10 ** rng.uniform(0, 1.5)), float(10 ** rng.uniform(-6, 2))
         rate, delta = float(10 ** rng.uniform(-7, 0)) ** int(rng.integers(2)), float(10 ** rng.uniform(-60, -0.3))
-        pair = Pair.distance_two(epsilon0).mixed(rate)
+        pair = LawPair.distance_two(epsilon0).mixed(rate)
         epsilon = product_epsilon(pair, releases, delta)
         ways = (pair, pair.reversed())
         assert max(trinomial_delta(p, releases, epsilon) for p in ways) <= delta * (1 + 1e-9)
@@ -101,18 +101,18 @@ def trinomial_delta(pair, releases, epsilon):
 
 def test_where_only_the_largest_loss_is_left():
     # All other atoms underflow, and at delta = 1e-58 the top of the range counts.
-    assert product_epsilon(Pair.distance_two(885.0), 6, 1e-37) == pytest.approx(12 * 885, rel=1e-6)
+    assert product_epsilon(LawPair.distance_two(885.0), 6, 1e-37) == pytest.approx(12 * 885, rel=1e-6)
     length, releases, delta = 2.356, 19, 1e-58
     t = 0.999 * length
     high = math.expm1(length - t) / math.expm1(length)
     first = high * math.exp(t)
-    fixed = Pair((1 - first, first), (1 - high, high), (t - length, t))
+    fixed = LawPair((1 - first, first), (1 - high, high), (t - length, t))
     assert product_epsilon(fixed, releases, delta) <= product_epsilon(range_pair(length, 1.0, 19), releases, delta)
 
 
 @pytest.mark.parametrize(("epsilon", "rate"), [(2.0, 0.01), (1.0, 1.0), (0.1, 0.3)])
 def test_against_the_privacy_loss_oracle(epsilon, rate):
-    for pair in (Pair.randomised_response(epsilon).mixed(rate), Pair.distance_two(epsilon / 2).mixed(rate)):
+    for pair in (LawPair.randomised_response(epsilon).mixed(rate), LawPair.distance_two(epsilon / 2).mixed(rate)):
         lower = {i: math.log(p) for i, p in enumerate(pair.second)}
         upper = {i: math.log(p) for i, p in enumerate(pair.first)}
         step = 2e-3 * max(pair.losses)
@@ -128,7 +128,7 @@ def test_against_the_privacy_loss_oracle(epsilon, rate):
 @pytest.mark.parametrize(("epsilon", "rate", "releases"), [(0.5, 1.0, 50), (1.0, 0.05, 400), (1e-4, 1e-2, 300)])
 @pytest.mark.parametrize("delta", [1e-3, 1e-9, 1e-40])
 def test_two_atoms_to_all_digits(epsilon, rate, releases, delta):
-    pair = Pair.randomised_response(epsilon).mixed(rate)
+    pair = LawPair.randomised_response(epsilon).mixed(rate)
     found = product_epsilon(pair, releases, delta)
     with mpmath.workdps(60):
         e, q = mpmath.mpf(epsilon), mpmath.mpf(rate)
@@ -163,7 +163,7 @@ def test_bounded_range_in_one_pair():
             for t in np.linspace(0, length, 2001)[1:-1]:
                 high = math.expm1(length - t) / math.expm1(length)
                 up, down = high * math.exp(t), 1 - high * math.exp(t)
-                pair = Pair((down, up), (1 - high, high), (math.log(down / (1 - high)), math.log(up / high)))
+                pair = LawPair((down, up), (1 - high, high), (math.log(down / (1 - high)), math.log(up / high)))
                 best = max(best, pair.mixed(rate).delta(epsilon))
             found = lattice_profile(lattice, 1, best).delta(epsilon)
             assert best * (1 - 1e-6) <= found <= best * (1 + 1e-3)
@@ -198,7 +198,7 @@ def test_failures_of_two_records():
         )
         levels = np.linspace(0, 1, 100_001)
         twice = power(power(levels))
-        failure, pair = failure_of_two(epsilon, f), Pair.distance_two(epsilon)
+        failure, pair = failure_of_two(epsilon, f), LawPair.distance_two(epsilon)
         for x in np.linspace(-4, 4, 41):
             allowed = failure + (1 - failure) * (pair.delta(x) if x > -2 * epsilon else -math.expm1(x))
             assert float((twice - math.exp(x) * levels).max()) <= allowed + 1e-12
@@ -283,7 +283,7 @@ def test_edges():
     assert window_cost("ranks", size=10, occupancy=9, **given) == window_cost("ranks", size=10, **given)
     # One release: nothing is better than epsilon0 but by what delta forgives.
     single = window_cost("whole", releases=1, epsilon0=0.5, delta0=0, delta=1e-6).epsilon
-    assert Pair.randomised_response(0.5).delta(single) == pytest.approx(1e-6, rel=1e-3)
+    assert LawPair.randomised_response(0.5).delta(single) == pytest.approx(1e-6, rel=1e-3)
     huge = window_cost("fresh", releases=10_000, epsilon0=1000, delta0=0, delta=1e-6, size=3, occupancy=9)
     assert 1e6 < huge.epsilon <= 2e7
     # A coin that is almost never heads: the transcripts hardly differ.
@@ -302,7 +302,7 @@ def test_failures_of_the_algorithm():
     assert pure.epsilon == math.inf
     # 1 - (1 - f)^W (1 - d): what the failures leave is spent on the exact composition.
     left = 1 - (1 - 1e-6) / (1 - 5e-9) ** 100
-    exact = product_epsilon(Pair.randomised_response(0.1), 100, left)
+    exact = product_epsilon(LawPair.randomised_response(0.1), 100, left)
     assert window_cost("whole", delta0=5e-9, **given).epsilon == pytest.approx(exact, rel=1e-7)
     with pytest.raises(InputError, match="leaves room"):
         largest_epsilon0("whole", releases=100, epsilon=1, delta=1e-6, delta0=1e-7)
@@ -348,7 +348,7 @@ def test_an_exact_delta_is_shown_as_a_float():
 
 
 def test_a_smaller_rate_is_dominated():
-    for pair in (Pair.randomised_response(1.3), Pair.distance_two(0.7)):
+    for pair in (LawPair.randomised_response(1.3), LawPair.distance_two(0.7)):
         for x in np.linspace(-3, 3, 25):
             row = [pair.mixed(q) for q in (0.0, 0.01, 0.3, 0.8, 1.0)]
             for one in (row, [p.reversed() for p in row]):
@@ -356,7 +356,7 @@ def test_a_smaller_rate_is_dominated():
 
 
 def test_a_lattice_only_adds():
-    pair = Pair.distance_two(0.9).mixed(0.13)
+    pair = LawPair.distance_two(0.9).mixed(0.13)
     lattice = lattice_of(pair, 2000)
     assert lattice.first.sum() == pytest.approx(1, abs=1e-13)
     assert lattice.second.sum() == pytest.approx(1, abs=1e-13)
@@ -364,4 +364,4 @@ def test_a_lattice_only_adds():
     for x in np.linspace(-0.5, 0.5, 41):
         coarse = math.fsum(p * max(0.0, 1 - math.exp(x) / ratio) for p, ratio in as_pair)
         assert pair.delta(x) <= coarse + 1e-15
-    assert binomial_profile(Pair.randomised_response(0.4), 7).delta(2.9) == 0
+    assert binomial_profile(LawPair.randomised_response(0.4), 7).delta(2.9) == 0

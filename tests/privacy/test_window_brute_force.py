@@ -11,7 +11,7 @@ from itertools import combinations, product
 
 import pytest
 
-from retroact.privacy import Pair, rank_reach, window_cost
+from retroact.privacy import LawPair, rank_reach, window_cost
 from support.product_delta import product_delta
 from support.window_transcripts import EPSILON0, divergence, samples, score, transcripts
 
@@ -161,19 +161,19 @@ def test_the_claims_are_attained():
         plus = transcripts(independent([{0: rate, -1: 1 - rate}] * 3))
         minus = transcripts(independent([{-1: Fraction(1)}] * 3))
         exact = max(divergence(plus, minus, epsilon), divergence(minus, plus, epsilon))
-        claim = product_delta(Pair.randomised_response(EPSILON0).mixed(0.1), 3, epsilon)
+        claim = product_delta(LawPair.randomised_response(EPSILON0).mixed(0.1), 3, epsilon)
         assert exact <= claim <= exact * (1 + 1e-6)
         # Coins: the same, with one coin for all three releases.
         plus = transcripts({(0, 0, 0): rate, (-1, -1, -1): 1 - rate})
         inner = math.log1p(math.expm1(epsilon) * 10)
-        claim = 0.1 * product_delta(Pair.randomised_response(EPSILON0), 3, inner)
+        claim = 0.1 * product_delta(LawPair.randomised_response(EPSILON0), 3, inner)
         assert divergence(plus, minus, epsilon) == pytest.approx(claim, rel=1e-6)
         # Fresh: all others are -1, the extra one is +1, one record is drawn.
         for others in (1, 3):
             base = [dict.fromkeys(range(others), -1)] * 2
             plus, minus = transcripts(fresh([{**b, "own": 1} for b in base], 1)), transcripts(fresh(base, 1))
             exact = max(divergence(plus, minus, epsilon), divergence(minus, plus, epsilon))
-            claim = product_delta(Pair.distance_two(EPSILON0).mixed(1 / (others + 1)), 2, epsilon)
+            claim = product_delta(LawPair.distance_two(EPSILON0).mixed(1 / (others + 1)), 2, epsilon)
             assert exact <= claim <= exact * 1.001 + 1e-9
 
 

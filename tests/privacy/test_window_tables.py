@@ -7,7 +7,14 @@ import pytest
 
 from retroact.errors import InputError
 from retroact.paper import gate_union, paper_advanced, paper_amplified, paper_basic, paper_ranks
-from retroact.privacy import Pair, ZeroConcentratedDP, largest_epsilon0, product_epsilon, rank_reach, window_cost
+from retroact.privacy import (
+    LawPair,
+    ZeroConcentratedDP,
+    largest_epsilon0,
+    product_epsilon,
+    rank_reach,
+    window_cost,
+)
 from retroact.privacy.bounded_range import range_epsilon
 
 DELTA = 1e-6
@@ -42,7 +49,7 @@ def test_amplified_table(releases, rate, paper, two, one, range_two, range_one):
     # The first line of the table has basic composition, which is smaller there.
     closed = min(paper_amplified(releases, 1.0, 0.0, DELTA, rate)[0], releases * mixed(2.0, rate))
     assert digits(closed, paper)
-    assert digits(product_epsilon(Pair.randomised_response(2.0).mixed(rate), releases, DELTA), two)
+    assert digits(product_epsilon(LawPair.randomised_response(2.0).mixed(rate), releases, DELTA), two)
     poisson = window_cost("poisson", releases=releases, epsilon0=1, delta0=0, delta=DELTA, rate=rate)
     assert digits(poisson.epsilon, one)
     assert digits(range_epsilon(1.0, rate, releases, DELTA), range_one) or range_one == "9.46"
@@ -57,7 +64,7 @@ def test_amplified_table(releases, rate, paper, two, one, range_two, range_one):
      (1000, 0.001, 0.2753, 0.280), (10000, 0.01, 12.083, 12.8), (10000, 0.001, 0.9135, 0.998)],
 )  # fmt: skip
 def test_distance_two_column(releases, rate, epsilon, printed):
-    found = product_epsilon(Pair.distance_two(1.0).mixed(rate), releases, DELTA)
+    found = product_epsilon(LawPair.distance_two(1.0).mixed(rate), releases, DELTA)
     assert found == pytest.approx(epsilon, rel=5e-4)
     assert found < printed
 
@@ -70,7 +77,7 @@ def test_distance_two_column(releases, rate, epsilon, printed):
 )  # fmt: skip
 def test_table_without_amplification(releases, epsilon0, paper, two, whole, loose):
     assert digits(paper_advanced(releases, epsilon0, 0.0, DELTA)[0], paper)
-    assert digits(product_epsilon(Pair.randomised_response(2 * epsilon0), releases, DELTA), two)
+    assert digits(product_epsilon(LawPair.randomised_response(2 * epsilon0), releases, DELTA), two)
     assert digits(window_cost("whole", releases=releases, epsilon0=epsilon0, delta0=0, delta=DELTA).epsilon, whole)
     # The printed column for exponential mechanisms converts by rho + 2 sqrt(rho ln(1/delta)); ours is 8 to 18 % below.
     rho = releases * (2 * epsilon0) ** 2 / 8
@@ -133,8 +140,8 @@ def test_table_of_persistent_samples(releases, size, occupancy, paper, convex, r
     chance = rank_reach(releases, size, occupancy, DELTA)
     assert digits(mixed(1.0, loose), convex)
     assert digits(mixed(1.0, chance), reach)
-    assert digits(mixed(product_epsilon(Pair.randomised_response(2 * epsilon0), releases, DELTA), chance), exact)
-    single = product_epsilon(Pair.randomised_response(epsilon0), releases, DELTA)
+    assert digits(mixed(product_epsilon(LawPair.randomised_response(2 * epsilon0), releases, DELTA), chance), exact)
+    single = product_epsilon(LawPair.randomised_response(epsilon0), releases, DELTA)
     assert digits(mixed(single, size / occupancy), coins)
     given = {"releases": releases, "epsilon0": epsilon0, "delta0": 0, "delta": 2 * DELTA}
     ranks = window_cost("ranks", size=size, occupancy=occupancy, **given)

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import retroact as ra
 from retroact.messages import decimal_text
 from retroact.sklearn import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian
-from retroact.sklearn.source import _step
+from retroact.sklearn.fitted_stream import _step
 
 BOTH = pytest.mark.parametrize("kind", [RetroactiveKMeans, RetroactiveKMedian], ids=["means", "median"])
 quiet = pytest.mark.filterwarnings("ignore::retroact.sklearn.ClusterWarning")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from retroact.privacy.composition import SAFE, Lattice, Pair, binomial_profile, lattice_of, lattice_profile
+from retroact.privacy.composition import SAFE, Lattice, LawPair, binomial_profile, lattice_of, lattice_profile
 
 
-def product_delta(pair: Pair, releases: int, epsilon: float) -> float:
+def product_delta(pair: LawPair, releases: int, epsilon: float) -> float:
     """The smallest delta of the W-fold product at this epsilon, both ways, rounded up.
 
-    >>> product_delta(Pair.randomised_response(1.0), 3, 3.0)
+    >>> product_delta(LawPair.randomised_response(1.0), 3, 3.0)
     0.0
     """
     if epsilon >= releases * max(pair.losses[-1], -pair.losses[0]):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from retroact.cli.console import Kind, Progress, console_for, message, say, table
 from retroact.cli.files import opened, put
 from retroact.cli.options import QUIET_HELP, SPEC_HELP, argument, command, flag, option
-from retroact.cli.specification import DEFAULT_FILE, Asked
+from retroact.cli.specification import DEFAULT_FILE, SpecOptions
 from retroact.coins.keyring import from_file
 from retroact.errors import InputError, RetroactError, VerificationError
 from retroact.files import os_errors
@@ -42,7 +42,7 @@ class Effort(StrEnum):
 
 
 @dataclass(frozen=True)
-class Audit:
+class AuditOptions:
     """What to audit, and what to write."""
 
     spec: Path | None = argument(SPEC_HELP, "[SPEC]")
@@ -59,7 +59,7 @@ class Audit:
 
 
 @command
-def audit(order: Audit) -> None:
+def audit(order: AuditOptions) -> None:
     """Try to break every promise of a stream: retroactivity, privacy, resistance to reconstruction. Needs
     retroact[audit].
 
@@ -90,7 +90,7 @@ def audit(order: Audit) -> None:
     _check_installed()
     if order.spec is None and not DEFAULT_FILE.is_file():
         raise InputError("expected a specification file: retroact audit FILE, or retroact.toml in this folder")
-    specification = Asked(order.spec).specification()
+    specification = SpecOptions(order.spec).specification()
     name = (order.spec or DEFAULT_FILE).stem.encode(errors="replace").decode()
     # opened before the work, which may take hours
     with opened((order.out, "--out"), (order.html, "--html")) as outputs:
@@ -131,7 +131,7 @@ def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
     return secret, f"note: signed by a key derived from the one {where} {key_file}; public key {public_key(secret)}"
 
 
-def _run(specification: Specification, order: Audit, **settings: Any) -> Report:
+def _run(specification: Specification, order: AuditOptions, **settings: Any) -> Report:
     from retroact.audit.run import audit_stream
 
     with Progress(console_for("stderr"), shown=not order.quiet) as bar:
@@ -149,7 +149,7 @@ def _check_installed() -> None:
         raise InputError(f"expected {' and '.join(missing)}, which an audit needs: install retroact[audit]")
 
 
-def _reproduce(path: Path, order: Audit) -> None:
+def _reproduce(path: Path, order: AuditOptions) -> None:
     from retroact.audit.report import LIMIT, compare, same_programs, signer, verify
 
     with os_errors(path, "--reproduce"), path.open("rb") as file:
@@ -213,7 +213,7 @@ def _failure(report: Report) -> VerificationError | None:
     return None
 
 
-def _contents(report: Report, order: Audit, secret: bytes) -> list[bytes]:
+def _contents(report: Report, order: AuditOptions, secret: bytes) -> list[bytes]:
     """The contents of the files that were asked for."""
     from retroact.audit.report import public_key, sign
 

@@ -35,7 +35,7 @@ from retroact.stream.erasure import Outcome, Requested
 
 
 @dataclass(frozen=True)
-class Erase:
+class EraseOptions:
     """Whom to erase, and how."""
 
     subject: list[str] | None = option("Whose records to erase; repeatable.")
@@ -51,7 +51,7 @@ class Erase:
 
 
 @command
-def erase(stream: StreamArgument, secrets: Secrets, restoring: Restoring, order: Erase) -> None:
+def erase(stream: StreamArgument, secrets: Secrets, restoring: Restoring, order: EraseOptions) -> None:
     """Erase all records of a subject. A request is received, applied when the round closes, and then purged.
 
     Repeated under the same --request, the command shows the state of the request and what it found, and writes the
@@ -183,7 +183,7 @@ class ErasureRequest:
         )
 
 
-def _asked(order: Erase) -> list[ErasureRequest]:
+def _asked(order: EraseOptions) -> list[ErasureRequest]:
     subjects, digests = order.subject or [], order.sha256 or []
     if order.requests is not None:
         if subjects or digests or order.request:

@@ -10,7 +10,7 @@ import typer
 
 from retroact.cli.console import console_for, message
 from retroact.cli.options import command
-from retroact.cli.specification import Asked
+from retroact.cli.specification import SpecOptions
 from retroact.compilers import sample_in
 from retroact.privacy import Guarantee
 from retroact.stream import Specification
@@ -55,7 +55,7 @@ ENDS = {
 
 @command
 def explain(
-    asked: Asked,
+    asked: SpecOptions,
     subject_records: Annotated[
         int, typer.Option(min=1, metavar="C", help="The most records that one person ever adds.")
     ] = 5,

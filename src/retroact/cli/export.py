@@ -8,7 +8,7 @@ import typer
 
 from retroact.cli.files import check_sources
 from retroact.cli.options import Secrets, StreamArgument, command, opened
-from retroact.cli.output import Output
+from retroact.cli.output import OutputOptions
 from retroact.store.targets import check_targets
 
 
@@ -16,7 +16,7 @@ from retroact.store.targets import check_targets
 def export(
     stream: StreamArgument,
     secrets: Secrets,
-    output: Output,
+    output: OutputOptions,
     first: Annotated[int, typer.Option(min=1, help="The first round to write.")] = 1,
     last: Annotated[int | None, typer.Option(min=1, help="The last round to write.")] = None,
 ) -> None:

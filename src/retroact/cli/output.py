@@ -103,7 +103,7 @@ WRITERS = {OutputFormat.jsonl: Writer, OutputFormat.csv: CsvWriter, OutputFormat
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """Where releases are written, and how."""
 
     out: Path | None = option("Where releases go; appears complete or not at all. Default: stdout.", "FILE")

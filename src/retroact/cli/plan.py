@@ -11,7 +11,7 @@ import typer
 
 from retroact.cli.console import Kind, console_for, message, table
 from retroact.cli.options import command
-from retroact.cli.specification import Asked
+from retroact.cli.specification import SpecOptions
 from retroact.errors import InputError
 from retroact.stream import Plan, solve
 from retroact.stream import plan as planned
@@ -25,7 +25,7 @@ LIMITS = ("records", "law", "delta", "horizon", "window", "late")
 
 @command
 def plan(
-    asked: Asked,
+    asked: SpecOptions,
     error: Annotated[
         list[str] | None,
         typer.Option(metavar="STATISTIC=ERROR", help="The 95 % error to allow in the worst round; one for each."),

@@ -27,8 +27,8 @@ from retroact.cli.options import (
     option,
     warn_of_debt,
 )
-from retroact.cli.output import Output
-from retroact.cli.specification import AskedOfRun, as_option
+from retroact.cli.output import OutputOptions
+from retroact.cli.specification import RunSpecOptions, as_option
 from retroact.coins import Key
 from retroact.coins.keyring import from_environment, from_file
 from retroact.errors import InputError
@@ -76,7 +76,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunOptions:
     """Where the stream is kept, and what the operator sees."""
 
     quiet: bool = flag(QUIET_HELP, "--quiet", "-q")
@@ -90,11 +90,11 @@ def run(
     events: Annotated[
         str, typer.Argument(metavar="EVENTS", help="JSON lines, CSV, Parquet, Arrow, or - for JSON lines on stdin.")
     ],
-    asked: AskedOfRun,
+    asked: RunSpecOptions,
     roles: Roles,
     reading: Reading,
-    output: Output,
-    order: Run,
+    output: OutputOptions,
+    order: RunOptions,
     secrets: Secrets,
     restoring: Restoring,
 ) -> None:
@@ -148,10 +148,10 @@ class _Target:
     def __init__(
         self,
         events: str,
-        asked: AskedOfRun,
+        asked: RunSpecOptions,
         roles: dict[str, Any],
         reading: Reading,
-        order: Run,
+        order: RunOptions,
         secrets: Secrets,
         restoring: Restoring,
     ) -> None:
@@ -228,7 +228,7 @@ def _new_options(
         raise as_option(error) from None
 
 
-def _play(events: str, target: _Target, output: Output, order: Run, notes: Notes, totals: Totals) -> None:
+def _play(events: str, target: _Target, output: OutputOptions, order: RunOptions, notes: Notes, totals: Totals) -> None:
     with open_feed(events, target.spec.schema, target.options, lasting=order.store is not None) as feed:
         feed.look()
         stream, origin = target.open()

@@ -29,7 +29,7 @@ Tables = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class SpecOptions:
     """What to publish: a file, or statistics by options."""
 
     spec: Path | None = argument(SPEC_HELP, "[SPEC]")
@@ -136,7 +136,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class AskedOfRun(Asked):
+class RunSpecOptions(SpecOptions):
     """The same, where the file is not an argument."""
 
     spec: Path | None = option(SPEC_HELP, "FILE")

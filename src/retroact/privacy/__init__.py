@@ -2,7 +2,7 @@
 
 from .budget import Kind, Share, check_budget, split
 from .composition import product_epsilon
-from .dominating_pair import Pair
+from .dominating_pair import LawPair
 from .gaussian import FINENESS, delta_of, discreteness, epsilon_of, largest_mu
 from .guarantee import Guarantee
 from .measures import ApproximateDP, GaussianDP, Measure, MixedDP, PureDP, ZeroConcentratedDP, compose
@@ -17,9 +17,9 @@ __all__ = [
     "GaussianDP",
     "Guarantee",
     "Kind",
+    "LawPair",
     "Measure",
     "MixedDP",
-    "Pair",
     "PureDP",
     "Share",
     "ZeroConcentratedDP",

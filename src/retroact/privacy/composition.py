@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import F64, I64
-from .dominating_pair import Pair
+from .dominating_pair import LawPair
 from .halving import halved
 
 SAFE = 1e-9
@@ -72,7 +72,7 @@ class Profile:
         return below + math.log1p((high - delta) / (high - least) * math.expm1(above - below))
 
 
-def binomial_profile(pair: Pair, releases: int) -> Profile:
+def binomial_profile(pair: LawPair, releases: int) -> Profile:
     """The W-fold product of a pair of two atoms, exactly; W up to a million.
 
     The probabilities are computed outwards from the mode by their ratios, whose logarithms are small there, and are
@@ -134,7 +134,7 @@ def cells(pair_losses: F64, first: F64, releases: int) -> int:
     return int(min(1024.0, max(8.0, POINTS * float(pair_losses[-1]) / (2 * width))))
 
 
-def lattice_of(pair: Pair, releases: int) -> Lattice:
+def lattice_of(pair: LawPair, releases: int) -> Lattice:
     losses, first, second = np.array(pair.losses), np.array(pair.first), np.array(pair.second)
     if all(loss in (pair.losses[-1], 0.0, -pair.losses[-1]) for loss in pair.losses):
         return on_lattice(pair.losses[-1], losses, first, second)
@@ -175,13 +175,13 @@ def lattice_profile(lattice: Lattice, releases: int, delta: float) -> Profile:
     return Profile(totals[inside], found[inside], top, 0.0, float(totals[0]))
 
 
-def product_epsilon(pair: Pair | Lattice, releases: int, delta: float, *, symmetric: bool = False) -> float:
+def product_epsilon(pair: LawPair | Lattice, releases: int, delta: float, *, symmetric: bool = False) -> float:
     """The smallest epsilon of the W-fold product at this delta, both ways, rounded up (one way if they are the same).
 
-    >>> round(product_epsilon(Pair.randomised_response(2.0).mixed(0.01), 1000, 1e-6), 3)
+    >>> round(product_epsilon(LawPair.randomised_response(2.0).mixed(0.01), 1000, 1e-6), 3)
     3.655
     """
-    if isinstance(pair, Pair):
+    if isinstance(pair, LawPair):
         if not any(pair.losses):
             return 0.0
         symmetric = pair.symmetric
@@ -195,8 +195,8 @@ def product_epsilon(pair: Pair | Lattice, releases: int, delta: float, *, symmet
     return epsilon * (1 + SAFE)
 
 
-def _profile(pair: Pair | Lattice, releases: int, delta: float) -> Profile:
-    if isinstance(pair, Pair):
+def _profile(pair: LawPair | Lattice, releases: int, delta: float) -> Profile:
+    if isinstance(pair, LawPair):
         return binomial_profile(pair, releases)
     return lattice_profile(pair, releases, delta)
 

@@ -41,12 +41,12 @@ def mixed_loss(rate: float, loss: float) -> float:
 
 
 @dataclass(frozen=True)
-class Pair:
+class LawPair:
     """Two laws on finitely many atoms: their probabilities, and the losses ln(first/second) in ascending order.
 
     The losses are stored, since a quotient of nearly equal probabilities would lose digits.
 
-    >>> Pair.randomised_response(1.0).delta(0.5) == -math.expm1(-0.5) / (1 + math.exp(-1))
+    >>> LawPair.randomised_response(1.0).delta(0.5) == -math.expm1(-0.5) / (1 + math.exp(-1))
     True
     """
 
@@ -55,14 +55,14 @@ class Pair:
     losses: tuple[float, ...]
 
     @classmethod
-    def randomised_response(cls, epsilon: float) -> Pair:
+    def randomised_response(cls, epsilon: float) -> LawPair:
         """The truth with probability e^epsilon / (1 + e^epsilon): dominates every epsilon-indistinguishable pair."""
         g = math.exp(-epsilon)
         low, high = g / (1 + g), 1 / (1 + g)
         return cls((low, high), (high, low), (-epsilon, epsilon))
 
     @classmethod
-    def distance_two(cls, epsilon: float) -> Pair:
+    def distance_two(cls, epsilon: float) -> LawPair:
         """Pure privacy at distance two, exactly: three atoms, with losses of at most 2 epsilon.
 
         The power of the best test is g(g(y)) for g(y) = min(1, e^epsilon y, 1 - e^-epsilon (1 - y)): slopes
@@ -72,21 +72,21 @@ class Pair:
         low, middle, high = g * g / (1 + g), -g * math.expm1(-epsilon) / (1 + g), 1 / (1 + g)
         return cls((low, middle, high), (high, middle, low), (-2 * epsilon, 0.0, 2 * epsilon))
 
-    def mixed(self, rate: float) -> Pair:
+    def mixed(self, rate: float) -> LawPair:
         """((1 - q) B + q A, B): the record is in the sample with probability q.
 
         If (A, B) dominates (P', P) by a map, the same map takes this pair to ((1 - q) P + q P', P). A smaller rate
         q' <= q is dominated: keep the outcome with probability q'/q, and otherwise replace it by a fresh draw of B,
         which gives ((1 - q') B + q' A, B). So q may be any bound on the rates of the releases.
 
-        >>> Pair.randomised_response(1.0).mixed(1.0) == Pair.randomised_response(1.0)
+        >>> LawPair.randomised_response(1.0).mixed(1.0) == LawPair.randomised_response(1.0)
         True
         """
         first = tuple((1 - rate) * b + rate * a for a, b in zip(self.first, self.second, strict=True))
-        return Pair(first, self.second, tuple(mixed_loss(rate, loss) for loss in self.losses))
+        return LawPair(first, self.second, tuple(mixed_loss(rate, loss) for loss in self.losses))
 
-    def reversed(self) -> Pair:
-        return Pair(self.second[::-1], self.first[::-1], tuple(-loss for loss in self.losses[::-1]))
+    def reversed(self) -> LawPair:
+        return LawPair(self.second[::-1], self.first[::-1], tuple(-loss for loss in self.losses[::-1]))
 
     @property
     def symmetric(self) -> bool:

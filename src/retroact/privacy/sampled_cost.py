@@ -34,7 +34,7 @@ from ..errors import InputError
 from .bounded_range import range_epsilon, range_pair
 from .budget import check_epsilon
 from .composition import SAFE, product_epsilon
-from .dominating_pair import Pair, failure_in_all, failure_of_two, mixed_loss
+from .dominating_pair import LawPair, failure_in_all, failure_of_two, mixed_loss
 from .persistent_samples import rank_reach
 
 Form = Literal["whole", "fresh", "poisson", "ranks", "coins"]
@@ -210,7 +210,7 @@ def _composed(setting: SampledRounds, epsilon0: Fraction, rate: float, delta: fl
 
 def _bounds(setting: SampledRounds, single: float, rate: float, delta: float) -> Iterator[tuple[float, str]]:
     length, releases = single * (2 if setting.two else 1), setting.releases
-    yield product_epsilon(Pair.randomised_response(length).mixed(rate), releases, delta), "randomised response"
+    yield product_epsilon(LawPair.randomised_response(length).mixed(rate), releases, delta), "randomised response"
     if setting.bounded_range and not setting.delta0:
         # Its single pair is dominated by that of two records: (1 - s) / ((1 + s)(1 - g)) <= 1 for s >= g = e^-epsilon0.
         yield range_epsilon(length, rate, releases, delta), "bounded range, Rényi"
@@ -218,7 +218,7 @@ def _bounds(setting: SampledRounds, single: float, rate: float, delta: float) ->
             pair = range_pair(length, rate, releases)
             yield product_epsilon(pair, releases, delta, symmetric=rate == 1), "bounded range"
     elif setting.two:
-        yield product_epsilon(Pair.distance_two(single).mixed(rate), releases, delta), "distance two"
+        yield product_epsilon(LawPair.distance_two(single).mixed(rate), releases, delta), "distance two"
 
 
 @lru_cache(maxsize=1024)

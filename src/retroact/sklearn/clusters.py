@@ -25,7 +25,7 @@ from ..errors import InputError
 from ..statistics.clusters import Centres, KMeans, KMedian
 from ..stream import Release
 from ..stream.door import required
-from .source import Source, batch_names
+from .fitted_stream import FittedStream, batch_names
 
 NONE = object()
 """No records at all; None as the records is a mistake."""
@@ -151,17 +151,17 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self._show(release, source.centre)
         return [*map(ClusterWarning, release.value.notes), *others]
 
-    def _started(self, points: F64, *, named: bool) -> Source:
+    def _started(self, points: F64, *, named: bool) -> FittedStream:
         if self.radius is None:
             raise InputError(
                 "expected a radius, the ball that the points lie in: all noise is in proportion to it, and one taken "
                 "from the data would reveal them. Declare it from what you know of the columns",
                 place="radius",
             )
-        return Source.begin(self._statistic, points, named=named, **self.get_params(deep=False))
+        return FittedStream.begin(self._statistic, points, named=named, **self.get_params(deep=False))
 
-    def _current(self) -> Source | None:
-        source: Source | None = vars(self).get("_source")
+    def _current(self) -> FittedStream | None:
+        source: FittedStream | None = vars(self).get("_source")
         if source is not None:
             source.check_room()
         elif "cluster_centers_" in vars(self):

@@ -29,7 +29,7 @@ from ..console import Progress
 from ..files import opened, put
 from .page import page
 from .shop import COUNTRIES, LARGEST_ORDER, ORDERS_A_ROUND, Order, Shop, open_shop
-from .story import Line, Point, Story
+from .story import Line, PublishedCount, Story
 from .text import print_check, print_story
 
 SHOP = 1608
@@ -83,7 +83,7 @@ def run(shop: Shop, key: Key, console: Console) -> Story:
     stream, twin_stream = (Stream(SCHEMA, STATISTICS, **limits) for _ in range(2))
     twin = shop.without(shop.leaver)
     histories = zip(_published(stream, shop, erase=True), _published(twin_stream, twin), shop.counts(), strict=True)
-    points: list[Point] = []
+    points: list[PublishedCount] = []
     differing: list[int] = []
     with Progress(console, shop.rounds, patience=0) as progress, warnings.catch_warnings():
         # The demo uses up its horizon on purpose.
@@ -93,7 +93,7 @@ def run(shop: Shop, key: Key, console: Console) -> Story:
                 differing.append(published.number)
             count = published["orders"]
             low, high = count.interval(0.95)
-            points.append(Point(published.number, count.value, low, high, true, other["orders"].value))
+            points.append(PublishedCount(published.number, count.value, low, high, true, other["orders"].value))
             text = f"Publishing {len(STATISTICS)} statistics over {shop.rounds:,} rounds"
             progress.update(published.number, text)
     wrong = [number for number in differing if number >= shop.erased_at]
@@ -125,7 +125,7 @@ def _published(stream: Stream, shop: Shop, *, erase: bool = False) -> Iterator[R
         yield stream.close_round()
 
 
-def _story(shop: Shop, stream: Stream, last: Round, points: list[Point], differing: int) -> Story:
+def _story(shop: Shop, stream: Stream, last: Round, points: list[PublishedCount], differing: int) -> Story:
     left, placed = shop.at(shop.rounds), shop.of(shop.leaver)
     count, revenue = len(left), sum(order.cents for order in left) / 100
     true = {

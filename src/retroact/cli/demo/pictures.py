@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ...report.axes import Entry, Panel, legend, steps, ticks
 from ...report.svg import joined, picture, rectangle, segment, text
-from .story import Line, Point, Story, amount, orders
+from .story import Line, PublishedCount, Story, amount, orders
 
 HISTORY = "Published orders with the erased customer, and in the twin without"
 COUNTRIES = "Orders by country: published, with 95 % intervals, and true"
@@ -144,7 +144,7 @@ def _rounds(story: Story, place: _Place) -> list[float]:
     return [1, *(t for t in ticks(1, story.rounds, place.ticks, whole=True) if t > 0.06 * story.rounds)]
 
 
-def _curves(panel: Panel, points: tuple[Point, ...]) -> Markup:
+def _curves(panel: Panel, points: tuple[PublishedCount, ...]) -> Markup:
     return joined(
         panel.area([(p.round, p.high) for p in points], [(p.round, p.low) for p in points], "band"),
         panel.line(((p.round, p.twin) for p in points), "twin thick"),

@@ -36,7 +36,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Point:
+class PublishedCount:
     """The count of orders in one round: published, its 95 % interval, the truth, and what the twin published."""
 
     round: int
@@ -59,8 +59,8 @@ class Story:
     identical: int
     differing: int
     """Rounds before the erasure in which the twin published something else."""
-    points: tuple[Point, ...]
-    close_up: tuple[Point, ...]
+    points: tuple[PublishedCount, ...]
+    close_up: tuple[PublishedCount, ...]
     differences: tuple[tuple[int, float], ...]
     """(round, published count minus that of the twin), wherever it changes."""
     lines: tuple[Line, ...]

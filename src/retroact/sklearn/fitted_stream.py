@@ -29,7 +29,7 @@ CALLED = {"k": "n_clusters", "horizon": "max_releases"}
 
 
 @dataclass
-class Source:
+class FittedStream:
     """It stays in its process: copies and pickles of an estimator do not have it."""
 
     stream: Stream
@@ -53,7 +53,7 @@ class Source:
         mode: Any,
         key: Any,
         **budget: Any,
-    ) -> Source:
+    ) -> FittedStream:
         """A stream for points like these. Checked before the key is used: a key drives one stream only."""
         dimension = points.shape[1]
         middle = None if center is None else _centre(center, dimension)
@@ -98,7 +98,7 @@ class Source:
         return release, [warning.message for warning in caught if isinstance(warning.message, Warning)]
 
 
-def batch_names(ids: Any, count: int, source: Source | None) -> list[str]:
+def batch_names(ids: Any, count: int, source: FittedStream | None) -> list[str]:
     """The ids of a batch, one per record; numbers in the order of arrival if none are given.
 
     >>> batch_names(None, 3, None), batch_names(["a", 7], 2, None)
