@@ -45,7 +45,7 @@ class Effort(StrEnum):
 class AuditOptions:
     """What to audit, and what to write."""
 
-    spec: Path | None = argument(SPEC_HELP, "[SPEC]")
+    spec: Path | None = argument(SPEC_HELP, "SPEC")
     out: Path | None = option("Write the signed report; appears complete or not at all.", "FILE")
     html: Path | None = option("Write the report as a page with pictures.", "FILE")
     open: bool = flag("Open the page in a browser.")

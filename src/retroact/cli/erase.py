@@ -38,7 +38,7 @@ from retroact.stream.erasure import Outcome, Requested
 class EraseOptions:
     """Whom to erase, and how."""
 
-    subject: list[str] | None = option("Whose records to erase; repeatable.")
+    subject: list[str] | None = option("Whose records to erase; repeatable.", "NAME")
     sha256: list[str] | None = option("The same, by the SHA-256 of the subject; repeatable.", "HEX")
     requests: Path | None = option("Read requests from columns subject or sha256, and request.", "CSV", "--from")
     request: str | None = option("A name for the request: asked again, nothing is done twice.", "NAME")

@@ -32,7 +32,7 @@ Tables = dict[str, dict[str, Any]]
 class SpecOptions:
     """What to publish: a file, or statistics by options."""
 
-    spec: Path | None = argument(SPEC_HELP, "[SPEC]")
+    spec: Path | None = argument(SPEC_HELP, "SPEC")
     count: bool = flag("Count the records.")
     sum: list[str] | None = option("The sum of a field, such as amount:0..500; repeatable.", _BOUNDED)
     mean: list[str] | None = option("The mean of a field, such as age:0..120; repeatable.", _BOUNDED)
@@ -46,7 +46,7 @@ class SpecOptions:
         "About how many records to expect, for expected errors; a public guess, not from the data. Default: 10,000.",
         min=1,
     )
-    every: int | None = option("Publish in every n-th round only.")
+    every: int | None = option("Publish only every N-th round.", "N")
     clip: bool = flag("Move values that are out of bounds to the bound, instead of an error.")
     skip_missing: bool = flag("Leave records that lack a value out of statistics that need it, instead of an error.")
 

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from retroact.cli.console import Progress, console_for, plural, say
-from retroact.cli.options import Secrets, command, opened
+from retroact.cli.options import Secrets, command, opened, option
 from retroact.errors import InputError, VerificationError
 from retroact.store.receipt import Receipt, public_key
 from retroact.store.receipt import verify as check
+
+
+@dataclass(frozen=True)
+class ReceiptOptions:
+    """What a receipt must be of."""
+
+    stream: str | None = option("Check that this stream signed the receipt.", "STREAM")
+    subject: list[str] | None = option("Check whom the receipt is about; needs --stream and --request.", "NAME")
+    request: str | None = option("The name of the request.", "NAME")
 
 
 @command
 def verify(
     target: Annotated[str, typer.Argument(metavar="STREAM|RECEIPT", help="A stream, or the file of a receipt.")],
     secrets: Secrets,
-    stream: Annotated[str | None, typer.Option(help="Check that this stream signed the receipt.")] = None,
-    subject: Annotated[
-        list[str] | None, typer.Option(help="Check whom the receipt is about; needs --stream and --request.")
-    ] = None,
-    request: Annotated[str | None, typer.Option(help="The name of the request for erasure.")] = None,
+    order: ReceiptOptions,
 ) -> None:
     """Check a stream, or the receipt of an erasure. The exit code is 4 if anything differs.
 
@@ -35,9 +41,9 @@ def verify(
       retroact verify receipt.json --stream orders --subject u17 --request ticket-881
     """
     if Path(target).is_file():
-        _verify_receipt(Path(target), stream, subject or [], request, secrets)
+        _verify_receipt(Path(target), order, secrets)
         return
-    if stream is not None or subject or request:
+    if order.stream is not None or order.subject or order.request:
         raise InputError(f"{target}: expected the file of a receipt with these options", place="--stream")
     with opened(target, secrets) as open_stream, Progress(console_for("stderr")) as progress:
         where = open_stream.store.where
@@ -56,7 +62,8 @@ def verify(
         say(f"note: {name} has randomness without a key, and cannot be computed again")
 
 
-def _verify_receipt(path: Path, stream: str | None, subjects: list[str], request: str | None, secrets: Secrets) -> None:
+def _verify_receipt(path: Path, order: ReceiptOptions, secrets: Secrets) -> None:
+    stream, subjects, request = order.stream, order.subject or [], order.request
     names: list[str] = []
     if stream is None:
         if subjects or request:
