@@ -85,7 +85,7 @@ def root(
     \b
     Start with:
       retroact demo
-      retroact run orders.csv --count --sum amount:0..500 --epsilon 1
+      retroact run orders.csv --count --sum amount:0..500 --id order --subject customer --epsilon 1
     """
 
 

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,7 +28,7 @@ from retroact.cli.options import (
     warn_of_debt,
 )
 from retroact.cli.output import OutputOptions
-from retroact.cli.specification import RunSpecOptions, as_option
+from retroact.cli.specification import RunSpecOptions, at_options
 from retroact.coins import Key
 from retroact.coins.keyring import from_environment, from_file
 from retroact.errors import InputError
@@ -122,142 +122,102 @@ def run(
       retroact run orders.csv --count --epsilon 1 \\
         --time created --start 2026-01-01 --length 1d --end 2027-01-01
     """
-    notes, totals = Notes(quiet=order.quiet), Totals()
+    notes, totals, cut = Notes(quiet=order.quiet), Totals(), reading.table
     targets = [("--out", output.out)]
     used = {
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
         "specification": asked.file if asked.given else None,
     }
     check_targets(targets, used=used, store=order.store, **vars(secrets))
-    with (
-        naming_not_found(totals.missed, notes, allowed=order.allow_missing),
-        _Target(events, asked, roles.table, reading, order, secrets, restoring) as target,
-    ):
-        if target.stream is not None:
-            check_sources(targets, target.stream)
-        _play(events, target, output, order, notes, totals)
+    if order.store is None:
+        for name in (*(["fence"] if secrets.fence is not None else []), *restoring.given):
+            raise InputError("expected --store: this is for durable streams", place=f"--{name.replace('_', '-')}")
+    source = reading.source or (None if events == STDIN else events)
+    once: dict[str, Any] = {"rounds": reading.rounds, "follow": reading.follow, "complete": reading.complete}
+    with naming_not_found(totals.missed, notes, allowed=order.allow_missing), ExitStack() as opened:
 
+        def durable(specification: Specification | None) -> Durable:
+            key = None if order.testing_key is None else Key.for_testing(order.testing_key)
+            given = {**vars(secrets), **restoring.given}
+            stream = Stream.open(order.store or "", specification=specification, key=key, **given)
+            return opened.enter_context(stream)
 
-class _Target:
-    """The stream of a run, in memory or in a store.
-
-    An existing store is opened first: what it does not allow is refused before anything is read. A new stream is made
-    last, after a look at the input: bad input leaves no store behind.
-    """
-
-    def __init__(
-        self,
-        events: str,
-        asked: RunSpecOptions,
-        roles: dict[str, Any],
-        reading: Reading,
-        order: RunOptions,
-        secrets: Secrets,
-        restoring: Restoring,
-    ) -> None:
-        self._order, self._secrets, self._restoring, cut = order, secrets, restoring, reading.table
-        self.stream: Stream | None = None
-        if order.store is None:
-            for name in (*(["fence"] if secrets.fence is not None else []), *restoring.given):
-                raise InputError("expected --store: this is for durable streams", place=f"--{name.replace('_', '-')}")
-        source = reading.source or (None if events == STDIN else events)
-        once: dict[str, Any] = {"rounds": reading.rounds, "follow": reading.follow, "complete": reading.complete}
+        kept: Durable | None = None
         if order.store is not None and (exists(order.store) or not asked.given):
-            self._given = asked.specification(rounds=cut) if asked.given else None
-            self.stream = self._durable()
-            try:
-                self.options = options_for(self.stream, source, roles, cut, **once)
-            except InputError as error:
-                self.__exit__()
-                raise as_option(error) from None
+            # what an existing stream does not allow is refused before anything is read
+            kept = durable(asked.specification(rounds=cut) if asked.given else None)
+            spec = kept.specification
+            with at_options():
+                options = options_for(kept, source, roles.table, cut, **once)
+            check_sources(targets, kept)
         else:
-            self._given = asked.specification(columns=roles, rounds=cut, declared=reading.rounds)
-            self.options = _new_options(self._given, bool(roles.get("time")), source, **once)
-
-    @property
-    def spec(self) -> Specification:
-        spec = self._given if self.stream is None else self.stream.specification
-        assert spec is not None
-        return spec
-
-    def open(self) -> tuple[Stream, str]:
-        """The stream, and a line about its key or its state."""
-        if self._order.store is None:
-            key, origin = choose_key(self._secrets.key_file, self._order.testing_key)
-            return Stream.from_specification(self.spec, key=key), origin
-        if self.stream is None:
-            self.stream = self._durable()
-        stream = self.stream
-        assert isinstance(stream, Durable)
-        warn_of_debt(stream)
-        origin = f"note: round {stream.round:,} of {stream.store.where} is open"
-        origin += f"; promised: {'; '.join(stream.promises)}" if stream.promises else ""
-        if stream.replaying:
-            origin += "; it was published before: nothing is released until it is replayed"
-        return stream, origin
-
-    @property
-    def before(self) -> Iterator[dict[str, Any]] | None:
-        """What a store has published, with which a file of releases starts."""
-        return self.stream.releases() if isinstance(self.stream, Durable) else None
-
-    def _durable(self) -> Stream:
-        seed, given = self._order.testing_key, {**vars(self._secrets), **self._restoring.given}
-        key = None if seed is None else Key.for_testing(seed)
-        return Stream.open(self._order.store or "", specification=self._given, key=key, **given)
-
-    def __enter__(self) -> _Target:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if isinstance(self.stream, Durable):
-            self.stream.close()
+            spec = asked.specification(columns=roles.table, rounds=cut, declared=reading.rounds)
+            with at_options():
+                options = _new_options(spec, bool(roles.table.get("time")), source, **once)
+        with open_feed(events, spec.schema, options, lasting=order.store is not None) as feed:
+            feed.look()
+            # a new stream is made last: bad input leaves no store behind
+            if order.store is None:
+                key, origin = choose_key(secrets.key_file, order.testing_key)
+                stream = Stream.from_specification(spec, key=key)
+            else:
+                stream = kept = kept or durable(spec)
+                origin = _state(kept)
+            _play(feed, stream, origin, output, order, notes, totals)
+        notes.summary(stream, feed, totals)
+        waiting = totals.waiting
+        if waiting is not None:
+            if not waiting.adds:
+                raise InputError(waiting.message, source=waiting.source, row=waiting.line, unit="line")
+            notes.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
 
 
 def _new_options(
     spec: Specification, timed: bool, source: str | None, *, rounds: int | None, follow: bool, complete: bool
 ) -> Options:
     """How to read the feed of a stream that does not exist yet; what it could not hold is refused."""
-    try:
-        if timed and spec.rounds.grid is None:
-            raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
-        spec.check_rounds()
-        spec.check_rounds(rounds)
-        return Options(spec.columns_of(source), spec.rounds, source, rounds, follow, complete)
-    except InputError as error:
-        raise as_option(error) from None
+    if timed and spec.rounds.grid is None:
+        raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
+    spec.check_rounds()
+    spec.check_rounds(rounds)
+    return Options(spec.columns_of(source), spec.rounds, source, rounds, follow, complete)
 
 
-def _play(events: str, target: _Target, output: OutputOptions, order: RunOptions, notes: Notes, totals: Totals) -> None:
-    with open_feed(events, target.spec.schema, target.options, lasting=order.store is not None) as feed:
-        feed.look()
-        stream, origin = target.open()
-        shown = not notes.quiet and (output.out is not None or not sys.stdout.isatty())
-        with (
-            output.opened(before=target.before) as writer,
-            notes.horizon_warnings(),
-            Progress(notes.console, feed.source.size, shown=shown) as progress,
-            _ending(feed),
-        ):
+def _state(stream: Durable) -> str:
+    """A line about a durable stream; warns if a restore is not finished."""
+    warn_of_debt(stream)
+    state = f"note: round {stream.round:,} of {stream.store.where} is open"
+    state += f"; promised: {'; '.join(stream.promises)}" if stream.promises else ""
+    if stream.replaying:
+        state += "; it was published before: nothing is released until it is replayed"
+    return state
 
-            def recognised(first: Changes) -> None:
-                notes.recognised(feed, target.spec, first)
-                notes.line(origin)
 
-            def after() -> None:
-                writer.flush()
-                if feed.source.follow:
-                    name_not_found(totals.missed, notes, allowed=order.allow_missing)
-                read, words = feed.source.progress()
-                progress.update(read, f"{words}, {totals.rounds:,} rounds")
+def _play(
+    feed: Feed, stream: Stream, origin: str, output: OutputOptions, order: RunOptions, notes: Notes, totals: Totals
+) -> None:
+    # a file of releases starts with what a store has published
+    before = stream.releases() if isinstance(stream, Durable) else None
+    shown = not notes.quiet and (output.out is not None or not sys.stdout.isatty())
+    with (
+        output.opened(before=before) as writer,
+        notes.horizon_warnings(),
+        Progress(notes.console, feed.source.size, shown=shown) as progress,
+        _ending(feed),
+    ):
 
-            feed.play(stream, writer.write, recognised=recognised, after=after, totals=totals)
-    notes.summary(stream, feed, totals)
-    waiting = totals.waiting
-    if waiting is not None:
-        if not waiting.adds:
-            raise InputError(waiting.message, source=waiting.source, row=waiting.line, unit="line")
-        notes.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
+        def recognised(first: Changes) -> None:
+            notes.recognised(feed, stream.specification, first)
+            notes.line(origin)
+
+        def after() -> None:
+            writer.flush()
+            if feed.source.follow:
+                name_not_found(totals.missed, notes, allowed=order.allow_missing)
+            read, words = feed.source.progress()
+            progress.update(read, f"{words}, {totals.rounds:,} rounds")
+
+        feed.play(stream, writer.write, recognised=recognised, after=after, totals=totals)
 
 
 @contextmanager

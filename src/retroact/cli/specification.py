@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -173,12 +174,16 @@ def _categories(text: str) -> tuple[str, dict[str, Any]]:
     return name, {"type": "category", "values": values.split(",")}
 
 
-def as_option(error: InputError) -> InputError:
-    """The same error, at the option that a key of [columns] or [rounds] has."""
-    path = (error.path or "").removeprefix("rounds.").removeprefix("columns.")
-    if not path or path.startswith("-"):
-        return error
-    return error.moved("--late" if path == "late_events" else f"--{path.replace('_', '-')}")
+@contextmanager
+def at_options() -> Iterator[None]:
+    """An error at a key of [columns] or [rounds] is at the option of that name."""
+    try:
+        yield
+    except InputError as error:
+        path = (error.path or "").removeprefix("rounds.").removeprefix("columns.")
+        if not path or path.startswith("-"):
+            raise
+        raise error.moved("--late" if path == "late_events" else f"--{path.replace('_', '-')}") from None
 
 
 def add_to(
@@ -206,10 +211,8 @@ def add_to(
         tables["columns"] = columns.updated(added).spec()
     if cut:
         own_cut = tables.get("rounds", {})
-        try:
+        with at_options():
             asked = Rounds.from_spec({**own_cut, **cut})
-        except InputError as error:
-            raise as_option(error) from None
         if own_cut and asked != Rounds.from_spec(own_cut):
             changed = "; ".join(differences(Rounds.from_spec(own_cut).spec(), asked.spec(), "in the file"))
             raise InputError(f"expected the rounds of the specification, got others: {changed}", place="rounds")
