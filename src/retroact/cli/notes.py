@@ -13,7 +13,7 @@ from retroact.cli.console import console_for, message, plural
 from retroact.cli.plan import plan_table
 from retroact.errors import RetroactError
 from retroact.feeds.batch import EVERY_RECORD, Changes
-from retroact.feeds.envelopes import NATIVE
+from retroact.feeds.native_events import NATIVE
 from retroact.feeds.options import Options
 from retroact.feeds.totals import Missed, Totals
 from retroact.messages import show

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from retroact.errors import InputError
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, UPDATE
 from retroact.feeds.json_rows import RowForm, Step
-from retroact.feeds.native_events import KEYS
+from retroact.feeds.native_events import KEYS, NATIVE
 from retroact.feeds.operation_words import (
     CODES,
     ONE_ON_AN_ID,
@@ -20,10 +20,10 @@ from retroact.feeds.operation_words import (
 )
 from retroact.messages import mismatch, show
 
-NATIVE, PLAIN, CHANGES = "native events", "plain records", "insert/delete"
+PLAIN, CHANGES = "plain records", "insert/delete"
 DEBEZIUM, WRAPPED = "Debezium", "Debezium with its schema"
-_CHANGES = ("insert", "delete", "update")
-_MARKS = (*_CHANGES, "payload", "op")
+_CODES = {"insert": ADD, "delete": DELETE, "update": UPDATE}
+_MARKS = (*_CODES, "payload", "op")
 _OPS = "c, r, u, d, t, m"
 _TRUNCATED = (
     "a truncation deletes records without naming them, and is refused: erase their subjects, or begin another stream"
@@ -48,7 +48,7 @@ def recognise(
     ("plain records with weights in 'mz_diff'", 'plain records')
     >>> recognise({"op": "close"}, {"amount"}, {"amount"})
     """
-    if isinstance(value, list) and value and isinstance(value[0], dict) and {*value[0]} <= {*_CHANGES}:
+    if isinstance(value, list) and value and isinstance(value[0], dict) and {*value[0]} <= {*_CODES}:
         return CHANGES
     if not isinstance(value, dict) or is_progress(value):
         return None
@@ -56,7 +56,7 @@ def recognise(
     if "payload" in value and "payload" not in data:
         payload = value["payload"]
         return WRAPPED if isinstance(payload, dict) and "op" in payload else None
-    if value and {*value} <= {*_CHANGES} - data:
+    if value and {*value} <= {*_CODES} - data:
         return CHANGES
     if operation is not None and operation in value:
         return weighted(operation) if operation in WEIGHT_COLUMNS else worded(operation)
@@ -130,7 +130,7 @@ def places_in(label: str, path: str) -> list[tuple[str, ...]]:
             return [top + parts]
         return [(*top, "after", path), (*top, "before", path)]
     if label == CHANGES:
-        return [(change, *parts) for change in _CHANGES]
+        return [(change, *parts) for change in _CODES]
     return [parts, ("record", *parts)] if label == NATIVE else [parts]
 
 
@@ -153,9 +153,6 @@ class Envelope(Protocol):
     def steps(self, value: Any) -> list[Step] | str:
         """Those of a line, or what it is called when it is skipped. The rows are not looked at."""
 
-    def check(self, value: Any) -> None:
-        """Say what is wrong with a line that does not fit, or with its rows."""
-
 
 def envelope_for(label: str, form: RowForm, data: set[str], contribution: int | None, mark: str | None) -> Envelope:
     """The envelope of this name, for all but native events."""
@@ -169,7 +166,7 @@ def envelope_for(label: str, form: RowForm, data: set[str], contribution: int | 
 
 
 class Plain:
-    """Rows that are added. One with a key that says otherwise is none of them."""
+    """Rows that are added. One with a key of another envelope is refused."""
 
     def __init__(self, form: RowForm, data: set[str]) -> None:
         self._form, self._data = form, data
@@ -177,18 +174,18 @@ class Plain:
         self._marks = {*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *_MARKS, own}.difference(data)
 
     def steps(self, value: Any) -> list[Step] | str:
-        if not isinstance(value, dict) or not self._marks.isdisjoint(value) or ("after" in value and self._mark(value)):
+        if not isinstance(value, dict):
+            raise mismatch("an object", value, None)
+        marked = not self._marks.isdisjoint(value)
+        if marked or "after" in value:
+            mark = mark_in(value, self._data)
+            if mark is not None:
+                wrong = f"expected {PLAIN}, as in the first events, got {show(mark)}, a key of another envelope"
+                raise InputError(wrong)
+        if marked:
+            self._form.check(value)
             raise InputError(f"expected {PLAIN}")
-        return [(ADD, value)]
-
-    def check(self, value: Any) -> None:
-        mark = self._mark(value)
-        if mark is not None:
-            raise InputError(f"expected {PLAIN}, as in the first events, got {show(mark)}, a key of another envelope")
-        self._form.check(value)
-
-    def _mark(self, value: Any) -> str | None:
-        return mark_in(value, self._data)
+        return [(ADD, value, "")]
 
 
 class InsertsAndDeletes:
@@ -196,25 +193,19 @@ class InsertsAndDeletes:
 
     def __init__(self, form: RowForm) -> None:
         self._form = form
-        self._kinds = {"insert": lambda row: (ADD, row), "delete": form.deleted, "update": form.updated}
 
     def steps(self, value: Any) -> list[Step] | str:
         found = []
-        for change in value if isinstance(value, list) else [value]:
-            if not isinstance(change, dict) or len(change) != 1 or not {*change} <= {*_CHANGES}:
-                raise InputError(f"expected one of {', '.join(_CHANGES)} in an event")
-            found += [self._kinds[kind](row) for kind, row in change.items()]
-        return found
-
-    def check(self, value: Any) -> None:
-        for position, change in enumerate(value if isinstance(value, list) else [value]):
-            if not isinstance(change, dict) or not {*change} <= {*_CHANGES}:
+        several = isinstance(value, list)
+        for position, change in enumerate(value if several else [value]):
+            if not isinstance(change, dict) or not {*change} <= _CODES.keys():
                 raise mismatch('an object such as {"insert": {...}}', change, None)
-            for name, row in change.items():
-                place = f"[{position}].{name}" if isinstance(value, list) else name
-                if not isinstance(row, dict):
-                    raise mismatch("an object", row, place)
-                self._form.check(row, brief=name == "delete")
+            if len(change) != 1:
+                raise InputError(f"expected one of {', '.join(_CODES)} in an event")
+            ((kind, row),) = change.items()
+            part = f"[{position}].{kind}" if several else kind
+            found.append((_CODES[kind], self._form.require_id(row, part) if kind == "delete" else row, part))
+        return found
 
 
 class Worded:
@@ -224,19 +215,11 @@ class Worded:
         self._form, self._column = form, column
 
     def steps(self, value: Any) -> list[Step] | str:
-        code = self._code(value)
+        code = code_of(_marked(value, self._column), self._column)
         if code in (CLOSE, ERASE):
             word = "close" if code == CLOSE else "erase"
             raise InputError(f'expected {{"op": "{word}"}} without a record', place=self._column)
-        if code == DELETE:
-            return [self._form.removed(value)]
-        return [self._form.updated(value) if code == UPDATE else (ADD, value)]
-
-    def check(self, value: Any) -> None:
-        self._form.check(value, brief=self._code(value) == DELETE)
-
-    def _code(self, value: Any) -> int:
-        return code_of(_marked(value, self._column), self._column)
+        return [(code, self._form.by_id(value) if code == DELETE else value, "")]
 
 
 class Weighted:
@@ -247,25 +230,21 @@ class Weighted:
         self._form, self._column, self._contribution = form, column, contribution
 
     def steps(self, value: Any) -> list[Step] | str:
-        weight = self._weight(value)
+        weight = weigh(_marked(value, self._column), self._column, self._contribution)
         if is_progress(value):
             raise InputError("expected a row, got a progress message")
         if weight == 0:
-            self._form.require_whole([value])
+            if not self._form.is_whole(tuple(value)):
+                self._form.check(value)
             return "weights of 0"
         if abs(weight) > 1 and self._form.has_id(value):
             raise InputError(expected=ONE_ON_AN_ID, found=str(weight), place=self._column)
-        return [(ADD, value) if weight > 0 else self._form.removed(value)] * abs(weight)
-
-    def check(self, value: Any) -> None:
-        self._form.check(value, brief=self._weight(value) < 0)
-
-    def _weight(self, value: Any) -> int:
-        return weigh(_marked(value, self._column), self._column, self._contribution)
+        step = (ADD, value, "") if weight > 0 else (DELETE, self._form.by_id(value), "")
+        return [step] * abs(weight)
 
 
 class Debezium:
-    """Debezium's change events, {"op": "u", "before": {...}, "after": {...}}, bare or as a payload beside their schema.
+    """Debezium's change events, {"op": "u", "before": {...}, "after": {...}}, bare or as a payload with their schema.
 
     With an id an update is one event on that id and a deletion needs nothing but the id; without one both delete the
     row before by its value, which needs all its fields and its stamp."""
@@ -277,30 +256,20 @@ class Debezium:
         if value is None or (self._wrapped and isinstance(value, dict) and value.get("payload", value) is None):
             return "tombstones"
         change, form = self._change(value), self._form
-        op, before, after = change.get("op"), change.get("before"), change.get("after")
-        if op in ("c", "r"):
-            return [(ADD, _there(after, "after"))]
-        if op == "u":
-            added = (ADD, _there(after, "after"))
+        if "op" not in change:
+            raise InputError(f'expected "op" with one of {_OPS}, got none')
+        op, before, after = change["op"], change.get("before"), change.get("after")
+        if op in ("c", "r", "u"):
+            added = (ADD, _there(after, "after"), "after")
             same = form.has_id(after) and (before is None or _equal_ids(before, after, form.known["id"]))
-            return [added] if same else [self._replaced(_there(before, "before"), after), added]
+            return [added] if op != "u" or same else [self._replaced(_there(before, "before"), after), added]
         if op == "d":
-            return [form.deleted(_there(before, "before"))]
+            return [(DELETE, form.require_id(_there(before, "before"), "before"), "before")]
         if op == "m":
             return "messages"
         if op == "t":
             raise InputError(_TRUNCATED, place="op")
         raise mismatch(f"one of {_OPS}", op, "op")
-
-    def check(self, value: Any) -> None:
-        change = self._change(value)
-        if "op" not in change:
-            raise InputError(f'expected "op" with one of {_OPS}, got none')
-        op = change["op"]
-        if op in ("c", "r", "u"):
-            self._check_row(change, "after", brief=False)
-        if op == "d" or (op == "u" and (change.get("before") is not None or not self._form.has_id(change["after"]))):
-            self._check_row(change, "before", brief=True)
 
     def _change(self, value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -312,20 +281,9 @@ class Debezium:
 
     def _replaced(self, before: Any, after: Any) -> Step:
         """The row before, which goes in the round of the one after it."""
-        code, row = self._form.deleted(before)
-        round = self._form.known.get("round")
+        row, round = self._form.require_id(before, "before"), self._form.known.get("round")
         both = round is not None and isinstance(row, dict) and isinstance(after, dict)
-        return code, {**row, round: after.get(round)} if both else row
-
-    def _check_row(self, change: dict[str, Any], part: str, *, brief: bool) -> None:
-        row = _there(change.get(part), part)
-        try:
-            self._form.check(row, brief=brief)
-        except InputError as error:
-            advice = ""
-            if brief and "id" not in self._form.named and not self._form.has_id(row) and isinstance(row, dict):
-                advice = "; with the column of the id (--id) a deletion needs nothing else"
-            raise InputError(f"{error.message}{advice}", place=error.under(part).path) from None
+        return DELETE, {**row, round: after.get(round)} if both else row, "before"
 
 
 def _equal_ids(before: Any, after: Any, column: str) -> bool:

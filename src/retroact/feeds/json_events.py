@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
-from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from retroact.errors import InputError
-from retroact.feeds.batch import ADD, CLOSE, DELETE, Changes, ColumnValues
+from retroact.errors import InputError, Place
+from retroact.feeds.batch import CLOSE, Changes, ColumnValues
 from retroact.feeds.envelopes import (
-    NATIVE,
     PLAIN,
     Envelope,
     envelope_for,
@@ -26,20 +23,18 @@ from retroact.feeds.envelopes import (
     row_in,
 )
 from retroact.feeds.json_paths import position_of, value_at
-from retroact.feeds.json_rows import Row, RowForm, Step, StepColumns
-from retroact.feeds.native_events import DECODING, KEYS, NativeEvents
-from retroact.feeds.operation_words import OPS
+from retroact.feeds.json_rows import Row, RowForm, Step, Steps
+from retroact.feeds.native_events import DECODING, KEYS, NATIVE, Cells, NativeEvents
 from retroact.feeds.options import Options
 from retroact.feeds.readers.repeated_keys import most_keys
 from retroact.feeds.roles import METADATA, ROLES, refuse
+from retroact.feeds.row_reader import require_needs
 from retroact.messages import mismatch
 from retroact.schema import Schema
 
 _NATIVE = -1
 """Stands for the operation of a native event, until that is looked at."""
 _NOTHING: Row = {}
-_NAMES: set[type] = {str, int, NoneType}
-_NUMBERS: set[type] = {int, NoneType}
 _WHOLE = ("stamp", "round", "position")
 
 
@@ -105,111 +100,80 @@ class JsonEvents:
         needed = {*self._schema.fields, *self.roles.values(), *others, *self._form.tops, mark}
         self.ignored = tuple(key for key in row if key not in needed)
 
-    # Lines that fit ---------------------------------------------------------------------------------------------------
-
     def quick(self, numbers: Sequence[int], lines: Sequence[bytes]) -> Changes | None:
         """Lines that all fit, and have each key once, where that can be seen at a glance."""
         if self.label != NATIVE or self._options.position or self._options.follow:
             return None
         try:
-            steps, keys = self._native.decoded(lines)
+            codes, fields, roles, keys = self._native.decoded(lines)
         except (*DECODING, InputError):
             return None
         text = b"\n".join(lines)
-        return self._assembled(numbers, steps) if text.count(b":") == keys or most_keys(text) == keys else None
+        return _assembled(numbers, codes, fields, roles) if keys in (text.count(b":"), most_keys(text)) else None
 
-    def changes(self, numbers: Sequence[int], values: Sequence[Any]) -> tuple[Changes, Counter[str]]:
-        """All of these lines, and how many of them are no events. An error says that one of them does not fit, and not
-        more."""
-        steps, options = self._steps(values), self._options
-        if options.follow and options.time is not None:
-            # otherwise all times were read before
-            places = self.places("time")
-            steps.roles["time"] = [value_at(values[place], places) for place in steps.places]
-        if options.position is not None:
-            steps.roles["position"] = self._positions(steps.codes, [values[place] for place in steps.places])
-        return self._assembled(numbers, steps), steps.skipped
+    def changes(
+        self, numbers: Sequence[int], values: Sequence[Any]
+    ) -> tuple[Changes, Counter[str], tuple[int, InputError] | None]:
+        """The changes of these lines up to the first that is refused; how many of them are no events; and the place of
+        the one that is refused, with the reason."""
+        wrong = None
+        while True:
+            try:
+                return *self._changes(numbers, values), wrong
+            except InputError as error:
+                place = (error.row or 1) - 1
+                wrong = place, self._refusal(values[place], error)
+                values = values[:place]
 
-    def _assembled(self, numbers: Sequence[int], steps: StepColumns) -> Changes:
-        given = {role: column for role, column in steps.roles.items() if column.count(None) < len(column)}
-        roles = {role: _integers(given[role]) if role in _WHOLE else ColumnValues.of(given[role]) for role in given}
-        fields = {name: ColumnValues(np.fromiter(column, object, len(column))) for name, column in steps.fields.items()}
-        lines = np.asarray(numbers, np.int64)[np.asarray(steps.places, np.int64)]
-        return Changes(lines, np.array(steps.codes, np.int8), fields, roles)
-
-    def fit(self, values: Sequence[Any]) -> bool:
-        """Whether all of these lines do."""
+    def _changes(self, numbers: Sequence[int], values: Sequence[Any]) -> tuple[Changes, Counter[str]]:
+        """An error has the place of its line, from 1, as its row."""
+        steps, skipped = self._steps(values)
+        options, events = self._options, [values[line] for line in steps.lines]
         try:
-            self.changes(range(len(values)), values)
-        except InputError:
-            return False
-        return True
+            codes, fields, roles = self._cells(steps)
+            if options.follow and options.time is not None:
+                # otherwise all times were read before
+                places = self.places("time")
+                roles["time"] = [value_at(event, places) for event in events]
+            if options.position is not None:
+                roles["position"] = self._positions(codes, events)
+            changes = _assembled([numbers[line] for line in steps.lines], codes, fields, roles)
+            try:
+                require_needs(changes, timed=self._envelope is None or self._form.time is not None)
+            except InputError as error:
+                self._form.refuse(steps, error)
+        except InputError as error:
+            raise error.moved(Place(error.path or "", steps.lines[(error.row or 1) - 1] + 1)) from None
+        return changes, skipped
 
     def places(self, role: str) -> list[tuple[str, ...]]:
         """Where a line may hold its time or position."""
         return places_in(self.label or NATIVE, getattr(self._options, role) or "")
 
     def _positions(self, codes: Sequence[int], values: Sequence[Any]) -> list[int | None]:
-        places, name = self.places("position"), self._options.position
+        places, name = self.places("position"), self._options.position or ""
         found = [value_at(value, places) for value in values]
-        if name is None:
-            return []
         # a round may end without a position
         return [
-            None if position is None and code == CLOSE else position_of(position, name)
-            for position, code in zip(found, codes, strict=True)
+            None if position is None and code == CLOSE else position_of(position, name, row)
+            for row, (position, code) in enumerate(zip(found, codes, strict=True))
         ]
 
-    def _steps(self, values: Sequence[Any]) -> StepColumns:
-        if self._envelope is None:
-            try:
-                return self._native.steps(values)
-            except InputError:
-                if not any(map(is_progress, values)):
-                    raise
-        places: list[int] = []
-        codes: list[int] = []
-        rows: list[Any] = []
+    def _steps(self, values: Sequence[Any]) -> tuple[Steps, Counter[str]]:
+        lines: list[int] = []
+        steps: list[Step] = []
         skipped: Counter[str] = Counter()
-        for place, value in enumerate(values):
-            found = self._steps_of(value)
+        for line, value in enumerate(values):
+            try:
+                found = self._steps_of(value)
+            except InputError as error:
+                raise error.moved(Place(error.path or "", line + 1)) from None
             if isinstance(found, str):
                 skipped[found] += 1
-                continue
-            for code, row in found:
-                places.append(place)
-                codes.append(code)
-                rows.append(row)
-        natives = [place for place, code in enumerate(codes) if code == _NATIVE]
-        events = self._native.steps([rows[place] for place in natives])
-        for place in natives:
-            rows[place] = _NOTHING
-        fields, roles = self._columns_of(codes, rows)
-        for whole, part in ((fields, events.fields), (roles, events.roles)):
-            for name, cells in part.items():
-                for place, cell in zip(natives, cells, strict=True):
-                    whole[name][place] = cell
-        for place, code in zip(natives, events.codes, strict=True):
-            codes[place] = code
-        return StepColumns(places, codes, fields, roles, skipped)
-
-    def _columns_of(self, codes: list[int], rows: list[Any]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-        """Fields and roles of rows, which must have what their operations need."""
-        form = self._form
-        if not {*map(type, rows)} <= {dict}:
-            raise InputError("expected objects")
-        roles = {role: [row.get(form.known.get(role)) for row in rows] for role in ROLES}
-        for role, column in roles.items():
-            if not {*map(type, column)} <= (_NUMBERS if role in _WHOLE else _NAMES):
-                raise InputError("expected another type", place=role)
-        form.require_whole(row for code, row in zip(codes, rows, strict=True) if code == ADD)
-        by_value = [code == DELETE and id is None for code, id in zip(codes, roles["id"], strict=True)]
-        form.require_whole(compress(rows, by_value), strict="id" not in form.known)
-        if form.time is not None:
-            # of records that are deleted by value, a grid makes stamps of their times
-            found = zip(rows, by_value, roles["stamp"], strict=True)
-            roles["born"] = [(row.get(form.time),) if value and stamp is None else None for row, value, stamp in found]
-        return {name: [row.get(name) for row in rows] for name in form.fields}, roles
+            else:
+                lines += [line] * len(found)
+                steps += found
+        return Steps(lines, steps), skipped
 
     def _steps_of(self, value: Any) -> list[Step] | str:
         try:
@@ -219,37 +183,39 @@ class JsonEvents:
             if not is_progress(value) and not self._may_be_native(value):
                 raise
         if is_progress(value):
-            return [(CLOSE, _NOTHING)] if self._options.cut.close_by == "progress" else "progress messages"
-        return [(_NATIVE, value)]
+            return [(CLOSE, _NOTHING, "")] if self._options.cut.close_by == "progress" else "progress messages"
+        return [(_NATIVE, value, "")]
 
-    # Lines that do not ------------------------------------------------------------------------------------------------
-
-    def refusal(self, value: Any) -> InputError:
-        """What is wrong with a line that does not fit."""
+    def _cells(self, steps: Steps) -> tuple[list[int], Cells, Cells]:
+        """Operations, fields and roles of steps."""
+        natives = [row for row, code in enumerate(steps.codes) if code == _NATIVE]
         try:
-            try:
-                codes = self._steps([value]).codes
-            except InputError:
-                self._check(value)
-            else:
-                self._positions(codes, [value] * len(codes))
+            found = self._native.cells([steps.rows[row] for row in natives])
         except InputError as error:
-            return error
-        return InputError(f"expected {self.label or NATIVE}, got something else")
+            raise error.moved(Place(error.path or "", natives[(error.row or 1) - 1] + 1)) from None
+        if len(natives) == len(steps.codes):
+            return found
+        codes = [*steps.codes]
+        for row in natives:
+            steps.rows[row] = _NOTHING
+        fields, roles = self._form.cells(steps)
+        for row, code in zip(natives, found[0], strict=True):
+            codes[row] = code
+        for whole, part in ((fields, found[1]), (roles, found[2])):
+            for name, cells in part.items():
+                for row, cell in zip(natives, cells, strict=True):
+                    whole[name][row] = cell
+        return codes, fields, roles
 
-    def _check(self, value: Any) -> None:
-        other, native = self._label(value), self._may_be_native(value)
-        if other not in (None, self.label) and not native:
-            raise InputError(f"expected {self.label}, as in the first events, got {other}")
-        if self._envelope is None or native:
-            self._native.check(value)
-            self._positions([OPS[value["op"]]], [value])
-            self._native.check_needs(value)
-            return
-        if not isinstance(value, dict | list):
-            raise mismatch(f"an object, as in {self.label}", value, None)
-        self._envelope.check(value)
-        self._envelope.steps(value)
+    def _refusal(self, value: Any, error: InputError) -> InputError:
+        """What is wrong with a line that does not fit: that it is another envelope, or else the error."""
+        if not self._may_be_native(value):
+            other = self._label(value)
+            if other not in (None, self.label):
+                return InputError(f"expected {self.label}, as in the first events, got {other}")
+            if self._envelope is not None and not isinstance(value, dict | list):
+                return mismatch(f"an object, as in {self.label}", value, None)
+        return error
 
     def _may_be_native(self, value: Any) -> bool:
         """Whether a line among those of another envelope is to be taken as a native event."""
@@ -259,6 +225,13 @@ class JsonEvents:
             return True
         other = self._label(value) if self.label == PLAIN else None
         return other == NATIVE or (self.label == PLAIN and other in (None, PLAIN) and "op" not in self._asked)
+
+
+def _assembled(numbers: Sequence[int], codes: list[int], fields: Cells, roles: Cells) -> Changes:
+    given = {role: column for role, column in roles.items() if column.count(None) < len(column)}
+    whole = {role: _integers(given[role]) if role in _WHOLE else ColumnValues.of(given[role]) for role in given}
+    values = {name: ColumnValues(np.fromiter(column, object, len(column))) for name, column in fields.items()}
+    return Changes(np.asarray(numbers, np.int64), np.array(codes, np.int8), values, whole)
 
 
 def _integers(column: list[Any]) -> ColumnValues:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from retroact.errors import Place
 from retroact.messages import mismatch
 from retroact.stream.open_round import LARGEST
 
@@ -25,13 +26,13 @@ def value_at(line: Any, places: Sequence[tuple[str, ...]]) -> Any:
     return None
 
 
-def position_of(value: Any, place: str) -> int:
+def position_of(value: Any, column: str, row: int) -> int:
     """A position as a whole number."""
     number = value
     if isinstance(value, str) and len(value) < 30 and value.isascii() and value.removeprefix("-").isdigit():
         number = int(value)
     if type(number) is not int:
-        raise mismatch("a whole number, the position of the event", value, place)
+        raise mismatch("a whole number, the position of the event", value, Place(column, row + 1))
     if not -LARGEST < number < LARGEST:
-        raise mismatch("a whole number below 2^62, the position of the event", value, place)
+        raise mismatch("a whole number below 2^62, the position of the event", value, Place(column, row + 1))
     return number

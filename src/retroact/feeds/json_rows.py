@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any
 
-from retroact.checks import is_int
-from retroact.errors import InputError
-from retroact.feeds.batch import ADD, DELETE, EVERY_RECORD
-from retroact.feeds.operation_words import NEEDS_ID, NEEDS_STAMP
+from retroact.errors import InputError, Place
+from retroact.feeds.batch import ADD, DELETE, EVERY_RECORD, UPDATE
 from retroact.feeds.roles import METADATA, ROLES, refuse
 from retroact.messages import mismatch, show
 from retroact.schema import Schema
 from retroact.stream.columns import Columns
 
 Row = dict[str, Any]
-Step = tuple[int, Any]
-"""What is done, and with which row."""
+Step = tuple[int, Any, str]
+"""What is done, with which row, and where that stands in its line."""
+TYPES: dict[str, tuple[set[type], str]] = {
+    **dict.fromkeys(("id", "subject"), ({str, int, NoneType}, "text or a whole number")),
+    **dict.fromkeys(("stamp", "round"), ({int, NoneType}, "a whole number")),
+}
 
 
-@dataclass
-class StepColumns:
-    """What some lines say is done, in columns."""
+class Steps:
+    """What lines do, step by step."""
 
-    places: Sequence[int]
-    """Of each step, that of its line among them."""
-    codes: list[int]
-    fields: dict[str, list[Any]]
-    roles: dict[str, list[Any]]
-    """Those of ``ROLES``; and ``born``, see `Changes`."""
-    skipped: Counter[str] = field(default_factory=Counter)
-    """Lines that are no events, by what they are."""
+    def __init__(self, lines: list[int], found: Sequence[Step]) -> None:
+        self.lines = lines
+        """The place of the line of each step."""
+        self.codes = [code for code, _, _ in found]
+        self.rows = [row for _, row, _ in found]
+        self.parts = [part for _, _, part in found]
 
 
 class RowForm:
-    """Columns of roles that must be there, and others that may be: in each row for itself.
+    """Which keys a row must have, and which it may have.
 
     >>> from retroact.schema import Number
     >>> form = RowForm(Schema({"amount": Number(0, 500)}), Columns.from_spec({"id": "order"}))
-    >>> form.removed({"amount": 3, "order": "o1"})
-    (2, {'order': 'o1'})
+    >>> form.by_id({"amount": 3, "order": "o1"})
+    {'order': 'o1'}
     """
 
     def __init__(
@@ -53,16 +51,16 @@ class RowForm:
         *,
         numbered: bool = True,
     ) -> None:
-        """``mark`` is the column that says what is done, ``time`` that of the time of a row; a row may have the number
-        of its round where it must, and elsewhere if it is ``numbered``."""
+        """``mark`` is the column of the operation, ``time`` that of the time of a row. Unless they are ``numbered``,
+        rows have round numbers only where every row must."""
         self.schema, self.columns, self.time = schema, columns, time
         self.fields = tuple(name for name in schema.fields if name != EVERY_RECORD)
         self.required = {*self.fields}.difference(schema.optional)
-        four = [(role, own) for role, own in columns.items() if role in ROLES]
-        four = [(role, own) for role, own in four if numbered or role != "round" or not own.optional]
-        self.known = {role: own.column for role, own in four}
+        own = [(role, own) for role, own in columns.items() if role in ROLES]
+        own = [(role, own) for role, own in own if numbered or role != "round" or not own.optional]
+        self.known = {role: each.column for role, each in own}
         """The columns of the roles, whether or not a row has them."""
-        self.named = {role: own.column for role, own in four if not own.optional}
+        self.named = {role: each.column for role, each in own if not each.optional}
         """Those that every row must have."""
         self.listed = () if isinstance(columns.ignore, bool) else columns.ignore
         self.strict = columns.ignore is not True
@@ -70,43 +68,79 @@ class RowForm:
         """The first parts of the paths of times and positions."""
         others = (*self.tops, *self.listed, *METADATA.get(mark or "", ()), *([mark] if mark else []))
         self.taken = {*schema.fields, *(own.column for _, own in columns.items()), *others}
-        """Every key that a row may have, if that is looked at."""
-
-    def updated(self, row: Any) -> Step:
-        if not self.has_id(row):
-            raise InputError(NEEDS_ID, place="update")
-        return ADD, row
-
-    def removed(self, row: Any) -> Step:
-        """By id alone where there is one; otherwise by value, with its stamp."""
-        if self.has_id(row):
-            kept = (self.known["id"], self.known.get("round"))
-            return DELETE, {column: row[column] for column in kept if column in row}
-        if self.time is None and isinstance(row, dict) and row.get(self.known.get("stamp")) is None:
-            raise InputError(NEEDS_STAMP, place="delete")
-        return DELETE, row
-
-    def deleted(self, row: Any) -> Step:
-        """The same, of an event that names what is gone: by id alone where every record has one."""
-        if "id" in self.named and not self.has_id(row):
-            raise InputError("expected an id")
-        return self.removed(row)
+        """Every key that a row may have in a strict feed."""
 
     def has_id(self, row: Any) -> bool:
         return "id" in self.known and isinstance(row, dict) and row.get(self.known["id"]) is not None
 
-    def require_whole(self, rows: Iterable[Row], *, strict: bool = True) -> None:
-        """That rows have all that they must have and, if that is ``strict``, no key that is nothing."""
-        needed = self.required.union(self.named.values())
-        for keys in {*map(tuple, rows)}:
-            if not needed.issubset(keys) or (strict and self.strict and not self.taken.issuperset(keys)):
-                raise InputError("expected a whole row")
+    def by_id(self, row: Any) -> Any:
+        """A row that is deleted: its id and round alone, where it has an id."""
+        if not self.has_id(row):
+            return row
+        return {column: row[column] for column in (self.known["id"], self.known.get("round")) if column in row}
 
-    def check(self, row: Any, *, brief: bool = False) -> None:
-        """Say what is wrong with a row that does not fit, which is ``brief`` where it is deleted."""
+    def require_id(self, row: Any, part: str) -> Any:
+        """The same, of an event that names what is gone: by id where every record has one."""
+        if "id" in self.named and not self.has_id(row):
+            self.check(row, part, deleted=True)
+        return self.by_id(row)
+
+    def cells(self, steps: Steps) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+        """Fields and roles of rows. An error names the first row that is refused."""
+        codes, rows = steps.codes, steps.rows
+        self._require(steps, [type(row) is dict for row in rows])
+        roles = {role: [row.get(self.known.get(role)) for row in rows] for role in ROLES}
+        for role, column in roles.items():
+            self._require(steps, [type(cell) in TYPES[role][0] for cell in column])
+        by_value = [code == DELETE and id is None for code, id in zip(codes, roles["id"], strict=True)]
+        # 0 for rows that need nothing, 1 for deletions by value, 2 for additions
+        kinds = [2 if code in (ADD, UPDATE) else int(value) for code, value in zip(codes, by_value, strict=True)]
+        found = [*zip(kinds, map(tuple, rows), strict=True)]
+        whole = {(kind, keys): not kind or self.is_whole(keys, deleted=kind == 1) for kind, keys in {*found}}
+        self._require(steps, [whole[each] for each in found])
+        if self.time is not None:
+            # of records that are deleted by value, a grid makes stamps of their times
+            timed = zip(rows, by_value, roles["stamp"], strict=True)
+            roles["born"] = [(row.get(self.time),) if value and stamp is None else None for row, value, stamp in timed]
+        return {name: [row.get(name) for row in rows] for name in self.fields}, roles
+
+    def is_whole(self, keys: Sequence[str], *, deleted: bool = False) -> bool:
+        """Whether a row has all keys that it must have, and no unknown one where that is looked at."""
+        strict = self.strict and not (deleted and "id" in self.known)
+        return self.required.union(self.named.values()).issubset(keys) and not (
+            strict and not self.taken.issuperset(keys)
+        )
+
+    def _require(self, steps: Steps, fine: list[bool]) -> None:
+        if not all(fine):
+            row = fine.index(False)
+            self.refuse(steps, InputError("expected another row", row=row + 1))
+
+    def refuse(self, steps: Steps, error: InputError) -> None:
+        """Refuse a step: for what is wrong with its row or, if that is fine, for the error."""
+        row = (error.row or 1) - 1
+        try:
+            self.check(steps.rows[row], steps.parts[row], deleted=steps.codes[row] == DELETE)
+        except InputError as found:
+            error = found
+        raise error.moved(Place(error.path or "", row + 1)) from None
+
+    def check(self, row: Any, part: str = "", *, deleted: bool = False) -> None:
+        """Say what is wrong with a row that does not fit; ``part`` is where it stands in its line."""
         if not isinstance(row, dict):
-            raise mismatch("an object", row, None)
-        alone = brief and ("id" in self.named or self.has_id(row))
+            raise mismatch("an object", row, part)
+        try:
+            self._check(row, deleted)
+        except InputError as error:
+            if part not in ("before", "after"):
+                raise
+            if deleted and "id" not in self.named and not self.has_id(row):
+                advice = "with the column of the id (--id) a deletion needs nothing else"
+                error = InputError(f"{error.message}; {advice}", place=error.path)
+            raise error.under(part) from None
+
+    def _check(self, row: Row, deleted: bool) -> None:
+        alone = deleted and ("id" in self.named or self.has_id(row))
         if not alone:
             unknown = [key for key in row if key not in self.taken] if self.strict else []
             if unknown:
@@ -115,7 +149,7 @@ class RowForm:
         for role, column in self.known.items():
             if column not in row and role in self.named and (role == "id" or not alone):
                 raise InputError(f"expected {show(column)}, the {role} of the record, got none")
-            if brief and role == "id" and role in self.named and row[column] is None:
+            if deleted and role == "id" and role in self.named and row[column] is None:
                 raise mismatch("text or a whole number", None, column)
             check_role(role, row.get(column), column)
 
@@ -125,8 +159,6 @@ class RowForm:
 
 
 def check_role(role: str, value: Any, place: str) -> None:
-    if role in ("id", "subject"):
-        if value is not None and not isinstance(value, str) and not is_int(value):
-            raise mismatch("text or a whole number", value, place)
-    elif value is not None and not is_int(value):
-        raise mismatch("a whole number", value, place)
+    types, expected = TYPES[role]
+    if type(value) not in types:
+        raise mismatch(expected, value, place)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
-from operator import attrgetter, not_
+from operator import attrgetter
 from typing import Any, Literal
 
 import msgspec
 
-from retroact.errors import InputError
+from retroact.errors import InputError, Place
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE
-from retroact.feeds.json_rows import RowForm, StepColumns, check_role
+from retroact.feeds.json_rows import RowForm, check_role
 from retroact.feeds.operation_words import OPS
 from retroact.feeds.roles import ROLES
 from retroact.messages import mismatch, show
 
+NATIVE = "native events"
 KEYS = ("op", "record", *ROLES)
 _TYPES = {"op": Literal[*OPS], "id": str | int | None, "subject": str | int | None}
+Cells = dict[str, list[Any]]
 DECODING = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a decoder of JSON raises; also where the type is another."""
 
@@ -38,8 +39,8 @@ class NativeEvents:
     >>> from retroact.schema import Number, Schema
     >>> from retroact.stream.columns import Columns
     >>> events = NativeEvents(RowForm(Schema({"amount": Number(0, 500)}), Columns()), closes=True)
-    >>> steps, keys = events.decoded([b'{"op": "add", "record": {"amount": 3}, "id": "o1"}'])
-    >>> steps.fields, steps.roles["id"], keys
+    >>> codes, fields, roles, keys = events.decoded([b'{"op": "add", "record": {"amount": 3}, "id": "o1"}'])
+    >>> fields, roles["id"], keys
     ({'amount': [3]}, ['o1'], 4)
     """
 
@@ -59,33 +60,45 @@ class NativeEvents:
         self._event: Any = msgspec.defstruct("NativeEvent", parts, forbid_unknown_fields=True, gc=False)
         self._decode = msgspec.json.Decoder(self._event).decode
 
-    def decoded(self, lines: Sequence[bytes]) -> tuple[StepColumns, int]:
-        """What lines say is done, and how many keys they have at least."""
+    def decoded(self, lines: Sequence[bytes]) -> tuple[list[int], Cells, Cells, int]:
+        """The operations, fields and roles of lines, and how many keys these have at least."""
         events = list(map(self._decode, lines))
-        steps = self._columns(events)
-        records = list(map(attrgetter("record"), events))
-        columns = (records, *steps.roles.values(), *steps.fields.values())
-        return steps, len(events) + sum(len(events) - column.count(None) for column in columns)
+        codes, fields, roles = self._columns(events)
+        columns = (list(map(attrgetter("record"), events)), *roles.values(), *fields.values())
+        return codes, fields, roles, len(events) + sum(len(events) - column.count(None) for column in columns)
 
-    def steps(self, values: Sequence[Any]) -> StepColumns:
-        """What decoded lines say is done."""
+    def cells(self, values: Sequence[Any]) -> tuple[list[int], Cells, Cells]:
+        """The operations, fields and roles of decoded lines. An error names the first one that does not fit."""
         try:
             return self._columns(msgspec.convert(values, list[self._event]))  # type: ignore[name-defined]
-        except msgspec.ValidationError as error:
-            raise InputError(str(error)) from None
+        except msgspec.ValidationError:
+            row = next(row for row, value in enumerate(values) if not self._fits(value))
+        try:
+            self._check(values[row])
+            wrong = InputError(f"expected {NATIVE}, got something else")
+        except InputError as error:
+            wrong = error
+        raise wrong.moved(Place(wrong.path or "", row + 1))
 
-    def _columns(self, events: list[Any]) -> StepColumns:
+    def _fits(self, value: Any) -> bool:
+        try:
+            msgspec.convert(value, self._event)
+        except msgspec.ValidationError:
+            return False
+        return True
+
+    def _columns(self, events: list[Any]) -> tuple[list[int], Cells, Cells]:
         codes = list(map(OPS.__getitem__, map(attrgetter("op"), events)))
         records = list(map(attrgetter("record"), events))
-        additions = [code == ADD for code in codes]
-        if None in compress(records, additions):
-            raise InputError("expected a record to add, got none", place="record")
-        for event in compress(events, map(not_, additions)):
-            self._check_parts(OPS[event.op], event.record, event.id, event.subject, event.stamp)
+        for row, event in enumerate(events):
+            if codes[row] != ADD or records[row] is None:
+                try:
+                    self._check_parts(codes[row], event.record, event.id, event.subject, event.stamp)
+                except InputError as error:
+                    raise error.moved(Place(error.path or "", row + 1)) from None
         rows = [_NO_RECORD if record is None else record for record in records]
         fields = {name: list(map(attrgetter(self._attributes[name]), rows)) for name in self._form.fields}
-        roles = {role: list(map(attrgetter(role), events)) for role in ROLES}
-        return StepColumns(range(len(events)), codes, fields, roles)
+        return codes, fields, {role: list(map(attrgetter(role), events)) for role in ROLES}
 
     def _check_parts(self, code: int, record: Any, id: Any, subject: Any, stamp: Any) -> None:
         """That an event has what it needs, and no more."""
@@ -110,7 +123,7 @@ class NativeEvents:
                     place="stamp",
                 )
 
-    def check(self, value: Any) -> None:
+    def _check(self, value: Any) -> None:
         """Say what is wrong with an event that does not fit."""
         if not isinstance(value, dict):
             raise mismatch('an object such as {"op": "add", "record": {...}}', value, None)
@@ -130,10 +143,6 @@ class NativeEvents:
             form.check_fields({name: record[name] for name in known})
         for role in ROLES:
             check_role(role, value.get(role), role)
-
-    def check_needs(self, value: dict[str, Any]) -> None:
-        """Say what an event has that it does not need, or lacks, though all of it is what it should be."""
-        self._check_parts(OPS[value["op"]], *map(value.get, ("record", "id", "subject", "stamp")))
 
 
 def _optional(attribute: str, name: str) -> tuple[str, Any, Any]:

@@ -111,15 +111,12 @@ class RowReader:
     def _check(self, changes: Changes) -> None:
         """What a row must have for what it says, and where that is all, what else it has not."""
         codes, named = changes.codes, changes.there("id")
-        _refuse((codes == UPDATE) & ~named, InputError(NEEDS_ID, place="id"))
+        require_needs(changes, timed=self.heading.time is not None)
         if changes.copies is not None:
             odd = named & (changes.copies > 1)
             if odd.any():
                 got = int(changes.copies[int(np.argmax(odd))])
                 _refuse(odd, InputError(expected=ONE_ON_AN_ID, found=str(got), place=self.heading.operation))
-        if not self.heading.time:
-            by_value = (codes == DELETE) & ~named
-            _refuse(by_value & ~changes.there("stamp"), InputError(NEEDS_STAMP, place="stamp"))
         erases = codes == ERASE
         if self._options.columns.has_subjects:
             _refuse(
@@ -165,6 +162,15 @@ class HeadedSource:
     @property
     def skipped(self) -> Counter[str]:
         return Counter() if self._reader is None else self._reader.skipped
+
+
+def require_needs(changes: Changes, *, timed: bool) -> None:
+    """An update needs an id; a deletion needs one too, or a stamp, or a time that a grid makes a stamp of."""
+    codes, named = changes.codes, changes.there("id")
+    _refuse((codes == UPDATE) & ~named, InputError(NEEDS_ID, place="id"))
+    if not timed:
+        by_value = (codes == DELETE) & ~named
+        _refuse(by_value & ~changes.there("stamp"), InputError(NEEDS_STAMP, place="stamp"))
 
 
 def _refuse(odd: Mask, error: InputError) -> None:

@@ -259,7 +259,7 @@ def _weights(cells: ColumnValues, column: str) -> ColumnValues:
 
 def _positions(cells: ColumnValues, column: str) -> ColumnValues:
     return ColumnValues.of(
-        [position_of(cell, Place(column, row + 1)) if cell else None for row, cell in enumerate(cells.values.tolist())]
+        [position_of(cell, column, row) if cell else None for row, cell in enumerate(cells.values.tolist())]
     )
 
 

@@ -11,11 +11,10 @@ import msgspec
 import numpy as np
 
 from retroact.errors import InputError, Unit
-from retroact.feeds.batch import ADD, Changes
-from retroact.feeds.envelopes import NATIVE
+from retroact.feeds.batch import ADD, UPDATE, Changes
 from retroact.feeds.json_events import JsonEvents
 from retroact.feeds.json_paths import value_at
-from retroact.feeds.native_events import DECODING
+from retroact.feeds.native_events import DECODING, NATIVE
 from retroact.feeds.options import Options
 from retroact.feeds.readers.repeated_keys import first_repeated
 from retroact.feeds.source import Source, not_utf8
@@ -80,12 +79,9 @@ class JsonLines(JsonEvents):
         twice = first_repeated([lines[number - start] for number in numbers], values)
         if twice is not None:
             values, wrong = values[: twice[0]], refused(twice[1], numbers[twice[0]])
-        try:
-            changes, skipped = self.changes(numbers[: len(values)], values)
-        except InputError:
-            place = bisect_left(range(len(values)), True, key=lambda last: not self.fit(values[: last + 1]))
-            wrong = refused(self.refusal(values[place]), numbers[place])
-            changes, skipped = self.changes(numbers[:place], values[:place])
+        changes, skipped, refusal = self.changes(numbers, values)
+        if refusal is not None:
+            wrong = refused(refusal[1], numbers[refusal[0]])
         self.skipped.update(skipped)
         return changes, wrong
 
@@ -103,10 +99,10 @@ class JsonLines(JsonEvents):
         try:
             if self.label is None:
                 self.recognise(values)
-            changes, _ = self.changes([self._line], values)
         except InputError:
             return self._line, False
-        return self._line, bool((changes.codes == ADD).all())
+        changes, _, wrong = self.changes([self._line], values)
+        return self._line, wrong is None and bool(np.isin(changes.codes, (ADD, UPDATE)).all())
 
     def count(self) -> int:
         """How many lines there are, when all were read."""
