@@ -212,6 +212,11 @@ class Changes:
         return cls(numbers, codes, fields, roles, copies, first.readers)
 
 
+def in_row(error: InputError, row: int) -> InputError:
+    """The same error, in this row of a batch, counted from 0."""
+    return error.moved(Place(error.path or "", row + 1))
+
+
 def names_distinct(names: Sequence[str]) -> list[str]:
     for place, name in enumerate(names):
         if name in names[:place]:

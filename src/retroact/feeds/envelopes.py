@@ -185,7 +185,7 @@ class Plain:
         if marked:
             self._form.check(value)
             raise InputError(f"expected {PLAIN}")
-        return [(ADD, value, "")]
+        return [(ADD, value, "", None)]
 
 
 class InsertsAndDeletes:
@@ -195,7 +195,7 @@ class InsertsAndDeletes:
         self._form = form
 
     def steps(self, value: Any) -> list[Step] | str:
-        found = []
+        found: list[Step] = []
         several = isinstance(value, list)
         for position, change in enumerate(value if several else [value]):
             if not isinstance(change, dict) or not {*change} <= _CODES.keys():
@@ -204,7 +204,8 @@ class InsertsAndDeletes:
                 raise InputError(f"expected one of {', '.join(_CODES)} in an event")
             ((kind, row),) = change.items()
             part = f"[{position}].{kind}" if several else kind
-            found.append((_CODES[kind], self._form.require_id(row, part) if kind == "delete" else row, part))
+            row = self._form.require_id(row, part) if kind == "delete" else row
+            found.append((_CODES[kind], row, part, None))
         return found
 
 
@@ -219,7 +220,7 @@ class Worded:
         if code in (CLOSE, ERASE):
             word = "close" if code == CLOSE else "erase"
             raise InputError(f'expected {{"op": "{word}"}} without a record', place=self._column)
-        return [(code, self._form.by_id(value) if code == DELETE else value, "")]
+        return [(code, self._form.by_id(value) if code == DELETE else value, "", None)]
 
 
 class Weighted:
@@ -239,8 +240,8 @@ class Weighted:
             return "weights of 0"
         if abs(weight) > 1 and self._form.has_id(value):
             raise InputError(expected=ONE_ON_AN_ID, found=str(weight), place=self._column)
-        step = (ADD, value, "") if weight > 0 else (DELETE, self._form.by_id(value), "")
-        return [step] * abs(weight)
+        code, row = (ADD, value) if weight > 0 else (DELETE, self._form.by_id(value))
+        return [(code, row, "", None)] * abs(weight)
 
 
 class Debezium:
@@ -260,11 +261,11 @@ class Debezium:
             raise InputError(f'expected "op" with one of {_OPS}, got none')
         op, before, after = change["op"], change.get("before"), change.get("after")
         if op in ("c", "r", "u"):
-            added = (ADD, _there(after, "after"), "after")
+            added = (ADD, _there(after, "after"), "after", None)
             same = form.has_id(after) and (before is None or _equal_ids(before, after, form.known["id"]))
             return [added] if op != "u" or same else [self._replaced(_there(before, "before"), after), added]
         if op == "d":
-            return [(DELETE, form.require_id(_there(before, "before"), "before"), "before")]
+            return [(DELETE, form.require_id(_there(before, "before"), "before"), "before", None)]
         if op == "m":
             return "messages"
         if op == "t":
@@ -283,7 +284,7 @@ class Debezium:
         """The row before, which goes in the round of the one after it."""
         row, round = self._form.require_id(before, "before"), self._form.known.get("round")
         both = round is not None and isinstance(row, dict) and isinstance(after, dict)
-        return DELETE, {**row, round: after.get(round)} if both else row, "before"
+        return DELETE, {**row, round: after.get(round)} if both else row, "before", None
 
 
 def _equal_ids(before: Any, after: Any, column: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from retroact.errors import InputError, Place
+from retroact.errors import InputError
 from retroact.feeds.batch import CLOSE, Changes, ColumnValues
 from retroact.feeds.envelopes import (
     PLAIN,
@@ -23,8 +23,8 @@ from retroact.feeds.envelopes import (
     row_in,
 )
 from retroact.feeds.json_paths import position_of, value_at
-from retroact.feeds.json_rows import Row, RowForm, Step, Steps
-from retroact.feeds.native_events import DECODING, KEYS, NATIVE, Cells, NativeEvents
+from retroact.feeds.json_rows import Cells, RowForm, Step
+from retroact.feeds.native_events import DECODING, KEYS, NATIVE, NativeEvents
 from retroact.feeds.options import Options
 from retroact.feeds.readers.repeated_keys import most_keys
 from retroact.feeds.roles import METADATA, ROLES, refuse
@@ -32,9 +32,6 @@ from retroact.feeds.row_reader import require_needs
 from retroact.messages import mismatch
 from retroact.schema import Schema
 
-_NATIVE = -1
-"""Stands for the operation of a native event, until that is looked at."""
-_NOTHING: Row = {}
 _WHOLE = ("stamp", "round", "position")
 
 
@@ -109,7 +106,7 @@ class JsonEvents:
         except (*DECODING, InputError):
             return None
         text = b"\n".join(lines)
-        return _assembled(numbers, codes, fields, roles) if keys in (text.count(b":"), most_keys(text)) else None
+        return _changes(numbers, codes, fields, roles) if keys in (text.count(b":"), most_keys(text)) else None
 
     def changes(
         self, numbers: Sequence[int], values: Sequence[Any]
@@ -118,33 +115,43 @@ class JsonEvents:
         the one that is refused, with the reason."""
         wrong = None
         while True:
+            lines: list[int] = []
+            steps: list[Step] = []
+            skipped: Counter[str] = Counter()
+            place = 0
             try:
-                return *self._changes(numbers, values), wrong
+                for place, value in enumerate(values):
+                    found = self._steps_of(value)
+                    if isinstance(found, str):
+                        skipped[found] += 1
+                    else:
+                        lines += [place] * len(found)
+                        steps += found
+                return self._assembled(numbers, values, lines, steps), skipped, wrong
             except InputError as error:
-                place = (error.row or 1) - 1
+                place = place if error.row is None else lines[error.row - 1]
                 wrong = place, self._refusal(values[place], error)
                 values = values[:place]
 
-    def _changes(self, numbers: Sequence[int], values: Sequence[Any]) -> tuple[Changes, Counter[str]]:
-        """An error has the place of its line, from 1, as its row."""
-        steps, skipped = self._steps(values)
-        options, events = self._options, [values[line] for line in steps.lines]
+    def _assembled(
+        self, numbers: Sequence[int], values: Sequence[Any], lines: Sequence[int], steps: Sequence[Step]
+    ) -> Changes:
+        """An error names the step that is refused as a row."""
+        options, events = self._options, [values[line] for line in lines]
+        codes = [code for code, _, _, _ in steps]
+        fields, roles = self._form.cells(steps)
+        if options.follow and options.time is not None:
+            # otherwise all times were read before
+            places = self.places("time")
+            roles["time"] = [value_at(event, places) for event in events]
+        if options.position is not None:
+            roles["position"] = self._positions(codes, events)
+        changes = _changes([numbers[line] for line in lines], codes, fields, roles)
         try:
-            codes, fields, roles = self._cells(steps)
-            if options.follow and options.time is not None:
-                # otherwise all times were read before
-                places = self.places("time")
-                roles["time"] = [value_at(event, places) for event in events]
-            if options.position is not None:
-                roles["position"] = self._positions(codes, events)
-            changes = _assembled([numbers[line] for line in steps.lines], codes, fields, roles)
-            try:
-                require_needs(changes, timed=self._envelope is None or self._form.time is not None)
-            except InputError as error:
-                self._form.refuse(steps, error)
+            require_needs(changes, timed=self._form.time is not None)
         except InputError as error:
-            raise error.moved(Place(error.path or "", steps.lines[(error.row or 1) - 1] + 1)) from None
-        return changes, skipped
+            self._form.refuse(steps, error)
+        return changes
 
     def places(self, role: str) -> list[tuple[str, ...]]:
         """Where a line may hold its time or position."""
@@ -159,22 +166,6 @@ class JsonEvents:
             for row, (position, code) in enumerate(zip(found, codes, strict=True))
         ]
 
-    def _steps(self, values: Sequence[Any]) -> tuple[Steps, Counter[str]]:
-        lines: list[int] = []
-        steps: list[Step] = []
-        skipped: Counter[str] = Counter()
-        for line, value in enumerate(values):
-            try:
-                found = self._steps_of(value)
-            except InputError as error:
-                raise error.moved(Place(error.path or "", line + 1)) from None
-            if isinstance(found, str):
-                skipped[found] += 1
-            else:
-                lines += [line] * len(found)
-                steps += found
-        return Steps(lines, steps), skipped
-
     def _steps_of(self, value: Any) -> list[Step] | str:
         try:
             if self._envelope is not None:
@@ -183,29 +174,8 @@ class JsonEvents:
             if not is_progress(value) and not self._may_be_native(value):
                 raise
         if is_progress(value):
-            return [(CLOSE, _NOTHING, "")] if self._options.cut.close_by == "progress" else "progress messages"
-        return [(_NATIVE, value, "")]
-
-    def _cells(self, steps: Steps) -> tuple[list[int], Cells, Cells]:
-        """Operations, fields and roles of steps."""
-        natives = [row for row, code in enumerate(steps.codes) if code == _NATIVE]
-        try:
-            found = self._native.cells([steps.rows[row] for row in natives])
-        except InputError as error:
-            raise error.moved(Place(error.path or "", natives[(error.row or 1) - 1] + 1)) from None
-        if len(natives) == len(steps.codes):
-            return found
-        codes = [*steps.codes]
-        for row in natives:
-            steps.rows[row] = _NOTHING
-        fields, roles = self._form.cells(steps)
-        for row, code in zip(natives, found[0], strict=True):
-            codes[row] = code
-        for whole, part in ((fields, found[1]), (roles, found[2])):
-            for name, cells in part.items():
-                for row, cell in zip(natives, cells, strict=True):
-                    whole[name][row] = cell
-        return codes, fields, roles
+            return [(CLOSE, {}, "", None)] if self._options.cut.close_by == "progress" else "progress messages"
+        return [self._native.step(value)]
 
     def _refusal(self, value: Any, error: InputError) -> InputError:
         """What is wrong with a line that does not fit: that it is another envelope, or else the error."""
@@ -227,7 +197,7 @@ class JsonEvents:
         return other == NATIVE or (self.label == PLAIN and other in (None, PLAIN) and "op" not in self._asked)
 
 
-def _assembled(numbers: Sequence[int], codes: list[int], fields: Cells, roles: Cells) -> Changes:
+def _changes(numbers: Sequence[int], codes: list[int], fields: Cells, roles: Cells) -> Changes:
     given = {role: column for role, column in roles.items() if column.count(None) < len(column)}
     whole = {role: _integers(given[role]) if role in _WHOLE else ColumnValues.of(given[role]) for role in given}
     values = {name: ColumnValues(np.fromiter(column, object, len(column))) for name, column in fields.items()}

@@ -6,31 +6,21 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-from retroact.errors import InputError, Place
-from retroact.feeds.batch import ADD, DELETE, EVERY_RECORD, UPDATE
+from retroact.errors import InputError
+from retroact.feeds.batch import ADD, DELETE, EVERY_RECORD, UPDATE, in_row
 from retroact.feeds.roles import METADATA, ROLES, refuse
 from retroact.messages import mismatch, show
 from retroact.schema import Schema
 from retroact.stream.columns import Columns
 
 Row = dict[str, Any]
-Step = tuple[int, Any, str]
-"""What is done, with which row, and where that stands in its line."""
+Step = tuple[int, Any, str, Any]
+"""What is done, with which row; where that stands in its line; and the whole line, if it is a native event."""
+Cells = dict[str, list[Any]]
 TYPES: dict[str, tuple[set[type], str]] = {
     **dict.fromkeys(("id", "subject"), ({str, int, NoneType}, "text or a whole number")),
     **dict.fromkeys(("stamp", "round"), ({int, NoneType}, "a whole number")),
 }
-
-
-class Steps:
-    """What lines do, step by step."""
-
-    def __init__(self, lines: list[int], found: Sequence[Step]) -> None:
-        self.lines = lines
-        """The place of the line of each step."""
-        self.codes = [code for code, _, _ in found]
-        self.rows = [row for _, row, _ in found]
-        self.parts = [part for _, _, part in found]
 
 
 class RowForm:
@@ -85,18 +75,21 @@ class RowForm:
             self.check(row, part, deleted=True)
         return self.by_id(row)
 
-    def cells(self, steps: Steps) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
-        """Fields and roles of rows. An error names the first row that is refused."""
-        codes, rows = steps.codes, steps.rows
+    def cells(self, steps: Sequence[Step]) -> tuple[Cells, Cells]:
+        """Fields and roles of rows. An error names the first row that is refused; native events were checked before."""
+        rows = [row for _, row, _, _ in steps]
         self._require(steps, [type(row) is dict for row in rows])
-        roles = {role: [row.get(self.known.get(role)) for row in rows] for role in ROLES}
-        for role, column in roles.items():
-            self._require(steps, [type(cell) in TYPES[role][0] for cell in column])
-        by_value = [code == DELETE and id is None for code, id in zip(codes, roles["id"], strict=True)]
-        # 0 for rows that need nothing, 1 for deletions by value, 2 for additions
-        kinds = [2 if code in (ADD, UPDATE) else int(value) for code, value in zip(codes, by_value, strict=True)]
-        found = [*zip(kinds, map(tuple, rows), strict=True)]
-        whole = {(kind, keys): not kind or self.is_whole(keys, deleted=kind == 1) for kind, keys in {*found}}
+        roles: Cells = {}
+        for role in ROLES:
+            column, (types, _) = self.known.get(role), TYPES[role]
+            roles[role] = [row.get(column) if event is None else event.get(role) for _, row, _, event in steps]
+            self._require(steps, [type(cell) in types for cell in roles[role]])
+        by_value = [step[0] == DELETE and id is None for step, id in zip(steps, roles["id"], strict=True)]
+        found = [
+            (tuple(row), value) if event is None and (value or code in (ADD, UPDATE)) else None
+            for value, (code, row, _, event) in zip(by_value, steps, strict=True)
+        ]
+        whole = {each: each is None or self.is_whole(each[0], deleted=each[1]) for each in {*found}}
         self._require(steps, [whole[each] for each in found])
         if self.time is not None:
             # of records that are deleted by value, a grid makes stamps of their times
@@ -111,19 +104,20 @@ class RowForm:
             strict and not self.taken.issuperset(keys)
         )
 
-    def _require(self, steps: Steps, fine: list[bool]) -> None:
+    def _require(self, steps: Sequence[Step], fine: list[bool]) -> None:
         if not all(fine):
             row = fine.index(False)
             self.refuse(steps, InputError("expected another row", row=row + 1))
 
-    def refuse(self, steps: Steps, error: InputError) -> None:
+    def refuse(self, steps: Sequence[Step], error: InputError) -> None:
         """Refuse a step: for what is wrong with its row or, if that is fine, for the error."""
-        row = (error.row or 1) - 1
+        place = (error.row or 1) - 1
+        code, row, part, _ = steps[place]
         try:
-            self.check(steps.rows[row], steps.parts[row], deleted=steps.codes[row] == DELETE)
+            self.check(row, part, deleted=code == DELETE)
         except InputError as found:
             error = found
-        raise error.moved(Place(error.path or "", row + 1)) from None
+        raise in_row(error, place) from None
 
     def check(self, row: Any, part: str = "", *, deleted: bool = False) -> None:
         """Say what is wrong with a row that does not fit; ``part`` is where it stands in its line."""

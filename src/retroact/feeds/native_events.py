@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from retroact.errors import InputError, Place
+from retroact.errors import InputError
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE
-from retroact.feeds.json_rows import RowForm, check_role
+from retroact.feeds.json_rows import Cells, RowForm, Step, check_role
 from retroact.feeds.operation_words import OPS
 from retroact.feeds.roles import ROLES
 from retroact.messages import mismatch, show
@@ -18,7 +18,6 @@ from retroact.messages import mismatch, show
 NATIVE = "native events"
 KEYS = ("op", "record", *ROLES)
 _TYPES = {"op": Literal[*OPS], "id": str | int | None, "subject": str | int | None}
-Cells = dict[str, list[Any]]
 DECODING = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a decoder of JSON raises; also where the type is another."""
 
@@ -67,35 +66,23 @@ class NativeEvents:
         columns = (list(map(attrgetter("record"), events)), *roles.values(), *fields.values())
         return codes, fields, roles, len(events) + sum(len(events) - column.count(None) for column in columns)
 
-    def cells(self, values: Sequence[Any]) -> tuple[list[int], Cells, Cells]:
-        """The operations, fields and roles of decoded lines. An error names the first one that does not fit."""
+    def step(self, value: Any) -> Step:
+        """What a decoded line does."""
         try:
-            return self._columns(msgspec.convert(values, list[self._event]))  # type: ignore[name-defined]
+            event = msgspec.convert(value, self._event)
         except msgspec.ValidationError:
-            row = next(row for row, value in enumerate(values) if not self._fits(value))
-        try:
-            self._check(values[row])
-            wrong = InputError(f"expected {NATIVE}, got something else")
-        except InputError as error:
-            wrong = error
-        raise wrong.moved(Place(wrong.path or "", row + 1))
-
-    def _fits(self, value: Any) -> bool:
-        try:
-            msgspec.convert(value, self._event)
-        except msgspec.ValidationError:
-            return False
-        return True
+            self._check(value)
+            raise InputError(f"expected {NATIVE}, got something else") from None
+        code = OPS[event.op]
+        self._check_parts(code, event.record, event.id, event.subject, event.stamp)
+        return code, value.get("record") or {}, "record", value
 
     def _columns(self, events: list[Any]) -> tuple[list[int], Cells, Cells]:
         codes = list(map(OPS.__getitem__, map(attrgetter("op"), events)))
         records = list(map(attrgetter("record"), events))
-        for row, event in enumerate(events):
-            if codes[row] != ADD or records[row] is None:
-                try:
-                    self._check_parts(codes[row], event.record, event.id, event.subject, event.stamp)
-                except InputError as error:
-                    raise error.moved(Place(error.path or "", row + 1)) from None
+        for code, event in zip(codes, events, strict=True):
+            if code != ADD or event.record is None:
+                self._check_parts(code, event.record, event.id, event.subject, event.stamp)
         rows = [_NO_RECORD if record is None else record for record in records]
         fields = {name: list(map(attrgetter(self._attributes[name]), rows)) for name in self._form.fields}
         return codes, fields, {role: list(map(attrgetter(role), events)) for role in ROLES}

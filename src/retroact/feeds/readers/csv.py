@@ -153,7 +153,7 @@ class CsvFile(HeadedSource):
         lines: list[int] = []
         cells: list[str] = []
         start = line = self._line
-        width = 0 if self._reader is None else len(self._names)
+        width = -1 if self._reader is None else len(self._names)
         wrong: Exception | None = None
         reader = csv.reader(texts, strict=True)
         try:
@@ -161,7 +161,7 @@ class CsvFile(HeadedSource):
                 if len(row) == width:
                     lines.append(line)
                     cells += row
-                elif row and not width:
+                elif row and width < 0:
                     self._reader, width = self._begin(row, line), len(row)
                 elif row:
                     odd = InputError(f"expected {width} cells, as in the header, got {len(row)}")
