@@ -12,7 +12,7 @@ import pytest
 import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds import Grid
-from retroact.feeds.instants import cells_of
+from retroact.feeds.grid import cells_of
 from support.feed_shop import CLOSE, LENIENT, Played, row, shop, written
 
 ID = row("DE", 10, id="a")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from retroact.errors import InputError
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, UPDATE
 from retroact.feeds.json_rows import RowForm, Step
 from retroact.feeds.native_events import KEYS, NATIVE
-from retroact.feeds.operation_words import (
+from retroact.feeds.roles import (
     CODES,
     ONE_ON_AN_ID,
     OPERATION_COLUMNS,
@@ -132,6 +132,22 @@ def places_in(label: str, path: str) -> list[tuple[str, ...]]:
     if label == CHANGES:
         return [(change, *parts) for change in _CODES]
     return [parts, ("record", *parts)] if label == NATIVE else [parts]
+
+
+def value_at(line: Any, places: Sequence[tuple[str, ...]]) -> Any:
+    """What a decoded line holds at the first of these places that holds something, or None.
+
+    >>> places = [("after", "lsn"), ("before", "lsn")]
+    >>> value_at({"after": {"lsn": 7}}, places), value_at({"after": None, "before": {"lsn": 6}}, places)
+    (7, 6)
+    """
+    for place in places:
+        value = line
+        for name in place:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None:
+            return value
+    return None
 
 
 def of_row(label: str, path: str | None) -> str | None:

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from retroact.arrays import I64, Mask
-from retroact.errors import InputError, RetroactError
+from retroact.errors import InputError, Place, RetroactError, Unit
 from retroact.feeds.batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
 from retroact.feeds.deliver import Delivery, located
-from retroact.feeds.instants import cells_of
 from retroact.feeds.options import Options
 from retroact.feeds.rounds import changed
 from retroact.feeds.sequence import Sequence, Versions
+from retroact.stream import moments
 from retroact.stream.grid import Grid, last_rows
 
 _NO_TIME = -1
+_UNITS: dict[str, moments.Unit] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 
 
 class _OnGrid:
@@ -273,3 +274,11 @@ class Followed(_OnGrid):
     def holds(self) -> bool:
         """Whether something that came waits for its round to open."""
         return bool(self._later)
+
+
+def cells_of(grid: Grid, times: Any, column: str, numbers: Any, name: str, unit: Unit = "line") -> I64:
+    """The rounds of times. Whole numbers are seconds, or what the name of the column says, as in ts_ms."""
+    try:
+        return grid.cells(times, at=lambda index: Place(column, index + 1), unit=_UNITS.get(column[-3:], "s"))
+    except InputError as error:
+        raise error.at(numbers, name, unit) from None

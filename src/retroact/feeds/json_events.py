@@ -21,13 +21,13 @@ from retroact.feeds.envelopes import (
     places_in,
     recognise,
     row_in,
+    value_at,
 )
-from retroact.feeds.json_paths import position_of, value_at
 from retroact.feeds.json_rows import Cells, RowForm, Step
 from retroact.feeds.native_events import DECODING, KEYS, NATIVE, NativeEvents
 from retroact.feeds.options import Options
 from retroact.feeds.readers.repeated_keys import most_keys
-from retroact.feeds.roles import METADATA, ROLES, refuse
+from retroact.feeds.roles import METADATA, ROLES, position_of, refuse
 from retroact.feeds.row_reader import require_needs
 from retroact.messages import mismatch
 from retroact.schema import Schema

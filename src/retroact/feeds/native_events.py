@@ -11,8 +11,7 @@ import msgspec
 from retroact.errors import InputError
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE
 from retroact.feeds.json_rows import Cells, RowForm, Step, check_role
-from retroact.feeds.operation_words import OPS
-from retroact.feeds.roles import ROLES
+from retroact.feeds.roles import OPS, ROLES
 from retroact.messages import mismatch, show
 
 NATIVE = "native events"

@@ -1,17 +1,45 @@
-"""The roles of columns, as sources of all formats are read by them: who is who, and what nobody knows."""
+"""What the columns of a source are for, and what their words, weights and positions mean, in every format."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from retroact.errors import InputError
-from retroact.feeds.batch import EVERY_RECORD
-from retroact.feeds.operation_words import OPERATION_COLUMNS, WEIGHT_COLUMNS
-from retroact.messages import meant, show
+from retroact.checks import is_int
+from retroact.errors import InputError, Place
+from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, EVERY_RECORD, UPDATE
+from retroact.messages import meant, mismatch, show
 from retroact.schema import Schema
 from retroact.stream.columns import Columns
+from retroact.stream.open_round import LARGEST
 
+OPS = {"add": ADD, "delete": DELETE, "erase": ERASE, "close": CLOSE}
+"""The words of Retroact itself."""
+_WORDS = {
+    ADD: "add insert c r +I +U update_postimage",
+    UPDATE: "update upsert u",
+    DELETE: "delete d -D -U update_preimage",
+    ERASE: "erase",
+    CLOSE: "close",
+}
+CODES = {word: code for code, words in _WORDS.items() for word in words.split()}
+"""Of Retroact itself, of Debezium, of Flink's changelogs and of Delta's change data feed."""
+OPERATION_COLUMNS = ("op", "_change_type")
+WEIGHT_COLUMNS = ("mz_diff", "diff", "weight")
+PROGRESS = "mz_progressed"
+"""The column that says that a row with a weight tells progress alone."""
+
+NEEDS_STAMP = (
+    "a deletion without id names the round that its record was added in: name the column of the id (--id), or of the "
+    "stamp (--stamp)"
+)
+NEEDS_ID = "an update replaces what an id holds: name the column of the id (--id)"
+ONE_ON_AN_ID = "-1, 0 or 1 for a record with an id, which holds one"
+_AGGREGATED = (
+    "this is aggregated input, where one event stands for many records and the guarantee for one record says little; "
+    "with --contribution C, the most that one event stands for, it is taken as that many records"
+)
 ROLES = ("id", "subject", "stamp", "round")
 VERSION = "_commit_version"
 # What comes with a column that says what is done with a row.
@@ -107,3 +135,52 @@ def refuse(names: Iterable[str], fields: Sequence[str], columns: Columns, unknow
     hint = "; [columns] may ignore others" if unknown else ""
     hint = hint if mark is None else f'; if it says what is done with a row: op = "{mark}" in [columns]'
     raise InputError(f"expected the columns {', '.join(fields or others)}{may}, got {' and '.join(got)}{hint}")
+
+
+def code_of(word: Any, place: str) -> int:
+    """
+    >>> code_of("+U", "op") == ADD, code_of("update_preimage", "_change_type") == DELETE
+    (True, True)
+    """
+    code = CODES.get(word) if isinstance(word, str) else None
+    if code is None:
+        others = ", ".join(known for known in CODES if known not in OPS)
+        raise mismatch(f"one of {', '.join(OPS)} (or {others})", word, place)
+    return code
+
+
+def weigh(weight: Any, place: str, contribution: int | None) -> int:
+    """How many copies are added or, below zero, deleted.
+
+    >>> weigh(-3, "diff", 5)
+    -3
+    >>> weigh(3, "diff", None)
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected -1, 0 or 1, got 3: this is aggregated input, where one event stands for many
+    records and the guarantee for one record says little; with --contribution C, the most that one event stands for, it
+    is taken as that many records - at diff
+    """
+    if not is_int(weight):
+        raise mismatch("a whole number", weight, place)
+    if abs(weight) > 1:
+        if contribution is None:
+            raise InputError(f"expected -1, 0 or 1, got {show(weight)}: {_AGGREGATED}", place=place)
+        if abs(weight) > contribution:
+            raise InputError(
+                f"expected at most {contribution:,} records in one event (contribution), got {show(weight)}",
+                place=place,
+            )
+    return weight
+
+
+def position_of(value: Any, column: str, row: int) -> int:
+    """A position as a whole number."""
+    number = value
+    if isinstance(value, str) and len(value) < 30 and value.isascii() and value.removeprefix("-").isdigit():
+        number = int(value)
+    if type(number) is not int:
+        raise mismatch("a whole number, the position of the event", value, Place(column, row + 1))
+    if not -LARGEST < number < LARGEST:
+        raise mismatch("a whole number below 2^62, the position of the event", value, Place(column, row + 1))
+    return number

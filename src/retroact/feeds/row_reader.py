@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from retroact.arrays import I64, Mask
 from retroact.errors import InputError, Place, Unit
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
-from retroact.feeds.operation_words import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, code_of, weigh
 from retroact.feeds.options import Options
-from retroact.feeds.roles import Heading
+from retroact.feeds.roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, Heading, code_of, weigh
 from retroact.messages import mismatch, show
 from retroact.stream.open_round import LARGEST
 

@@ -14,10 +14,8 @@ import numpy as np
 
 from retroact.errors import InputError, Place, Unit
 from retroact.feeds.batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues, names_distinct
-from retroact.feeds.json_paths import position_of
-from retroact.feeds.operation_words import CODES, PROGRESS
 from retroact.feeds.options import Options
-from retroact.feeds.roles import heading
+from retroact.feeds.roles import CODES, PROGRESS, heading, position_of
 from retroact.feeds.row_reader import HeadedSource, RowReader
 from retroact.feeds.source import LONGEST_LINE, Source, not_utf8
 from retroact.messages import mismatch

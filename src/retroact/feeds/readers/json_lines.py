@@ -12,8 +12,8 @@ import numpy as np
 
 from retroact.errors import InputError, Unit
 from retroact.feeds.batch import ADD, UPDATE, Changes
+from retroact.feeds.envelopes import value_at
 from retroact.feeds.json_events import JsonEvents
-from retroact.feeds.json_paths import value_at
 from retroact.feeds.native_events import DECODING, NATIVE
 from retroact.feeds.options import Options
 from retroact.feeds.readers.repeated_keys import first_repeated
