@@ -1,4 +1,4 @@
-"""A feed from its first line to its last: recognised, taken up where it was left, played into a stream."""
+"""A feed from its first line to its last: recognised, resumed where it was left, played into a stream."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def play(
 ) -> Totals:
     """Play a file (JSON lines, CSV, Parquet, Arrow), standard input ("-") or an Arrow-capable frame into a stream.
 
-    Columns have the roles that the stream gives them; those that are named here go before them. Rounds are cut as the
-    stream says; one that says nothing, and is not kept, takes a grid and the like from here.
+    Columns have the roles that the stream declares; roles named here take precedence. Rounds are those of the stream; a
+    stream in memory that declares none takes a grid and the like from here.
 
-    ``publish`` is called with every round that closes. An error names the line, and leaves the rounds that were closed
-    before it, and what the open round had been handed.
+    ``publish`` is called with every round that closes. An error names the line; rounds that closed before it stay
+    closed, and what the open round was given stays in it.
 
     >>> import tempfile, retroact as ra
     >>> stream = ra.Stream({"amount": ra.Number(0, 500)}, {"orders": ra.Count()}, epsilon=1.0, horizon=10)
@@ -80,16 +80,16 @@ def play(
 
 
 class Feed:
-    """An open source of changes and what is known of it."""
+    """An open source and its reader."""
 
     def __init__(self, source: Source | ColumnarSource, schema: Schema, options: Options) -> None:
         self.source = source
         self.options = options
         self.reader: CsvFile | JsonLines | TableReader
-        if isinstance(source, ColumnarSource):
-            self.reader = TableReader(source, schema, options)
-        else:
+        if isinstance(source, Source):
             self.reader = (CsvFile if source.format == "CSV" else JsonLines)(source, schema, options)
+        else:
+            self.reader = TableReader(source, schema, options)
         self.delivery: Delivery | None = None
         self.clocked = False
         """Whether something but the end of the input closed rounds."""
@@ -97,8 +97,8 @@ class Feed:
         self._rest: Iterator[Changes] | None = None
 
     def look(self) -> None:
-        """At the first changes, before anything else is done: they say what the rest is, or why it is refused. They
-        are kept until they are played."""
+        """Read the first changes, which say what the rest is or why it is refused, and keep them until they are
+        played."""
         if self._rest is not None:
             return
         self._rest = iter(self.reader)
@@ -107,7 +107,7 @@ class Feed:
             # an empty batch comes only before an error, which is raised here
             next(self._rest, None)
             if not self._may_be_empty and self._waiting() is None:
-                raise self._nothing()
+                raise InputError(f"no events in {self.source.name}")
 
     def play(
         self,
@@ -118,8 +118,8 @@ class Feed:
         after: Callable[[], None] | None = None,
         totals: Totals | None = None,
     ) -> Totals:
-        """All of it. ``recognised`` is called with the first changes, ``after`` after every batch; ``totals`` are
-        counted on."""
+        """Play everything. ``recognised`` is called with the first changes, ``after`` after every batch; ``totals`` go
+        on being counted."""
         rounds = RoundCloser(stream, publish, self.options.rounds, totals)
         totals = rounds.totals
         delivery = self.delivery = Delivery(stream, rounds, self.source.name, self.reader.unit, self._kept_under())
@@ -135,12 +135,12 @@ class Feed:
                 after()
             if isinstance(player, Followed) and player.ended:
                 break
-        if isinstance(self.source, ColumnarSource) and not seen and recognised is not None:
+        if self.source.is_table and not seen and recognised is not None:
             recognised(Changes.nothing())
         totals.waiting = self._waiting()
         if not (seen or self.source.follow or self._may_be_empty) and delivery.reached() is None:
             if totals.waiting is None:
-                raise self._nothing()
+                raise InputError(f"no events in {self.source.name}")
             return totals
         totals.skipped.update(self.reader.skipped)
         if isinstance(player, Complete | Followed) or not self.source.follow:
@@ -154,21 +154,20 @@ class Feed:
     def _player(self, delivery: Delivery) -> Player:
         """What cuts the input into rounds."""
         options, stream = self.options, delivery.stream
-        again = isinstance(self.source, ColumnarSource) or self._again
         # a grid that is over has no rounds for what comes: it deletes at once
         if options.cut.grid is not None and stream.over and len(delivery.reached() or ()) < 2:
-            return AfterTheEnd(delivery, options, by_line=again)
+            return AfterTheEnd(delivery, options, by_line=self.source.rereadable)
         if options.cut.grid is None or options.follow:
-            sequence = Sequence(delivery, options, by_line=again)
+            sequence = Sequence(delivery, options, by_line=self.source.rereadable)
             return sequence if options.cut.grid is None else Followed(delivery, options, sequence)
-        if isinstance(self.source, Source) and self.source.path is None:
+        if self.source.path is None and not self.source.is_table:
             raise InputError(
                 "a grid on standard input needs --follow: rounds then close by the clock", place="--follow"
             )
         return Complete(delivery, options)
 
     def _batches(self, player: Player) -> Iterator[Changes]:
-        """The changes that were not read before, and some before them."""
+        """The changes that were not read before, perhaps with some that were."""
         if isinstance(player, Complete):
             yield from self._in_rounds(player)
             return
@@ -187,13 +186,13 @@ class Feed:
             sequence.require(begin, source.lines)
 
     def _kept(self) -> Iterator[Changes]:
-        """All changes, with those that were looked at."""
+        """All changes, beginning with those that `look` kept."""
         if self._rest is None:
             return iter(self.reader)
         return chain([] if self._first is None else [self._first], self._rest)
 
     def _after(self, begin: int, table: ColumnarSource, sequence: Sequence) -> Iterator[Changes]:
-        """The rows of a table that come after those that were read before."""
+        """The rows of a table after those that were read before."""
         if table.rows is not None:
             sequence.require(begin, table.rows)
             first = self._first or next(iter(self.reader), None)
@@ -205,61 +204,44 @@ class Feed:
             sequence.require(begin, None)
 
     def _in_rounds(self, player: Complete) -> Iterator[Changes]:
-        """All changes, after the times of all of them."""
+        """All changes, once the times of all of them are known."""
         if self._rest is not None:
             self.source.again()
         self.reader.begin_after = player.read_times(self.reader.times(), self.reader.count)
-        if isinstance(self.source, Source):
-            if self.source.holds and self.source.rest.strip():
-                wrong = (
-                    "the last line has no end, so it may be half of one: end it, or say --complete, before rounds close"
-                )
-                raise self.source.refused(InputError(wrong), self.source.lines)
-            self.source.again()
+        self.source.require_whole_lines()
+        self.source.again()
         yield from self.reader
         if isinstance(self.source, ColumnarSource):
             player.require_all(self.source.done)
 
     def _kept_under(self) -> str | None:
         """What positions of the source are kept under."""
-        if self.options.source_name is not None or isinstance(self.source, Source):
-            return self.options.source_name or self.source.name
-        if self.options.position and self.source.path is None:
+        name = self.options.source_name or (self.source.path if self.source.is_table else self.source.name)
+        if name is None and self.options.position:
             raise InputError("expected a name for the source of the positions", place="source_name")
-        return self.source.path
+        return name
 
     def _waiting(self) -> Waiting | None:
-        """The last line, where nothing ends it and it was not taken before."""
+        """The last line, if nothing ends it and it was not read before."""
         found = self.reader.unfinished() if self.source.holds else None
         if found is None or found[0] <= self.reader.begin_after:
             return None
         return Waiting(self.source.name, *found)
-
-    def _nothing(self) -> InputError:
-        return InputError(f"no events in {self.source.name}")
 
     def _stopped(self) -> bool:
         return not isinstance(self.source, Source) or self.source.stop.wait(sources.POLL)
 
     @property
     def _may_be_empty(self) -> bool:
-        """Whether it was said how many rounds there are: those are published without any record, too. A table without
-        rows is a whole one."""
-        options = self.options
-        return options.cut.grid is not None or options.rounds is not None or isinstance(self.source, ColumnarSource)
-
-    @property
-    def _again(self) -> bool:
-        """Whether it can be read from the beginning again."""
-        return isinstance(self.source, Source) and self.source.path is not None and self.source.file.seekable()
+        """Whether the number of rounds was declared, since these are published without any record, too; a table without
+        rows is complete in any case."""
+        return self.options.cut.grid is not None or self.options.rounds is not None or self.source.is_table
 
 
 @contextmanager
 def open_feed(source: Any, schema: Schema, options: Options, *, lasting: bool = False) -> Iterator[Feed]:
-    """A file, standard input or a frame.
-
-    For a stream that is ``lasting`` half a line is not taken for a whole one: later runs would begin after it.
-    """
+    """Open a file, standard input or a frame. A ``lasting`` stream does not take half a line for a whole one: later
+    runs would begin after it."""
     if is_table(source):
         yield Feed(open_table(source), schema, options)
         return

@@ -1,4 +1,4 @@
-"""Files of events: opened with errors a person can act on, read in blocks of whole lines, and followed as they grow."""
+"""Files of lines: opened, read in blocks of whole lines, and followed as they grow."""
 
 from __future__ import annotations
 
@@ -38,22 +38,23 @@ class Source:
     format: Format
     file: BufferedIOBase
     size: int | None = None
-    """In bytes, where it is known in advance."""
+    """In bytes, if known in advance."""
     bytes_read: int = 0
     follow: bool = False
-    """Whether to wait for more at the end; an empty block then says that nothing came for a while."""
+    """Whether to wait for more at the end; an empty block then means that nothing came for a while."""
     path: str | None = None
     stop: threading.Event = field(default_factory=threading.Event)
-    """Set by whoever wants a followed source to end."""
+    """Set it to end a followed source."""
     holds: bool = False
     """Whether a last line without an end is left unread: more of it may be on its way."""
     rest: bytes = b""
-    """What was left."""
+    """That line."""
     lines: int = 0
-    """How many were read, what was left included."""
+    """How many were read, with the one left unread."""
+    is_table = False
 
     def blocks(self) -> Iterator[bytes]:
-        """Whole lines; as they come, when they come slowly.
+        """Whole lines, as they come.
 
         >>> import io
         >>> list(Source("", "JSON lines", io.BytesIO(b"1\\n2\\n3")).blocks())
@@ -82,29 +83,25 @@ class Source:
                 raise self.refused(InputError(longest), self.lines + 1)
         self.rest = b""
         self._count(rest)
-        # what a followed source has of a line when it is told to end may be half a line
+        # where a followed source is stopped, it may be in the middle of a line
         if self.stop.is_set() or self.holds:
-            # the reader of CSV takes either for the end of a line
             cut = rest.rfind(b"\r") + 1 if self.format == "CSV" else 0
             rest, self.rest = rest[:cut], rest[cut:]
         if rest:
             yield rest
 
     def _count(self, block: bytes) -> None:
-        ends: tuple[bytes, ...] = (b"\n",)
-        self.lines += block.count(b"\n")
-        if self.format == "CSV":
-            # such as the reader takes for ends of lines
-            ends = (b"\n", b"\r")
-            self.lines += block.count(b"\r") - block.count(b"\r\n")
+        # the reader of CSV takes either for the end of a line
+        ends = (b"\n", b"\r") if self.format == "CSV" else (b"\n",)
+        self.lines += sum(map(block.count, ends)) - (block.count(b"\r\n") if self.format == "CSV" else 0)
         self.lines += bool(block) and not block.endswith(ends)
 
     def progress(self) -> tuple[int, str]:
-        """How much was read, as a number beside the size, and in words."""
+        """How much of the size was read, as a number and in words."""
         return self.bytes_read, f"{self.bytes_read / 1e6:,.0f} MB"
 
     def again(self) -> None:
-        """Back to the beginning."""
+        """Go back to the beginning."""
         try:
             self.file.seek(0)
         except (OSError, UnsupportedOperation):
@@ -112,6 +109,15 @@ class Source:
                 "a grid reads the times of a complete input first: expected a file, or --follow", source=self.name
             ) from None
         self.bytes_read = 0
+
+    @property
+    def rereadable(self) -> bool:
+        return self.path is not None and self.file.seekable()
+
+    def require_whole_lines(self) -> None:
+        if self.holds and self.rest.strip():
+            wrong = "the last line has no end, so it may be half of one: end it, or say --complete, before rounds close"
+            raise self.refused(InputError(wrong), self.lines)
 
     def refused(self, error: InputError, line: int) -> InputError:
         return error.found_in(self.name, row=line, unit="line")
@@ -135,13 +141,13 @@ class Source:
                 self._wait()
 
     def _readable(self) -> bool:
-        """Whether a read from standard input would return at once, waiting a little for that."""
+        """Wait a little until a read from standard input would return at once; whether it would."""
         with suppress(KeyboardInterrupt, UnsupportedOperation):
             if isinstance(self.file, BufferedReader):
                 # what a buffer holds cannot be waited for
                 self.file = cast(BufferedIOBase, _Unbuffered(self.file.fileno()))
             return bool(select.select([self.file.fileno()], [], [], POLL)[0])
-        # no descriptor to wait for, or asked to end
+        # there is no descriptor to wait for, or Ctrl-C was pressed
         return not isinstance(self.file, _Unbuffered)
 
     def _wait(self) -> None:
@@ -151,26 +157,20 @@ class Source:
             self.stop.set()
 
     def _same_file(self, path: str) -> None:
+        done = f"it was read up to byte {self.bytes_read:,}"
         try:
             now, here = os.stat(path), os.fstat(self.file.fileno())
         except FileNotFoundError:
-            raise InputError(
-                f"the followed file is gone; it was read up to byte {self.bytes_read:,}", source=self.name
-            ) from None
+            raise InputError(f"the followed file is gone; {done}", source=self.name) from None
         if (now.st_dev, now.st_ino) != (here.st_dev, here.st_ino):
-            raise InputError(
-                f"the followed file was replaced by another; it was read up to byte {self.bytes_read:,}",
-                source=self.name,
-            )
+            raise InputError(f"the followed file was replaced by another; {done}", source=self.name)
         if now.st_size < self.bytes_read:
-            raise InputError(
-                f"the followed file was truncated to {now.st_size:,} bytes; {self.bytes_read:,} were read",
-                source=self.name,
-            )
+            wrong = f"the followed file was truncated to {now.st_size:,} bytes; {self.bytes_read:,} were read"
+            raise InputError(wrong, source=self.name)
 
 
 class _Unbuffered:
-    """Standard input by its descriptor."""
+    """Standard input, read by its descriptor."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -184,20 +184,18 @@ class _Unbuffered:
 
 @contextmanager
 def open_source(path: str, *, follow: bool = False, holds: bool = False) -> Iterator[Source]:
-    """A file, which holds back half a line if it is told to, or standard input, whose end is an end."""
+    """A file, or standard input, whose end always ends a line."""
     if path == STDIN:
         yield Source("stdin", "JSON lines", cast(BufferedIOBase, sys.stdin.buffer), follow=follow)
         return
     with _open(path) as file:
         start = file.peek(BLOCK).removeprefix(codecs.BOM_UTF8)
-        size = os.fstat(file.fileno()).st_size or None
-        yield Source(
-            path, format_of(path, start), file, None if follow else size, follow=follow, path=path, holds=holds
-        )
+        size = None if follow else os.fstat(file.fileno()).st_size or None
+        yield Source(path, format_of(path, start), file, size, follow=follow, path=path, holds=holds)
 
 
 def format_of(name: str, start: bytes) -> Format:
-    """By the name or, where it tells nothing, by the first character.
+    """By the suffix or, if that is another, by the first character.
 
     >>> format_of("events.CSV", b"{"), format_of("events", b' {"op"'), format_of("events.txt", b"id,amount")
     ('CSV', 'JSON lines', 'CSV')
@@ -209,7 +207,7 @@ def format_of(name: str, start: bytes) -> Format:
 
 
 def read_text(path: Path) -> str:
-    """A small file, whole."""
+    """The whole text of a small file."""
     with _open(str(path)) as file:
         content = file.read().removeprefix(codecs.BOM_UTF8)
     try:

@@ -1,8 +1,8 @@
 """Columnar sources: Parquet and Arrow files by pyarrow, and any frame that exports an Arrow stream.
 
-Files are read in batches, only the columns that are asked for, and never whole. Nothing in them is trusted: offsets,
-lengths, codes of dictionaries and UTF-8 are checked in every batch before a value of it is read, and what the Arrow
-library cannot read is an input error that names the row group or the record batch.
+Files are read in batches, never whole, and only the columns that are needed. Nothing in them is trusted: offsets,
+lengths, dictionary codes and UTF-8 are checked in every batch before a value of it is read, and what the Arrow library
+cannot read is an input error that names the row group or the record batch.
 """
 
 from __future__ import annotations
@@ -43,32 +43,36 @@ def is_table(source: Any) -> bool:
 
 
 class ColumnarSource:
-    """A columnar source, which is read from any row on."""
+    """Rows in columns, which can be read from any row on."""
 
     name: str
     format: str
     names: list[str]
-    """Of its columns."""
+    """Of the columns."""
     rows: int | None
-    """How many, where that is known in advance."""
+    """How many there are, if known in advance."""
     done: int = 0
     """How many were read so far."""
     path: str | None = None
     follow = holds = False
+    is_table = rereadable = True
 
     @property
     def size(self) -> int | None:
         return self.rows
 
     def progress(self) -> tuple[int, str]:
-        """How much was read, as a number beside the size, and in words."""
+        """How much of the size was read, as a number and in words."""
         return self.done, f"{self.done:,} rows"
 
     def again(self) -> None:
-        """It is read from any row on."""
+        """Nothing to do: batches begin at any row."""
+
+    def require_whole_lines(self) -> None:
+        """Tables have no lines."""
 
     def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
-        """The rows after the first ``skip`` ones; columns in ``words`` are texts that are likely to repeat."""
+        """The rows after the first ``skip`` ones; texts of the columns in ``words`` are likely to repeat."""
         raise NotImplementedError
 
 
@@ -103,14 +107,14 @@ def _pyarrow() -> Any:
 
 @contextmanager
 def arrow_errors(name: str, expected: str, where: Callable[[], str | None] | None = None) -> Iterator[None]:
-    """What goes wrong inside is told with the name of the source, and ``where`` in it."""
+    """Errors of the Arrow library become input errors that name the source, and ``where`` in it."""
     import pyarrow as pa
 
     try:
         yield
     except InputError:
         raise
-    # beside its own exceptions, the library raises those of Python for what it makes of broken metadata
+    # with broken metadata the library also raises exceptions of Python
     except (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, MemoryError, TypeError) as error:
         if isinstance(error, OSError) and error.strerror:
             raise InputError(error.strerror.lower(), source=name) from None
@@ -139,7 +143,7 @@ class _Parquet(ColumnarSource):
         import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
         with arrow_errors(self.name, "a Parquet file"):
-            # where a file has checksums, they must be right
+            # checksums are optional, but must be right
             options: dict[str, Any] = {"read_dictionary": list(words), "page_checksum_verification": True}
             with pq.ParquetFile(self.name, **options) as file:
                 yield file
@@ -151,7 +155,7 @@ class _Parquet(ColumnarSource):
             first += 1
         groups = range(first, len(self._groups))
         wanted = [name for name in self.names if name in names]
-        # how many rows there are is seen in a column: what the metadata say of it may be anything
+        # rows are counted in a column: what the metadata say may be wrong
         read = wanted or self.names[:1]
         if not read:
             raise InputError("expected a Parquet file with columns, got none", source=self.name)
@@ -237,7 +241,7 @@ class _ArrowStream(_ArrowFile):
 
 
 class _Frame(ColumnarSource):
-    """By pyarrow where it is installed, which is quicker, and by nanoarrow otherwise."""
+    """Read by pyarrow if it is installed, which is faster, and by nanoarrow otherwise."""
 
     format = "Arrow table"
 
@@ -260,7 +264,7 @@ class _Frame(ColumnarSource):
             return ArrowBatches(self._frame)
         frame = self._frame
         with arrow_errors(self.name, "an Arrow table"):
-            # by the C interface buffers lose their sizes, without which they cannot be checked
+            # the C interface loses the sizes of buffers, without which they cannot be checked
             if isinstance(frame, pa.RecordBatch):
                 frame = pa.Table.from_batches([frame])
             if isinstance(frame, pa.Table):
@@ -286,7 +290,7 @@ class _Frame(ColumnarSource):
 
 
 def _checked(found: Iterator[Any]) -> Iterator[Any]:
-    """Record batches whose offsets, lengths, codes and texts hold: before that, their buffers are anybody's bytes."""
+    """Record batches whose offsets, lengths, codes and texts are valid: a buffer may hold any bytes."""
     for chunk in found:
         chunk.validate(full=True)
         yield chunk
@@ -295,7 +299,7 @@ def _checked(found: Iterator[Any]) -> Iterator[Any]:
 def _batches(
     found: Iterator[Any], names: list[str], row: int, skip: int, words: Collection[str], source: str
 ) -> Iterator[Batch]:
-    """Record batches of pyarrow as ours, from row ``row`` on, and of no more than ROWS rows."""
+    """Record batches of pyarrow, the first of which begins after row ``row``, as batches of at most ROWS rows."""
     readers: dict[str, Callable[[Any], ColumnValues]] = {
         name: Words() if name in words else arrow_cells for name in names
     }
