@@ -68,10 +68,14 @@ class Heading:
         return self.operation in WEIGHT_COLUMNS
 
     @property
+    def all_roles(self) -> dict[str, str]:
+        others = {"time": self.time, "position": self.position, "version": self.version}
+        return {**self.roles, **{role: column for role, column in others.items() if column}}
+
+    @property
     def needed(self) -> set[str]:
         """Every column that is read."""
-        others = (self.operation, self.time, self.position, self.version)
-        return {*self.fields, *self.roles.values(), *(name for name in others if name)}
+        return {*self.fields, *self.all_roles.values(), *((self.operation,) if self.operation else ())}
 
     @property
     def words(self) -> set[str]:

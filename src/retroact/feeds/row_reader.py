@@ -1,9 +1,9 @@
-"""From the columns of a file or a frame to changes: what each row says is to be done, and what it has for that."""
+"""From the columns of a file or a frame to changes: what each row does, and whether it has what that needs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,116 +12,132 @@ from retroact.arrays import I64, Mask
 from retroact.errors import InputError, Place, Unit
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
 from retroact.feeds.options import Options
-from retroact.feeds.roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, Heading, code_of, weigh
+from retroact.feeds.roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, PROGRESS, Heading, code_of, heading, weigh
 from retroact.messages import mismatch, show
+from retroact.schema import Schema
 from retroact.stream.open_round import LARGEST
 
 RoleReader = Callable[[ColumnValues, str], ColumnValues]
 
 
 class RowReader:
-    """What the rows of one source say, given who is who among its columns.
+    """Changes from batches of columns whose names say what they are for."""
 
-    ``roles`` reads the cells of roles and ``fields`` those of fields, where they are texts. A source is ``strict`` if
-    what a row has beside that which it needs is refused.
-    """
+    unit: Unit
+    has_column_names = True
+    role_readers: Mapping[str, RoleReader] = {}
+    """How the cells of roles are read, where they are texts."""
 
     def __init__(
-        self,
-        heading: Heading,
-        options: Options,
-        *,
-        roles: Mapping[str, RoleReader] | None = None,
-        fields: Mapping[str, ColumnReader] | None = None,
-        progress: str | None = None,
+        self, name: str, schema: Schema, options: Options, fields: Mapping[str, ColumnReader] | None = None
     ) -> None:
-        self.heading = heading
+        """``fields`` say how the cells of fields are read, where they are texts. Of such sources, rows that have more
+        than they need are refused."""
+        self.options = options
+        self.begin_after = 0
+        """The rows up to this one, or that begin on lines up to this one, were read before."""
+        self.heading: Heading | None = None
+        self.label: str | None = None
+        """What says which rows are added and which deleted."""
+        self.roles: dict[str, str] = {}
+        self.ignored: tuple[str, ...] = ()
         self.skipped: Counter[str] = Counter()
-        self._options = options
-        self._roles = roles or {}
-        self._fields = fields
+        """Rows that are no events, by what they are."""
+        self._name, self._schema, self._fields = name, schema, fields
         self._strict = fields is not None
-        self._progress = progress
-        """The column that says that a row tells progress alone."""
-        own = {"time": heading.time, "position": heading.position, "version": heading.version}
-        self._columns = {**heading.roles, **{role: column for role, column in own.items() if column}}
 
-    def read(self, batch: Batch, name: str, unit: Unit) -> Iterator[Changes]:
+    def begin(self, names: Sequence[str], line: int | None = None) -> Heading:
+        """The columns have these names, which a line may hold."""
+        options = self.options
+        try:
+            found = heading(
+                names, self._schema, options.columns, by_number=options.by_number, timed=options.time is not None
+            )
+        except InputError as error:
+            raise error.found_in(self._name, row=line, unit=self.unit) from None
+        self.heading, self.roles, self.ignored, self.skipped = found, found.roles, found.ignored, Counter()
+        self.label = None
+        if found.operation is not None:
+            self.label = f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
+        return found
+
+    def read(self, batch: Batch) -> Iterator[Changes]:
         """The changes of a batch; of one with a row that is refused, those before it."""
         try:
             changes = self._changes(batch)
         except InputError as error:
             if error.row is not None and error.row > 1:
-                yield from self.read(batch.take(slice(0, error.row - 1)), name, unit)
-            raise error.at(batch.numbers, name, unit) from None
+                yield from self.read(batch.take(slice(0, error.row - 1)))
+            raise error.at(batch.numbers, self._name, self.unit) from None
         yield changes
 
     def _changes(self, batch: Batch) -> Changes:
-        heading = self.heading
-        progress = self._is_progress(batch)
-        codes, copies = self._operations(batch, progress)
-        roles = {role: self._role(batch, role, column) for role, column in self._columns.items()}
+        found = self.heading
+        assert found is not None
+        progress = self._is_progress(batch) if found.weighted and self._strict else None
+        codes, copies = self._operations(batch, found, progress)
+        roles = {role: self._role(batch, role, column) for role, column in found.all_roles.items()}
         if "position" in roles:
-            _check_positions(roles["position"], codes, heading.position or "")
-        fields = {name: batch.columns[name] for name in heading.fields}
+            _check_positions(roles["position"], codes, found.position or "")
+        fields = {name: batch.columns[name] for name in found.fields}
         changes = Changes(batch.numbers, codes, fields, roles, copies, self._fields)
-        self._check(changes)
-        if progress is not None and self._options.cut.close_by != "progress":
+        self._check(changes, found)
+        if progress is not None and self.options.cut.close_by != "progress":
             self.skipped["progress messages"] += int(progress.sum())
         nothing = codes == NOTHING if progress is None else (codes == NOTHING) & ~progress
-        if heading.weighted and self._strict and nothing.any():
+        if found.weighted and self._strict and nothing.any():
             self.skipped["weights of 0"] += int(nothing.sum())
         return changes
 
     def _role(self, batch: Batch, role: str, column: str) -> ColumnValues:
         cells = batch.columns[column]
-        if role in self._roles:
-            cells = self._roles[role](cells, column)
+        if role in self.role_readers:
+            cells = self.role_readers[role](cells, column)
         if role in ("stamp", "round", "position", "version"):
             return ColumnValues(cells.whole(column), cells.present)
         return cells
 
     def _is_progress(self, batch: Batch) -> Mask | None:
-        if self._progress is None:
+        if PROGRESS not in batch.columns:
             return None
-        told = batch.columns[self._progress].values.tolist()
-        found = np.fromiter((cell in ("t", "true", "True", "1") for cell in told), np.bool_, len(batch))
+        cells = batch.columns[PROGRESS].values.tolist()
+        found = np.fromiter((cell in ("t", "true", "True", "1") for cell in cells), np.bool_, len(batch))
         return found if found.any() else None
 
-    def _operations(self, batch: Batch, progress: Mask | None) -> tuple[NDArray[np.int8], I64 | None]:
-        """What each row says is to be done; and how many copies it stands for, where that may be more than one."""
-        column = self.heading.operation
+    def _operations(self, batch: Batch, found: Heading, progress: Mask | None) -> tuple[NDArray[np.int8], I64 | None]:
+        """What each row does, and how many copies it stands for, if any stands for more than one."""
+        column = found.operation
         if column is None:
             return np.full(len(batch), ADD, np.int8), None
         cells = batch.columns[column]
-        if not self.heading.weighted:
+        if not found.weighted:
             return _words(cells, column), None
-        if "weight" in self._roles:
-            cells = self._roles["weight"](cells, column)
+        if "weight" in self.role_readers:
+            cells = self.role_readers["weight"](cells, column)
         if progress is not None:
             cells = ColumnValues.of(
-                [0 if told else cell for told, cell in zip(progress.tolist(), cells.listed(), strict=True)]
+                [0 if alone else cell for alone, cell in zip(progress.tolist(), cells.listed(), strict=True)]
             )
-        codes, copies = _weights(cells, column, self._options.cut.contribution)
-        if progress is not None and self._options.cut.close_by == "progress":
+        codes, copies = _weights(cells, column, self.options.cut.contribution)
+        if progress is not None and self.options.cut.close_by == "progress":
             codes[progress] = CLOSE
         return codes, copies
 
-    def _check(self, changes: Changes) -> None:
-        """What a row must have for what it says, and where that is all, what else it has not."""
+    def _check(self, changes: Changes, found: Heading) -> None:
+        """That each row has what its operation needs and, in strict sources, nothing else."""
         codes, named = changes.codes, changes.there("id")
-        require_needs(changes, timed=self.heading.time is not None)
+        require_needs(changes, timed=found.time is not None)
         if changes.copies is not None:
             odd = named & (changes.copies > 1)
             if odd.any():
                 got = int(changes.copies[int(np.argmax(odd))])
-                _refuse(odd, InputError(expected=ONE_ON_AN_ID, found=str(got), place=self.heading.operation))
+                _refuse(odd, InputError(expected=ONE_ON_AN_ID, found=str(got), place=found.operation))
         erases = codes == ERASE
-        if self._options.columns.has_subjects:
+        if self.options.columns.has_subjects:
             _refuse(
                 erases & ~changes.there("subject"), InputError("expected a subject to erase, got none", place="subject")
             )
-        if self._strict and self.heading.operation and not self.heading.weighted:
+        if self._strict and found.operation and not found.weighted:
             self._check_alone(changes, erases, "expected a subject alone", "erase", ("id", "stamp"))
             wrong = "expected nothing beside it, except a round"
             self._check_alone(changes, codes == CLOSE, wrong, "close", ("id", "subject", "stamp"))
@@ -134,33 +150,6 @@ class RowReader:
             for cells in changes.fields.values():
                 more |= cells.values != ""
             _refuse(chosen & more, InputError(wrong, place=place))
-
-
-class HeadedSource:
-    """What is known of a source whose columns have a heading, once that was read."""
-
-    has_column_names = True
-    _reader: RowReader | None = None
-
-    @property
-    def label(self) -> str | None:
-        """What says which rows are added and which deleted."""
-        found = None if self._reader is None else self._reader.heading
-        if found is None or found.operation is None:
-            return None
-        return f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
-
-    @property
-    def roles(self) -> dict[str, str]:
-        return {} if self._reader is None else self._reader.heading.roles
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        return () if self._reader is None else self._reader.heading.ignored
-
-    @property
-    def skipped(self) -> Counter[str]:
-        return Counter() if self._reader is None else self._reader.skipped
 
 
 def require_needs(changes: Changes, *, timed: bool) -> None:
@@ -199,11 +188,11 @@ def _weights(cells: ColumnValues, place: str, contribution: int | None) -> tuple
     try:
         weights = cells.whole(place)
     except InputError as error:
-        # it may be a whole number, and too large a one
+        # it may be a whole number that is too large
         weigh(cells.listed()[(error.row or 1) - 1], Place(place, error.row or 1), contribution)
         raise
     most = contribution or 1
-    odd = (weights > most) | (weights < -most)  # not by abs, which leaves -2^63 as it is
+    odd = (weights > most) | (weights < -most)  # abs would leave -2^63 as it is
     if odd.any():
         first = int(np.argmax(odd))
         weigh(int(weights[first]), Place(place, first + 1), contribution)
@@ -213,7 +202,7 @@ def _weights(cells: ColumnValues, place: str, contribution: int | None) -> tuple
 
 
 def _check_positions(cells: ColumnValues, codes: NDArray[np.int8], place: str) -> None:
-    """Every row says where it stands in its source; a round may end without that."""
+    """Every row has a position, except those that end rounds."""
     there, positions = cells.there(), cells.values
     missing = ~there & (codes != CLOSE) & (codes != NOTHING)
     _refuse(missing, InputError("expected the position of the row, got none", place=place))

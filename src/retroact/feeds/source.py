@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from retroact.errors import InputError
+from retroact.files import os_errors
 
 Format = Literal["JSON lines", "CSV"]
 STDIN = "-"
@@ -188,7 +189,7 @@ def open_source(path: str, *, follow: bool = False, holds: bool = False) -> Iter
     if path == STDIN:
         yield Source("stdin", "JSON lines", cast(BufferedIOBase, sys.stdin.buffer), follow=follow)
         return
-    with _open(path) as file:
+    with open_file(path) as file:
         start = file.peek(BLOCK).removeprefix(codecs.BOM_UTF8)
         size = None if follow else os.fstat(file.fileno()).st_size or None
         yield Source(path, format_of(path, start), file, size, follow=follow, path=path, holds=holds)
@@ -208,7 +209,7 @@ def format_of(name: str, start: bytes) -> Format:
 
 def read_text(path: Path) -> str:
     """The whole text of a small file."""
-    with _open(str(path)) as file:
+    with open_file(str(path)) as file:
         content = file.read().removeprefix(codecs.BOM_UTF8)
     try:
         return content.decode()
@@ -221,10 +222,8 @@ def not_utf8(error: UnicodeDecodeError, place: str | None = None) -> InputError:
     return InputError(f"expected UTF-8 text, got the byte 0x{error.object[error.start]:02x}", place=place)
 
 
-def _open(path: str) -> BufferedReader:
-    try:
+def open_file(path: str) -> BufferedReader:
+    if os.path.isdir(path):
+        raise InputError("expected a file, got a directory", source=path)
+    with os_errors(path):
         return open(path, "rb")
-    except IsADirectoryError:
-        raise InputError("expected a file, got a directory", source=path) from None
-    except OSError as error:
-        raise InputError((error.strerror or str(error)).lower(), source=path) from None

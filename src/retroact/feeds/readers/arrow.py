@@ -19,6 +19,8 @@ import numpy as np
 from retroact.errors import InputError
 from retroact.feeds.batch import Batch, ColumnValues, names_distinct
 from retroact.feeds.readers.arrow_cells import Words, arrow_cells
+from retroact.feeds.source import open_file
+from retroact.files import os_errors
 from retroact.schema.arrow import ArrowBatches
 
 ROWS = 1 << 16
@@ -84,17 +86,13 @@ def open_table(source: Any) -> ColumnarSource:
         raise InputError(f"expected a name that ends with {', '.join(SUFFIXES)}", source=path)
     if _pyarrow() is None:
         raise InputError("Parquet and Arrow files need pyarrow: pip install 'retroact[parquet]'", source=path)
-    try:
-        with open(path, "rb") as file:
-            start = file.read(8)
-    except IsADirectoryError:
-        raise InputError("expected a file, got a directory", source=path) from None
-    except OSError as error:
-        raise InputError((error.strerror or str(error)).lower(), source=path) from None
-    kind = _Parquet if SUFFIXES[suffix] == "Parquet" else _ArrowFile if start.startswith(_FILE_MAGIC) else _ArrowStream
-    if kind is _ArrowStream and start.startswith(_OLD_MAGIC):
+    with open_file(path) as file, os_errors(path):
+        start = file.read(8)
+    if SUFFIXES[suffix] == "Parquet":
+        return _Parquet(path)
+    if start.startswith(_OLD_MAGIC):
         raise InputError("expected Feather of version 2, got version 1", source=path)
-    return kind(path)
+    return _ArrowFile(path, streamed=not start.startswith(_FILE_MAGIC))
 
 
 def _pyarrow() -> Any:
@@ -190,10 +188,12 @@ class _Parquet(ColumnarSource):
 
 
 class _ArrowFile(ColumnarSource):
-    format = "Arrow"
+    """A file of record batches, which can be counted in advance, or a stream of them in a file."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, streamed: bool) -> None:
         self.name = self.path = path
+        self.format = "Arrow stream" if streamed else "Arrow"
+        self._streamed = streamed
         with self._reader() as reader:
             self.names = names_distinct(reader.schema.names)
             self.rows = reader.count_rows() if hasattr(reader, "count_rows") else None
@@ -205,39 +205,21 @@ class _ArrowFile(ColumnarSource):
         chosen = None if names is None else [place for place, name in enumerate(self.names) if name in names]
         with arrow_errors(self.name, "an Arrow file"), pa.memory_map(self.name) as file:
             options = pa.ipc.IpcReadOptions(included_fields=chosen) if chosen else pa.ipc.IpcReadOptions()
-            yield self._open(pa.ipc, file, options)
-
-    def _open(self, ipc: Any, file: Any, options: Any) -> Any:
-        return ipc.open_file(file, options=options)
-
-    def _chunks(self, reader: Any) -> Iterator[Any]:
-        return (reader.get_batch(place) for place in range(reader.num_record_batches))
+            yield (pa.ipc.open_stream if self._streamed else pa.ipc.open_file)(file, options=options)
 
     def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
         begun = 0
 
         def chunks(reader: Any) -> Iterator[Any]:
             nonlocal begun
-            rest = _checked(self._chunks(reader))
-            while True:
-                begun += 1
-                chunk = next(rest, None)
-                if chunk is None:
-                    return
+            every = iter(reader) if self._streamed else map(reader.get_batch, range(reader.num_record_batches))
+            begun = 1
+            for chunk in _checked(every):
                 yield chunk
+                begun += 1
 
         with self._reader(names) as reader, arrow_errors(self.name, "an Arrow file", lambda: f"record batch {begun}"):
             yield from _batches(chunks(reader), [n for n in self.names if n in names], 0, skip, words, self.name)
-
-
-class _ArrowStream(_ArrowFile):
-    format = "Arrow stream"
-
-    def _open(self, ipc: Any, file: Any, options: Any) -> Any:
-        return ipc.open_stream(file, options=options)
-
-    def _chunks(self, reader: Any) -> Iterator[Any]:
-        return iter(reader)
 
 
 class _Frame(ColumnarSource):

@@ -15,8 +15,8 @@ import numpy as np
 from retroact.errors import InputError, Place, Unit
 from retroact.feeds.batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues, names_distinct
 from retroact.feeds.options import Options
-from retroact.feeds.roles import CODES, PROGRESS, heading, position_of
-from retroact.feeds.row_reader import HeadedSource, RowReader
+from retroact.feeds.roles import CODES, PROGRESS, position_of
+from retroact.feeds.row_reader import RowReader
 from retroact.feeds.source import LONGEST_LINE, Source, not_utf8
 from retroact.messages import mismatch
 from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
@@ -27,19 +27,16 @@ _FLOAT_DIGITS = 15
 _DECIMAL = frozenset("0123456789.-")
 
 
-class CsvFile(HeadedSource):
+class CsvFile(RowReader):
     """Columns that are neither fields nor roles are refused, unless they are to be ignored."""
 
     unit: Unit = "line"
 
     def __init__(self, source: Source, schema: Schema, options: Options) -> None:
+        super().__init__(source.name, schema, options, cell_readers(schema))
         self.source = source
-        self.schema = schema
-        self.options = options
-        self.begin_after = 0
-        """The rows that begin on lines up to this one were read before."""
+        self.role_readers = _ROLES
         self._names: list[str] = []
-        self._fields = cell_readers(schema)
         self._line = 1
         self._open_quote = False
 
@@ -47,12 +44,12 @@ class CsvFile(HeadedSource):
         for batch in self._batches():
             if batch is None:
                 yield Changes.nothing()
-            elif self._reader is not None:
-                yield from self._reader.read(batch, self.source.name, self.unit)
+            else:
+                yield from self.read(batch)
 
     def _batches(self) -> Iterator[Batch | None]:
         """Rows in columns; None after all that a followed source has so far."""
-        self._reader = None
+        self.heading = None
         try:
             for lines, cells in self._rows():
                 if not lines:
@@ -67,8 +64,8 @@ class CsvFile(HeadedSource):
             raise self.source.refused(InputError(f"expected CSV, got {error}"), self._line) from None
 
     def _batch(self, lines: list[int], cells: list[str]) -> Batch:
-        assert self._reader is not None
-        needed = self._reader.heading.needed | ({PROGRESS} & {*self._names})
+        assert self.heading is not None
+        needed = self.heading.needed | ({PROGRESS} if self.heading.weighted else set())
         columns: dict[str, ColumnValues] = {}
         for place, name in enumerate(self._names):
             if name in needed:
@@ -91,11 +88,11 @@ class CsvFile(HeadedSource):
 
     def _adds(self, cells: list[str]) -> bool:
         """Whether a row that begins with these cells can only be an addition."""
-        if self._reader is None:
+        if self.heading is None:
             return False
-        mark = self._reader.heading.operation
+        mark = self.heading.operation
         at = 0 if mark is None else self._names.index(mark)
-        return mark is None or (at < len(cells) and _is_addition(cells[at], not self._reader.heading.weighted))
+        return mark is None or (at < len(cells) and _is_addition(cells[at], not self.heading.weighted))
 
     def times(self) -> Iterator[tuple[Any, Any]]:
         """The lines that have a time, many at once, with their times."""
@@ -123,7 +120,7 @@ class CsvFile(HeadedSource):
         pending = ""
         for text in self._texts():
             pending += text
-            start, known = self._line, self._reader
+            start, known = self._line, self.heading
             found, wrong = [], None
             try:
                 for part in self._parsed(StringIO(pending, newline="")):
@@ -134,7 +131,7 @@ class CsvFile(HeadedSource):
                 if not _is_open(error) or len(pending) > LONGEST_LINE:
                     raise
                 # inside a cell of several lines, whose end is to come
-                self._line, self._reader = start, known
+                self._line, self.heading = start, known
                 found, text = [], ""
             if text:
                 pending = ""
@@ -151,7 +148,7 @@ class CsvFile(HeadedSource):
         lines: list[int] = []
         cells: list[str] = []
         start = line = self._line
-        width = -1 if self._reader is None else len(self._names)
+        width = -1 if self.heading is None else len(self._names)
         wrong: Exception | None = None
         reader = csv.reader(texts, strict=True)
         try:
@@ -160,7 +157,8 @@ class CsvFile(HeadedSource):
                     lines.append(line)
                     cells += row
                 elif row and width < 0:
-                    self._reader, width = self._begin(row, line), len(row)
+                    self._begin(row, line)
+                    width = len(row)
                 elif row:
                     odd = InputError(f"expected {width} cells, as in the header, got {len(row)}")
                     raise self.source.refused(odd, line)
@@ -192,15 +190,12 @@ class CsvFile(HeadedSource):
                 raise self.source.refused(wrong, line) from None
             first += content.count(b"\n")
 
-    def _begin(self, header: list[str], line: int) -> RowReader:
-        options, timed = self.options, self.options.time is not None
+    def _begin(self, header: list[str], line: int) -> None:
         try:
             self._names = names_distinct(header)
-            found = heading(header, self.schema, options.columns, by_number=options.by_number, timed=timed)
         except InputError as error:
             raise self.source.refused(error, line) from None
-        progress = PROGRESS if found.weighted and PROGRESS in header else None
-        return RowReader(found, options, roles=_ROLES, fields=self._fields, progress=progress)
+        self.begin(header, line)
 
 
 def _is_open(error: csv.Error) -> bool:

@@ -9,12 +9,11 @@ from retroact.errors import InputError, Unit
 from retroact.feeds.batch import Changes
 from retroact.feeds.options import Options
 from retroact.feeds.readers.arrow import ColumnarSource
-from retroact.feeds.roles import heading
-from retroact.feeds.row_reader import HeadedSource, RowReader
+from retroact.feeds.row_reader import RowReader
 from retroact.schema import Schema
 
 
-class TableReader(HeadedSource):
+class TableReader(RowReader):
     """Only the columns that are needed are read, and only the rows that were not read before."""
 
     unit: Unit = "row"
@@ -26,27 +25,21 @@ class TableReader(HeadedSource):
             raise InputError(
                 "expected rounds that close by lines, by a grid or at the end of a table", place="close_by"
             )
+        super().__init__(table.name, schema, options)
         self.source = table
-        self.begin_after = 0
-        """The rows up to this one were read before."""
-        timed = options.time is not None
-        try:
-            found = heading(table.names, schema, options.columns, by_number=options.by_number, timed=timed)
-        except InputError as error:
-            raise error.found_in(table.name) from None
-        self._reader = self._rows = RowReader(found, options)
+        self._found = self.begin(table.names)
 
     def __iter__(self) -> Iterator[Changes]:
-        """From the last row that was read before, which shows that there are so many."""
-        found, table = self._rows.heading, self.source
+        """From the last row that was read before, which shows that it is still there."""
+        found, table = self._found, self.source
         table.done = 0
         for batch in table.batches(found.needed, skip=max(0, self.begin_after - 1), words=found.words):
             table.done = int(batch.numbers[-1])
-            yield from self._rows.read(batch, table.name, self.unit)
+            yield from self.read(batch)
 
     def times(self) -> Iterator[tuple[Any, Any]]:
         """All rows, many at once, with their times."""
-        time, self.source.done = self._rows.heading.time or "", 0
+        time, self.source.done = self._found.time or "", 0
         for batch in self.source.batches({time}):
             self.source.done = int(batch.numbers[-1])
             yield batch.numbers, batch.columns[time].column()
