@@ -215,10 +215,3 @@ class Changes:
 def in_row(error: InputError, row: int) -> InputError:
     """The same error, in this row of a batch, counted from 0."""
     return error.moved(Place(error.path or "", row + 1))
-
-
-def names_distinct(names: Sequence[str]) -> list[str]:
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            raise InputError(f"expected different columns, got {name!r} twice")
-    return list(names)

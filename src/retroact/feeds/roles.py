@@ -92,6 +92,9 @@ def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number
     >>> found.roles["id"], found.operation, found.ignored
     ('order', 'op', ('note',))
     """
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InputError(f"expected different columns, got {name!r} twice")
     columns = columns.without(schema.fields)
     there: dict[str, str] = {}
     for role, own in columns.items():

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from retroact.errors import InputError
-from retroact.feeds.batch import Batch, ColumnValues, names_distinct
+from retroact.feeds.batch import Batch, ColumnValues
 from retroact.feeds.readers.arrow_cells import Words, arrow_cells
 from retroact.feeds.source import open_file
 from retroact.files import os_errors
@@ -129,7 +129,7 @@ class _Parquet(ColumnarSource):
     def __init__(self, path: str) -> None:
         self.name = self.path = path
         with self._file() as file:
-            self.names = names_distinct(file.schema_arrow.names)
+            self.names = list(file.schema_arrow.names)
             self._groups = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             kinds = zip(self.names, file.schema_arrow.types, strict=True)
             self._texts = {name for name, kind in kinds if str(kind) in ("string", "large_string")}
@@ -195,7 +195,7 @@ class _ArrowFile(ColumnarSource):
         self.format = "Arrow stream" if streamed else "Arrow"
         self._streamed = streamed
         with self._reader() as reader:
-            self.names = names_distinct(reader.schema.names)
+            self.names = list(reader.schema.names)
             self.rows = reader.count_rows() if hasattr(reader, "count_rows") else None
 
     @contextmanager
@@ -234,10 +234,10 @@ class _Frame(ColumnarSource):
         self._frame = frame
         self._opened: Any = self._open()
         if _pyarrow() is None:
-            self.names = names_distinct(self._opened.names)
+            self.names = list(self._opened.names)
         else:
             with arrow_errors(self.name, "an Arrow table"):
-                self.names = names_distinct(self._opened.schema.names)
+                self.names = list(self._opened.schema.names)
         self.rows = frame.num_rows if isinstance(getattr(frame, "num_rows", None), int) else None
 
     def _open(self) -> Any:

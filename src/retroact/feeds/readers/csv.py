@@ -1,4 +1,4 @@
-"""CSV files: a header row, a column for every field, and columns for op, id, subject, stamp, round if there are any."""
+"""CSV files: a header, a column for every field, and perhaps columns for op, id, subject, stamp and round."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from retroact.errors import InputError, Place, Unit
-from retroact.feeds.batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues, names_distinct
+from retroact.feeds.batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues
 from retroact.feeds.options import Options
 from retroact.feeds.roles import CODES, PROGRESS, position_of
 from retroact.feeds.row_reader import RowReader
@@ -22,8 +22,8 @@ from retroact.messages import mismatch
 from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
 
 ROWS = 4096
-# A decimal of so many characters is the shortest text of its float, so nothing is lost on the way.
 _FLOAT_DIGITS = 15
+"""A float gives back a decimal of this many characters exactly."""
 _DECIMAL = frozenset("0123456789.-")
 
 
@@ -48,7 +48,7 @@ class CsvFile(RowReader):
                 yield from self.read(batch)
 
     def _batches(self) -> Iterator[Batch | None]:
-        """Rows in columns; None after all that a followed source has so far."""
+        """Rows in columns; None at the present end of a followed source."""
         self.heading = None
         try:
             for lines, cells in self._rows():
@@ -75,14 +75,13 @@ class CsvFile(RowReader):
         return Batch(np.array(lines, np.int64), columns)
 
     def unfinished(self) -> tuple[int, bool] | None:
-        """The number of the line that begins a last row which nothing ends, and whether it can only become an
-        addition."""
+        """The line on which a last row without an end begins, and whether it can only become an addition."""
         rest = self.source.rest.decode(errors="replace")
         if self._open_quote:
             return self._line, self._adds([])
         if not rest.strip():
             return None
-        # what stands before the last comma, and is not quoted, cannot change any more
+        # cells before the last comma cannot change any more, unless something is quoted
         cells = rest.split(",")[:-1] if '"' not in rest else []
         return self._line, self._adds(cells)
 
@@ -91,11 +90,14 @@ class CsvFile(RowReader):
         if self.heading is None:
             return False
         mark = self.heading.operation
-        at = 0 if mark is None else self._names.index(mark)
-        return mark is None or (at < len(cells) and _is_addition(cells[at], not self.heading.weighted))
+        if mark is None:
+            return True
+        cell = dict(zip(self._names, cells, strict=False)).get(mark, "")
+        weight = _number(cell) if self.heading.weighted else 0
+        return CODES.get(cell) == ADD if not self.heading.weighted else isinstance(weight, int) and weight > 0
 
     def times(self) -> Iterator[tuple[Any, Any]]:
-        """The lines that have a time, many at once, with their times."""
+        """The lines that have a time, and their times, batch by batch."""
         time = self.options.time or ""
         for batch in self._batches():
             if batch is not None:
@@ -109,8 +111,8 @@ class CsvFile(RowReader):
         return self.source.lines
 
     def _rows(self) -> Iterator[tuple[list[int], list[str]]]:
-        """Rows, many at once: the lines that they begin on, and all their cells; neither after all that a followed
-        source has so far."""
+        """The lines that rows begin on, and all their cells, batch by batch; an empty batch at the present end of a
+        followed source."""
         self._line, self._open_quote = 1, False
         if self.source.follow:
             return self._followed()
@@ -130,7 +132,7 @@ class CsvFile(RowReader):
             except csv.Error as error:
                 if not _is_open(error) or len(pending) > LONGEST_LINE:
                     raise
-                # inside a cell of several lines, whose end is to come
+                # inside a quoted cell, whose end is still to come
                 self._line, self.heading = start, known
                 found, text = [], ""
             if text:
@@ -144,7 +146,7 @@ class CsvFile(RowReader):
             raise csv.Error("unexpected end of data")
 
     def _parsed(self, texts: Iterable[str]) -> Iterator[tuple[list[int], list[str]]]:
-        # cells lie in one list, as the garbage collector would go through one list for each row
+        # one list of cells: a list for each row would burden the garbage collector
         lines: list[int] = []
         cells: list[str] = []
         start = line = self._line
@@ -157,8 +159,8 @@ class CsvFile(RowReader):
                     lines.append(line)
                     cells += row
                 elif row and width < 0:
-                    self._begin(row, line)
-                    width = len(row)
+                    self.begin(row, line)
+                    self._names, width = row, len(row)
                 elif row:
                     odd = InputError(f"expected {width} cells, as in the header, got {len(row)}")
                     raise self.source.refused(odd, line)
@@ -170,7 +172,7 @@ class CsvFile(RowReader):
             wrong = error
         self._line = line
         if lines:
-            # what comes before the error is good, and may have ended rounds
+            # rows before the error are good, and may end rounds
             yield lines, cells
         if isinstance(wrong, csv.Error) and self.source.holds and not self.source.follow and _is_open(wrong):
             self._open_quote = True
@@ -190,29 +192,14 @@ class CsvFile(RowReader):
                 raise self.source.refused(wrong, line) from None
             first += content.count(b"\n")
 
-    def _begin(self, header: list[str], line: int) -> None:
-        try:
-            self._names = names_distinct(header)
-        except InputError as error:
-            raise self.source.refused(error, line) from None
-        self.begin(header, line)
-
 
 def _is_open(error: csv.Error) -> bool:
-    """Whether the end came inside a quoted cell."""
+    """Whether the text ended inside a quoted cell."""
     return "unexpected end" in str(error)
 
 
-def _is_addition(cell: str, worded: bool) -> bool:
-    """What the cell that says what to do with a row says."""
-    if not worded:
-        weight = _number(cell)
-        return isinstance(weight, int) and weight > 0
-    return CODES.get(cell) == ADD
-
-
 def _number(cell: str) -> int | str:
-    """A whole number as one; anything else as it is.
+    """A whole number, or else the cell itself.
 
     >>> _number("-3"), _number("+1"), _number("1.5")
     (-3, 1, '1.5')
@@ -222,12 +209,12 @@ def _number(cell: str) -> int | str:
 
 
 def _blank(cells: ColumnValues, column: str) -> ColumnValues:
-    """An empty cell is nothing."""
+    """Texts; an empty cell is missing."""
     return ColumnValues.of([cell or None for cell in cells.values.tolist()])
 
 
 def _wholes(cells: ColumnValues, column: str) -> ColumnValues:
-    """Whole numbers from 0 on, and empty cells."""
+    """Whole numbers from 0 on; an empty cell is missing."""
     texts = cells.values.tolist()
     digits = "".join(texts)
     if not digits:
@@ -242,7 +229,7 @@ def _wholes(cells: ColumnValues, column: str) -> ColumnValues:
 
 
 def _moments(cells: ColumnValues, column: str) -> ColumnValues:
-    """Times as a grid takes them: seconds, a text, or none."""
+    """Times as a grid takes them: whole numbers or texts; an empty cell is missing."""
     return ColumnValues.of([_number(cell) if cell else None for cell in cells.values.tolist()])
 
 
@@ -263,7 +250,7 @@ _ROLES = {
 
 
 def cell_readers(schema: Schema) -> dict[str, ColumnReader]:
-    """For each field, from cells to values. A cell that is no value stays as it is, for the field to refuse."""
+    """For each field, from cells to values. Cells that are no values stay as they are, for the field to refuse."""
     return {name: _column_reader(field) for name, field in schema.fields.items() if name != EVERY_RECORD}
 
 
@@ -291,7 +278,7 @@ def _accepts(field: Field, value: object) -> bool:
 
 
 def _numbers(cells: list[str], kind: type[float] | type[int], empty: str | None) -> list[Any]:
-    """As numbers where that is exact for all of them, which are quicker to encode; as text otherwise.
+    """Numbers, which are faster to encode, if all of them are exact; otherwise texts.
 
     >>> _numbers(["12.50", "3"], float, None), _numbers(["1.5", "nan"], float, None)
     ([12.5, 3.0], ['1.5', 'nan'])

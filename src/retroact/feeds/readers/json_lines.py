@@ -1,4 +1,4 @@
-"""JSON lines, in blocks of columns."""
+"""JSON lines, decoded block by block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from retroact.feeds.readers.repeated_keys import first_repeated
 from retroact.feeds.source import Source, not_utf8
 from retroact.schema import Schema
 
-# Of these, more cannot make anything but an addition, since no key comes twice.
+# Whatever follows, a line that begins like this is an addition, since no key may come twice.
 _ADDS = re.compile(rb'\s*\{\s*"op"\s*:\s*"add"\s*[,}]')
 _BYTE = re.compile(r"^(?:JSON is malformed: )?(.*?)(?: \(byte (\d+)\))?(?: - at `.*`)?$")
 _decode = msgspec.json.Decoder().decode
@@ -40,7 +40,7 @@ class JsonLines(JsonEvents):
 
     @property
     def has_column_names(self) -> bool:
-        """Whether columns have names that are worth telling."""
+        """Whether columns have names that are worth showing."""
         return self.label not in (None, NATIVE)
 
     def __iter__(self) -> Iterator[Changes]:
@@ -58,13 +58,13 @@ class JsonLines(JsonEvents):
             left = bisect_left(numbers, self.begin_after + 1)
             changes, wrong = self._read(lines, start, numbers[left:], values[left:], wrong)
             if len(changes) or wrong is not None or self.source.follow:
-                # what comes before an error is good, and may have ended rounds
+                # lines before an error are good, and may end rounds
                 yield changes
             if wrong is not None:
                 raise wrong
 
     def _blocks(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Lines, many at once, with the number of the first."""
+        """The number of the first line of a block, and the lines."""
         self._line = 1
         for content in self.source.blocks():
             lines = content.removesuffix(b"\n").split(b"\n") if content else []
@@ -86,7 +86,7 @@ class JsonLines(JsonEvents):
         return changes, wrong
 
     def unfinished(self) -> tuple[int, bool] | None:
-        """The number of a last line that nothing ends, and whether it can only become an addition."""
+        """The number of a last line without an end, and whether it can only become an addition."""
         rest = self.source.rest
         if not rest.strip():
             return None
@@ -94,7 +94,7 @@ class JsonLines(JsonEvents):
             return self._line, True
         _, values, _ = _decoded([rest], self._line, self.source)
         if not values or not rest.rstrip().endswith(b"}"):
-            # only an object that is whole cannot become another one
+            # only a whole object cannot become another one
             return self._line, False
         try:
             if self.label is None:
@@ -109,12 +109,12 @@ class JsonLines(JsonEvents):
         return self.source.lines
 
     def times(self) -> Iterator[tuple[Any, Any]]:
-        """The lines that have a time, block by block, with their times as they stand."""
+        """The lines that have a time, and their times, block by block."""
         waiting: list[tuple[int, Any]] = []
         for start, lines in self._blocks():
             waiting += [(number, _whatever(text)) for number, text in enumerate(lines, start)]
             if self.label is None and not self.recognise([value for _, value in waiting]):
-                # where their times are, a later line tells
+                # a later line tells where their times are
                 continue
             yield from self._timed(waiting)
             waiting = []
@@ -128,7 +128,7 @@ class JsonLines(JsonEvents):
 
 
 def _decoded(lines: list[bytes], start: int, source: Source) -> tuple[Sequence[int], list[Any], InputError | None]:
-    """The numbers and the values of lines, blank ones left out, up to one that is no JSON; and what that is."""
+    """The numbers and values of lines that are not blank, up to one that is no JSON; and what is wrong with that."""
     try:
         return range(start, start + len(lines)), list(map(_decode, lines)), None
     except DECODING:
@@ -157,14 +157,14 @@ def _reason(text: bytes, error: Exception) -> InputError:
     if isinstance(error, RecursionError):
         return InputError("expected JSON, got more nesting than can be read")
     try:
-        # an error of decoding speaks of one text inside the line
+        # the decoder's own error is about a text inside the line
         text.decode()
     except UnicodeDecodeError as odd:
         return not_utf8(odd, f"column {odd.start + 1}")
     found = _BYTE.match(str(error))
     reason = str(error) if found is None else found[1][:1].lower() + found[1][1:]
     at = len(text) if found is None or found[2] is None else int(found[2])
-    # of trailing characters it names the second
+    # the decoder names the second of trailing characters
     at -= found is not None and found[2] is not None and reason == "trailing characters"
     word = re.match(rb"-?(NaN|Infinity)", text[at:] if text[at - 1 : at] != b"-" else text[at - 1 :])
     if word:

@@ -1,9 +1,8 @@
-"""Keys that come twice in one JSON object: decoders take the last of them without a word, so they are looked for here.
+"""Keys that come twice in one JSON object, of which decoders silently take the last.
 
-Every key ends in a quote, perhaps blanks, and a colon, so counting those, or all colons, which is quicker, gives no
-fewer keys than there are. Decoded values have each key once: where those of a block have as many as were counted, each
-of them came once, and no line is looked at. Otherwise every line is counted for itself, and only where it has
-fewer keys than were counted is it read key by key.
+Every key ends in a quote, perhaps blanks, and a colon, so counting those, or all colons, which is faster, gives at
+least the number of keys. Decoded values have each key once: if those of a block have as many as were counted, no key
+came twice. Otherwise lines are counted one by one, and a line that has fewer keys than were counted is read key by key.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _DEEPER = (dict, list)
 
 
 def most_keys(text: bytes) -> int:
-    """At least as many keys as there are.
+    """At least the number of keys.
 
     >>> most_keys(b'{"a": 1, "b" : {"c":2}}')
     3
@@ -31,7 +30,7 @@ def most_keys(text: bytes) -> int:
 
 
 def keys_in(values: Sequence[Any]) -> int:
-    """How many keys decoded values have, at any depth.
+    """The number of keys of decoded values, at any depth.
 
     >>> keys_in([{"a": 1, "b": {"c": 2}}, [{"d": 3}], 4])
     4
@@ -46,7 +45,7 @@ def keys_in(values: Sequence[Any]) -> int:
 
 
 def first_repeated(lines: Sequence[bytes], values: Sequence[Any]) -> tuple[int, InputError] | None:
-    """The first of some lines, which have these values, with a key that comes twice."""
+    """The place of the first line with a key that comes twice, and the error."""
     text = b"\n".join(lines)
     if keys_in(values) in (text.count(b":"), most_keys(text)):
         return None
@@ -54,7 +53,7 @@ def first_repeated(lines: Sequence[bytes], values: Sequence[Any]) -> tuple[int, 
 
 
 def repeated(text: bytes) -> InputError | None:
-    """What to say of a line with a key that comes twice in one object; None where each comes once.
+    """The error of a line in which a key comes twice in one object; None if there is none.
 
     >>> print(repeated(b'{"op": "add", "record": {"amount": 1, "amount": 2}}'))
     expected every key once, got 'amount' twice - at amount
@@ -63,7 +62,7 @@ def repeated(text: bytes) -> InputError | None:
     try:
         value = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # refused for that
+        return None  # refused elsewhere
     if keys_in([value]) == most_keys(text):
         return None
     twice: list[str] = []
