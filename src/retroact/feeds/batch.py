@@ -1,4 +1,4 @@
-"""Rows of a source, column by column, and the changes that they stand for: one form, whatever they were read from."""
+"""Rows of a source in columns, and the changes that they stand for, in one form for all formats."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from retroact.schema.dictionary_column import Coded
 
 ColumnReader = Callable[[list[Any]], list[Any]]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
-"""An update is an addition that needs an id; the image before an update is a deletion that needs none."""
+"""An update is an addition that needs an id. The row before an update is a deletion, which needs none."""
 EVERY_RECORD = "*"
-"""A schema has at least one field, and a count needs none: this one has the same value in every record."""
+"""The field of a schema that needs none, since it must have one: it has the same value in every record."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
-    """One column: a value for each row, and which of them are there. What lies under a missing one is anything.
+    """One column: a value for each row, and which of them are present. Under a missing one lies any value.
 
     >>> cells = ColumnValues.of([3, None, 5])
     >>> cells.take([1, 2]).column(), cells.take([0, 2]).whole("round").tolist()
@@ -33,9 +33,9 @@ class ColumnValues:
 
     values: NDArray[Any]
     present: Mask | None = None
-    """None when all are."""
+    """None if all are."""
     words: Sequence[Any] | None = None
-    """When there are any, the values are places in them."""
+    """If given, the values are indices into these."""
 
     @classmethod
     def of(cls, column: Column) -> ColumnValues:
@@ -60,31 +60,31 @@ class ColumnValues:
         return np.ones(len(self), np.bool_) if self.present is None else self.present
 
     def column(self) -> Column | Coded:
-        """As the schema takes it: None where a value is missing."""
+        """As the schema takes it, with None for a missing value."""
         if self.words is not None:
             if self.present is None:
                 return Coded(self.words, self.values)
             return Coded([*self.words, None], np.where(self.present, self.values, len(self.words)))
         if self.present is None:
             return self.values
-        # list() keeps numpy scalars, and with them the text that a float32 stands for
+        # iterating keeps numpy scalars, and with them the shortest text of a float32
         return [value if known else None for value, known in zip(self.values, self.present.tolist(), strict=True)]
 
     def listed(self) -> list[Any]:
-        """Python values, None where one is missing."""
+        """Python values, with None for a missing one."""
         column = self.column()
         if isinstance(column, Coded):
             return column.values()
         return column if isinstance(column, list) else list(column.tolist())
 
     def names(self) -> list[Any]:
-        """Ids or subjects. Whole numbers are named by their decimal text, here where that is quick."""
+        """Ids or subjects; whole numbers as their decimal text, where that is fast here."""
         if self.words is None and self.present is None and self.values.dtype.kind in "iu":
             return list(map(str, self.values.tolist()))
         return self.listed()
 
     def whole(self, place: str) -> I64:
-        """Whole numbers; anything under a missing one."""
+        """Whole numbers, with any value for a missing one."""
         values, there = self.values, self.there()
         if self.words is None and (values.dtype.kind == "i" or values.dtype in (np.uint8, np.uint16, np.uint32)):
             return values.astype(np.int64, copy=False)
@@ -117,10 +117,10 @@ class ColumnValues:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a table, in its order."""
+    """Consecutive rows of a source."""
 
     numbers: I64
-    """Of each row, from 1."""
+    """Of rows or lines, from 1."""
     columns: dict[str, ColumnValues]
 
     def __len__(self) -> int:
@@ -132,22 +132,22 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """Rows that say what is to be done: with the fields of their records, and what else they have by its role (id,
-    subject, stamp, round, position, time; ``born``, the time that a deleted record had, where it is not that of the
-    row, in a tuple). Several may come from one line."""
+    """What rows do: an operation, the fields of a record, and other columns by their roles (id, subject, stamp, round,
+    position, time; and ``born``, in a tuple, the time of a deleted record where it is not that of the row). Several
+    changes may come from one line."""
 
     numbers: I64
     codes: NDArray[np.int8]
     fields: dict[str, ColumnValues]
     roles: dict[str, ColumnValues]
     copies: I64 | None = None
-    """How many records each row stands for, where that may be more than one."""
+    """How many records each row stands for; None if one."""
     readers: Mapping[str, ColumnReader] | None = None
-    """How fields are read from their cells, where these are not values yet."""
+    """How fields are read from cells that are not values yet."""
 
     @classmethod
     def nothing(cls) -> Changes:
-        """What a followed source has when nothing came for a while."""
+        """No changes: nothing came for a while."""
         return cls(np.zeros(0, np.int64), np.zeros(0, np.int8), {}, {})
 
     def __len__(self) -> int:
@@ -159,7 +159,7 @@ class Changes:
         return Changes(self.numbers[rows], self.codes[rows], fields, roles, copies, self.readers)
 
     def there(self, role: str) -> Mask:
-        """Which rows have it."""
+        """Which rows have this role."""
         return self.roles[role].there() if role in self.roles else np.zeros(len(self), np.bool_)
 
     def names(self, role: str) -> list[Any] | None:
@@ -169,18 +169,18 @@ class Changes:
         return self.roles[role].values if role in self.roles else np.zeros(len(self), np.int64)
 
     def records(self) -> dict[str, Any]:
-        """As the schema takes them."""
+        """The fields, as the schema takes them."""
         if self.readers is None:
             return {name: cells.column() for name, cells in self.fields.items()}
         return {name: self.readers[name](cells.values.tolist()) for name, cells in self.fields.items()}
 
     def within(self, rounds: I64) -> Changes:
-        """With the rounds that a grid gives them, where they have no stamps of their own."""
+        """With rounds of a grid as stamps, where there are no others."""
         stamps = np.where(self.there("stamp"), self.whole("stamp"), rounds)
         return replace(self, roles={**self.roles, "stamp": ColumnValues(stamps)})
 
     def example(self) -> tuple[int, dict[str, Any]] | None:
-        """The first row with a record, as it is understood."""
+        """The number of the first row with a record, and how it is understood."""
         records = np.isin(self.codes, (ADD, UPDATE, DELETE))
         if not records.any():
             return None

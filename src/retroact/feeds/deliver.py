@@ -1,4 +1,4 @@
-"""Changes into the open round of a stream: as few calls as there are kinds of operation, and all or nothing."""
+"""Changes into the open round of a stream: one batch of operations at a time, all or nothing."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Position = tuple[int, ...]
 
 
 class Delivery:
-    """What gives the changes of a source to a stream, with how far it was read, and names the row that is refused."""
+    """Gives the changes of a source to a stream, with the position reached, and names the row that is refused."""
 
     def __init__(self, stream: Stream, rounds: RoundCloser, name: str, unit: Unit, source: str | None) -> None:
         self.stream, self.rounds = stream, rounds
         self.name, self.unit = name, unit
-        """What errors call the source, and its rows."""
+        """What errors call the source and its rows."""
         self.source = source
-        """What positions are kept under; None where nobody keeps them."""
+        """What positions are stored under; None if they are not."""
         self.begun = False
         """Whether something was delivered."""
         self._constant = EVERY_RECORD in stream.schema.fields
@@ -45,20 +45,20 @@ class Delivery:
         return self.source is not None and self.stream.delivered(self.source, position)
 
     def place(self, number: int) -> str:
-        """A row of the source, in words."""
+        """A row of the source, as messages name it."""
         return f"{self.name}:{number}" if self.unit == "line" else f"{self.name}: row {number}"
 
     @property
     def finished_before(self) -> bool:
-        """Whether all of the input went into rounds that were closed before."""
+        """Whether the whole input went into rounds that were closed before."""
         reached = self.reached()
         return not self.begun and bool(reached) and self.settled() == reached
 
     def deliver(
         self, changes: Changes, position: Position, *, delivered: Sequence[int] = (), close: int | None = None
     ) -> None:
-        """Changes up to a position of their source, both or neither; and with them the end of the round, where the row
-        ``close`` asks for that: it closes with all of them, or stays open without."""
+        """Apply changes and the position of their source, both or neither. If the row ``close`` ends the round, that
+        closes in the same step, or stays open."""
         self.begun = True
         if len(changes) and bool((changes.codes == NOTHING).any()):
             changes = changes.take(changes.codes != NOTHING)
@@ -79,8 +79,7 @@ class Delivery:
 
     @contextmanager
     def at(self, numbers: I64) -> Iterator[None]:
-        """What goes wrong inside is told with the name of the source, and its row: the number that the error names, or
-        one of these."""
+        """Errors inside name the source, and the row: the one that the error has, or one of these."""
         try:
             yield
         except RetroactError as error:
@@ -92,7 +91,7 @@ class Delivery:
             raise located(error, self.name, row=row, unit=self.unit, during=during) from None
 
     def refuse(self, changes: Changes, odd: Mask, error: InputError) -> None:
-        """Where a row is odd, the first of them."""
+        """Refuse the first odd row, if there is one."""
         if odd.any():
             raise error.found_in(self.name, row=int(changes.numbers[int(np.argmax(odd))]), unit=self.unit)
 
@@ -128,11 +127,11 @@ class Delivery:
     def _erased(self, changes: Changes) -> list[str]:
         if len(changes) and not self.stream.specification.has_subjects:
             with self.at(changes.numbers):
-                self.stream.erase(subject=[])  # says why nobody can be erased
+                self.stream.erase(subject=[])  # raises: says why nobody can be erased
         return self._names(changes, "subject")
 
     def _name_unfound(self, changes: Changes, adds: Mask, outcomes: Sequence[Outcome]) -> None:
-        """Erasures that found nothing are told by their rows."""
+        """Count erasures that found nothing, by their rows."""
         chosen = changes.codes == ERASE
         if outcomes:
             added = (_chosen(changes, adds).names("subject") or []) if adds.any() else []
@@ -144,7 +143,7 @@ class Delivery:
         return {**changes.records(), **({EVERY_RECORD: np.zeros(len(changes), np.int64)} if self._constant else {})}
 
     def _stamps(self, changes: Changes) -> I64 | None:
-        """None where all are the open round, which is quicker."""
+        """None if all are the open round, which is faster."""
         now = self.stream.round
         stamps = np.where(changes.there("stamp"), changes.whole("stamp"), now)
         return stamps if bool((stamps != now).any()) else None
@@ -155,17 +154,16 @@ def _chosen(changes: Changes, chosen: Mask) -> Changes:
 
 
 def waits(changes: Changes) -> Mask:
-    """Which of them wait for a round to close: all but erasures and deletions by id, which a stream that is over still
-    takes."""
+    """Which changes wait for a round to close: all except erasures and deletions by id, which a stream still takes
+    after its last round."""
     codes = changes.codes
     found: Mask = (codes == ADD) | (codes == UPDATE) | ((codes == DELETE) & ~changes.there("id"))
     return found
 
 
 def unfound(outcomes: Sequence[Outcome], subjects: Sequence[Any], before: Sequence[int]) -> list[int]:
-    """Which of some erasures found nothing when they came, though they were handed in together, after the additions of
-    their batch. ``subjects`` says to whom those belong, ``before`` how many of them came before each erasure: later
-    ones do not count.
+    """Which erasures found nothing when their rows came, although a batch is applied additions first. ``subjects`` are
+    those of the additions, ``before`` says how many of these came before each erasure: later ones do not count.
 
     >>> outcomes = [Outcome("u1", True, 0, 1), Outcome("u2", True, 0, 1), Outcome("u3", False, 0, 0)]
     >>> unfound(outcomes, ["u1", "u2"], [1, 1, 2])
@@ -176,7 +174,7 @@ def unfound(outcomes: Sequence[Outcome], subjects: Sequence[Any], before: Sequen
     for place in reversed(range(len(outcomes))):
         outcome = outcomes[place]
         if counts:
-            # whole numbers are named by their decimal text
+            # whole numbers are named by their decimal texts
             later.update(str(each) for each in subjects[before[place] : end] if each is not None)
             end = before[place]
         if not outcome.surviving and (outcome.waiting or 0) <= later[outcome.identifier]:
@@ -187,7 +185,7 @@ def unfound(outcomes: Sequence[Outcome], subjects: Sequence[Any], before: Sequen
 def located(
     error: RetroactError, source: str, *, row: int | None = None, unit: Unit = "row", during: str = ""
 ) -> RetroactError:
-    """The same error, beginning with the source, and the row or line of it.
+    """The same error, with the source and the row or line in it.
 
     >>> print(located(InputError("expected a number, got 'x'", place="amount"), "events.jsonl", row=17, unit="line"))
     events.jsonl:17: expected a number, got 'x' - at amount

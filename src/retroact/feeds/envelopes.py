@@ -1,4 +1,4 @@
-"""The envelopes that a JSON line may come in: how each is told from the others, and what its lines say is done."""
+"""The envelopes of JSON lines: how each is recognised, and what its lines do."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ _NO_BEFORE = (
 def recognise(
     value: Any, fields: Collection[str], columns: set[str], beside: Collection[str] = (), operation: str | None = None
 ) -> str | None:
-    """The envelope of a decoded line; None where it may be that of several, or of none.
+    """The envelope of a decoded line; None if it is ambiguous or unknown.
 
-    ``operation`` is the column that says what is done, where that has a name of its own.
-
-    ``columns`` are the fields and the columns of roles, those ``beside`` of times and positions: keys that are data.
+    ``columns`` are the fields and the columns of roles; ``beside`` are other keys that are data, such as times and
+    positions; ``operation`` is the column of operations, if it has an unusual name.
 
     >>> recognise({"op": "c", "after": {"amount": 1}}, {"amount"}, {"amount"})
     'Debezium'
@@ -72,7 +71,7 @@ def recognise(
 
 
 def mark_in(value: Any, data: Collection[str]) -> str | None:
-    """A key that a plain record has only where it is data: that of an envelope, or both images of a row.
+    """A key of an envelope that is not data, or "before" if there are both images of a row.
 
     >>> mark_in({"delete": {"id": 1}}, {"amount"}), mark_in({"before": {}, "after": {}}, {}), mark_in({"after": 1}, {})
     ('delete', 'before', None)
@@ -105,7 +104,7 @@ def is_progress(value: Any) -> bool:
 
 
 def row_in(label: str, value: Any) -> Mapping[str, Any]:
-    """The columns of the first event, for whoever wants to see them."""
+    """The row of the first event."""
     if label == CHANGES:
         change = value[0] if isinstance(value, list) else value
         row = next(iter(change.values()))
@@ -118,7 +117,7 @@ def row_in(label: str, value: Any) -> Mapping[str, Any]:
 
 
 def places_in(label: str, path: str) -> list[tuple[str, ...]]:
-    """Where a line may hold what a column, or a dotted path from the top of the event, names.
+    """Where a line may hold the value of a column, or of a dotted path from the top of the event.
 
     >>> places_in("Debezium", "created"), places_in("Debezium with its schema", "source.lsn")
     ([('after', 'created'), ('before', 'created')], [('payload', 'source', 'lsn')])
@@ -135,7 +134,7 @@ def places_in(label: str, path: str) -> list[tuple[str, ...]]:
 
 
 def value_at(line: Any, places: Sequence[tuple[str, ...]]) -> Any:
-    """What a decoded line holds at the first of these places that holds something, or None.
+    """The value of a decoded line at the first of these places that has one, or None.
 
     >>> places = [("after", "lsn"), ("before", "lsn")]
     >>> value_at({"after": {"lsn": 7}}, places), value_at({"after": None, "before": {"lsn": 6}}, places)
@@ -151,7 +150,7 @@ def value_at(line: Any, places: Sequence[tuple[str, ...]]) -> Any:
 
 
 def of_row(label: str, path: str | None) -> str | None:
-    """The path, if it is a column of the row itself."""
+    """The path, if it names a column of the row itself."""
     if path is None or label == NATIVE:
         return None
     whole = label not in (DEBEZIUM, WRAPPED)
@@ -159,15 +158,15 @@ def of_row(label: str, path: str | None) -> str | None:
 
 
 def operation_in(label: str, row: Mapping[str, Any]) -> str | None:
-    """The column of the first row by which an envelope says what is done."""
+    """The column of operations in the first row, if there is one."""
     return next((column for column in row if label in (worded(column), weighted(column))), None)
 
 
 class Envelope(Protocol):
-    """What the lines of one envelope say is done, and with which rows."""
+    """What the lines of an envelope do, and with which rows."""
 
     def steps(self, value: Any) -> list[Step] | str:
-        """Those of a line, or what it is called when it is skipped. The rows are not looked at."""
+        """The steps of a line or, if it is skipped, what it is called. Rows are not checked here."""
 
 
 def envelope_for(label: str, form: RowForm, data: set[str], contribution: int | None, mark: str | None) -> Envelope:
@@ -226,7 +225,7 @@ class InsertsAndDeletes:
 
 
 class Worded:
-    """Rows with a word for what is done with them: Flink's +I, -U, +U, -D, Delta's change types and the like."""
+    """Rows with a word for the operation: Flink's +I, -U, +U, -D, Delta's change types and the like."""
 
     def __init__(self, form: RowForm, column: str) -> None:
         self._form, self._column = form, column
@@ -264,7 +263,7 @@ class Debezium:
     """Debezium's change events, {"op": "u", "before": {...}, "after": {...}}, bare or as a payload with their schema.
 
     With an id an update is one event on that id and a deletion needs nothing but the id; without one both delete the
-    row before by its value, which needs all its fields and its stamp."""
+    row before by value, which needs all its fields and its stamp."""
 
     def __init__(self, form: RowForm, *, wrapped: bool) -> None:
         self._form, self._wrapped = form, wrapped
@@ -297,7 +296,7 @@ class Debezium:
         return change
 
     def _replaced(self, before: Any, after: Any) -> Step:
-        """The row before, which goes in the round of the one after it."""
+        """The row before, deleted in the round of the row after."""
         row, round = self._form.require_id(before, "before"), self._form.known.get("round")
         both = round is not None and isinstance(row, dict) and isinstance(after, dict)
         return DELETE, {**row, round: after.get(round)} if both else row, "before", None
@@ -314,7 +313,7 @@ def _there(row: Any, part: str) -> Any:
 
 
 def _marked(value: Any, column: str) -> Any:
-    """What the column of a row says that is to be done with it."""
+    """The operation or weight of a row."""
     if not isinstance(value, dict) or column not in value:
         raise InputError(f"expected {show(column)}, as in the first event, got none")
     return value[column]

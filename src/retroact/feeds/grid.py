@@ -1,4 +1,4 @@
-"""Changes on a grid of time: the round of a row is a function of its own time or of the clock, and nothing else."""
+"""Changes on a grid of time: the round of a row depends on its own time or on the clock, and on nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNITS: dict[str, moments.Unit] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 
 
 class _OnGrid:
-    """What both ways of playing on a grid do with the times of changes."""
+    """Times of changes, for both ways of playing on a grid."""
 
     def __init__(self, delivery: Delivery, options: Options) -> None:
         if options.cut.grid is None:
@@ -34,11 +34,11 @@ class _OnGrid:
         self._grid: Grid = options.cut.grid
 
     def cells(self, times: Any, numbers: Any) -> I64:
-        """The rounds of times, which are those of rows with these numbers."""
+        """The rounds of the times of rows with these numbers."""
         return cells_of(self._grid, times, self._options.time or "", numbers, self._delivery.name, self._delivery.unit)
 
     def require_inside(self, cells: I64, numbers: I64) -> None:
-        """Refuse what has no round on the grid."""
+        """Refuse times outside the grid."""
         odd = (cells < 1) | (False if self._grid.rounds is None else cells > self._grid.rounds)
         if odd.any():
             row = int(np.argmax(odd))
@@ -52,8 +52,7 @@ class _OnGrid:
             raise error.at(numbers, self._delivery.name, self._delivery.unit)
 
     def stamped(self, changes: Changes, cells: I64, closed: int) -> Changes:
-        """Changes with their stamps, without additions that are left out because their round is one of the closed
-        ones."""
+        """Changes with stamps; without additions of closed rounds, if these are refused."""
         codes = changes.codes
         cells = self._born(changes, cells)
         late = ((codes == ADD) | (codes == UPDATE)) & (cells <= closed) & ~changes.there("stamp")
@@ -66,7 +65,7 @@ class _OnGrid:
         return changes.take(~late)
 
     def _born(self, changes: Changes, cells: I64) -> I64:
-        """With the rounds of deleted records, where these have times of their own."""
+        """With the rounds of deleted records that have their own times."""
         if "born" not in changes.roles:
             return cells
         rows = np.flatnonzero(changes.there("born"))
@@ -82,11 +81,11 @@ class _OnGrid:
 
 
 class Complete(_OnGrid):
-    """A complete source: changes of later rounds than the open one are held back; a round closes when every change of
-    it, and of the rounds before, was read. All rounds of the grid are closed, empty ones too.
+    """A complete source. Changes of later rounds than the open one wait; a round closes once every change of it, and of
+    the rounds before it, was read. All rounds of the grid close, empty ones too.
 
-    Late changes belong to rounds that were closed before the input began. They are played in the first open round, with
-    the stamp of their own. Positions are (first round, round, row, number of rows), in the order of play.
+    Late changes belong to rounds that closed before the input began. They are played in the first open round, stamped
+    with their own. Positions are (first round, round, row, number of rows), in the order of play.
     """
 
     def __init__(self, delivery: Delivery, options: Options) -> None:
@@ -111,8 +110,8 @@ class Complete(_OnGrid):
         self._held: dict[int, list[Changes]] = {}
 
     def read_times(self, times: Iterable[tuple[Any, Any]], count: Any) -> int:
-        """The round of every row, before any of them is played; and the row up to which all were played before.
-        ``count`` says how many rows there are, when all were read."""
+        """Read the round of every row before any is played; return the row up to which all were played before.
+        ``count`` gives the number of rows, once all were read."""
         parts = []
         for numbers, found in times:
             cells = self.cells(found, numbers)
@@ -152,7 +151,7 @@ class Complete(_OnGrid):
         self._catch_up(self._count)
 
     def require_all(self, read: int) -> None:
-        """So many rows were read when they were played."""
+        """That as many rows were played as there were times."""
         if read != self._count:
             raise InputError("expected the same rows twice, as a grid needs, got others", source=self._delivery.name)
 
@@ -164,7 +163,7 @@ class Complete(_OnGrid):
         return done
 
     def _hold(self, changes: Changes) -> None:
-        """Changes by the round that they are played in."""
+        """Sort changes by the round in which they are played."""
         if int(changes.numbers[-1]) > self._count:
             self.require_all(int(changes.numbers[-1]))
         cells = self._cells[changes.numbers]
@@ -185,7 +184,7 @@ class Complete(_OnGrid):
             self._held.setdefault(int(ordered[begin]), []).append(part)
 
     def _catch_up(self, read: int) -> None:
-        """Deliver what the open round waits for, and close all rounds that have been read."""
+        """Deliver the changes of the open round, and close all rounds of which every row was read."""
         while (round := self._stream.round) <= self._last:
             parts = self._held.pop(round, None)
             if parts is not None:
@@ -200,14 +199,14 @@ class Complete(_OnGrid):
                 self._rounds.close()
             except RetroactError as error:
                 raise located(error, self._delivery.name, during=f"at the end of round {round:,}") from None
-            # only within a round does the order of the source count
+            # the order of the source counts only within a round
             self._versions = Versions()
 
 
 class Followed(_OnGrid):
-    """A growing file: rounds close when their time is over by this machine's clock, whatever the records say. A record
-    goes to the round that takes records when it comes, with its own round as stamp where that is an earlier one. Where
-    rounds are published some time after they took their last record, what comes meanwhile waits for its own."""
+    """A growing file. Rounds close when their time is over by this machine's clock, whatever the records say. A record
+    goes to the round that takes records when it comes, stamped with its own round if that is earlier. If rounds are
+    published some time after they took their last record, what comes meanwhile waits for its own round."""
 
     def __init__(self, delivery: Delivery, options: Options, sequence: Sequence) -> None:
         super().__init__(delivery, options)
@@ -228,7 +227,7 @@ class Followed(_OnGrid):
             self._take(changes)
 
     def _taking(self) -> int:
-        """The round that takes records now: the first whose time, and what stragglers get, is not over."""
+        """The round that takes records now: the first whose time, with the grace, is not over."""
         round, last, grace = self._stream.round, self._grid.rounds, self._options.cut.grace
         while (last is None or round <= last) and now() >= (self._grid.closes(round) + grace).timestamp():
             round += 1
@@ -243,7 +242,7 @@ class Followed(_OnGrid):
                 cells[there] = self.cells(times, changes.numbers[there])
             events = (changes.codes != CLOSE) & (changes.codes != NOTHING)
             self.require_inside(cells[events], changes.numbers[events])
-            # what is not late counts from the round that takes it
+            # changes that are not late count from the round that takes them
             closed = self._stream.round - 1
             by_value = (changes.codes == DELETE) & ~changes.there("id")
             late = np.where(by_value | (cells <= closed), cells, self._stream.round)
@@ -255,7 +254,7 @@ class Followed(_OnGrid):
         return self._grid.rounds is not None and self._stream.round > self._grid.rounds
 
     def tick(self) -> None:
-        """Close, and so publish, the rounds whose time for that has come."""
+        """Close, and so publish, the rounds that are due."""
         cut = self._options.cut
         wait = cut.grace if cut.publish_after is None else cut.publish_after
         while not self.ended and now() >= (self._grid.closes(self._stream.round) + wait).timestamp():
@@ -272,7 +271,7 @@ class Followed(_OnGrid):
 
     @property
     def holds(self) -> bool:
-        """Whether something that came waits for its round to open."""
+        """Whether changes wait for their round to open."""
         return bool(self._later)
 
 

@@ -1,4 +1,4 @@
-"""What decoded JSON lines say is done, in columns; and what is wrong with one that does not fit."""
+"""The changes that decoded JSON lines stand for, and what is wrong with a line that does not fit."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class JsonEvents:
         records = RowForm(schema, replace(self._columns, **without))  # type: ignore[arg-type]
         self._native = NativeEvents(records, closes=options.cut.close_by in ("lines", "progress"))
         self._asked = {*self._base.fields, *self._base.known.values()}
-        """All that a row is asked for."""
+        """Every column that a row is read for."""
         paths = {path for path in map(self._columns.column, ("time", "position")) if path}
         self._beside = {*paths, *self._base.listed}
-        """Columns, where they are no paths, that are data whatever they are called."""
+        """Other columns that are data, whatever they are called."""
         self.begin_anew()
 
     def begin_anew(self) -> None:
         self.label: str | None = None
-        """The envelope, once an event was seen."""
+        """The envelope, once it is known."""
         self.roles: dict[str, str] = {}
-        """What the first record has."""
+        """Those of the first record."""
         self.ignored: tuple[str, ...] = ()
         self.skipped: Counter[str] = Counter()
         """Lines that are no events, by what they are."""
@@ -64,7 +64,7 @@ class JsonEvents:
         self._form = self._base
 
     def recognise(self, values: Sequence[Any]) -> bool:
-        """Whether one of these tells the envelope of all lines."""
+        """Whether one of these lines shows the envelope of all."""
         for value in values:
             label = self._label(value)
             if label is not None:
@@ -78,14 +78,14 @@ class JsonEvents:
         return recognise(value, self._form.fields, self._asked, self._beside, own)
 
     def _begin(self, label: str, value: Any) -> None:
-        """Lines are of this envelope from now on."""
+        """From now on all lines must have this envelope."""
         self.label = label
         row, own = row_in(label, value), self._columns.column("op")
         mark = operation_in(label, row)
         if mark is not None and mark != own and not self._columns.marked:
             refuse(row, self._form.fields, self._columns, [mark])
         if label != NATIVE:
-            # the round of a row is its own only where it is asked for
+            # rows in other envelopes may have a column that is called round and means something else
             numbered = label == PLAIN
             form = RowForm(self._schema, self._columns, mark, of_row(label, self._options.time), numbered=numbered)
             told = () if label == PLAIN else {"id", "round"}.intersection(form.named)
@@ -98,7 +98,7 @@ class JsonEvents:
         self.ignored = tuple(key for key in row if key not in needed)
 
     def quick(self, numbers: Sequence[int], lines: Sequence[bytes]) -> Changes | None:
-        """Lines that all fit, and have each key once, where that can be seen at a glance."""
+        """The changes of native lines that all fit and repeat no key, if that is plain to see."""
         if self.label != NATIVE or self._options.position or self._options.follow:
             return None
         try:
@@ -111,7 +111,7 @@ class JsonEvents:
     def changes(
         self, numbers: Sequence[int], values: Sequence[Any]
     ) -> tuple[Changes, Counter[str], tuple[int, InputError] | None]:
-        """The changes of these lines up to the first that is refused; how many of them are no events; and the place of
+        """The changes of these lines up to the first that is refused; how many lines are no events; and the place of
         the one that is refused, with the reason."""
         wrong = None
         while True:
@@ -178,7 +178,7 @@ class JsonEvents:
         return [self._native.step(value)]
 
     def _refusal(self, value: Any, error: InputError) -> InputError:
-        """What is wrong with a line that does not fit: that it is another envelope, or else the error."""
+        """What is wrong with a line that does not fit: that its envelope is another, or else the error."""
         if not self._may_be_native(value):
             other = self._label(value)
             if other not in (None, self.label):
@@ -188,7 +188,7 @@ class JsonEvents:
         return error
 
     def _may_be_native(self, value: Any) -> bool:
-        """Whether a line among those of another envelope is to be taken as a native event."""
+        """Whether a line among those of another envelope is a native event."""
         if not isinstance(value, dict) or "op" not in value:
             return False
         if value["op"] in ("close", "erase") and {*value} <= {*KEYS}:
@@ -205,7 +205,7 @@ def _changes(numbers: Sequence[int], codes: list[int], fields: Cells, roles: Cel
 
 
 def _integers(column: list[Any]) -> ColumnValues:
-    """Numbers of rounds, or positions; those that 64 bits do not hold are as far away as can be."""
+    """Numbers of rounds, or positions; those beyond 64 bits become the largest or smallest."""
     present = None
     if None in column:
         present = np.fromiter((value is not None for value in column), np.bool_, len(column))

@@ -1,4 +1,4 @@
-"""Rows of JSON objects: what one must have to be added or deleted, and what is wrong with one that has not."""
+"""Rows of JSON objects: which keys they need, their cells, and what is wrong with one that does not fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from retroact.stream.columns import Columns
 
 Row = dict[str, Any]
 Step = tuple[int, Any, str, Any]
-"""What is done, with which row; where that stands in its line; and the whole line, if it is a native event."""
+"""The operation; its row; the path of the row in its line; and the whole line, if it is a native event."""
 Cells = dict[str, list[Any]]
 TYPES: dict[str, tuple[set[type], str]] = {
     **dict.fromkeys(("id", "subject"), ({str, int, NoneType}, "text or a whole number")),
@@ -64,19 +64,19 @@ class RowForm:
         return "id" in self.known and isinstance(row, dict) and row.get(self.known["id"]) is not None
 
     def by_id(self, row: Any) -> Any:
-        """A row that is deleted: its id and round alone, where it has an id."""
+        """A row that is deleted: only its id and round, if it has an id."""
         if not self.has_id(row):
             return row
         return {column: row[column] for column in (self.known["id"], self.known.get("round")) if column in row}
 
     def require_id(self, row: Any, part: str) -> Any:
-        """The same, of an event that names what is gone: by id where every record has one."""
+        """The same, for envelopes in which a deletion must have an id if every record has one."""
         if "id" in self.named and not self.has_id(row):
             self.check(row, part, deleted=True)
         return self.by_id(row)
 
     def cells(self, steps: Sequence[Step]) -> tuple[Cells, Cells]:
-        """Fields and roles of rows. An error names the first row that is refused; native events were checked before."""
+        """Fields and roles of rows. An error names a row that is refused; native events were checked before."""
         rows = [row for _, row, _, _ in steps]
         self._require(steps, [type(row) is dict for row in rows])
         roles: Cells = {}
@@ -92,13 +92,13 @@ class RowForm:
         whole = {each: each is None or self.is_whole(each[0], deleted=each[1]) for each in {*found}}
         self._require(steps, [whole[each] for each in found])
         if self.time is not None:
-            # of records that are deleted by value, a grid makes stamps of their times
+            # a grid turns the times of records that are deleted by value into stamps
             timed = zip(rows, by_value, roles["stamp"], strict=True)
             roles["born"] = [(row.get(self.time),) if value and stamp is None else None for row, value, stamp in timed]
         return {name: [row.get(name) for row in rows] for name in self.fields}, roles
 
     def is_whole(self, keys: Sequence[str], *, deleted: bool = False) -> bool:
-        """Whether a row has all keys that it must have, and no unknown one where that is looked at."""
+        """Whether a row has all keys that it needs and, in a strict feed, no unknown one."""
         strict = self.strict and not (deleted and "id" in self.known)
         return self.required.union(self.named.values()).issubset(keys) and not (
             strict and not self.taken.issuperset(keys)
@@ -110,7 +110,7 @@ class RowForm:
             self.refuse(steps, InputError("expected another row", row=row + 1))
 
     def refuse(self, steps: Sequence[Step], error: InputError) -> None:
-        """Refuse a step: for what is wrong with its row or, if that is fine, for the error."""
+        """Refuse a step for what is wrong with its row or, if that is fine, with the error."""
         place = (error.row or 1) - 1
         code, row, part, _ = steps[place]
         try:
@@ -120,7 +120,7 @@ class RowForm:
         raise in_row(error, place) from None
 
     def check(self, row: Any, part: str = "", *, deleted: bool = False) -> None:
-        """Say what is wrong with a row that does not fit; ``part`` is where it stands in its line."""
+        """Raise what is wrong with a row that does not fit; ``part`` is its path in the line."""
         if not isinstance(row, dict):
             raise mismatch("an object", row, part)
         try:

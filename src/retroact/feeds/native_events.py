@@ -1,4 +1,4 @@
-"""Native events, {"op": "add", "record": {...}}: decoded many at once, and looked at one by one if they do not fit."""
+"""Native events, {"op": "add", "record": {...}}: decoded in bulk, and one by one if they do not fit."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NATIVE = "native events"
 KEYS = ("op", "record", *ROLES)
 _TYPES = {"op": Literal[*OPS], "id": str | int | None, "subject": str | int | None}
 DECODING = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a decoder of JSON raises; also where the type is another."""
+"""What the JSON decoder raises, also for another type."""
 
 
 class _NoRecord:
-    """All its fields are missing."""
+    """A record whose fields are all missing."""
 
     def __getattr__(self, name: str) -> None:
         return None
@@ -32,7 +32,7 @@ _NO_RECORD = _NoRecord()
 
 
 class NativeEvents:
-    """Structs are made for the fields at hand: they check what they are decoded from, and are taken apart quickly.
+    """Structs made for the fields of a schema, which check events while decoding them.
 
     >>> from retroact.schema import Number, Schema
     >>> from retroact.stream.columns import Columns
@@ -43,13 +43,13 @@ class NativeEvents:
     """
 
     def __init__(self, form: RowForm, *, closes: bool) -> None:
-        """``closes`` says whether lines may end rounds: otherwise those are passed over."""
+        """``closes`` says whether close lines end rounds; otherwise they are skipped."""
         self._form, self._closes = form, closes
         required = [name for name in form.fields if name in form.required]
         others = [name for name in form.taken if name not in required]
         columns = [(f"f{place}", Any, msgspec.field(name=key_of(name))) for place, name in enumerate(required)]
         columns += [_optional(f"o{place}", name) for place, name in enumerate(others)]
-        # there are no cycles in what is read, so the garbage collector need not look for them
+        # JSON has no cycles, so the garbage collector need not look for them
         record: Any = msgspec.defstruct("NativeRecord", columns, forbid_unknown_fields=form.strict, gc=False)
         self._attributes = {field.encode_name: field.name for field in msgspec.structs.fields(record)}
         parts: list[Any] = [("op", _TYPES["op"]), ("record", record | None, None)]
@@ -59,7 +59,7 @@ class NativeEvents:
         self._decode = msgspec.json.Decoder(self._event).decode
 
     def decoded(self, lines: Sequence[bytes]) -> tuple[list[int], Cells, Cells, int]:
-        """The operations, fields and roles of lines, and how many keys these have at least."""
+        """The operations, fields and roles of lines, and the least number of their keys."""
         events = list(map(self._decode, lines))
         codes, fields, roles = self._columns(events)
         columns = (list(map(attrgetter("record"), events)), *roles.values(), *fields.values())
@@ -87,7 +87,7 @@ class NativeEvents:
         return codes, fields, {role: list(map(attrgetter(role), events)) for role in ROLES}
 
     def _check_parts(self, code: int, record: Any, id: Any, subject: Any, stamp: Any) -> None:
-        """That an event has what it needs, and no more."""
+        """That an event has what its operation needs, and no more."""
         if code == ADD and record is None:
             raise InputError("expected a record to add, got none", place="record")
         if code == ERASE:
@@ -110,7 +110,7 @@ class NativeEvents:
                 )
 
     def _check(self, value: Any) -> None:
-        """Say what is wrong with an event that does not fit."""
+        """Raise what is wrong with an event that does not fit."""
         if not isinstance(value, dict):
             raise mismatch('an object such as {"op": "add", "record": {...}}', value, None)
         if "op" not in value:
@@ -136,7 +136,7 @@ def _optional(attribute: str, name: str) -> tuple[str, Any, Any]:
 
 
 def key_of(name: str) -> str:
-    """A name of a field or column as decoders of lines take it.
+    """The name of a field or column, if it can be a key.
 
     >>> key_of('so called "x"')
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""How a feed is read and when rounds close: the columns and rounds of the stream, and what is said of one run."""
+"""How a feed is read and when rounds close: the columns and rounds of the stream, and options of one run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """What is known of a feed before it is opened.
+    """What is known about a feed before it is opened.
 
     >>> Options(Columns.from_spec({"id": "order"}), Cut(close_by="end")).cut.close_by
     'end'
@@ -27,13 +27,13 @@ class Options:
     columns: Columns = field(default_factory=Columns.usual)
     cut: Cut = field(default_factory=Cut)
     source_name: str | None = None
-    """What the source is called where positions are kept; the path of the file as given if absent."""
+    """What positions are stored under; the path of the file as given, if absent."""
     rounds: int | None = None
     """How many rounds are published."""
     follow: bool = False
     """Whether to wait for more at the end of the input."""
     complete: bool = False
-    """Whether the last line is a whole one, though nothing ends it; without that a durable stream leaves it unread."""
+    """Whether a last line without an end is complete; otherwise a durable stream leaves it unread."""
 
     def __post_init__(self) -> None:
         if self.cut.grid is not None and self.rounds is not None:
@@ -49,17 +49,17 @@ class Options:
 
     @property
     def time(self) -> str | None:
-        """The column, or dotted path, of when an event happened, where a grid asks for it."""
+        """The column, or dotted path, of the time of an event, if there is a grid."""
         return None if self.cut.grid is None else self.columns.column("time")
 
     @property
     def position(self) -> str | None:
-        """The column, or dotted path, of the position of an event in its source: a whole number, different for each."""
+        """The column, or dotted path, of the position of an event in its source, a unique whole number."""
         return self.columns.column("position")
 
     @property
     def by_number(self) -> bool:
-        """Whether events may have the numbers of their rounds."""
+        """Whether events may have round numbers."""
         return self.cut.grid is None and self.cut.close_by != "end"
 
 
@@ -73,9 +73,8 @@ def options_for(
     follow: bool = False,
     complete: bool = False,
 ) -> Options:
-    """What a stream says of its columns and rounds, and what is said beside that of one source. Rounds that were
-    declared are the stream's; so are its columns, if it lasts. What cannot be met is refused here, before anything is
-    read."""
+    """The columns and rounds of a stream, updated for one source. Declared rounds cannot be changed, nor can columns of
+    a durable stream. What cannot be met is refused here, before anything is read."""
     spec = stream.specification
     own = spec.columns_of(source)
     columns = own.updated({role: column for role, column in roles.items() if column is not None})

@@ -15,7 +15,7 @@ from retroact.stream.columns import Columns
 from retroact.stream.open_round import LARGEST
 
 OPS = {"add": ADD, "delete": DELETE, "erase": ERASE, "close": CLOSE}
-"""The words of Retroact itself."""
+"""Retroact's own words."""
 _WORDS = {
     ADD: "add insert c r +I +U update_postimage",
     UPDATE: "update upsert u",
@@ -24,11 +24,11 @@ _WORDS = {
     CLOSE: "close",
 }
 CODES = {word: code for code, words in _WORDS.items() for word in words.split()}
-"""Of Retroact itself, of Debezium, of Flink's changelogs and of Delta's change data feed."""
+"""Words of Retroact, Debezium, Flink's changelogs and Delta's change data feed."""
 OPERATION_COLUMNS = ("op", "_change_type")
 WEIGHT_COLUMNS = ("mz_diff", "diff", "weight")
 PROGRESS = "mz_progressed"
-"""The column that says that a row with a weight tells progress alone."""
+"""The column that marks progress messages among rows with weights."""
 
 NEEDS_STAMP = (
     "a deletion without id names the round that its record was added in: name the column of the id (--id), or of the "
@@ -42,21 +42,21 @@ _AGGREGATED = (
 )
 ROLES = ("id", "subject", "stamp", "round")
 VERSION = "_commit_version"
-# What comes with a column that says what is done with a row.
 METADATA = {
     "_change_type": (VERSION, "_commit_timestamp"),
     **dict.fromkeys(WEIGHT_COLUMNS, ("mz_timestamp", "mz_progressed")),
 }
+"""Columns that come with a column of operations."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """The columns of a source, by what they are for."""
+    """What the columns of a source are for."""
 
     fields: tuple[str, ...]
     roles: dict[str, str]
     operation: str | None
-    """The column that says what to do; None when all rows are additions."""
+    """The column of operations or weights; None if all rows are additions."""
     time: str | None
     position: str | None
     ignored: tuple[str, ...]
@@ -79,12 +79,12 @@ class Heading:
 
     @property
     def words(self) -> set[str]:
-        """Those whose texts are likely to repeat."""
+        """Columns whose texts are likely to repeat."""
         return {*self.fields, *((self.operation,) if self.operation else ())}
 
 
 def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number: bool, timed: bool) -> Heading:
-    """Who is who among the columns of a file or a frame.
+    """Find out what the columns of a file or a frame are for.
 
     >>> from retroact.schema import Number
     >>> schema, columns = Schema({"amount": Number(0, 500)}), Columns.from_spec({"id": "order", "ignore": True})
@@ -109,7 +109,7 @@ def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number
     free = [name for name in names if name not in (*fields, *there.values(), operation)]
     ignored = tuple(name for name in free if columns.ignores(name) or name in METADATA.get(operation or "", ()))
     refuse(names, fields, columns, [name for name in free if name not in ignored])
-    # a grid says the round of every row, and the end says it of all
+    # on a grid, or with one round for all, round numbers are not read
     roles = {role: column for role, column in there.items() if role in ROLES and (by_number or role != "round")}
     version = VERSION if VERSION in ignored else None
     time = there.get("time") if timed else None
@@ -129,7 +129,7 @@ def _operation(names: Sequence[str], taken: Collection[str], columns: Columns) -
 
 
 def refuse(names: Iterable[str], fields: Sequence[str], columns: Columns, unknown: Sequence[str]) -> None:
-    """A source without a field, or with a column that is nothing."""
+    """Refuse a source that lacks a field or has an unknown column."""
     missing = [name for name in fields if name not in names]
     if not missing and not unknown:
         return
@@ -157,7 +157,7 @@ def code_of(word: Any, place: str) -> int:
 
 
 def weigh(weight: Any, place: str, contribution: int | None) -> int:
-    """How many copies are added or, below zero, deleted.
+    """A weight: how many copies are added or, if negative, deleted.
 
     >>> weigh(-3, "diff", 5)
     -3

@@ -1,4 +1,4 @@
-"""Rounds as a feed closes them: published, counted, and never more of them than was said in advance."""
+"""Rounds as a feed closes them: published, counted, and never more than were declared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from retroact.feeds.totals import Totals
 from retroact.stream import Round, Stream
 
 Publish = Callable[[Round], None]
-# A leap over more rounds is a mistake, such as a date or a second taken for the number of a round.
+# A longer leap is a mistake, such as a date taken for the number of a round.
 LONGEST_LEAP = 1_000_000
 
 
@@ -35,14 +35,14 @@ class RoundCloser:
         self._publish = publish
 
     def take(self, *, waits: bool) -> None:
-        """Something is handed over: it ``waits`` for a round to close, or deletes, which a stream that is over does at
-        once."""
+        """Something is delivered. It ``waits`` for a round to close, or is a deletion, which takes effect at once after
+        the last round."""
         at_once = self.stream.over and not waits
         self.totals.at_once |= at_once
         self.open |= not at_once
 
     def close_last(self) -> None:
-        """The input ends, and with it a round, unless all of it was done after the last one."""
+        """Close the round at the end of the input, unless everything was done after the last round."""
         done = self.totals.at_once or (self.stream.over and not self.stream.waiting)
         if self.open or not done:
             self.close()
@@ -51,7 +51,7 @@ class RoundCloser:
         self.closed(self.stream.close_round())
 
     def closed(self, released: Round) -> None:
-        """A round was closed: it is counted and published."""
+        """Count and publish a round."""
         self.open = False
         totals, applied = self.totals, released.applied
         totals.rounds += 1
@@ -63,17 +63,17 @@ class RoundCloser:
             self._publish(released)
 
     def close_before(self, round: int) -> None:
-        """All rounds up to this one, which is then open."""
+        """Close all rounds before this one, which is then open."""
         while self.stream.round < round:
             self.close()
 
     def require_another(self) -> None:
-        """A row asks for the end of the round."""
+        """Refuse to close a round after the last."""
         if self.limit is not None and self.stream.round > self.limit:
             raise InputError(f"expected at most {self.limit:,} rounds (--rounds), got one more", place="close")
 
     def advance(self, target: int) -> None:
-        """To the round that an event has the number of."""
+        """Open the round whose number an event has."""
         here = self.stream.round
         if self.limit is None:
             raise InputError(
@@ -96,7 +96,7 @@ class RoundCloser:
 
 
 def shorter(name: str, read: int, there: int | None, what: str) -> InputError:
-    """A source of which more was read before than there is."""
+    """The error of a source of which more was read before than there is."""
     got = "fewer" if there is None else f"{there:,}"
     return InputError(
         f"expected at least {read:,} {what}, which were read before, got {got}: is it another file? give it another "
@@ -106,7 +106,7 @@ def shorter(name: str, read: int, there: int | None, what: str) -> InputError:
 
 
 def changed(name: str, then: int, now: int, what: str) -> InputError:
-    """A source on a grid whose lines were numbered when it was begun."""
+    """The error of a source on a grid with another number of lines than when it was begun."""
     return InputError(
         f"this file has changed since it was begun ({then:,} {what} then, {now:,} now): put new events into a file of "
         "their own",

@@ -1,4 +1,4 @@
-"""Changes in the order of their source: rounds close by number, by rows that say so, or at the end."""
+"""Changes in the order of their source: rounds close by number, by close lines, or at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from retroact.feeds.rounds import shorter
 
 
 class Versions:
-    """Of a Delta table, whose changes come in no order unless they are sorted: they never decrease."""
+    """Versions of a Delta table never decrease: its changes come in no order unless they are sorted."""
 
     def __init__(self) -> None:
         self._last: int | None = None
@@ -39,26 +39,26 @@ class Versions:
 
 
 class Sequence:
-    """One source, one stream. What is delivered goes with the position of its last row, both or neither."""
+    """Plays one source into one stream, and keeps how far it was read."""
 
     def __init__(self, delivery: Delivery, options: Options, *, by_line: bool = True) -> None:
         self._delivery, self._rounds, self._stream = delivery, delivery.rounds, delivery.stream
         self._options = options
         self._by_line = by_line
-        """Whether the numbers of rows are positions; a source that cannot be read again has none."""
+        """Whether row numbers are positions, as in a source that can be read again."""
         self._numbered = options.cut.close_by == "lines"
         self._closes = options.cut.close_by in ("lines", "progress")
         self._by_number: bool | None = None
-        """Whether rows have the numbers of their rounds: all of them or none, as the first one says."""
+        """Whether rows have round numbers: all or none, like the first."""
         self._advanced = False
         self._after = 0
         self._versions = Versions()
         self.clocked = options.cut.close_by in ("progress", "grid")
-        """Whether something but the end of the input closes rounds, or closed some while this source was read."""
+        """Whether rounds close, or closed while this source was read, by something other than the end of the input."""
         self.clocked |= self._closes and (by_line or options.position is not None) and delivery.settled() is not None
 
     def begin_after(self) -> int:
-        """The row up to which the source was read before, if rows are positions at all."""
+        """The row up to which the source was read before; 0 if rows are no positions."""
         reached = self._delivery.reached()
         if not reached or not self._by_line or self._options.position is not None:
             return 0
@@ -72,18 +72,18 @@ class Sequence:
         return self._after
 
     def require(self, read: int, there: int | None) -> None:
-        """A source of which so many rows were read before has as many."""
+        """That a source still has the rows that were read before."""
         if there is None or there < read:
             raise shorter(self._delivery.name, read, there, f"{self._delivery.unit}s")
 
     def adopt_numbering(self, changes: Changes) -> None:
-        """Rows are like the first of these, which was delivered before."""
+        """Rows have round numbers if the first of these has one."""
         events = (changes.codes != CLOSE) & (changes.codes != NOTHING)
         if self._numbered and self._by_number is None and events.any():
             self._by_number = bool(changes.there("round")[int(np.argmax(events))])
 
     def apply(self, changes: Changes) -> None:
-        """All changes of a batch; those before one that is refused are delivered."""
+        """Play a batch; changes before one that is refused are delivered."""
         if not len(changes):
             return
         self.adopt_numbering(changes)
@@ -104,8 +104,8 @@ class Sequence:
             raise wrong.at(numbers, self._delivery.name, self._delivery.unit)
 
     def finish(self) -> None:
-        """The end of the input. How many rounds are published never depends on the last records: up to ``rounds`` where
-        that is given, one where nothing ends rounds, and otherwise as many as were closed by rows that say so."""
+        """The input ends. The number of rounds never depends on the last records: it is ``rounds`` if that is given,
+        one if nothing closes rounds, and otherwise what close lines made it."""
         try:
             if self._rounds.limit is not None:
                 self._rounds.close_before(self._rounds.limit + 1)
@@ -115,7 +115,7 @@ class Sequence:
             raise located(error, self._delivery.name, during="at its end") from None
 
     def _play(self, changes: Changes) -> None:
-        """Piece by piece: from one number of a round to the next, or to a row that closes the round."""
+        """Deliver piece by piece: up to the next round number, or to a row that closes the round."""
         closing = changes.codes == CLOSE
         if not self._closes and closing.any():
             self._rounds.totals.skipped["close lines"] += int(closing.sum())
@@ -152,7 +152,7 @@ class Sequence:
         self._delivery.deliver(part, position, delivered=delivered, close=close)
 
     def _other_numbering(self, changes: Changes) -> InputError | None:
-        """A row without the number of a round among rows that have one would get that of its neighbours."""
+        """The first row that has a round number though the others have none, or has none though they do."""
         known = changes.there("round")
         odd = (changes.codes != CLOSE) & (changes.codes != NOTHING) & (known != bool(self._by_number))
         if not self._numbered or not odd.any():
@@ -169,8 +169,8 @@ class Sequence:
     # What is delivered twice ----------------------------------------------------------------------------------------
 
     def _once(self, changes: Changes) -> tuple[Changes, InputError | None]:
-        """Those that were not delivered before, neither in this batch nor in another, up to one that has the position
-        of an earlier one and is another. Changes of one line share their position."""
+        """The changes that were not delivered before, in this batch or another, up to one that differs from an earlier
+        one with the same position. Changes of one line share their position."""
         numbers, positions, reached = changes.numbers, changes.whole("position"), self._delivery.reached()
         places = np.flatnonzero(changes.there("position"))
         _, firsts, inverse = np.unique(positions[places], return_index=True, return_inverse=True)
@@ -192,7 +192,7 @@ class Sequence:
         return changes if fresh.all() else changes.take(np.flatnonzero(fresh[:end])), conflict
 
     def _conflict(self, changes: Changes, again: I64, first: I64) -> InputError | None:
-        """Rows with the position of an earlier one must be that one, delivered again."""
+        """A row with the position of an earlier one must be the same row again."""
         numbers = changes.numbers
         for row in again.tolist():
             if row and numbers[row - 1] == numbers[row]:
@@ -205,15 +205,14 @@ class Sequence:
         return None
 
     def _content(self, changes: Changes, rows: list[int]) -> list[str]:
-        """What the changes of one line say; by their texts, as one that is no number equals nothing."""
+        """What the changes of one line say, as texts, since NaN does not equal itself."""
         some = changes.take(rows)
         cells = (*some.fields.values(), *some.roles.values())
         return [repr(some.codes.tolist()), *(repr(each.listed()) for each in cells)]
 
 
 class AfterTheEnd(Sequence):
-    """A source that is read when all rounds of its grid are closed: erasures and deletions by id, whatever their
-    times."""
+    """A source that comes after the last round of its grid: only erasures and deletions by id, whatever their times."""
 
     def apply(self, changes: Changes) -> None:
         wrong = InputError("all rounds are closed: only erasures and deletions by id are taken", place="--end")
@@ -221,12 +220,11 @@ class AfterTheEnd(Sequence):
         super().apply(changes)
 
     def finish(self) -> None:
-        """No round comes of it."""
+        """No round closes."""
 
 
 def cuts_of(closing: Mask, known: Mask, targets: I64) -> list[int]:
-    """Where a piece of rows begins that are delivered together: at each new number of a round, and after rows that
-    close.
+    """Where pieces that are delivered together begin: at each new round number, and after each row that closes.
 
     >>> cuts_of(np.array([False, False, True, False]), np.array([True, True, False, True]), np.array([1, 2, 0, 3]))
     [0, 1, 3]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from retroact.errors import Unit
 
-# So many are named; of the others it is said how many they are.
 NAMED = 5
+"""How many rows a message names; others are counted."""
 
 
 @dataclass
 class Missed:
-    """Erasures that had been entered, as all are, and of whose subjects there was no record when their line came.
+    """Erasures whose subjects had no record when their line came. They were applied like all others.
 
     >>> missed = Missed()
     >>> missed.add("orders.csv", "line", [3, 17])
@@ -24,7 +24,7 @@ class Missed:
 
     count: int = 0
     untold: int = 0
-    """How many of them nobody was told of yet; with the first of these."""
+    """How many were not reported yet; and the rows of the first of these."""
     first: list[int] = field(default_factory=list)
     source: str = ""
     unit: Unit = "line"
@@ -36,7 +36,7 @@ class Missed:
         self.first += rows[: NAMED - len(self.first)]
 
     def words(self) -> str:
-        """Those that nobody was told of yet, who now is."""
+        """A message on those that were not reported yet; now they are."""
         rows = ", ".join(f"{row:,}" for row in self.first)
         more = self.untold - len(self.first)
         where = f"{self.unit}{'s' * (self.untold > 1)} {rows}" + (f" and {more:,} more" if more else "")
@@ -47,7 +47,7 @@ class Missed:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A last line without an end, of which more may be on its way."""
+    """A last line without an end: the rest of it may still come."""
 
     source: str
     line: int
@@ -62,7 +62,7 @@ class Waiting:
 
 @dataclass
 class Totals:
-    """What was done, over all rounds: exact, and so for the operator alone."""
+    """What was done over all rounds. The numbers are exact, so they are for the operator alone."""
 
     rounds: int = 0
     added: int = 0
@@ -73,14 +73,14 @@ class Totals:
     absorbed: int = 0
     """Events that came before, by their positions."""
     first_absorbed: str | None = None
-    """Where the first of them stands."""
+    """The place of the first."""
     late: int = 0
-    """Additions that were left out because their round was closed."""
+    """Additions left out because their round was closed."""
     first_late: str | None = None
     skipped: Counter[str] = field(default_factory=Counter)
-    """Lines that are no updates, by what they are."""
+    """Lines that are no events, by what they are."""
     taken_up: str | None = None
-    """Which source was read before, and how far."""
+    """Which source is resumed, and where."""
     left_open: bool = False
     """Whether some of the input waits for a round to close."""
     at_once: bool = False
@@ -88,4 +88,4 @@ class Totals:
     missed: Missed = field(default_factory=Missed)
     """Erasures that found no record."""
     waiting: Waiting | None = None
-    """The last line, where it was left unread because nothing ends it."""
+    """The last line, if it was left unread because nothing ends it."""

@@ -9,12 +9,12 @@ import numpy as np
 from retroact.feeds.batch import ColumnValues
 from retroact.schema.arrow import columns_of
 
-# more distinct words than this share of the rows, and a dictionary is no gain
 _FEW = 0.25
+"""A dictionary pays if it has at most this share of distinct words."""
 
 
 class Words:
-    """Texts by dictionary, as long as that pays."""
+    """Encodes texts by a dictionary, as long as that pays."""
 
     def __init__(self) -> None:
         self._pays = True
@@ -32,7 +32,7 @@ class Words:
 
 
 def arrow_cells(array: Any) -> ColumnValues:
-    """A pyarrow array; types without a quick way are read as those of any other frame.
+    """The values of a pyarrow array; types without a fast way are read like those of other frames.
 
     >>> import pyarrow as pa
     >>> arrow_cells(pa.array(["DE", None])).listed(), arrow_cells(pa.array([1, 2], pa.int8())).listed()
@@ -57,9 +57,9 @@ def arrow_cells(array: Any) -> ColumnValues:
         try:
             return ColumnValues(array.to_numpy(zero_copy_only=False), present)
         except pa.ArrowException:
-            pass  # the other way says which bytes are no text
+            pass  # the slow way says which bytes are no text
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
         whole = array if present is None else array.fill_null(0)
-        # a copy: what a file maps into memory goes away with it
+        # a copy, since a mapped file goes away
         return ColumnValues(np.array(whole.to_numpy(zero_copy_only=False)), present)
     return ColumnValues.of(columns_of(pa.table({"": array}))[""])

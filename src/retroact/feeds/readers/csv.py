@@ -93,8 +93,10 @@ class CsvFile(RowReader):
         if mark is None:
             return True
         cell = dict(zip(self._names, cells, strict=False)).get(mark, "")
-        weight = _number(cell) if self.heading.weighted else 0
-        return CODES.get(cell) == ADD if not self.heading.weighted else isinstance(weight, int) and weight > 0
+        if self.heading.weighted:
+            weight = _number(cell)
+            return isinstance(weight, int) and weight > 0
+        return CODES.get(cell) == ADD
 
     def times(self) -> Iterator[tuple[Any, Any]]:
         """The lines that have a time, and their times, batch by batch."""

@@ -1,4 +1,4 @@
-"""A columnar source as a feed: its rows are changes, by what its columns are for."""
+"""Tables as feeds: their rows are changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from retroact.schema import Schema
 
 
 class TableReader(RowReader):
-    """Only the columns that are needed are read, and only the rows that were not read before."""
+    """Reads only the columns that are needed, and only rows that were not read before."""
 
     unit: Unit = "row"
 
@@ -38,7 +38,7 @@ class TableReader(RowReader):
             yield from self.read(batch)
 
     def times(self) -> Iterator[tuple[Any, Any]]:
-        """All rows, many at once, with their times."""
+        """All rows and their times, batch by batch."""
         time, self.source.done = self._found.time or "", 0
         for batch in self.source.batches({time}):
             self.source.done = int(batch.numbers[-1])
