@@ -233,6 +233,7 @@ class Worded:
     def steps(self, value: Any) -> list[Step] | str:
         code = code_of(_marked(value, self._column), self._column)
         if code in (CLOSE, ERASE):
+            self._form.check(value)
             word = "close" if code == CLOSE else "erase"
             raise InputError(f'expected {{"op": "{word}"}} without a record', place=self._column)
         return [(code, self._form.by_id(value) if code == DELETE else value, "", None)]
