@@ -187,3 +187,12 @@ def test_millions_of_equal_rows_in_a_small_file_take_little_memory(tmp_path: Pat
     added, peak = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout.split()
     assert int(added) == rows * groups
     assert int(peak) < 400_000, "kilobytes"
+
+
+def test_blank_lines_before_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("\n\r\ncountry,amount\nDE,1\n")
+    assert Played(path).totals.added == 1
+    path.write_text("\n\ncountry,amount\nDE,x\n")
+    with pytest.raises(InputError, match=r"e.csv:4: expected a number .*, got 'x' - at amount"):
+        Played(path)
