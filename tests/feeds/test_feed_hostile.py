@@ -194,5 +194,5 @@ def test_blank_lines_before_the_header(tmp_path: Path) -> None:
     path.write_text("\n\r\ncountry,amount\nDE,1\n")
     assert Played(path).totals.added == 1
     path.write_text("\n\ncountry,amount\nDE,x\n")
-    with pytest.raises(InputError, match=r"e.csv:4: expected a number .*, got 'x' - at amount"):
+    with pytest.raises(InputError, match=r"e.csv:4: expected a number, got 'x' - at amount"):
         Played(path)
