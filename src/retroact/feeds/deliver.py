@@ -90,11 +90,6 @@ class Delivery:
             during = "" if row is not None else f"{self.unit}s {first}-{last}"
             raise located(error, self.name, row=row, unit=self.unit, during=during) from None
 
-    def refuse(self, changes: Changes, odd: Mask, error: InputError) -> None:
-        """Refuse the first odd row, if there is one."""
-        if odd.any():
-            raise error.found_in(self.name, row=int(changes.numbers[int(np.argmax(odd))]), unit=self.unit)
-
     def _operations(self, changes: Changes, adds: Mask) -> Operations:
         codes, named = changes.codes, changes.there("id")
         events = _chosen(changes, named & (adds | (codes == DELETE)))

@@ -58,15 +58,12 @@ def recognise(
     if value and {*value} <= {*_CODES} - data:
         return CHANGES
     if operation is not None and operation in value:
-        return weighted(operation) if operation in WEIGHT_COLUMNS else worded(operation)
+        return marked_by(operation)
     if "op" in value and "op" not in data:
         return _by_op(value, columns)
-    for column in OPERATION_COLUMNS:
+    for column in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS):
         if column in value and column not in data:
-            return worded(column)
-    for column in WEIGHT_COLUMNS:
-        if column in value and column not in data:
-            return weighted(column)
+            return marked_by(column)
     return PLAIN if mark_in(value, data) is None and (not fields or columns & {*value}) else None
 
 
@@ -87,16 +84,13 @@ def _by_op(value: Mapping[str, Any], columns: set[str]) -> str | None:
     if "before" in value or "after" in value or (op in ("t", "m") and "source" in value):
         return DEBEZIUM
     if columns & {*value} - {*KEYS} and "record" not in value:
-        return worded("op") if op in CODES else None
+        return marked_by("op") if op in CODES else None
     return NATIVE if op in ("add", "delete") else None
 
 
-def worded(column: str) -> str:
-    return f"plain records with operations in {show(column)}"
-
-
-def weighted(column: str) -> str:
-    return f"plain records with weights in {show(column)}"
+def marked_by(column: str) -> str:
+    """The envelope of rows with a column of operations or weights."""
+    return f"plain records with {'weights' if column in WEIGHT_COLUMNS else 'operations'} in {show(column)}"
 
 
 def is_progress(value: Any) -> bool:
@@ -159,7 +153,7 @@ def of_row(label: str, path: str | None) -> str | None:
 
 def operation_in(label: str, row: Mapping[str, Any]) -> str | None:
     """The column of operations in the first row, if there is one."""
-    return next((column for column in row if label in (worded(column), weighted(column))), None)
+    return next((column for column in row if label == marked_by(column)), None)
 
 
 class Envelope(Protocol):
@@ -177,7 +171,7 @@ def envelope_for(label: str, form: RowForm, data: set[str], contribution: int | 
         return Debezium(form, wrapped=label == WRAPPED)
     if label == CHANGES or mark is None:
         return InsertsAndDeletes(form)
-    return Worded(form, mark) if label == worded(mark) else Weighted(form, mark, contribution)
+    return Weighted(form, mark, contribution) if mark in WEIGHT_COLUMNS else Worded(form, mark)
 
 
 class Plain:
@@ -278,8 +272,9 @@ class Debezium:
         op, before, after = change["op"], change.get("before"), change.get("after")
         if op in ("c", "r", "u"):
             added = (ADD, _there(after, "after"), "after", None)
-            same = form.has_id(after) and (before is None or _equal_ids(before, after, form.known["id"]))
-            return [added] if op != "u" or same else [self._replaced(_there(before, "before"), after), added]
+            if op != "u" or (form.has_id(after) and (before is None or self._same_id(before, after))):
+                return [added]
+            return [self._replaced(_there(before, "before"), after), added]
         if op == "d":
             return [(DELETE, form.require_id(_there(before, "before"), "before"), "before", None)]
         if op == "m":
@@ -296,15 +291,15 @@ class Debezium:
             raise mismatch("an object", change, "payload")
         return change
 
+    def _same_id(self, before: Any, after: Any) -> bool:
+        column = self._form.known["id"]
+        return isinstance(before, dict) and bool(before.get(column) == after[column])
+
     def _replaced(self, before: Any, after: Any) -> Step:
         """The row before, deleted in the round of the row after."""
         row, round = self._form.require_id(before, "before"), self._form.known.get("round")
         both = round is not None and isinstance(row, dict) and isinstance(after, dict)
         return DELETE, {**row, round: after.get(round)} if both else row, "before", None
-
-
-def _equal_ids(before: Any, after: Any, column: str) -> bool:
-    return isinstance(before, dict) and bool(before.get(column) == after[column])
 
 
 def _there(row: Any, part: str) -> Any:

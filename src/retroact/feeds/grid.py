@@ -14,7 +14,6 @@ from retroact.errors import InputError, Place, RetroactError, Unit
 from retroact.feeds.batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
 from retroact.feeds.deliver import Delivery, located
 from retroact.feeds.options import Options
-from retroact.feeds.rounds import changed
 from retroact.feeds.sequence import Sequence, Versions
 from retroact.stream import moments
 from retroact.stream.grid import Grid, last_rows
@@ -120,7 +119,11 @@ class Complete(_OnGrid):
         self._count = count()
         reached = self._reached
         if reached and reached[3] != self._count:
-            raise changed(self._delivery.name, reached[3], self._count, f"{self._delivery.unit}s")
+            raise InputError(
+                f"this file has changed since it was begun ({reached[3]:,} {self._delivery.unit}s then, "
+                f"{self._count:,} now): put new events into a file of their own",
+                source=self._delivery.name,
+            )
         self._cells = np.full(self._count + 1, _NO_TIME, np.int64)
         for numbers, cells in parts:
             self._cells[numbers] = cells

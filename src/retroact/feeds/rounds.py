@@ -93,22 +93,3 @@ class RoundCloser:
                 place="round",
             )
         self.close_before(target)
-
-
-def shorter(name: str, read: int, there: int | None, what: str) -> InputError:
-    """The error of a source of which more was read before than there is."""
-    got = "fewer" if there is None else f"{there:,}"
-    return InputError(
-        f"expected at least {read:,} {what}, which were read before, got {got}: is it another file? give it another "
-        "name with --source",
-        source=name,
-    )
-
-
-def changed(name: str, then: int, now: int, what: str) -> InputError:
-    """The error of a source on a grid with another number of lines than when it was begun."""
-    return InputError(
-        f"this file has changed since it was begun ({then:,} {what} then, {now:,} now): put new events into a file of "
-        "their own",
-        source=name,
-    )

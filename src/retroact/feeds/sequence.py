@@ -12,7 +12,6 @@ from retroact.feeds.batch import CLOSE, NOTHING, Changes
 from retroact.feeds.deliver import Delivery, Position, located, waits
 from retroact.feeds.options import Options
 from retroact.feeds.roles import VERSION
-from retroact.feeds.rounds import shorter
 
 
 class Versions:
@@ -74,7 +73,12 @@ class Sequence:
     def require(self, read: int, there: int | None) -> None:
         """That a source still has the rows that were read before."""
         if there is None or there < read:
-            raise shorter(self._delivery.name, read, there, f"{self._delivery.unit}s")
+            got = "fewer" if there is None else f"{there:,}"
+            raise InputError(
+                f"expected at least {read:,} {self._delivery.unit}s, which were read before, got {got}: is it another "
+                "file? give it another name with --source",
+                source=self._delivery.name,
+            )
 
     def adopt_numbering(self, changes: Changes) -> None:
         """Rows have round numbers if the first of these has one."""
@@ -215,8 +219,11 @@ class AfterTheEnd(Sequence):
     """A source that comes after the last round of its grid: only erasures and deletions by id, whatever their times."""
 
     def apply(self, changes: Changes) -> None:
-        wrong = InputError("all rounds are closed: only erasures and deletions by id are taken", place="--end")
-        self._delivery.refuse(changes, waits(changes), wrong)
+        odd = waits(changes)
+        if odd.any():
+            wrong = "all rounds are closed: only erasures and deletions by id are taken"
+            error = InputError(wrong, place="--end", row=int(np.argmax(odd)) + 1)
+            raise error.at(changes.numbers, self._delivery.name, self._delivery.unit)
         super().apply(changes)
 
     def finish(self) -> None:

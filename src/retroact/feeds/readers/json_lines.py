@@ -56,7 +56,14 @@ class JsonLines(JsonEvents):
             if self.label is None:
                 self.recognise(values)
             left = bisect_left(numbers, self.begin_after + 1)
-            changes, wrong = self._read(lines, start, numbers[left:], values[left:], wrong)
+            numbers, values = numbers[left:], values[left:]
+            twice = first_repeated([lines[number - start] for number in numbers], values)
+            if twice is not None:
+                values, wrong = values[: twice[0]], self.source.refused(twice[1], numbers[twice[0]])
+            changes, skipped, refusal = self.changes(numbers, values)
+            if refusal is not None:
+                wrong = self.source.refused(refusal[1], numbers[refusal[0]])
+            self.skipped.update(skipped)
             if len(changes) or wrong is not None or self.source.follow:
                 # lines before an error are good, and may end rounds
                 yield changes
@@ -70,20 +77,6 @@ class JsonLines(JsonEvents):
             lines = content.removesuffix(b"\n").split(b"\n") if content else []
             start, self._line = self._line, self._line + len(lines)
             yield start, lines
-
-    def _read(
-        self, lines: list[bytes], start: int, numbers: Sequence[int], values: list[Any], wrong: InputError | None
-    ) -> tuple[Changes, InputError | None]:
-        """The changes of a block up to the first line that is wrong, and what is wrong with it."""
-        refused = self.source.refused
-        twice = first_repeated([lines[number - start] for number in numbers], values)
-        if twice is not None:
-            values, wrong = values[: twice[0]], refused(twice[1], numbers[twice[0]])
-        changes, skipped, refusal = self.changes(numbers, values)
-        if refusal is not None:
-            wrong = refused(refusal[1], numbers[refusal[0]])
-        self.skipped.update(skipped)
-        return changes, wrong
 
     def unfinished(self) -> tuple[int, bool] | None:
         """The number of a last line without an end, and whether it can only become an addition."""
