@@ -1,4 +1,7 @@
+import os
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from hypothesis import settings
@@ -6,5 +9,11 @@ from hypothesis import settings
 # After everything else: some of its files are named like packages.
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 
-settings.register_profile("default", deadline=None)
+# Stores wait for the disk at every step. No test needs that wait: temporary files lie in memory where there is room.
+memory = Path("/dev/shm")
+if "TMPDIR" not in os.environ and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 4 << 30:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(memory)
+
+settings.register_profile("default", deadline=None, max_examples=40)
+settings.register_profile("full", deadline=None, max_examples=100)
 settings.load_profile("default")

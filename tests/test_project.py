@@ -273,11 +273,11 @@ print(digest.hexdigest())
 
 
 BY_KEY = """
-import hashlib, warnings
+import hashlib, sys, warnings
 import numpy as np
 import retroact as ra
 warnings.simplefilter("ignore")
-for batch, shuffle in ((60, 0), (7, 0), (1, 3)):
+for batch, shuffle in eval(sys.argv[1]):
     digest = hashlib.sha256()
     for delta in (0.0, 1e-6):
         statistics = {
@@ -308,17 +308,24 @@ for batch, shuffle in ((60, 0), (7, 0), (1, 3)):
 """
 
 
+WHOLE, IN_BATCHES, SHUFFLED = (60, 0), (7, 0), (1, 3)
+
+
 @pytest.mark.parametrize(
-    "environment",
-    [{}, {"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2"}, {"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4"}],
-    ids=["plain", "hash seed 1", "hash seed 2", "without vector instructions"],
+    ("environment", "arrivals"),
+    [
+        pytest.param({}, [WHOLE, IN_BATCHES, SHUFFLED], id="plain"),
+        pytest.param({"PYTHONHASHSEED": "1"}, [WHOLE], id="hash seed 1"),
+        pytest.param({"PYTHONHASHSEED": "2"}, [SHUFFLED], id="hash seed 2"),
+        pytest.param({"NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4"}, [WHOLE], id="without vector instructions"),
+    ],
 )
-def test_same_key_and_data_same_bytes(environment):
+def test_same_key_and_data_same_bytes(environment, arrivals):
     """Everything published, intervals included, is the same under other hash seeds and other vector instructions, and
     by key also in other batches and another order of arrival."""
-    for script, published in ((SCRIPT, [PUBLISHED]), (BY_KEY, [PUBLISHED_BY_KEY] * 3)):
+    for script, published in ((SCRIPT, [PUBLISHED]), (BY_KEY, [PUBLISHED_BY_KEY] * len(arrivals))):
         done = subprocess.run(
-            [sys.executable, "-c", script],
+            [sys.executable, "-c", script, repr(arrivals)],
             env={**os.environ, **environment},
             capture_output=True,
             text=True,

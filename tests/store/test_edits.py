@@ -70,8 +70,7 @@ def made(place, key_file):
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])
 def place(request, postgres_server):
     """A store, and rows: its own, and those of a stream with another key and of one under the same key."""
-    memory = Path("/dev/shm")  # no need to wait for a disk
-    folder = Path(tempfile.mkdtemp(prefix="edits", dir=memory if memory.is_dir() else None))
+    folder = Path(tempfile.mkdtemp(prefix="edits"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(canonical_blocks, "SIZE", 8)
         patch.setattr(ra.Key, "claim", lambda key, where=None: None)  # another process would not know of it

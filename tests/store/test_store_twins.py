@@ -21,8 +21,6 @@ from retroact.testing.strategies import histories
 from retroact.testing.strategies import uniting_pairs as drawn_pairs
 
 KEY = ra.Key.for_testing(21)
-MEMORY = Path("/dev/shm")
-"""These tests wait for no disk where there is a folder in memory."""
 
 
 def spread(columns, coins):
@@ -109,7 +107,7 @@ class Played:
         self._places, self._stack = iter(places), ExitStack()
 
     def __enter__(self):
-        self._folder = Path(tempfile.mkdtemp(prefix="twins", dir=MEMORY if MEMORY.is_dir() else None))
+        self._folder = Path(tempfile.mkdtemp(prefix="twins"))
         self._stack.callback(shutil.rmtree, self._folder)
         return self
 
