@@ -246,11 +246,13 @@ def test_every_statistic_passes_every_check(name, effort):
     assert {"twin", "sensitivity", "noise law", "oblivious noise", "bounded state", "missing values"} <= set(ran)
 
 
-@pytest.mark.parametrize("pairs", [2, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "effort", [{"streams": 1, "pairs": 3}, pytest.param({"pairs": 6}, marks=pytest.mark.slow)], ids=["", "full"]
+)
 @pytest.mark.parametrize("name", CHECKED)
-def test_every_statistic_passes_every_check_with_missing_values(name, pairs):
+def test_every_statistic_passes_every_check_with_missing_values(name, effort):
     """Histories in which a quarter of all values is missing."""
-    check_example(EXAMPLES[name], lacking=True, pairs=pairs, draws=0)
+    check_example(EXAMPLES[name], lacking=True, draws=0, **effort)
 
 
 def test_a_statistic_that_counts_what_is_missing_is_caught():

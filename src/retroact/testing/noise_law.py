@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import F64
+from ..arrays import F64, U64
 from ..coins import Coins, Key, integer_cells
 from ..compilers import sample_in
 from ..errors import VerificationError
@@ -123,32 +123,32 @@ def check_draws(spec: Specification, name: str, seed: int = 0) -> int:
         units = {mechanism.units[i]: i for i in range(min(mechanism.size, SOME))}
         for index in looked_at(spec, name, mechanism, Random(seed)):
             places = sorted({*range(min(SOME, mechanism.size)), *units.values(), mechanism.size - 1})
-            numerators, denominator = again(mechanism, index, places, dense=dense)
+            cells = [integer_cells(place + 1)[place:] if dense else integer_cells(1) for place in places]
+            expected = [
+                number
+                for place, cell in zip(places, cells, strict=True)
+                for number in noise_again(mechanism, index, place, cell, named=not dense)
+            ]
+            denominator = mechanism.process.at(index).denominator * mechanism.refinement
             got, over = mechanism.draw(index) if dense else mechanism.sample(index, integer_cells(1), places)
             row = [got[place] for place in places] if dense else got[0]
-            if ([int(number) for number in row], over) != (numerators, denominator):
+            if ([int(number) for number in row], over) != (expected, denominator):
                 raise VerificationError(f"noise law of {which}: release {index} is not the sum of its nodes")
             count += 1
     return count
 
 
-def again(mechanism: Mechanism, index: int, places: list[int], *, dense: bool) -> tuple[list[int], int]:
-    """The noise of some coordinates (of the first cell, where cells have names) in one release, node by node."""
-    terms = mechanism.process.at(index)
-    cells = integer_cells(mechanism.size)
-    out = []
-    for place in places:
-        coins, cell = (
-            (mechanism.coins, cells[place]) if dense else (mechanism.coins.branch("coordinate", place), cells[0])
-        )
-        laws = {level: mechanism.law(level, mechanism.units[place]) for level in np.unique(terms.levels).tolist()}
-        total = 0
-        for level, law in laws.items():
-            own = terms.levels == level
-            samples = law.sample(coins.words(terms.levels[own], terms.indices[own], cell[None]))[:, 0]
-            total += sum(w * x for w, x in zip(terms.weights[own].tolist(), samples.tolist(), strict=True))
-        out.append(total)
-    return out, terms.denominator * mechanism.refinement
+def noise_again(mechanism: Mechanism, index: int, place: int, cells: U64, *, named: bool) -> list[int]:
+    """The noise of one coordinate in some cells, drawn and added up node by node."""
+    terms, totals = mechanism.process.at(index), [0] * len(cells)
+    coins = mechanism.coins.branch("coordinate", place) if named else mechanism.coins
+    for level in np.unique(terms.levels).tolist():
+        own = terms.levels == level
+        law = mechanism.law(level, mechanism.units[place])
+        samples = law.sample(coins.words(terms.levels[own], terms.indices[own], cells)).tolist()
+        for weight, row in zip(terms.weights[own].tolist(), samples, strict=True):
+            totals = [total + weight * sample for total, sample in zip(totals, row, strict=True)]
+    return totals
 
 
 def names_of(spec: Specification, name: str, coins: Coins) -> list[tuple[str, bytes]]:

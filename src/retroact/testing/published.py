@@ -37,6 +37,7 @@ from .altered import shifted
 from .claimed_law import ENDLESS, claimed_size, claims
 from .definitions import Coordinate, Definition, Name, Totals
 from .histories import values_of
+from .noise_law import noise_again
 from .reading import explained
 from .records import Record, rows_of
 
@@ -200,27 +201,19 @@ def check_numbers(scene: Scene, key: Key, index: int) -> int:
 
 
 def drawn_again(definition: Definition, look: Look, index: int) -> dict[Coordinate, int]:
-    """The noise of every coordinate that was told, node by node."""
+    """The noise of every coordinate of a look, node by node."""
     out: dict[Coordinate, int] = {}
     groups: dict[tuple[int, int], list[Coordinate]] = {}
     for where in look.told:
         groups.setdefault((where.view, where.place), []).append(where)
     for (view, place), members in groups.items():
         part = parts_of(look.noise)[view]
-        terms = part.process.at(index)
         named = members[0].name is not None
-        coins = part.coins.branch("coordinate", place) if named else part.coins
         cells = integer_cells(place + 1)[place:]
         if named:
             cells = definition.cells([where.name for where in members], part.coins)
-        totals = [0] * len(members)
-        for level, node, weight in zip(
-            *(a.tolist() for a in (terms.levels, terms.indices, terms.weights)), strict=True
-        ):
-            law = part.law(level, part.units[place])
-            samples = law.sample(coins.words([level], [node], cells))[0].tolist()
-            totals = [total + weight * sample for total, sample in zip(totals, samples, strict=True)]
-        finer = Fraction(look.published.denominator, terms.denominator * part.refinement)
+        finer = Fraction(look.published.denominator, part.process.at(index).denominator * part.refinement)
+        totals = noise_again(part, index, place, cells, named=named)
         out.update((where, int(finer * total)) for where, total in zip(members, totals, strict=True))
     return out
 
@@ -260,11 +253,19 @@ def _bins(scene: Scene, look: Look, exact: Totals, index: int, views: list[int])
         else:
             names = [where.name for where in exact if where.view == view and where.place == 0]
         out |= {Coordinate(view, name, place) for name in names for place in range(part.noise.size)}
+    if below_threshold(scene.bound, look, index):
+        raise scene.fail(index, "shows a bin below its threshold")
+    return out
+
+
+def below_threshold(bound: Bound, look: Look, index: int) -> bool:
+    """Whether a bin is shown whose noisy count is below the threshold of its view."""
+    for view, part in enumerate(_parts(bound)):
         if part.threshold is not None:
             least = part.threshold.at(index) * look.published.denominator
-            if any(total < least for where, total in look.told.items() if where.view == view and where.place == 0):
-                raise scene.fail(index, "shows a bin below its threshold")
-    return out
+            if any(total < least for where, total in look.told.items() if (where.view, where.place) == (view, 0)):
+                return True
+    return False
 
 
 def check_numerators(scene: Scene, look: Look, index: int) -> None:

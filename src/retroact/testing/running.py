@@ -25,7 +25,7 @@ from ..stream.release import plain
 from .algorithm import StreamAlgorithm
 from .definitions import Coordinate, Definition
 from .histories import Shape, history, values_of
-from .published import Look, drawn_again
+from .published import Look, below_threshold, drawn_again
 from .records import Record, records_of, rows_of
 
 Residuals = dict[Coordinate, int]
@@ -95,9 +95,10 @@ def published_noise(
             exact, below = definition.totals(records, round, noise[name].coins), alone.denominator
             out[name].rounds.append(round)
             out[name].left.append({where: int(total - exact.get(where, 0) * below) for where, total in told.items()})
-            out[name].drawn.append(drawn_again(definition, Look(alone, noise[name], told), index))
-            if isinstance(definition.inner, Histogram):
-                _check_thresholds(name, definition.bound, Look(alone, noise[name], told), index, round, sequence)
+            look = Look(alone, noise[name], told)
+            out[name].drawn.append(drawn_again(definition, look, index))
+            if isinstance(definition.inner, Histogram) and below_threshold(definition.bound, look, index):
+                raise VerificationError(f"{name}: round {round} shows a bin below its threshold\n  {sequence}")
     return out
 
 
@@ -112,15 +113,6 @@ def _alone(definition: Definition, bound: Bound, records: list[Record], noise: M
         seen = np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last))
         totals.append(bound.named(bound.gather(rows.take(seen), copies[seen]), noise.coins))
     return bound.release(totals, noise, at)
-
-
-def _check_thresholds(name: str, bound: Bound, look: Look, index: int, round: int, sequence: Sequence) -> None:
-    for view, part in enumerate(bound.parts or [bound]):
-        if part.threshold is None:
-            continue
-        least = part.threshold.at(index) * look.published.denominator
-        if any(total < least for where, total in look.told.items() if where.view == view and where.place == 0):
-            raise VerificationError(f"{name}: round {round} shows a bin below its threshold\n  {sequence}")
 
 
 def _check_gate(
