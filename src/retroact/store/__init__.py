@@ -1,1 +1,1 @@
-"""What lasts: surviving data in blocks, the inbox of the open round, the journal of releases, and the fence."""
+"""Durable storage: surviving data in blocks, the inbox of the open round, the journal of releases, and the fence."""

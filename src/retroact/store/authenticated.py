@@ -1,7 +1,7 @@
-"""Rows that are authenticated: the one place through which rows of a store are written, deleted and read.
+"""Authenticated rows: the only way in which rows of a store are written, deleted and read.
 
-Every row is hashed under the key when it is written and compared when it is read; a table that is read whole is
-compared with its digest. `seals` says what that is worth.
+Every row has a keyed hash, which is checked when the row is read; a table that is read whole is also checked against
+its digest. `seals` says what that proves.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from .tables import BLOCK, NOTE, RELEASE, SIDES, STATE, Side, StoredTable, table
 
 Row = tuple[Any, ...]
 DIGESTED = "insert into {}_digest(side, sealed) values (?, ?) on conflict (side) do update set sealed = excluded.sealed"
+_DIGEST_CHANGED = "table {}_digest: the digest of the other tables is not as it was written"
 SHOWN = 3
-"""How many wrong rows of a table are named."""
+"""How many wrong rows of a table an error names."""
 
 
 class Authenticated(ABC):
     """A database whose rows belong to one stream."""
 
     where: str
-    """For people; without a password."""
+    """For messages; without a password."""
     _seals: Seals | None = None
     _digests: dict[Side, Digest]
 
-    # What a database has to offer ------------------------------------------------------------------------------------
+    # What each database implements -----------------------------------------------------------------------------------
 
     @abstractmethod
     def raw_transaction(self, side: Side) -> AbstractContextManager[None]:
@@ -37,26 +38,26 @@ class Authenticated(ABC):
 
     @abstractmethod
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """One statement, with ? for parameters, and all of its rows."""
+        """Run a statement, with ? for parameters; all rows that it returns."""
 
     @abstractmethod
     def many(self, side: Side, sql: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
-        """One statement for each of these, and all rows that they return."""
+        """Run a statement for each of these parameters; all rows that they return."""
 
     @abstractmethod
     def scan(self, side: Side, sql: str) -> Iterator[Row]:
-        """The rows of one statement, some at a time."""
+        """The rows of a statement, a few at a time."""
 
     @abstractmethod
     def schema_problems(self) -> list[str]:
-        """How tables, indexes, views, triggers and so on differ from those that a store has."""
+        """How tables, indexes, views, triggers and so on differ from those of a store."""
 
     # Rows ------------------------------------------------------------------------------------------------------------
 
     def unlock(self, secret: bytes, stream: str) -> None:
-        """Compare what is stored, and from here on every row that is read; nothing is written before this.
+        """Check what is stored, and from now on every row that is read. Required before anything is written.
 
-        `release` and `block` are compared as a whole when they are read as a whole.
+        `release` and `block` are checked when they are read whole.
         """
         self._seals = Seals(secret, stream)
         self._digests = {side: Digest() for side in SIDES}
@@ -72,7 +73,7 @@ class Authenticated(ABC):
         for side in SIDES:
             digest = self._stored_digest(side)
             if digest is None:
-                problems.append(f"table {side}_digest: the digest of the other tables is not as it was written")
+                problems.append(_DIGEST_CHANGED.format(side))
                 continue
             self._digests[side] = digest
             for table in tables(side):
@@ -83,7 +84,7 @@ class Authenticated(ABC):
 
     @contextmanager
     def transaction(self, side: Side) -> Iterator[None]:
-        """All or nothing, with the digest that belongs to it, and on disk when it ends."""
+        """All or nothing, together with the digest, and on disk when it ends."""
         assert self._seals is not None, "a store is unlocked before it is written"
         digest = self._digests[side]
         before = Digest(digest.round, dict(digest.sums))
@@ -110,11 +111,11 @@ class Authenticated(ABC):
         self._digests[table.side].add(table, self._seals.sum(macs))
 
     def write(self, table: StoredTable, rows: Sequence[Row]) -> None:
-        """Rows as they are, in the way that is quickest."""
+        """Insert rows with their hashes, in the fastest way."""
         self.many(table.side, table.insert, rows)
 
     def delete(self, table: StoredTable, where: str = "", parameters: Sequence[Sequence[Any]] = ((),)) -> None:
-        """For each of these parameters the rows that it names."""
+        """Delete the rows that match, for each of these parameters."""
         assert self._seals is not None
         if not parameters:
             return
@@ -123,7 +124,7 @@ class Authenticated(ABC):
         self._digests[table.side].add(table, -self._seals.sum(bytes(mac) for (mac,) in gone))
 
     def replace(self, table: StoredTable, rows: Sequence[Sequence[Any]]) -> None:
-        """In place of those under the same keys."""
+        """Insert rows in place of those with the same keys."""
         where = " and ".join(f"{column} = ?" for column in table.key)
         self.delete(table, f"where {where}", [row[: table.keys] for row in rows])
         self.insert(table, rows)
@@ -133,7 +134,7 @@ class Authenticated(ABC):
         return [self.checked(table, row) for row in rows]
 
     def whole(self, table: StoredTable, problems: list[str] | None = None) -> Iterator[Row]:
-        """All rows by their keys. What is wrong is raised, or put down where somebody wants to know of all."""
+        """All rows in the order of their keys. What is wrong is added to `problems`, if given, or raised."""
         found: list[str] = []
         macs = []
         for row in self._rows(table):
@@ -152,19 +153,19 @@ class Authenticated(ABC):
             problems += found
 
     def problems(self) -> list[str]:
-        """Everything that is stored, compared once more."""
+        """What is wrong with anything that is stored."""
         found = self.schema_problems()
         if found:
             return found
         for side in SIDES:
             if self._stored_digest(side) != self._digests[side]:
-                found.append(f"table {side}_digest: the digest of the other tables is not as it was written")
+                found.append(_DIGEST_CHANGED.format(side))
             for table in tables(side):
                 found += self._compare(table)
         return found
 
     def checked(self, table: StoredTable, row: Row) -> Row:
-        """A row without its hash, if that fits."""
+        """A row without its hash, which must fit."""
         if self._seals is not None and not self._fits(table, row):
             raise refusal(self.where, [_changed(table, row)])
         return row[:-1]
@@ -175,7 +176,7 @@ class Authenticated(ABC):
         return self.scan(table.side, f"{table.select} order by {', '.join(table.key)}")
 
     def _stored_digest(self, side: Side) -> Digest | None:
-        """None if it is not this stream's own, or missing although there are rows."""
+        """None if it is not this stream's, or missing although there are rows."""
         assert self._seals is not None
         rows = self.run(side, f"select side, sealed from {side}_digest")
         if not rows and not any(self.run(side, f"select 1 from {table.name} limit 1") for table in tables(side)):

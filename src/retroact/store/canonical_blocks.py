@@ -1,8 +1,8 @@
 """Surviving records in blocks of about a hundred, so that a store writes blobs and not rows.
 
 Records are ordered by stamp and then by a keyed mark of their content. A record whose mark ends in zeros begins a
-block; what comes before the first of them is the block (0, 0). So the blocks are a function of key and surviving data:
-not of the order of arrival, and not of what was deleted. A changed record changes one block, or two where it began one.
+block; those before the first such record are the block (0, 0). So blocks are a function of the key and the surviving
+data, not of arrival order or of what was deleted. A changed record changes one block, or two if it begins one.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Place = tuple[int, int]
 """The stamp and the mark that a block begins with."""
 FIRST: Place = (0, 0)
 SIZE = 128
-"""How many records a block holds, on average."""
+"""Records in a block, on average."""
 
 
 class Marks:
     """A keyed number from 0 to 2^63 - 1 for every record, from its values, id and subject (not from its stamp).
 
-    The key keeps anybody who chooses values from choosing where blocks end. Records may share a mark.
+    Because of the key, whoever chooses values cannot choose where blocks end. Records may share a mark.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -51,7 +51,7 @@ class Marks:
         return (mark >> np.uint64(1)).astype(np.int64)
 
     def _with_texts(self, mark: U64, texts: Texts) -> U64:
-        """The mark of a record depends on its own texts alone, not on how long others are."""
+        """The mark of a record must not depend on how long other texts are."""
         words, lengths = texts.words, texts.lengths
         if words.dtype == object:
             short = [word if len(word) <= SHORT else self._hash(word) for word in words.tolist()]
@@ -77,7 +77,7 @@ def edit(
     change: Records,
     read: Callable[[Sequence[Place]], Sequence[bytes]],
 ) -> Edit:
-    """The blocks that a change makes anew. `change` holds signed copies; `places` are those of all blocks, sorted."""
+    """The blocks that a change rewrites. `change` has signed counts; `places` are those of all blocks, sorted."""
     if not len(change):
         return Edit([], [])
     virtual = not places or places[0] != FIRST
@@ -86,12 +86,12 @@ def edit(
     order = np.lexsort((mark, change.stamps))
     where = _find(every, sorted_keys.take(_keys(change, mark), order))
     begins = (_begins(mark) & (change.counts < 0))[order]
-    # without its first record a block falls to the one before it
+    # without its first record a block merges with the one before it
     touched = np.unique(np.concatenate([where, np.maximum(where[begins] - 1, 0)]))
     stored = [every[index] for index in touched.tolist() if index or not virtual]
     old = unpack(schema, read(stored))
     merged, mark = _merged(old.followed_by(change), np.concatenate([marks(old), mark]))
-    # of neighbouring blocks that are made anew, what comes before the first beginning keeps the place of the first one
+    # in a run of neighbouring blocks, the records before the first beginning keep the place of the first block
     gap = np.ones(len(touched), dtype=np.bool_)
     gap[1:] = np.diff(touched) > 1
     run = (np.cumsum(gap) - 1)[_find([every[index] for index in touched.tolist()], _keys(merged, mark))]
@@ -105,7 +105,7 @@ def canonical(marks: Marks, records: Records) -> list[tuple[Place, bytes]]:
 
 
 def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
-    """In order, copies of one record added up, without those that have none left."""
+    """In order, with the counts of equal records added up, and without those that have no copies left."""
     order = np.lexsort((mark, records.stamps))
     records, mark = records.take(order), mark[order]
     run, ties = sorted_keys.ties(_keys(records, mark))
@@ -135,10 +135,10 @@ def _labels(records: Records) -> list[Any]:
 
 
 def _split(records: Records, mark: I64, places: Sequence[Place], run: I64) -> list[tuple[Place, bytes]]:
-    """Blocks of sorted records in runs: one begins at each record that begins one, and one at the place of each run."""
+    """The blocks of sorted records in runs: a block begins at each beginning, and at the place of each run."""
     if not len(mark):
         return []
-    # records that share stamp and mark stay together
+    # records with equal stamp and mark stay together
     starts = _begins(mark) & sorted_keys.starts(_keys(records, mark))
     first = np.diff(run, prepend=-1) > 0
     begins = np.flatnonzero(starts | first).tolist()
@@ -153,11 +153,11 @@ def _begins(mark: I64) -> Mask:
 
 
 def _keys(records: Records, mark: I64) -> Words:
-    """What records and blocks are sorted by."""
+    """The sort keys of records and blocks."""
     return records.stamps.view(np.uint64), mark.view(np.uint64)
 
 
 def _find(places: Sequence[Place], keys: Words) -> I64:
-    """The last place that is not beyond each record; both sorted."""
+    """The last place that is not behind each record. Both are sorted."""
     begins, _ = sorted_keys.find(keys, tuple(np.array(places, dtype=np.uint64).T.copy()))
     return np.cumsum(np.bincount(begins, minlength=len(keys[0]) + 1)[:-1]) - 1

@@ -1,8 +1,8 @@
-"""The fence: a small file outside the store that says up to which round noise was spent, and how many erasures were
-acknowledged since.
+"""The fence: a small file outside the store with the last round that may have been published, and the number of
+erasures that were acknowledged since.
 
-A restored backup of the store is older than its fence, and is seen by that. So the fence must not be in the same
-backup: it lies beside the key, not in the folder of the stream.
+A restored backup of the store is detected because it is older than its fence. So the fence must not be in the same
+backup: it is next to the key, not in the folder of the stream.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ TAKEN = "another process has a stream with this fence open"
 
 
 class Mark(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The stream, by its keyed id, the last round that may have been published, the salt of its coins, and how many
-    erasures were acknowledged since that round; there may be more where the fence before was lost after it."""
+    """The keyed id of the stream, the last round that may have been published, the salt of its coins, and the number of
+    erasures acknowledged since that round; there may be more if an earlier fence was lost after it."""
 
     stream: str
     round: int
     salt: str = ""
     erasures: int = 0
     lost: str = ""
-    """Drawn anew with each loss; what the operator said of it is in the store under the same text."""
+    """Drawn again with each loss; the store has the operator's statement about it under the same text."""
 
 
 class _SignedMark(Mark, frozen=True):
-    """A mark as it is written: with a keyed hash of all the rest."""
+    """A mark as it is written, with a keyed hash of the rest."""
 
     mac: str = ""
 
 
 class Fence:
-    """One process has it at a time: the lock is of the file itself, and goes over to the one that takes its place.
+    """One process holds it at a time. The lock is on the file itself, and passes to the file that replaces it.
 
     >>> import tempfile
     >>> fence = Fence(Path(tempfile.mkdtemp()) / "orders.fence", "5eed", b"secret")
@@ -53,19 +53,18 @@ class Fence:
     """
 
     def __init__(self, path: Path, stream: str, secret: bytes) -> None:
-        # Links first: whatever name it goes by, there is one file, and it is that one which is replaced.
-        self.path = Path(os.path.realpath(path))
+        self.path = Path(os.path.realpath(path))  # the file that links point to, since it will be replaced
         self._stream, self._secret = stream, secret
         self._lock: Lock | None = None
 
     def lock(self) -> None:
-        """From now on for this process alone: a copy of a store that is open cannot spend the same noise."""
+        """For this process alone, so that two copies of a store cannot spend the same noise."""
         if sys.platform == "win32":
-            # what is open cannot be replaced there, nor removed
+            # an open file cannot be replaced or removed there
             self._lock = self._lock or Lock.of_file(self.path.with_name(f"{self.path.name}.lock"), TAKEN)
             return
         while self._regular():
-            # it may be replaced between the two steps
+            # the file may be replaced between the two steps
             lock = Lock(self._open(os.O_RDWR), self.path, TAKEN)
             if lock.is_of(self.path):
                 self._lock = lock
@@ -78,11 +77,10 @@ class Fence:
             self._lock = None
 
     def read(self) -> Mark | None:
-        """None where there is no fence, or one that was about to be made."""
+        """None if there is no fence, or an empty one that was about to be made."""
         if not self._regular():
             return None
-        handle = self._open(os.O_RDONLY)
-        with open(handle, "rb") as file:
+        with open(self._open(os.O_RDONLY), "rb") as file:
             content = file.read(1 << 16)
         if not content:
             return None
@@ -101,7 +99,7 @@ class Fence:
         return mark
 
     def advance(self, mark: Mark) -> None:
-        """On disk when this returns: a file of its own, put in place of the old one, and locked before it is there."""
+        """On disk when this returns: a new file, locked before it replaces the old one."""
         self._hold()
         with os_errors(self.path, "fence"), AtomicFile(self.path, mode=0o600) as part:
             own: Lock | None = None
@@ -120,7 +118,7 @@ class Fence:
             self._lock = own
 
     def _hold(self) -> None:
-        """That what is about to be replaced is this process's own, or not there yet."""
+        """Require that this process holds the file about to be replaced, or that there is none yet."""
         if self._lock is None:
             if sys.platform != "win32":
                 os.close(self._open(os.O_RDWR | os.O_CREAT))
@@ -134,7 +132,7 @@ class Fence:
             )
 
     def _regular(self) -> bool:
-        """Whether it is there: a regular file under one name, for its owner alone."""
+        """Whether it exists: a regular file with one name, for its owner alone."""
         with os_errors(self.path, "fence"):
             try:
                 found = os.lstat(self.path)

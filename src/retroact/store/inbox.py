@@ -1,4 +1,4 @@
-"""What the open round holds, as bytes: every entry as it was checked at the door, until the round is sealed."""
+"""The entries of the open round as bytes, kept until the round is sealed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..ledger.codec import pack_stamped, unpack_stamped
 from ..schema import Schema
 
 _Stored = tuple[list[Any], str | None, tuple[int, ...] | None, list[int], list[list[Any]]]
-"""An entry. Its operations are those of a batch in their order, or the four parts of a single addition."""
+"""An entry. Its operations are the fields of a batch, or the four fields of a single addition."""
 
 
 def write(schema: Schema, entry: Entry) -> bytes:
@@ -35,12 +35,12 @@ def read(schema: Schema, stored: bytes) -> Entry:
 
 
 def requests(stored: Sequence[bytes]) -> list[list[Any]]:
-    """The erasures that the open round holds."""
+    """The requests for erasure in the open round."""
     return [request for *_, requests in map(_read, stored) for request in requests]
 
 
 def erasures(schema: Schema, stored: Sequence[bytes]) -> list[bytes]:
-    """The same as entries, with nothing else of the open round."""
+    """Entries with the erasures of the open round and nothing else."""
     kept = []
     for entry in (read(schema, each) for each in stored):
         batch = entry.operations
@@ -50,7 +50,7 @@ def erasures(schema: Schema, stored: Sequence[bytes]) -> list[bytes]:
 
 
 def without(schema: Schema, stored: Sequence[bytes], removal: Removal) -> list[bytes]:
-    """The open round without what is removed from it; how far its sources were read stays."""
+    """The open round after a removal; how far its sources were read is kept."""
     left: list[Entry] = []
     read_on: dict[str, Entry] = {}
     event = 0

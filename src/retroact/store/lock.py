@@ -1,4 +1,4 @@
-"""Locks that end with the process, however that ends."""
+"""Locks that end with the process, however it ends."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..files import os_errors
 
 
 class Lock:
-    """Held from the beginning on; nobody else gets it meanwhile, in this process or another.
+    """An exclusive lock, held from the start, against this process and others.
 
-    It is of an open file or folder (flock), not of the process and not of a name: reading or copying it elsewhere does
-    not end it, and neither does removing what lies in the folder.
+    It is on an open file or folder (flock), not on a process or a name: reading or copying the file does not end it,
+    nor does removing what is in the folder.
     """
 
     def __init__(self, handle: int, path: Path, taken: str) -> None:
-        """Of a file or folder that is open, which is closed with the lock; what to say when another has it."""
+        """On an open file or folder, which is closed with the lock; `taken` is the error if another holds it."""
         self._handle = handle
         try:
             if sys.platform == "win32":
@@ -37,18 +37,18 @@ class Lock:
 
     @classmethod
     def of_file(cls, path: Path, taken: str) -> Lock:
-        """Of a file that is there for the lock alone."""
+        """On a file that exists only for the lock."""
         return cls(_opened(path, os.O_RDWR | os.O_CREAT), path, taken)
 
     @classmethod
     def of_folder(cls, folder: Path, taken: str) -> Lock:
-        """Of the folder itself. Windows has no locks of folders, but a file that is open cannot be removed there."""
+        """On the folder itself. Windows cannot lock folders, but an open file cannot be removed there."""
         if sys.platform == "win32":
             return cls.of_file(folder / "lock", taken)
         return cls(_opened(folder, os.O_RDONLY | os.O_DIRECTORY), folder, taken)
 
     def is_of(self, path: Path) -> bool:
-        """Whether what is locked is what lies there now."""
+        """Whether the locked file is the one at this path now."""
         try:
             return os.path.samestat(os.fstat(self._handle), os.lstat(path))
         except OSError:

@@ -1,7 +1,7 @@
-"""A schema of a PostgreSQL database, with the tables of surviving data and of the journal.
+"""A stream in a schema of a PostgreSQL database.
 
-PostgreSQL never overwrites: a deleted row is there until VACUUM has passed, and its bytes until the page is used again
-or the table is written anew, which is what `purge` does. The write-ahead log is not the store's own: see `beyond`.
+PostgreSQL never overwrites: a deleted row stays until VACUUM, and its bytes until the page is reused or the table is
+rewritten, which `purge` does. The write-ahead log belongs to the server: see `beyond`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from ..errors import InputError, VerificationError
 from . import postgres_schema
 from .authenticated import Row, refusal
 from .postgres_address import read
-from .postgres_residue import RELATIONS, unaccounted
-from .postgres_schema import DATA
+from .postgres_schema import DATA, RELATIONS, unaccounted
 from .store import Store, check_format
 from .tables import BLOCK, Side, StoredTable
 
@@ -25,12 +24,12 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
 OLDEST = 15
-# Set where a session may, and read back on every connection.
+# Set if the session may, and read back on every connection.
 SETTINGS = {"synchronous_commit": "on", "fsync": "on", "full_page_writes": "on", "track_counts": "on"}
 SESSION = {
     **dict.fromkeys(("statement_timeout", "lock_timeout", "idle_session_timeout", "transaction_timeout"), "0"),
     "idle_in_transaction_session_timeout": "0",
-    # so that the lock of a machine that vanished goes within two minutes
+    # so that the lock of a machine that disappears is released within two minutes
     "tcp_keepalives_idle": "60",
     "tcp_keepalives_interval": "20",
     "tcp_keepalives_count": "3",
@@ -41,7 +40,7 @@ SESSION = {
 class PostgresStore(Store):
     """`postgresql://user:password@host/database#orders`: the schema `orders` of a database.
 
-    Not through a pooler that shares sessions between clients: the lock is of the session.
+    Not through a pooler that shares sessions between clients: the lock belongs to the session.
     """
 
     reached = (
@@ -50,7 +49,7 @@ class PostgresStore(Store):
         "the other tables of the schema: no values are kept there",
     )
     patience = 5.0
-    """How many seconds a purge waits for those who read the tables."""
+    """How many seconds a purge waits for readers of the tables."""
 
     overwrites = False
 
@@ -121,21 +120,21 @@ class PostgresStore(Store):
         return postgres_schema.problems(lambda sql, parameters: self.run("data", sql, parameters), self.schema)
 
     def scrub(self) -> bool:
-        """No dead row is left, unless another session still sees it; pages may hold its bytes until they are reused."""
+        """Remove dead rows, unless another session still sees them; pages keep their bytes until they are reused."""
         return self._vacuum("index_cleanup on") and not any(self._dead().values())
 
     def purge(self) -> bool:
-        """Tables and indexes are written anew. A session that reads them, or has an old snapshot, can bar that."""
+        """Rewrite tables and indexes. A session that reads them, or has an old snapshot, can prevent that."""
         if not self._vacuum("full, freeze") or not self.scrub():
             return False
-        # in this order: segments that are behind the checkpoint are given back, to be overwritten next
+        # in this order: segments before the checkpoint are recycled, and overwritten next
         self._where_allowed("select pg_switch_wal()", "a new segment of the write-ahead log (pg_switch_wal)")
         self._where_allowed("checkpoint", "a checkpoint: files that were replaced may last until the next one")
         self._look()
         return True
 
     def residue(self) -> list[str]:
-        """Dead rows, and, where the role may read files of the server, what is in pages beside rows."""
+        """Dead rows, and bytes in pages that belong to no row, if the role may read files of the server."""
         done = self.scrub()
         found = [
             f"{self.where}: {name}: {count} dead rows, which the snapshot of another session holds"
@@ -178,7 +177,7 @@ class PostgresStore(Store):
                 raise InputError(f"{self.where}: expected {name} = {value}, got {got}: a stream could not rely on it")
 
     def _lock(self) -> None:
-        """A lock that ends with the session; the server may need a moment to see that a process has ended."""
+        """A lock that ends with the session. The server may need a moment to see that a process has ended."""
         number = int.from_bytes(hashlib.sha256(f"retroact {self.schema}".encode()).digest()[:8], "big", signed=True)
         until = time.monotonic() + 1
         while self.run("data", "select pg_try_advisory_lock(?)", [number]) != [(True,)]:
@@ -208,19 +207,19 @@ class PostgresStore(Store):
         for (owner,) in self.run("data", f"{owned} and not pg_has_role(relowner, 'usage')"):
             raise InputError(f"{self.where}: expected tables of this role's own, got {owner}'s: only it can purge them")
 
-    # What was deleted -------------------------------------------------------------------------------------------------
+    # Deleted data -----------------------------------------------------------------------------------------------------
 
     def _vacuum(self, options: str) -> bool:
-        """Whether it passed; not while another session holds the tables."""
+        """Whether it ran; it cannot while another session holds the tables."""
         from psycopg.errors import LockNotAvailable
 
         patience = "select set_config('lock_timeout', ?, false)"
         self.run("data", patience, [f"{round(self.patience * 1000)}ms"])
-        # what was deleted is counted now, and not after the pass
+        # so that deleted rows are counted now, and not after the vacuum
         self.run("data", "select pg_stat_force_next_flush()")
         with _database_errors(self.where):
             try:
-                # of the notes one is a keyed hash of the data
+                # one of the notes is a keyed hash of the data
                 for table in (*DATA, "note"):
                     self._connection.execute(f"vacuum ({options}) {table}")
             except LockNotAvailable:
@@ -242,7 +241,7 @@ class PostgresStore(Store):
             "(select setting::bigint from pg_settings where name = 'segment_size'), pg_relation_size(?::oid::regclass)",
             [oid, oid],
         )
-        step = 512  # a segment is so many pages or a multiple
+        step = 512  # pages; a segment is a multiple of it
         for first in range(0, total // size, step):
             part, page = divmod(first, most)
             name = f"{path}.{part}" if part else path
@@ -263,7 +262,7 @@ class PostgresStore(Store):
         return True
 
     def _look(self) -> None:
-        """What no purge can reach, as this server is set up."""
+        """What no purge can reach, given the settings of this server."""
         names = ("max_wal_size", "wal_keep_size", "archive_mode", "log_statement", "log_min_duration_statement")
         (size, kept, archive, statements, slow), *_ = self.run(
             "data", f"select {', '.join(f'current_setting({name!r})' for name in names)}"
@@ -296,7 +295,7 @@ class PostgresStore(Store):
 
 @contextmanager
 def _database_errors(where: str) -> Iterator[None]:
-    """The database's own message, without the values that it may give as details."""
+    """Errors with the message of the database, but without its details, which may hold values."""
     import psycopg
 
     try:

@@ -1,4 +1,4 @@
-"""Where a store in PostgreSQL is, from its URL, and how that is shown without the password."""
+"""The URL of a store in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..errors import InputError
 
 
 def read(url: str) -> tuple[str, str, dict[str, Any]]:
-    """How it is shown, the schema, and what to connect to. No part of a URL that is not understood is shown, as it may
-    be a password.
+    """The URL without its password, the schema, and the connection parameters. Errors quote no part of a URL that they
+    do not understand, since it may be a password.
 
     >>> read("postgresql://ann:secret@db.example/shop#orders")[:2]
     ('postgresql://ann@db.example/shop#orders', 'orders')

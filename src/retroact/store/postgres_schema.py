@@ -1,8 +1,9 @@
-"""The schema of a stream in PostgreSQL: how it is made, and whether anything in it is another or more than that."""
+"""The schema of a stream in PostgreSQL: how it is made, what differs from that, and bytes in pages outside rows."""
 
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,12 +12,20 @@ from .tables import SIDES, described, differences, statements
 WORDS = {"bytes": "bytea", "text": 'text collate "C"', "clustered": "", "line": "convert_from(line, 'UTF8')"}
 TABLES = {**described("data"), **described("journal")}
 DATA = tuple(described("data"))
-"""The tables that are written anew by a purge. The server keeps no samples of their values."""
-# As they are: a value is found in the files by its bytes, or is not there.
+"""The tables that a purge rewrites. The server keeps no samples of their values."""
+# Not compressed, so that a value in the files can be found by its bytes.
 PLAIN = {("block", "records"), ("inbox", "entry")}
 
 Described = dict[tuple[str, str, str], str]
 """A definition by kind, table and name."""
+RELATIONS = f"""
+    with held as (select c.oid, c.relname, c.reltoastrelid from pg_class c
+                  where c.oid in ({", ".join(f"to_regclass('{table}')" for table in DATA)})),
+         heap as (select oid, relname::text as name from held
+                  union all select reltoastrelid, 'TOAST of ' || relname from held where reltoastrelid <> 0)
+    select oid::bigint, name from heap
+    union all select indexrelid::bigint, 'index of ' || name from heap join pg_index on indrelid = heap.oid
+    order by 2"""
 
 OBJECTS = """
     with own as (select c.* from pg_class c where c.relnamespace = to_regnamespace(?))
@@ -49,7 +58,7 @@ OBJECTS = """
 
 
 def made() -> list[str]:
-    """The statements that make the tables of an empty schema."""
+    """SQL that makes the tables in an empty schema."""
     made = [statement for side in SIDES for statement in statements(side, WORDS)]
     for table, (columns, _) in TABLES.items():
         changes = [f"alter column {column} set storage external" for column in columns if (table, column) in PLAIN]
@@ -82,5 +91,27 @@ def _expected() -> Described:
 
 
 def _plain(definition: str) -> str:
-    """Without what versions of the server write differently."""
+    """Without differences between versions of the server."""
     return re.sub(r"release\.|[\s();]", "", definition.lower())
+
+
+def unaccounted(page: bytes) -> int:
+    """How many bytes that belong to no row are not zero: in the gap of a page, and between its rows."""
+    lower, upper, special = struct.unpack_from("<HHH", page, 12)
+    if not lower:
+        return len(page) - page.count(0)
+    # a new index page moves its pointers by one place, and leaves a copy of the last one
+    moved = 4 if page[lower : lower + 4] == page[lower - 4 : lower] else 0
+    found = upper - lower - moved - page.count(0, lower + moved, upper)
+    if upper == special:
+        return int(found)
+    rows = []
+    for (item,) in struct.iter_unpack("<I", page[24:lower]):
+        if item >> 15 & 3 == 1:
+            start = item & 0x7FFF
+            rows.append((start, start + (item >> 17)))
+    at = upper
+    for start, end in [*sorted(rows), (special, special)]:
+        found += max(0, start - at - page.count(0, at, start))
+        at = end
+    return int(found)

@@ -1,6 +1,6 @@
-"""Erasure receipts: signed statements of what was erased, from when on, and what may remain elsewhere.
+"""Erasure receipts: signed statements of what was erased, since when, and what may remain elsewhere.
 
-A receipt never holds a count of records: it says whether there were any, and the request appears as a keyed hash.
+A receipt says whether there were records, but not how many, and holds the request as a keyed hash.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _time = re.compile(r"(?a)\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,6})?Z")
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is said of one request for erasure. Times are RFC 3339 texts in UTC, such as 2026-01-31T12:00:00Z.
+    """The state of one request for erasure. Times are RFC 3339 texts in UTC, such as 2026-01-31T12:00:00Z.
 
-    ``round`` is the first from which answers are as if the records had never been there; a request that came after the
-    last round has none, and says in ``afterwards`` that nothing is published after it. ``found`` says whether there
-    were records, for each different subject in the order of their keyed hashes, from when the request is applied on.
-    Version 1 had neither. ``what`` was purged; ``remains`` cannot be reached and may remain elsewhere; ``later`` is
-    what happens to later records of the subjects.
+    From ``round`` on, answers are as if the records had never existed; a request after the last round has none, and
+    states in ``afterwards`` that nothing is published after it. Once the request is applied, ``found`` says for each
+    different subject, in the order of their keyed hashes, whether there were records. Version 1 had neither. ``what``
+    was purged; ``remains`` lists what cannot be reached and may remain elsewhere; ``later`` says what happens to later
+    records of the subjects.
 
     >>> receipt = Receipt(stream="a1", request="0f", state="received", received="2026-01-31T12:00:00Z", later="reject")
     >>> verify(sign(receipt, bytes(32)), place="receipt.json") == receipt
@@ -52,7 +52,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def missing(self) -> int:
-        """How many of its subjects had no record."""
+        """The number of subjects without a record."""
         return self.found.count(False) if isinstance(self.found, list) else 0
 
 
@@ -60,7 +60,7 @@ RECEIPTS = Signed("receipt", Receipt, LIMIT)
 
 
 def public_key(secret: bytes) -> str:
-    """The public key, in hexadecimal, that the receipts of a stream are verified with.
+    """The public key, in hexadecimal, that verifies the receipts of a stream.
 
     >>> len(public_key(bytes(32)))
     64
@@ -75,17 +75,17 @@ def sign(receipt: Receipt, secret: bytes) -> bytes:
 
 
 def verify(content: bytes, *, place: str, public_key: str | None = None) -> Receipt:
-    """The receipt in ``content``, if it is well formed and its signature holds.
+    """The receipt in ``content``, if it is well formed and its signature is valid.
 
-    Without the ``public_key`` of the stream, known from elsewhere, this shows only that the receipt is whole: anybody
-    can sign with a key of their own. With it, it shows that the holder of the stream's secret made it.
+    With the ``public_key`` of the stream, obtained elsewhere, this proves that the holder of the stream's secret made
+    it. Without, it shows only that the receipt is intact: anyone can sign with their own key.
     """
     _check(RECEIPTS.read(content, place=place).receipt, place)
     return RECEIPTS.verify(content, place=place, public_key=public_key)
 
 
 def _check(receipt: Receipt, place: str) -> None:
-    """What the types do not say: hexadecimal identities, times, and steps that are there when their state says so."""
+    """What types cannot express: hexadecimal identities, times, and the fields that belong to each state."""
     for name in ("stream", "request", *_TIMES):
         text, time = getattr(receipt, name), name in _TIMES
         if text is not None and not (_is_time(text) if time else HEX.fullmatch(text)):
@@ -100,12 +100,12 @@ def _check(receipt: Receipt, place: str) -> None:
     if steps:
         expected |= {"round"} if first else {"found", "afterwards" if over else "round"}
     elif first:
-        expected |= there & {"round"}  # it was not asked for
+        expected |= there & {"round"}  # version 1 did not care
     for name in _LATER:
         if (name in expected) != (name in there) or getattr(receipt, name) == []:
-            told = ("a value", "none") if name in expected else ("none", "one")
+            wanted, found = ("a value", "none") if name in expected else ("none", "one")
             raise InputError(
-                f"expected {told[0]} in the state {receipt.state!r} of version {receipt.version}, found {told[1]}",
+                f"expected {wanted} in the state {receipt.state!r} of version {receipt.version}, found {found}",
                 place=f"{place}, {name}",
             )
     if first:
@@ -124,5 +124,5 @@ def _is_time(text: str) -> bool:
 
 
 def moment() -> str:
-    """Now, to the second, as receipts and requests have it."""
+    """Now, to the second, as in receipts and requests."""
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

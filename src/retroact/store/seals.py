@@ -1,19 +1,18 @@
 """Keyed hashes of rows, and the digest of all tables of one side of a store.
 
 A row's hash (`mac`) covers stream, table, key and content, so a row that was changed, moved or brought from elsewhere
-does not fit. What is missing, added or older is seen by the digest: for each table the sum modulo 2^256 of a term for
-each of its rows, a keyed function of the row's hash. A change costs as much as the rows that it touches.
+does not fit. Missing, added and older rows are detected by the digest: for each table the sum modulo 2^256 of one term
+per row, a keyed function of the row's hash. A change costs as much as the rows that it touches.
 
 **Why a digest cannot be made or adjusted without the key.** Its tag is a keyed hash of round and sums, so only digests
-that the stream wrote are taken. One of those fits other rows only if their terms have the same sum; rows must be the
-stream's own, as they are under their hashes, so one would have to choose among rows of all times a set that meets a
-sum: and neither terms nor sums are to be seen. The sums are sealed under a key stream that the tag chooses: a change of
-one bit of them makes another tag and another key stream, so nothing is learnt from two digests but whether they are of
-the same rows. (Were terms known, such a set could be found in about 2^32 steps, however long the sums are.) The seal
-draws no randomness: equal rows and rounds give equal bytes, and nothing tells of rows that were there before.
+that the stream wrote are accepted. Such a digest fits other rows only if their terms have the same sum. Those rows must
+be the stream's own, because of their hashes, so an attacker would have to choose, among the rows of all times, a set
+with a given sum; but can see neither terms nor sums. The sums are encrypted with a key stream that the tag selects: a
+change of one bit in them gives another tag and another key stream, so two digests reveal only whether they are of the
+same rows. (If terms were known, such a set could be found in about 2^32 steps, however long the sums are.) The seal
+uses no randomness: equal rows and rounds give equal bytes, and nothing reveals which rows were there before.
 
-What is left is to put back all tables of one side as they were at one time. That is for the other side and for the
-fence to see.
+What remains possible is to put back all tables of one side as they once were. The other side and the fence detect that.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from .tables import SIDES, TABLES, Side, StoredTable, tables
 
 SIZE = 32
 LONG = 1024
-"""From this size on a value is hashed as it lies, without a key and a copy: processors do that quickest."""
+"""From this size on a value is first hashed without key and copy, for which processors have instructions."""
 _ENTIRE = 1 << 8 * SIZE
 
 
 @dataclass
 class Digest:
-    """The last round of a side, and for each of its tables the sum over its rows."""
+    """The last round of a side, and the sum of each of its tables."""
 
     round: int = 0
     sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys((table.name for table in TABLES), 0))
@@ -104,7 +103,7 @@ class Seals:
 
 
 def _short(value: Any) -> Any:
-    """A long value by its SHA-256, of a type that no value in a row has."""
+    """A long value as its SHA-256, in a type that no value in a row has."""
     if isinstance(value, bytes) and len(value) >= LONG:
         return msgspec.msgpack.Ext(1, hashlib.sha256(value).digest())
     return value

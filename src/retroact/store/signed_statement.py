@@ -1,6 +1,6 @@
-"""Statements that are signed: one line of canonical JSON, with the public key and an Ed25519 signature of the content.
+"""Signed statements: one line of canonical JSON, with the public key and an Ed25519 signature of the content.
 
-A signature is of one kind of statement only: the domain is signed too, and every kind has signing keys of its own.
+A signature is valid for one kind of statement only: the kind is signed too, and each kind has its own signing keys.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECRET = 32
 HEX = re.compile(r"(?:[0-9a-f]{2})+")
 _PRIME = 2**255 - 19
 _EIGHTH = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
-# Points of order 1, 2, 4 and 8 by their y, also as not reduced: under such a key one signature fits many statements.
+# Points of order 1, 2, 4 and 8 by their y, reduced or not: under such a key one signature fits many statements.
 _SMALL_ORDER = {0, 1, _PRIME - 1, _PRIME, _PRIME + 1, _EIGHTH, _PRIME - _EIGHTH}
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -72,10 +72,9 @@ class Signed(Generic[T]):
         return content
 
     def verify(self, content: bytes, *, place: str, public_key: str | None = None) -> T:
-        """The statement in ``content``, if it is well formed and its signature holds.
+        """The statement in ``content``, if it is well formed and its signature is valid.
 
-        Without a ``public_key`` that is known from elsewhere this shows only that it is whole: anybody can sign with a
-        key of their own.
+        Without a ``public_key`` obtained elsewhere this shows only that it is intact: anyone can sign with their own.
         """
         signed = self.read(content, place=place)
         value: T = getattr(signed, self.name)
@@ -102,7 +101,7 @@ class Signed(Generic[T]):
         return value
 
     def read(self, content: bytes, *, place: str) -> Any:
-        """The statement with its ``public_key`` and ``signature``, of the right types but not yet verified."""
+        """The statement with ``public_key`` and ``signature``, of the right types but not verified."""
         if len(content) > self.limit:
             raise InputError(f"expected a {self.name} of at most {self.limit} bytes, found {len(content)}", place=place)
         try:
@@ -144,7 +143,7 @@ def from_hex(text: str, size: int, place: str) -> bytes:
 
 
 def _small_order(key: bytes) -> bool:
-    """Whatever the sign of x, which is the highest bit.
+    """Ignores the sign of x, which is the highest bit.
 
     >>> _small_order(bytes([1]) + bytes(31)), _small_order(bytes([2]) + bytes(31))
     (True, False)

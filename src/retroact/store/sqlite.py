@@ -1,4 +1,4 @@
-"""A folder with two SQLite files: `data.sqlite`, the surviving data alone, and `journal.sqlite`."""
+"""A stream in a folder with two SQLite files: `data.sqlite` with the surviving data, and `journal.sqlite`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .tables import SIDES, Side, differences, statements
 PAGE = 4096
 WORDS = {"bytes": "blob", "clustered": " without rowid", "line": "cast(line as text)"}
 Definitions = dict[tuple[str, str, str], str]
-"""What was made, by kind, table and name."""
+"""SQL by kind, table and name."""
 SCHEMA = "select type, name, tbl_name, sql from sqlite_master"
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG}
-# A vacuum counts as a change of the schema, and nothing may tell how many there were.
+# A vacuum increments the schema version, but nothing may reveal how many there were.
 SAME_VERSION = "pragma schema_version = 1"
-# Set and read back on every connection: each of them is of the connection, not of the file.
+# Set and read back on every connection, since the file does not keep them.
 PRAGMAS = {"synchronous": 2, "secure_delete": 1, "temp_store": 2, "trusted_schema": 0}
 
 
@@ -101,9 +101,9 @@ class SQLiteStore(Store):
         return [problem for side, there in found for problem in differences(there, _expected(side))]
 
     def scrub(self) -> bool:
-        """Every page goes to the main file and the log is cut to nothing; a reader in another process can bar that.
+        """Write every page to the main file and truncate the log, unless another process is reading.
 
-        SQLite leaves copies of moved rows in its pages (`residue`), which are wiped while nothing has the file open.
+        SQLite leaves copies of moved rows in its pages (`residue`). They are wiped while the file is closed.
         """
         if not self._cut_log():
             return False
@@ -111,13 +111,13 @@ class SQLiteStore(Store):
             with self._without_data():
                 wipe(self.folder / "data.sqlite")
         except InputError:
-            return False  # a log or a page that is not as it should be; `residue` tells
+            return False  # `residue` reports the log or page that is not as it should be
         return True
 
     def purge(self) -> bool:
         if not self._cut_log():
             return False
-        self.run("journal", "pragma wal_checkpoint(truncate)")  # with notes that were written over, unless it is read
+        self.run("journal", "pragma wal_checkpoint(truncate)")  # it may hold old notes
         self.run("data", "vacuum")
         self.run("data", SAME_VERSION)
         return self.scrub()
@@ -130,7 +130,7 @@ class SQLiteStore(Store):
                 with self._without_data():
                     parts = residue(path)
             except InputError as error:
-                return [str(error)]  # a file that cannot be gone through is damaged
+                return [str(error)]  # the file is damaged
             found = [f"{path}: page {p.page}, {p.kind}: {p.nonzero} bytes that nothing accounts for" for p in parts]
         for side in self._sides:
             (result,), *_ = self.run(side, "pragma integrity_check")
@@ -144,7 +144,7 @@ class SQLiteStore(Store):
 
     @contextmanager
     def _without_data(self) -> Iterator[None]:
-        """While the file is read or written by hand: its connection would lose its locks, and keep pages in a cache."""
+        """For reading or writing the file directly: a connection would lose its locks, and cache pages."""
         self._sides.pop("data").close()
         try:
             yield
@@ -183,7 +183,7 @@ class SQLiteStore(Store):
 
 @cache
 def _expected(side: Side) -> Definitions:
-    """What a database has when it is made."""
+    """The definitions of a new database."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for statement in statements(side, WORDS):
             connection.execute(statement)
@@ -206,7 +206,7 @@ def _compare(path: Path, side: Side, connection: sqlite3.Connection, there: Iter
 
 
 def _expect_files(path: Path) -> None:
-    """What SQLite would take for a lack of rights, or for a new database."""
+    """Refuse what SQLite would take for missing permissions, or for a new database."""
     for file in (path, *(path.with_name(f"{path.name}-{log}") for log in ("wal", "shm"))):
         if file.exists() and not file.is_file():
             raise refusal(str(file), ["expected a file, got something else"])
@@ -219,8 +219,7 @@ def _expect_files(path: Path) -> None:
 
 
 class _SqliteErrors:
-    """The one place where errors of the database become errors for people. A class, as a generator takes as long as a
-    small statement."""
+    """Errors of the database as errors for people. A class, since a generator takes as long as a small statement."""
 
     def __init__(self, where: str) -> None:
         self._where = where

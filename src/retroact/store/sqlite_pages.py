@@ -1,4 +1,4 @@
-"""The parts of a page of an SQLite database file: cells, numbers, and what may stay behind in a gap."""
+"""Parts of a page of an SQLite file: cells, varints, and what may stay behind in a gap."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Cell(NamedTuple):
 
 
 class PageCells:
-    """The cells of pages with so many usable bytes."""
+    """Reads cells of pages with this many usable bytes."""
 
     def __init__(self, usable: int) -> None:
         self._usable = usable
@@ -63,7 +63,7 @@ def root_page(row: bytes) -> int:
 
 
 def varint(content: bytes, at: int) -> tuple[int, int]:
-    """The number at a place, and the place behind it."""
+    """The number at this offset, and the offset behind it."""
     value = content[at]
     if value < 0x80:
         return value, at + 1
@@ -77,7 +77,7 @@ def varint(content: bytes, at: int) -> tuple[int, int]:
 
 
 def only_offsets(content: bytes, start: int, end: int, usable: int) -> bool:
-    """Whether a gap holds nothing but stale cell pointers and stale headers of free blocks (see `sqlite_residue`)."""
+    """Whether a gap holds only stale cell pointers and stale headers of free blocks (see `sqlite_residue`)."""
     at = start
     while at + 2 <= end and at + 2 <= TWO.unpack_from(content, at)[0] <= usable - 4:
         at += 2

@@ -1,26 +1,26 @@
-"""Bytes of an SQLite database file that no live content accounts for.
+"""Bytes of an SQLite file that do not belong to live content.
 
-`residue` parses the file itself: every b-tree page, cell, free block, overflow chain and freelist page. What none of
-them covers must be zero, and is reported when it is not.
+`residue` parses the file itself: every b-tree page, cell, free block, overflow chain and freelist page. Bytes that none
+of them covers must be zero; others are reported.
 
-What was found by experiment with ``secure_delete=ON`` (SQLite 3.40, hundreds of random histories):
+Found by experiment with ``secure_delete=ON`` (SQLite 3.40, hundreds of random histories):
 
-- Some bytes stay behind by design. They cannot hold a value, and only they are passed over, unless ``strict``:
-  *stale cell pointers* directly behind the pointer array, each an offset in the page above its own place; *stale
-  headers of free blocks* in the gap, four bytes each (offset of the next block or 0, size), whose block fits in the
-  page, ends before the next one and reaches the next stale header or the cells; and *stale page numbers* (2 to the
-  last page) directly behind the entries of a freelist trunk, or behind the payload in an overflow page that was a
-  trunk before, with only zeros behind them. A place that holds anything else is reported whole. In pages above 8192
-  bytes an offset may look like printable text, so there no offset is passed over. The limit of this: a few deleted
-  bytes, or a deleted run of small integers, that have just this shape are taken for offsets or page numbers.
-- Some bytes stay behind that do hold content, and they are reported. When SQLite balances a tree it copies cells, and
-  may leave the old copies in the gap of a page ("gap"): values deleted later can still be read there. A rowid table
-  keeps the rowids of deleted rows as dividers in its inner pages ("stale key"); WITHOUT ROWID tables do not. A
-  transaction that outgrew the page cache and was rolled back (rollback journal) leaves its data in free pages.
+- Some bytes stay by design. They cannot hold a value, and only they are ignored, unless ``strict``: *stale cell
+  pointers* directly behind the pointer array, each an offset in the page above its own place; *stale headers of free
+  blocks* in the gap, four bytes each (offset of the next block or 0, size), whose block fits in the page, ends before
+  the next one and reaches the next stale header or the cells; and *stale page numbers* (2 to the last page) directly
+  behind the entries of a freelist trunk, or behind the payload in an overflow page that was a trunk before, with only
+  zeros behind them. A region that holds anything else is reported whole. In pages above 8192 bytes an offset may look
+  like printable text, so none is ignored there. The limit of this: a few deleted bytes, or a deleted run of small
+  integers, that have exactly this shape are taken for offsets or page numbers.
+- Some bytes stay that do hold content, and they are reported. When SQLite balances a tree it copies cells, and may
+  leave the old copies in the gap of a page ("gap"), where values deleted later can still be read. A rowid table keeps
+  the rowids of deleted rows as dividers in its inner pages ("stale key"); WITHOUT ROWID tables do not. A transaction
+  that outgrew the page cache and was rolled back (rollback journal) leaves its data in free pages.
 
-So ``secure_delete`` alone is no proof of erasure. VACUUM (with ``secure_delete=ON``) and a checkpoint remove whatever
-was deleted before; what may then still be reported in a gap are second copies of rows that are alive. Payload that
-SQLite counts to a live row is live; records are not taken apart.
+So ``secure_delete`` alone does not prove erasure. VACUUM (with ``secure_delete=ON``) and a checkpoint remove everything
+that was deleted before; a gap may then still be reported for second copies of live rows. Payload that SQLite assigns to
+a live row is live; records are not parsed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ DISTINCT = 8192  # up to this page size the first byte of an offset is no printa
 
 @dataclass(frozen=True, slots=True)
 class Residue:
-    """A region of a page (from 1) that no live content covers, and how many of its bytes are not zero."""
+    """A region of a page (counted from 1) without live content, and how many of its bytes are not zero."""
 
     page: int
     offset: int
@@ -66,11 +66,10 @@ class Residue:
 
 
 def residue(path: Path, *, strict: bool = False, trees: bool = False) -> list[Residue]:
-    """The regions of a database file that hold more than zeros although nothing alive is there, in file order.
+    """The regions of a database file without live content that are not zero, in file order.
 
-    With ``trees`` only the pages of b-trees are looked at, which is quick where most of the file is long blobs.
-
-    Nobody may write to the file meanwhile, and its log must be empty (``PRAGMA wal_checkpoint(TRUNCATE)``).
+    With ``trees`` only pages of b-trees are checked, which is fast if most of the file is long blobs. Nobody may write
+    to the file meanwhile, and its log must be empty (``PRAGMA wal_checkpoint(TRUNCATE)``).
 
     >>> import sqlite3, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,9 +102,9 @@ WIPED = ("gap", "free block", "fragment", "free page", "overflow tail")
 
 
 def wipe(path: Path) -> None:
-    """Write zeros over what nothing alive accounts for in the pages of b-trees, offsets included.
+    """Zero everything in the pages of b-trees that is not live content, offsets included.
 
-    Nobody may have the database open meanwhile. A crash in between does no harm: nothing alive is touched.
+    Nobody may have the database open meanwhile. A crash does no harm: live content is not touched.
     """
     found = [region for region in residue(path, strict=True, trees=True) if region.kind in WIPED]
     if not found:
@@ -174,7 +173,7 @@ class _Scan:
         return sorted(self.found, key=lambda found: (found.page, found.offset))
 
     def take(self, page: int, what: str, source: int) -> int:
-        """Mark a page as accounted for; where its bytes begin in the file."""
+        """Mark a page as used; its offset in the file."""
         if not 1 <= page <= self.pages:
             self.bad(f"{what} among {self.pages} pages", f"page {page}", source)
         if self.seen[page]:
@@ -191,12 +190,12 @@ class _Scan:
             self.found.append(Residue(page, start, end - start, count, kind))
 
     def behind(self, page: int, start: int, kind: str) -> None:
-        """What lies behind the live part of a trunk, or of an overflow page that may have been a trunk before."""
+        """Report what follows the live part of a trunk, or of an overflow page that may have been a trunk before."""
         base = (page - 1) * self.size
         rest = self.data[base + start : base + self.usable].rstrip(b"\0")
         if not rest:
             return
-        cut = start % 4  # so many bytes of the first number are overwritten
+        cut = start % 4  # bytes of the first number that are overwritten
         numbers = np.frombuffer(bytes(cut) + rest + bytes(-(cut + len(rest)) % 4), ">u4")
         whole = numbers[1:] if cut else numbers
         if self.strict or numbers.max() > self.pages or (whole < 2).any():
@@ -219,7 +218,7 @@ class _Scan:
             self.bad(f"{recorded} free pages, as the header says", f"{total}")
 
     def chain(self, first: int, left: int, source: int) -> list[tuple[int, int]]:
-        """Follow the overflow pages of a payload; where its pieces lie in the file."""
+        """Follow the overflow pages of a payload; its pieces in the file."""
         pieces, page, room = [], first, self.usable - 4
         while left:
             at = self.take(page, "an overflow page", source)
@@ -233,7 +232,7 @@ class _Scan:
         return pieces
 
     def tree(self, page: int, source: int, depth: int = 0) -> int | None:
-        """Account for a b-tree; the last rowid in it, if it is a table and not empty."""
+        """Go through a b-tree; its last rowid, if it is a table and not empty."""
         if depth > DEPTH:
             self.bad(f"a tree of at most {DEPTH} levels", "a deeper one", source)
         at = self.take(page, "a page of a b-tree", source)
@@ -287,7 +286,7 @@ class _Scan:
     def uncovered(
         self, page: int, content: bytes, start: int, cells: list[Cell], blocks: list[tuple[int, int]], fragments: int
     ) -> None:
-        """What lies between the cells: free blocks behind their headers, fragments, the padding of tiny cells."""
+        """Report what is between cells: free blocks behind their headers, fragments, the padding of tiny cells."""
         regions = [(cell.start, cell.end, max(cell.end, cell.start + 4), "fragment") for cell in cells]
         regions += [(at, at + 4, end, "free block") for at, end in blocks]
         regions.sort()

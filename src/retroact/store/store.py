@@ -1,7 +1,7 @@
 """A store: tables for data (surviving records, the inbox of the open round) and for the journal (releases, requests).
 
-Each method that writes is one durable transaction. Rows go through `authenticated`; what differs between databases is
-in `sqlite` and `postgres`.
+Each method that writes is one durable transaction. `authenticated` handles rows; `sqlite` and `postgres` are the
+databases.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE,
 
 FORMAT = 3
 OPENED_BY = {1: "0.1.0", 2: "0.2.0"}
-"""Which version of the package opens a store of an old format."""
+"""The version of the package that opens a store of an old format."""
 SELECTED = 400
-"""How many blocks are asked for at once."""
+"""Blocks in one query."""
 PREPARED = "where state = ? and prepared = ?"
 
 
 class Store(Authenticated):
-    """Where a stream lasts. One process has it open at a time."""
+    """The database of a stream. One process has it open at a time."""
 
     identity: str
-    """The same place under one name."""
+    """A unique name of the place."""
     overwrites = True
-    """Whether a scrub also overwrites; where not, old bytes stay until a purge."""
+    """Whether a scrub overwrites old bytes; otherwise they stay until a purge."""
     reached: tuple[str, ...]
-    """What a purge goes through."""
+    """What a purge covers."""
     beyond: tuple[str, ...]
     """What no purge can reach."""
 
-    # What a database has to offer beside its rows ---------------------------------------------------------------------
+    # What each database implements, besides rows ----------------------------------------------------------------------
 
     @abstractmethod
     def scrub(self) -> bool:
-        """After deletions: leave no old version of the data behind. Whether that went through."""
+        """After deletions: leave no old version of the data behind. Whether that succeeded."""
 
     @abstractmethod
     def purge(self) -> bool:
-        """The same, and nothing in the layout tells of what was deleted."""
+        """The same, and leave no trace of deletions in the layout."""
 
     @abstractmethod
     def residue(self) -> list[str]:
-        """What the files hold beside live content, in words."""
+        """What the files hold besides live content, in words."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -67,7 +67,7 @@ class Store(Authenticated):
 
     @property
     def sealed(self) -> int:
-        """The last round that the surviving data are of."""
+        """The round of the surviving data."""
         return int(self.state("round") or 0)
 
     def places(self) -> list[Place]:
@@ -94,7 +94,7 @@ class Store(Authenticated):
         return [entry for _, entry in self.whole(INBOX)]
 
     def content(self, entries: Sequence[tuple[int, bytes]] = ()) -> list[bytes]:
-        """What stands for all blocks and for the open round, with these entries too. To be hashed, and kept nowhere."""
+        """Digests of all blocks and of the open round with these entries added. To be hashed, and stored nowhere."""
         assert self._seals is not None
         digest = Digest(sums=dict(self._digests["data"].sums))
         digest.add(INBOX, self._seals.sum(self._seals.mac(INBOX, entry) for entry in entries))
@@ -105,23 +105,21 @@ class Store(Authenticated):
             self.insert(INBOX, [(number, entry)])
 
     def replace_inbox(self, entries: Sequence[bytes]) -> None:
-        """The open round holds these entries and nothing else."""
         with self.transaction("data"):
             self._fill_inbox(entries)
 
     def amend(self, edit: Edit, entries: Sequence[bytes]) -> None:
-        """Other surviving data and another open round, while the round stays what it is."""
+        """Change the surviving data and the open round, but not the round number."""
         with self.transaction("data"):
             self.edit_blocks(edit)
             self._fill_inbox(entries)
 
     def initialise(self, stream: str) -> None:
-        """Write whose data these are."""
         with self.transaction("data"):
             self.insert(STATE, [("format", str(FORMAT)), ("stream", stream)])
 
     def seal(self, round: int, edit: Edit) -> None:
-        """The surviving data of a round in place of those of the round before, and an empty inbox."""
+        """Replace the surviving data by those of this round, and empty the inbox."""
         with self.transaction("data"):
             self.edit_blocks(edit)
             self._fill_inbox([])
@@ -148,7 +146,7 @@ class Store(Authenticated):
             self.replace(NOTE, list(notes.items()))
 
     def number(self, name: str) -> int:
-        """A note that is a number, 0 where it was not written."""
+        """A note that is a number; 0 if there is none."""
         return int(self.note(name) or 0)
 
     @property
@@ -156,12 +154,12 @@ class Store(Authenticated):
         return self.number("committed")
 
     def sources(self) -> dict[str, tuple[int, ...]]:
-        """How far each source was read in sealed rounds: what was prepared for one that never came does not count."""
+        """How far each source was read in sealed rounds; a round that was prepared but never sealed does not count."""
         rows = self.select(SOURCE, "where round <= ? order by round", [self.sealed])
         return {name: tuple(msgspec.json.decode(position)) for name, _, position, _ in rows}
 
     def delivered(self) -> list[tuple[str, bytes]]:
-        """Which positions were taken in sealed rounds, round by round."""
+        """The positions that sealed rounds received, round by round."""
         rows = self.select(SOURCE, "where round <= ? order by name, round", [self.sealed])
         return [(name, ranges) for name, _, _, ranges in rows if ranges]
 
@@ -173,7 +171,7 @@ class Store(Authenticated):
         erased: Iterable[bytes] = (),
         notes: Mapping[str, str] | None = None,
     ) -> None:
-        """Before a seal: what the inbox knew of sources (how far, and which positions) and of requests, and forgets."""
+        """Before a seal empties the inbox: keep what it holds of sources (how far, which positions) and requests."""
         with self.transaction("journal"):
             self.replace(NOTE, list((notes or {}).items()))
             rows = [
@@ -186,8 +184,8 @@ class Store(Authenticated):
             self.insert(ERASED, [(subject, round) for subject in erased], unless_known=True)
 
     def forget_unsealed(self, waiting: Iterable[bytes] = (), *, over: bool = False) -> None:
-        """What the journal knows of rounds that the data do not have, because these are an older copy; requests that
-        wait in the inbox stay, and those that were applied after the last round, if it is."""
+        """Delete what the journal holds of rounds that the data, as an older copy, do not have. Requests that wait in
+        the inbox stay, and so do those that were applied after the last round, if it is `over`."""
         with self.transaction("journal"):
             for table in (SOURCE, ERASED):
                 self.delete(table, "where round > ?", [(self.sealed,)])
@@ -196,7 +194,7 @@ class Store(Authenticated):
             self.delete(REQUEST, "where name = ?", [(each.name,) for each in rows if each.name not in kept])
 
     def commit(self, round: int, releases: Sequence[Stored], now: str, notes: Mapping[str, str] | None = None) -> None:
-        """The releases of a round, for ever. A round that is there already must be the same, byte for byte."""
+        """Store the releases of a round. If they are there already, they must be the same byte for byte."""
         with self.transaction("journal"):
             there = {row[1]: row for row in self.select(RELEASE, "where round = ?", [round])}
             for release in releases:
@@ -212,7 +210,7 @@ class Store(Authenticated):
             self._step(PREPARED, ["received", round], state="applied", round=round, applied=now)
 
     def applied_without_round(self, round: int, now: str, notes: Mapping[str, str] | None = None) -> None:
-        """What was prepared for the open round is applied to the data as they are; no round comes of it."""
+        """What was prepared for the open round was applied to the data without closing a round."""
         with self.transaction("journal"):
             self.replace(NOTE, list((notes or {}).items()))
             self._step(PREPARED, ["amending", round], state="applied", applied=now)
@@ -224,17 +222,17 @@ class Store(Authenticated):
             self._step("where state = ?", ["applied"], state="purged", purged=now)
 
     def _step(self, where: str, parameters: Sequence[Any], **changes: Any) -> None:
-        """These requests are further."""
+        """Change these requests."""
         rows = [Request(*row) for row in self.select(REQUEST, where, parameters)]
         self.replace(REQUEST, [each._replace(**changes).in_order() for each in rows])
 
     @property
     def unpurged(self) -> bool:
-        """Whether an erasure was applied and not purged."""
+        """Whether an erasure was applied but not purged."""
         return bool(self.select(REQUEST, "where state = ? limit 1", ["applied"]))
 
     def releases(self, first: int = 1, last: int | None = None, problems: list[str] | None = None) -> list[Stored]:
-        """In order. Of those that are not as they were written, `problems` is told if it is given."""
+        """In order. Changed releases are added to `problems`, if given, or raised."""
         if first > 1 or last is not None:
             until = (1 << 62) if last is None else last
             where = "where round between ? and ? order by round, statistic"
@@ -249,18 +247,17 @@ class Store(Authenticated):
         return sorted((Request(*row) for row in self.whole(REQUEST)), key=lambda each: (each.received, each.name))
 
     def applied_after(self, round: int, *, over: bool) -> set[bytes]:
-        """The requests, by name, that were applied to the data after that round; also without one, if there is none to
-        come."""
+        """The names of requests that were applied after this round, or, if the last one is `over`, without a round."""
         rows = self.select(REQUEST, "where prepared > ? and prepared <= ?", [round, self.sealed + over])
         return {row[0] for row in rows}
 
     def erased(self) -> set[bytes]:
-        """The keyed hashes of the subjects whose later records are rejected."""
+        """The keyed hashes of subjects whose later records are rejected."""
         return {subject for subject, _ in self.whole(ERASED)}
 
 
 def check_format(where: str, found: str | None) -> None:
-    """Refuse a store that another version has to open."""
+    """Refuse a store of another format."""
     if found is None or not found.isdecimal() or int(found) == FORMAT:
         return
     number = int(found)

@@ -1,5 +1,5 @@
-"""The tables of a store. Those of the data hold surviving data and the open round; those of the journal hold no value,
-id or subject, not even hashed without the key."""
+"""The tables of a store. The data side holds surviving data and the open round; the journal holds no value, id or
+subject, not even as an unkeyed hash."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS = {int: "bigint", str: "text", bytes: "bytes"}
 
 
 class Stored(NamedTuple):
-    """A release as it is kept: the line that was published, and all that noise decided, exactly."""
+    """A stored release: the line that was published, and its exact noisy values."""
 
     round: int
     statistic: str
@@ -23,7 +23,7 @@ class Stored(NamedTuple):
 
 
 class Request(NamedTuple):
-    """An erasure that was asked for. Name and content are keyed hashes."""
+    """A request for erasure. Name and content are keyed hashes."""
 
     name: bytes
     content: bytes
@@ -35,17 +35,17 @@ class Request(NamedTuple):
     prepared: int | None = None
     """The round whose seal applies it."""
     outcome: bytes | None = None
-    """Whether records were found, sealed."""
+    """Whether records were found, encrypted."""
 
     def in_order(self) -> Request:
-        """No step before the one that it follows: the clock may have gone back meanwhile."""
+        """With times that do not decrease, even if the clock was set back."""
         applied = self.applied and max(self.received, self.applied)
         return self._replace(applied=applied, purged=self.purged and max(applied or self.received, self.purged))
 
 
 @dataclass(frozen=True, eq=False)
 class StoredTable:
-    """Columns with their types (`?`: may be null), the first `keys` of which are the key. A `mac` follows them."""
+    """Columns with their types (`?`: nullable); the first `keys` are the primary key. A `mac` column comes last."""
 
     name: str
     side: Side
@@ -66,12 +66,11 @@ class StoredTable:
 
     @cached_property
     def names(self) -> str:
-        """All columns."""
         return ", ".join((*self.columns, "mac"))
 
 
 def _columns(row: type) -> dict[str, str]:
-    """The columns of a table whose rows are of this type."""
+    """The columns of a table with rows of this type."""
     words: dict[Any, str] = {**_WORDS, **{kind | None: f"{word}?" for kind, word in _WORDS.items()}}
     return {name: words[hint] for name, hint in get_type_hints(row).items()}
 
@@ -94,15 +93,14 @@ def tables(side: Side) -> tuple[StoredTable, ...]:
 
 
 def described(side: Side) -> dict[str, tuple[dict[str, str], tuple[str, ...]]]:
-    """Columns and key of each table that a database has for a side. The last one has one row: the digests of the others
-    (`seals`)."""
+    """Columns and key of each table of a side. The last table has one row, the digest of the others (`seals`)."""
     own = {table.name: ({**table.columns, "mac": "bytes"}, table.key) for table in tables(side)}
     return {**own, f"{side}_digest": ({"side": "text", "sealed": "bytes"}, ("side",))}
 
 
 def statements(side: Side, words: Mapping[str, str]) -> list[str]:
-    """What makes the tables of a side, and for people a view of each release as JSON; with the words of a database for
-    types, for `clustered` tables and for the `line` of a release as text."""
+    """SQL that makes the tables of a side, and a view of releases as JSON for people. `words` are those of a database
+    for types, for `clustered` tables and for the `line` of a release as text."""
     made = []
     for name, (columns, key) in described(side).items():
         written = []
@@ -116,7 +114,7 @@ def statements(side: Side, words: Mapping[str, str]) -> list[str]:
 
 
 def differences(found: Mapping[tuple[str, str, str], Any], expected: Mapping[tuple[str, str, str], Any]) -> list[str]:
-    """How definitions, by kind, table and name, differ from those that a store has."""
+    """How definitions, by kind, table and name, differ from those of a store."""
     changed = [key for key in expected if key in found and found[key] != expected[key]]
     wrong = [
         *((key, "is missing") for key in sorted(expected.keys() - found.keys())),

@@ -1,4 +1,4 @@
-"""Where a command may write: never over what a stream needs, under whatever name, nor twice to one place."""
+"""Where a command may write: never over what a stream needs, under any name, and never twice to the same place."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ POSTGRES = ("postgresql://", "postgres://")
 KINDS = {"key file": ("a key",), "fence": ("a fence",), "lock of the fence": ("a lock", "the lock of a fence")}
 Targets = Iterable[tuple[str, Path | None]]
 STORE = ("data.sqlite", "journal.sqlite", "lock")
-"""Any two of these make a folder that of a stream."""
+"""A folder with any two of these holds a stream."""
 LIMIT = 1 << 20
 SQLITE = {b"SQLite format 3\0": "a database", b"\x37\x7f\x06\x82": "a log of a database",
           b"\x37\x7f\x06\x83": "a log of a database", b"\x18\xe2\x2d\0": "an index of a log of a database"}  # fmt: skip
 
 
 class Identity(NamedTuple):
-    """A file by its device and inode, whatever it is called; one that is not there by its folder and its name."""
+    """A file by device and inode, whatever its name; one that does not exist by its folder and name."""
 
     device: int
     inode: int
@@ -48,13 +48,13 @@ def identity(path: Path) -> Identity:
             rest.append(real.name)
             real = real.parent
         else:
-            # some file systems take these for the same
+            # some file systems ignore case and Unicode form
             name = unicodedata.normalize("NFC", "/".join(reversed(rest))).casefold()
             return Identity(about.st_dev, about.st_ino, name)
 
 
 def belongings(where: str | Path | None, key_file: str | Path | None, fence: str | Path | None) -> dict[str, Path]:
-    """The files that a stream has outside its store, whether they are there or not."""
+    """The files of a stream outside its store, whether they exist or not."""
     if where is None:
         return {} if key_file is None else {"key file": Path(key_file)}
     key = named(base_of(where), ".key") if key_file is None else Path(key_file)
@@ -63,7 +63,7 @@ def belongings(where: str | Path | None, key_file: str | Path | None, fence: str
 
 
 def base_of(where: str | Path) -> Path:
-    """Beside the store: where the key and the fence lie unless they are elsewhere."""
+    """The default path of key and fence, without suffix: next to the store."""
     text = str(where)
     if text.startswith(POSTGRES):
         return Path(text.partition("#")[2] or "retroact")
@@ -72,7 +72,7 @@ def base_of(where: str | Path) -> Path:
 
 
 def beside(path: Path) -> Path:
-    """The fence of a key or of a folder."""
+    """The default fence of a key or a folder."""
     return path.with_name(f"{path.name.removesuffix('.key')}.fence")
 
 
@@ -89,26 +89,26 @@ def check_targets(
     fence: str | Path | None = None,
     folders: bool = False,
 ) -> None:
-    """Refuse to write over what a command uses, into its store, to anything of any other stream, or to one place twice;
-    and where no file can be made. Before anything is done.
+    """Before anything is done, refuse to write over what a command uses, into its store, over a file of any other
+    stream, twice to the same place, or where no file can be made.
 
-    Targets are options and their files, or with ``folders`` where several files go; and so are key and fence where they
-    are yet to be made.
+    Targets are options and their files, or folders for several files if ``folders`` is set. Key and fence are targets
+    too if they do not exist yet.
     """
     own = belongings(store, key_file, fence)
-    given = [name for name, path in (("key file", key_file), ("fence", fence)) if path is not None]
     others = {name: path for name, path in (used or {}).items() if path is not None}
     folder = None if store is None or str(store).startswith(POSTGRES) else identity(Path(store))
     asked = [(option, path) for option, path in targets if path is not None and not is_endless(path)]
     _refuse(asked, {**others, **own}, folder)
     if folder is not None and folder.name and store is not None and (found := _stream_part(Path(store), None)):
         raise InputError(f"expected a place of its own, got {found}", source=str(store))
-    there: dict[str, Path] = {}
+    new: dict[str, Path] = {}
     for name, path in own.items():
         with os_errors(path, name):
-            if path.exists():
-                there[name] = path
-    _refuse([(name, path) for name, path in own.items() if name not in there], {**others, **there}, folder)
+            if not path.exists():
+                new[name] = path
+    there = {name: path for name, path in own.items() if name not in new}
+    _refuse(new.items(), {**others, **there}, folder)
     reserved = {identity(path): name for name, path in others.items()}
     for name, path in there.items():
         with os_errors(path, name):
@@ -117,7 +117,8 @@ def check_targets(
             raise InputError(f"expected another file than the {other}", place=name, source=str(path))
         if kind not in (None, *KINDS[name]):
             raise InputError(f"expected {KINDS[name][0]}, got {kind}", place=name, source=str(path))
-    for option, path in [*asked, *((name, own[name]) for name in given if name in own and name not in there)]:
+    given = {"key file": key_file, "fence": fence}
+    for option, path in [*asked, *((name, path) for name, path in new.items() if given.get(name) is not None)]:
         with os_errors(path, option):
             if not folders or not path.is_dir():
                 with AtomicFile(path):
@@ -142,7 +143,7 @@ def _refuse(targets: Iterable[tuple[str, Path]], used: Mapping[str, Path], folde
 
 
 def kind_of(path: Path) -> str | None:
-    """What a file is to some stream, by its content, and where that may be broken by its name; in words."""
+    """What a file is to a stream, in words: by its content, or by its name if that may be damaged."""
     real = Path(os.path.realpath(path))
     try:
         if not stat.S_ISREG(os.stat(real).st_mode):
@@ -178,7 +179,7 @@ def _stream_part(path: Path, own: Identity | None) -> str | None:
 
 
 def _standard() -> Iterator[os.stat_result]:
-    """Where standard output and error go."""
+    """The files of standard output and error."""
     for number in (1, 2):
         with suppress(OSError):
             yield os.fstat(number)
