@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import retroact as ra
 from retroact.errors import VerificationError
 from retroact.ledger import Ledger
-from retroact.ledger.codec import Records, pack, pack_stamped, to_bytes, unpack, unpack_stamped
+from retroact.ledger.codec import Records, pack, pack_whole, to_bytes, unpack, unpack_whole
 from retroact.ledger.operations import NO_RECORDS, Stamped
 from retroact.ledger.text_column import Texts
 from retroact.schema import Rows, Schema
@@ -168,7 +168,7 @@ def test_records_of_the_open_round_come_back(rows, owners, copies, data):
     who = owners[: len(rows)] if isinstance(owners, list) else owners
     counts = stamps + 1 if copies else None
     part = Stamped(encoded_rows, stamps, who, copies=counts)
-    again = unpack_stamped(SCHEMA, pack_stamped(SCHEMA, part))
+    again = unpack_whole(SCHEMA, pack_whole(SCHEMA, part))
     assert again.owners() == part.owners()
     assert again.stamps.tolist() == stamps.tolist()
     assert (again.copies is None) == (counts is None)
@@ -176,4 +176,4 @@ def test_records_of_the_open_round_come_back(rows, owners, copies, data):
     for name, column in encoded_rows.columns.items():
         assert again.rows.columns[name].dtype == column.dtype
         assert again.rows.columns[name].tolist() == column.tolist()
-    assert pack_stamped(SCHEMA, NO_RECORDS) is None
+    assert pack_whole(SCHEMA, NO_RECORDS) is None

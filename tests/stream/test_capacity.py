@@ -10,7 +10,7 @@ import pytest
 
 import retroact as ra
 from retroact.coins import Coins
-from retroact.ledger import Ledger, Surviving
+from retroact.ledger import Ledger, Stamped
 from retroact.ledger.codec import Records, to_bytes
 from retroact.noise import Bridge, Fresh, Mechanism
 from retroact.noise.threshold import GaussianThreshold
@@ -25,7 +25,7 @@ LARGEST = 2**62 // 2**30  # records of 2^30 each that a total holds
 def state_of(spec, count):
     """A state in which one record has so many copies."""
     rows = Rows({"n": np.array([2**30])}, 1)
-    held = Surviving(rows, np.array([1]), [None], [None], np.array([count]))
+    held = Stamped(rows, np.array([1]), copies=np.array([count]))
     stream = ra.Stream.from_specification(spec, key=ra.Key.for_testing(1))
     stream.close_round()
     parts = list(msgspec.msgpack.decode(stream.state()))
@@ -47,7 +47,7 @@ def test_a_state_with_more_records_than_totals_hold_is_refused():
 
 def test_copies_whose_number_leaves_64_bits_are_refused_wherever_they_come_from():
     rows = Rows({"n": np.array([1, 2])}, 2)
-    held = Surviving(rows, np.array([1, 1]), [None] * 2, [None] * 2, np.array([2**62, 2**62]))
+    held = Stamped(rows, np.array([1, 1]), copies=np.array([2**62, 2**62]))
     records = Records.of(held, Schema(SCHEMA))
     for load in (lambda: Ledger.of(records), lambda: Ledger.from_state(Schema(SCHEMA), bytes_of(held))):
         with pytest.raises(ra.InputError, match="expected counts whose sum fits 64 bits"):

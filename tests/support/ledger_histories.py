@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from retroact.ledger import Change, Ledger, Surviving
+from retroact.ledger import Change, Ledger, Stamped
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, Point, Update
 from retroact.schema import Bytes, Integer, Rows, Schema, Text, Vector
 from support.updates_by_hand import Updates
@@ -118,13 +118,13 @@ def values_of(rows: Rows) -> list[tuple]:
     return list(zip(*columns, strict=True))
 
 
-def points(surviving: Surviving) -> list[Point]:
+def points(surviving: Stamped) -> list[Point]:
     """One point for each distinct record, in the order they come."""
     named = zip(surviving.stamps.tolist(), values_of(surviving.rows), surviving.ids, surviving.subjects, strict=True)
     return [Point(*fields) for fields in named]
 
 
-def contents(surviving: Surviving) -> Counter[Point]:
+def contents(surviving: Stamped) -> Counter[Point]:
     found = points(surviving)
     assert len(set(found)) == len(found)
     return Counter(dict(zip(found, surviving.counts.tolist(), strict=True)))

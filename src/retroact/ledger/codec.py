@@ -19,7 +19,7 @@ import numpy as np
 from retroact.arrays import I64
 from retroact.checks import is_int
 from retroact.errors import InputError, VerificationError
-from retroact.ledger.operations import NO_RECORDS, Stamped, Subjects
+from retroact.ledger.operations import NO_RECORDS, Stamped
 from retroact.ledger.text_column import ABSENT, Texts
 from retroact.schema import Rows, Schema
 
@@ -28,26 +28,6 @@ VERSION = 2
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 Column = I64 | Texts
-
-
-@dataclass(frozen=True, eq=False)
-class Surviving:
-    """Distinct surviving records with their numbers of copies.
-
-    The canonical order is by stamp, then by the fields as declared (text by its UTF-8 bytes, a missing value as the
-    field's `blank`), then by which of them are missing, then id, then subject, None first. It depends on the surviving
-    data alone: not on arrival order, batches, codes or hash seeds.
-    """
-
-    rows: Rows
-    stamps: I64
-    ids: list[str | None]
-    subjects: list[str | None]
-    counts: I64
-
-    def __len__(self) -> int:
-        """The number of copies."""
-        return int(self.counts.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +41,11 @@ class Records:
     """Everything but stamp and count, in the order of a block: fields, flags of optional fields, ids, subjects."""
 
     @classmethod
-    def of(cls, surviving: Surviving, schema: Schema) -> Records:
-        rows = surviving.rows
+    def of(cls, part: Stamped, schema: Schema) -> Records:
+        rows = part.rows
         fields = (Texts.of(column.tolist()) if column.dtype == object else column for column in rows.columns.values())
-        names = Texts.of(surviving.ids), Texts.of(surviving.subjects)
-        return cls(schema, surviving.stamps, surviving.counts, [*fields, *_flags(schema, rows), *names])
+        names = Texts.of(part.ids or [None] * rows.count), Texts.of(part.owners())
+        return cls(schema, part.stamps, part.counts, [*fields, *_flags(schema, rows), *names])
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -127,16 +107,17 @@ def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
     return [_encode([end - begin, *parts]) for (begin, end), *parts in zip(pairwise(cuts), *columns, strict=True)]
 
 
-def _whole(
-    schema: Schema, rows: Rows, stamps: I64, ids: list[str | None] | None, subjects: Subjects, counts: I64
-) -> bytes:
-    """All records as one block."""
+def pack_whole(schema: Schema, part: Stamped) -> bytes | None:
+    """All records, which may be equal, as one block; None if there are none."""
+    rows = part.rows
+    if not rows.count:
+        return None
     fields = (
         _text_part(column.tolist(), rows.count) if column.dtype == object else _number_part(column)
         for column in rows.columns.values()
     )
-    numbers = (_number_part(stamps), _number_part(counts))
-    names = (_text_part(texts, rows.count) for texts in (ids, subjects))
+    numbers = (_number_part(part.stamps), _number_part(part.counts))
+    names = (_text_part(texts, rows.count) for texts in (part.ids, part.subjects))
     return _encode([rows.count, *numbers, *fields, *map(_number_part, _flags(schema, rows)), *names])
 
 
@@ -179,15 +160,8 @@ def _records(schema: Schema, parts: Sequence[list[Any]]) -> Records:
     return Records(schema, _numbers(stamps, sizes, ()), _numbers(counts, sizes, ()), columns)
 
 
-def pack_stamped(schema: Schema, part: Stamped) -> bytes | None:
-    """Records of the open round, which may be equal; None if there are none."""
-    if not part.rows.count:
-        return None
-    counts = np.ones(part.rows.count, dtype=np.int64) if part.copies is None else part.copies
-    return _whole(schema, part.rows, part.stamps, None, part.subjects, counts)
-
-
-def unpack_stamped(schema: Schema, block: bytes | None) -> Stamped:
+def unpack_whole(schema: Schema, block: bytes | None) -> Stamped:
+    """Records of the open round, which have no ids here."""
     if block is None:
         return NO_RECORDS
     parts = _decode(block)
@@ -212,10 +186,9 @@ class _Header(msgspec.Struct):
     version: int
 
 
-def to_bytes(schema: Schema, surviving: Surviving) -> bytes:
+def to_bytes(schema: Schema, surviving: Stamped) -> bytes:
     """The canonical serialisation: equal bytes for equal surviving data."""
-    rows, stamps = surviving.rows, surviving.stamps
-    block = _whole(schema, rows, stamps, surviving.ids, surviving.subjects, surviving.counts) if rows.count else b""
+    block = pack_whole(schema, surviving) or b""
     return _encode(_State(FORMAT, VERSION, list(schema.fields), block, list(schema.optional)))
 
 

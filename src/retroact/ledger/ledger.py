@@ -6,6 +6,7 @@ text without a surviving record. Ledgers with equal surviving data give equal by
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ import numpy as np
 from retroact.arrays import I64, Words
 from retroact.errors import InputError
 from retroact.ledger import multiset, registers, sorted_keys
-from retroact.ledger.codec import Records, Surviving, from_bytes, to_bytes
+from retroact.ledger.codec import Records, from_bytes, to_bytes
+from retroact.ledger.operations import Stamped
 from retroact.ledger.record_keys import RecordKeys
 from retroact.ledger.text_codes import TextCodes
 from retroact.ledger.text_column import Texts
@@ -116,13 +118,13 @@ class Ledger:
         self.commit(change)
         return change
 
-    def named(self, change: Change) -> Surviving:
-        """The change that was planned last with ids and subjects; counts are its weights."""
+    def named(self, change: Change) -> Stamped:
+        """The change that was planned last with ids and subjects; copies are its weights."""
         self._require_planned(change)
         gained, lost = change.held.named()
-        plain = change.rows.count - len(gained) - len(lost)
+        ids = [*[None] * (change.rows.count - len(gained) - len(lost)), *gained, *lost]
         subjects = self._keys.owners(*change.parts)
-        return Surviving(change.rows, change.stamps, [*[None] * plain, *gained, *lost], subjects, change.weights)
+        return Stamped(change.rows, change.stamps, subjects, copies=change.weights, ids=ids)
 
     def rows_between(self, first: int, last: int) -> tuple[Rows, I64]:
         """The distinct records with these stamps and their numbers of copies, in no particular order."""
@@ -131,15 +133,20 @@ class Ledger:
         counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
         return self._keys.rows(*parts), counts
 
-    def data(self) -> Surviving:
-        """Data_i: everything that survives, in canonical order."""
-        return self._surviving(1, None)
+    def data(self) -> Stamped:
+        """Data_i: the distinct surviving records with their numbers of copies, in canonical order.
 
-    def revised(self, past: int) -> Surviving:
+        That is by stamp, then by the fields as declared (text by its UTF-8 bytes, a missing value as the field's
+        `blank`), then by which of them are missing, then id, then subject, None first. It depends on the surviving data
+        alone: not on arrival order, batches, codes or hash seeds.
+        """
+        return self._surviving(1, sys.maxsize)
+
+    def revised(self, past: int) -> Stamped:
         """RevData_{i,l}: the records with stamps up to l."""
         return self._surviving(1, past)
 
-    def live(self, round: int, window: int) -> Surviving:
+    def live(self, round: int, window: int) -> Stamped:
         """Live_l: the records that are less than `window` rounds old in a round."""
         if window < 1:
             raise InputError(f"expected a number of rounds from 1, got {window}", place="window")
@@ -234,17 +241,15 @@ class Ledger:
         if self._planned is not change:
             raise InputError("expected the change that was planned last")
 
-    def _between(self, first: int, last: int | None) -> tuple[slice, I64]:
+    def _between(self, first: int, last: int) -> tuple[slice, I64]:
         """Where the records with these stamps are: positions in the multiset, slots of the registers."""
-        bounds = self._keys.layout.stamp_range(
-            first, (1 << self._keys.layout.widths.stamp) - 1 if last is None else last
-        )
+        bounds = self._keys.layout.stamp_range(first, last)
         if bounds is None:
             return slice(0, 0), np.zeros(0, dtype=np.int64)
         word = self._registers.words[0]
         return self._multiset.between(*bounds), np.flatnonzero((word >= bounds[0]) & (word <= bounds[1]))
 
-    def _surviving(self, first: int, last: int | None) -> Surviving:
+    def _surviving(self, first: int, last: int) -> Stamped:
         where, slots = self._between(first, last)
         plain = sorted_keys.take(self._multiset.words, where)
         words = sorted_keys.concatenate(plain, sorted_keys.take(self._registers.words, slots))
@@ -258,7 +263,7 @@ class Ledger:
             ids, subjects = [ids[k] for k in order.tolist()], [subjects[k] for k in order.tolist()]
         rows = self._keys.rows(words)
         assert rows.stamps is not None
-        return Surviving(rows, rows.stamps, ids, subjects, counts)
+        return Stamped(rows, rows.stamps, subjects, copies=counts, ids=ids)
 
 
 def _codes(table: TextCodes, texts: Texts) -> I64:

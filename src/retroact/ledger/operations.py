@@ -22,7 +22,7 @@ Position = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Stamped:
-    """Encoded records with their stamps and subjects. Rows and lists are not copied: do not change them later."""
+    """Encoded records with their stamps, subjects and ids. Rows and lists are not copied: do not change them later."""
 
     rows: Rows
     stamps: I64
@@ -31,6 +31,8 @@ class Stamped:
     """What errors call each record, such as its line in a file; None: its position, from 1."""
     copies: I64 | None = None
     """How many there are of each; None: one."""
+    ids: Sequence[str | None] | None = None
+    """Of surviving records; None: no record has one. (A batch has the ids of its events.)"""
 
     @classmethod
     def of(cls, rows: Rows, stamps: I64 | int, subjects: Subjects = None, numbers: I64 | None = None) -> Stamped:
@@ -42,8 +44,12 @@ class Stamped:
         return cls(rows, np.broadcast_to(given.astype(np.int64), rows.count), subjects, numbers)
 
     def __len__(self) -> int:
-        """How many records there are."""
+        """The number of copies."""
         return self.rows.count if self.copies is None else int(self.copies.sum())
+
+    @property
+    def counts(self) -> I64:
+        return np.ones(self.rows.count, dtype=np.int64) if self.copies is None else self.copies
 
     def take(self, chosen: Mask | I64) -> Stamped:
         """The records at these positions, or where a mask is true."""
@@ -57,12 +63,13 @@ class Stamped:
 
     def owners(self) -> list[str | None]:
         """The subject of each row."""
-        one = self.subjects is None or isinstance(self.subjects, str)
-        return [self.subjects] * self.rows.count if one else list(self.subjects)  # type: ignore[list-item, arg-type]
+        if self.subjects is None or isinstance(self.subjects, str):
+            return [self.subjects] * self.rows.count
+        return list(self.subjects)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Stamped]) -> Stamped:
-        """In this order, without numbers."""
+        """In this order, without numbers and ids."""
         parts = [part for part in parts if part.rows.count] or [NO_RECORDS]
         if len(parts) == 1:
             return parts[0]
@@ -71,8 +78,7 @@ class Stamped:
             subjects = [owner for part in parts for owner in part.owners()]
         copies = None
         if any(part.copies is not None for part in parts):
-            each = (np.ones(part.rows.count, np.int64) if part.copies is None else part.copies for part in parts)
-            copies = np.concatenate(list(each))
+            copies = np.concatenate([part.counts for part in parts])
         stamps = np.concatenate([part.stamps for part in parts])
         return cls(Rows.concatenate([part.rows for part in parts]), stamps, subjects, None, copies)
 

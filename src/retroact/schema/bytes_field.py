@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from retroact.errors import InputError
 from retroact.messages import At, mismatch
-from retroact.schema.field import Field, encode_each, is_bytes
+from retroact.schema.field import Field, is_bytes
 
 MAX_BYTES = 2**20
 
@@ -53,7 +53,7 @@ class Bytes(Field):
     def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
         if set(map(type, cells)) == {bytes} and max(map(len, cells)) <= MAX_BYTES:
             return np.array([content.decode("latin-1") for content in cells], dtype=object)
-        return np.array(encode_each(self.encode, cells, at), dtype=object)
+        return super()._encode_cells(cells, at)
 
     def decode(self, encoded: str) -> bytes:
         return encoded.encode("latin-1")

@@ -68,9 +68,10 @@ class Field(Parameters, ABC):
     def decode(self, encoded: Any) -> object:
         """The value of an encoded form."""
 
-    @abstractmethod
     def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
         """The encoded form of all cells; `at` gives the place of a cell."""
+        encoded = np.array(encode_each(self.encode, cells, at), object if self.interned else np.int64)
+        return encoded.reshape(len(cells), *self.shape)
 
     def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], Mask | None]:
         """The encoded form of all values, `blank` for missing ones; and which are missing (None if none are)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from retroact.arrays import I64
 from retroact.checks import is_integral
 from retroact.errors import InputError
 from retroact.messages import At, mismatch, show
-from retroact.schema.field import Field, Missing, encode_each
+from retroact.schema.field import Field, Missing
 
 MAX_TEXT_BYTES = 2**20
 
@@ -35,9 +36,7 @@ class Boolean(Field):
         raise mismatch("true or false", value, place)
 
     def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
-        if cells.dtype.kind == "b":
-            return cells.astype(np.int64)
-        return np.array(encode_each(self.encode, cells, at), np.int64)
+        return cells.astype(np.int64) if cells.dtype.kind == "b" else super()._encode_cells(cells, at)
 
     def decode(self, encoded: int) -> bool:
         return bool(encoded)
@@ -83,11 +82,9 @@ class Category(Field):
     def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         items = cells.tolist()
         if set(map(type, items)) <= {str, int}:
-            try:
+            with suppress(KeyError):
                 return np.fromiter(map(self._lookup.__getitem__, items), np.int64, len(items))
-            except KeyError:
-                pass
-        return np.array(encode_each(self.encode, cells, at), np.int64)
+        return super()._encode_cells(cells, at)
 
     def decode(self, encoded: int) -> str | int:
         return self.values[encoded]
@@ -115,9 +112,7 @@ class Text(Field):
         return value if type(value) is str else str.__str__(value)  # subclasses may print as something else
 
     def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
-        if _all_plain(cells.tolist()):
-            return cells.astype(object)
-        return np.array(encode_each(self.encode, cells, at), dtype=object)
+        return cells.astype(object) if _all_plain(cells.tolist()) else super()._encode_cells(cells, at)
 
     def decode(self, encoded: str) -> str:
         return encoded

@@ -99,7 +99,7 @@ class Vector(Field):
     def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         table = self._table(cells)
         if table is None:
-            return np.array(encode_each(self.encode, cells, at), np.int64).reshape(len(cells), self.width)
+            return super()._encode_cells(cells, at)
 
         def coordinate_at(index: int) -> str:
             return _coordinate(at(index // self.width), index % self.width)

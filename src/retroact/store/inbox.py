@@ -10,7 +10,7 @@ import msgspec
 
 from ..errors import VerificationError
 from ..ledger import Entry, Operations, Removal, Single
-from ..ledger.codec import pack_stamped, unpack_stamped
+from ..ledger.codec import pack_whole, unpack_whole
 from ..schema import Schema
 
 _Stored = tuple[list[Any], str | None, tuple[int, ...] | None, list[int], list[list[Any]]]
@@ -22,7 +22,7 @@ def write(schema: Schema, entry: Entry) -> bytes:
     if isinstance(batch, Single):
         operations: list[Any] = list(batch)
     else:
-        stamped = (pack_stamped(schema, part) for part in (batch.added, batch.placed, batch.deleted))
+        stamped = (pack_whole(schema, part) for part in (batch.added, batch.placed, batch.deleted))
         operations = [*stamped, list(batch.ids), list(map(int, batch.emptied)), list(batch.erased), list(batch.digests)]
     return msgspec.msgpack.encode(
         [operations, entry.source, entry.position, list(entry.delivered), list(map(list, entry.requests))]
@@ -85,7 +85,7 @@ def _operations(schema: Schema, stored: Sequence[Any]) -> Operations | Single:
         return Single(tuple(tuple(value) if isinstance(value, list) else value for value in record), *rest)
     *stamped, ids, emptied, erased, digests = stored
     try:
-        added, placed, deleted = (unpack_stamped(schema, part) for part in stamped)
+        added, placed, deleted = (unpack_whole(schema, part) for part in stamped)
     except (msgspec.MsgspecError, ValueError, TypeError) as error:
         raise _not_an_entry(error) from None
     return Operations(added, placed, deleted, ids, emptied, erased, digests)

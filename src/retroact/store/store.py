@@ -16,7 +16,7 @@ from ..errors import InputError, VerificationError
 from .authenticated import Authenticated
 from .canonical_blocks import Edit, Place
 from .seals import SIZE, Digest
-from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE, Request, Stored
+from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE, Request, Stored, StoredTable
 
 FORMAT = 3
 OPENED_BY = {1: "0.1.0", 2: "0.2.0"}
@@ -62,8 +62,7 @@ class Store(Authenticated):
     # Data ------------------------------------------------------------------------------------------------------------
 
     def state(self, name: str) -> str | None:
-        rows = self.select(STATE, "where name = ?", [name])
-        return rows[0][1] if rows else None
+        return self._value(STATE, name)
 
     @property
     def sealed(self) -> int:
@@ -138,7 +137,10 @@ class Store(Authenticated):
     # Journal ---------------------------------------------------------------------------------------------------------
 
     def note(self, name: str) -> str | None:
-        rows = self.select(NOTE, "where name = ?", [name])
+        return self._value(NOTE, name)
+
+    def _value(self, table: StoredTable, name: str) -> str | None:
+        rows = self.select(table, "where name = ?", [name])
         return rows[0][1] if rows else None
 
     def write_notes(self, notes: Mapping[str, str]) -> None:
