@@ -23,7 +23,7 @@ def os_errors(path: Path | str, option: str | None = None) -> Iterator[None]:
         raise InputError((error.strerror or str(error)).lower(), place=option, source=str(path)) from None
 
 
-def is_endless(path: Path) -> bool:
+def is_pipe_or_device(path: Path) -> bool:
     """Whether it is a pipe or a device, which is written to and never replaced."""
     with suppress(OSError):
         mode = os.stat(path).st_mode

@@ -34,9 +34,10 @@ def show(value: object) -> str:
         return f"a {type(value).__name__} too long to show"
 
 
-def meant(name: object, known: Iterable[str]) -> str:
-    """
-    >>> meant("amonut", ["country", "amount"]), meant("x", ["country"])
+def hint(name: object, known: Iterable[str]) -> str:
+    """What a wrong name was probably meant to be.
+
+    >>> hint("amonut", ["country", "amount"]), hint("x", ["country"])
     (" (did you mean 'amount'?)", '')
     """
     found = get_close_matches(name, known, n=1) if isinstance(name, str) else []
@@ -49,7 +50,7 @@ def check_keys(table: Collection[object], known: Collection[str], place: str, ne
     for key in table:
         if key not in known:
             raise InputError(
-                f"expected only {', '.join(known)}, got {show(key)}{meant(key, known)}", place=f"{before}{key}"
+                f"expected only {', '.join(known)}, got {show(key)}{hint(key, known)}", place=f"{before}{key}"
             )
     for key in needed:
         if key not in table:

@@ -22,7 +22,7 @@ import msgspec
 
 from .entry_points import load
 from .errors import InputError
-from .messages import check_keys, exact_text, meant, show
+from .messages import check_keys, exact_text, hint, show
 
 REQUIRED = inspect.Parameter.empty
 
@@ -120,7 +120,7 @@ class Parameters:
         if not isinstance(kind, str) or (found := cls.find(kind)) is None:
             named = sorted(name for name, one in cls.kinds.items() if not one.unwritten)
             raise InputError(
-                f"expected one of {', '.join(named)}, got {show(kind)}{meant(kind, named)}", place=f"{place}.type"
+                f"expected one of {', '.join(named)}, got {show(kind)}{hint(kind, named)}", place=f"{place}.type"
             )
         return found.from_table(table, place, extra)
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retroact.files import AtomicFile, is_endless, os_errors
+from retroact.files import AtomicFile, is_pipe_or_device, os_errors
 from retroact.store.targets import check_targets
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class OutputFile:
         with os_errors(*self._where):
             if path is None:
                 self._file: Any = sys.stdout.buffer
-            elif is_endless(path):
+            elif is_pipe_or_device(path):
                 self._file = path.open("wb")
             else:
                 self._part = AtomicFile(path)

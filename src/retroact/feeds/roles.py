@@ -9,7 +9,7 @@ from typing import Any
 from retroact.checks import is_int
 from retroact.errors import InputError, Place
 from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, EVERY_RECORD, UPDATE
-from retroact.messages import meant, mismatch, show
+from retroact.messages import hint, mismatch, show
 from retroact.schema import Schema
 from retroact.stream.columns import Columns
 from retroact.stream.open_round import LARGEST
@@ -102,7 +102,7 @@ def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number
             there[role] = own.column
         elif not own.optional or (timed and role == "time"):
             raise InputError(
-                f"expected a column {show(own.column)} for the {role}, got {', '.join(names)}{meant(own.column, names)}"
+                f"expected a column {show(own.column)} for the {role}, got {', '.join(names)}{hint(own.column, names)}"
             )
     fields = tuple(name for name in schema.fields if name != EVERY_RECORD)
     operation = _operation(names, {*fields, *there.values()} - {there.get("op", "")}, columns)
@@ -136,7 +136,7 @@ def refuse(names: Iterable[str], fields: Sequence[str], columns: Columns, unknow
     others = [own.column for _, own in columns.items() if own.column not in fields]
     free = [name for name in (*fields, *others) if name not in names]
     got = [f"no {show(name)}" for name in missing]
-    got += [f"an unknown column {show(name)}{meant(name, free)}" for name in unknown]
+    got += [f"an unknown column {show(name)}{hint(name, free)}" for name in unknown]
     may = f" (and {', '.join(others)})" if others and unknown and fields else ""
     mark = next((name for name in unknown if name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS)), None)
     hint = "; [columns] may ignore others" if unknown else ""

@@ -211,9 +211,9 @@ class Ledger:
     def _plan(self, round: int, updates: Updates) -> Change:
         whole = updates.whole()
         timely = whole.until(round)
-        added, placed = self._keys.arrived(timely.added), self._keys.arrived(timely.placed)
+        added, placed = self._keys.additions(timely.added), self._keys.additions(timely.placed)
         self._keys.widen(round, self._multiset, self._registers)
-        deleted, unknown = self._keys.named(whole.deleted)
+        deleted, unknown = self._keys.deletions(whole.deleted)
         erased = self._keys.belonging_to([*whole.erased, *whole.digests])
 
         plain = self._multiset.plan(self._keys.pack(added), deleted, erased, timely.added.copies)

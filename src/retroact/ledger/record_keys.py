@@ -35,11 +35,11 @@ class RecordKeys:
         """No keys."""
         return tuple(np.zeros(0, dtype=np.uint64) for _ in range(self.layout.words))
 
-    def arrived(self, part: Stamped) -> Coding | None:
+    def additions(self, part: Stamped) -> Coding | None:
         """Additions in codes; new texts get one."""
         return self._coded(part, TextCodes.intern) if part.rows.count else None
 
-    def named(self, part: Stamped) -> tuple[Words, int]:
+    def deletions(self, part: Stamped) -> tuple[Words, int]:
         """The keys of deletions, and how many deletions name something that has no key."""
         if not part.rows.count:
             return self.none, 0

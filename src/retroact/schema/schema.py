@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from retroact.errors import InputError, Place
-from retroact.messages import meant, mismatch, show
+from retroact.messages import hint, mismatch, show
 from retroact.schema.arrow import columns_of
 from retroact.schema.field import Encoded, Field, Record
 from retroact.schema.rows import Rows
@@ -128,7 +128,7 @@ class Schema:
     def _refuse_names(self, given: Mapping[Any, Any], place: str | None) -> NoReturn:
         missing = [f"no {show(name)}" for name in self.fields if name not in given]
         free = [name for name in self.fields if name not in given]
-        unknown = [f"an unknown field {show(name)}{meant(name, free)}" for name in given if name not in self.fields]
+        unknown = [f"an unknown field {show(name)}{hint(name, free)}" for name in given if name not in self.fields]
         got = " and ".join(missing + unknown)
         raise InputError(f"expected the fields {', '.join(self.fields)}, got {got}", place=place)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import InputError
-from ..files import AtomicFile, is_endless, os_errors
+from ..files import AtomicFile, is_pipe_or_device, os_errors
 
 POSTGRES = ("postgresql://", "postgres://")
 KINDS = {"key file": ("a key",), "fence": ("a fence",), "lock of the fence": ("a lock", "the lock of a fence")}
@@ -53,16 +53,16 @@ def identity(path: Path) -> Identity:
             return Identity(about.st_dev, about.st_ino, name)
 
 
-def belongings(where: str | Path | None, key_file: str | Path | None, fence: str | Path | None) -> dict[str, Path]:
+def files_of(where: str | Path | None, key_file: str | Path | None, fence: str | Path | None) -> dict[str, Path]:
     """The files of a stream outside its store, whether they exist or not."""
     if where is None:
         return {} if key_file is None else {"key file": Path(key_file)}
-    key = named(base_of(where), ".key") if key_file is None else Path(key_file)
-    barrier = beside(key) if fence is None else Path(fence)
-    return {"key file": key, "fence": barrier, "lock of the fence": named(barrier, ".lock")}
+    key = with_ending(default_base(where), ".key") if key_file is None else Path(key_file)
+    barrier = fence_of(key) if fence is None else Path(fence)
+    return {"key file": key, "fence": barrier, "lock of the fence": with_ending(barrier, ".lock")}
 
 
-def base_of(where: str | Path) -> Path:
+def default_base(where: str | Path) -> Path:
     """The default path of key and fence, without suffix: next to the store."""
     text = str(where)
     if text.startswith(POSTGRES):
@@ -71,12 +71,12 @@ def base_of(where: str | Path) -> Path:
     return folder.parent / folder.resolve().name
 
 
-def beside(path: Path) -> Path:
+def fence_of(path: Path) -> Path:
     """The default fence of a key or a folder."""
     return path.with_name(f"{path.name.removesuffix('.key')}.fence")
 
 
-def named(path: Path, suffix: str) -> Path:
+def with_ending(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
@@ -95,10 +95,10 @@ def check_targets(
     Targets are options and their files, or folders for several files if ``folders`` is set. Key and fence are targets
     too if they do not exist yet.
     """
-    own = belongings(store, key_file, fence)
+    own = files_of(store, key_file, fence)
     others = {name: path for name, path in (used or {}).items() if path is not None}
     folder = None if store is None or str(store).startswith(POSTGRES) else identity(Path(store))
-    asked = [(option, path) for option, path in targets if path is not None and not is_endless(path)]
+    asked = [(option, path) for option, path in targets if path is not None and not is_pipe_or_device(path)]
     _refuse(asked, {**others, **own}, folder)
     if folder is not None and folder.name and store is not None and (found := _stream_part(Path(store), None)):
         raise InputError(f"expected a place of its own, got {found}", source=str(store))

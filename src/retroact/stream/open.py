@@ -20,7 +20,7 @@ from ..store import canonical_blocks
 from ..store.fence import Fence, Mark
 from ..store.sqlite import SQLiteStore
 from ..store.store import Store
-from ..store.targets import POSTGRES, base_of, beside, check_targets
+from ..store.targets import POSTGRES, check_targets, default_base, fence_of
 from .core import Core, end
 from .durable import Durable
 from .erasure import Hashes
@@ -62,7 +62,7 @@ def open_stream(
     erasures_asked: bool = False,
     follows: Follows | None = None,
 ) -> Durable:
-    base = base_of(where)
+    base = default_base(where)
     if after is not None:
         integer(after, "after", least=0, expected="the number of a round")
     check_targets(store=where, key_file=key_file, fence=fence)
@@ -83,7 +83,7 @@ def open_stream(
             specification.check_rounds(before=0 if follows is None else follows.round)
         own, secret_file = _key(key, key_file, base, create=fresh)
         name = Hashes(own).stream
-        barrier = Fence(Path(fence) if fence is not None else beside(secret_file or base), name, own.derive("fence"))
+        barrier = Fence(Path(fence) if fence is not None else fence_of(secret_file or base), name, own.derive("fence"))
         undo.callback(barrier.close)
         barrier.lock()
         try:
