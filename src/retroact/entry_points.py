@@ -27,10 +27,11 @@ def load(group: str, kind: str, known: dict[str, type[Any]]) -> None:
 
     points = entry_points(group=group)
     for point in points:
-        if point.name in known and not _is_from(known[point.name], point):
+        own = known.get(point.name)
+        if own is not None and (own.__module__, own.__qualname__) != (point.module, point.attr):
             raise InputError(
                 f"expected new kinds from other packages, got {point.name!r} from {point.value}, which "
-                f"{known[point.name].__module__} has already",
+                f"{own.__module__} has already",
                 place=group,
             )
     found = sorted({point.value: point for point in points if point.name == kind}.values(), key=lambda p: p.value)
@@ -62,7 +63,3 @@ def _load(point: EntryPoint, known: dict[str, type[Any]], group: str) -> None:
             raise InputError(f"expected {point.value} to state its {needed}, got none", place=place)
     if known.get(point.name) is not loaded:
         raise InputError(f"expected {point.value} to be one of those that {group} is for, got another", place=place)
-
-
-def _is_from(known: type[Any], point: EntryPoint) -> bool:
-    return (known.__module__, known.__qualname__) == (point.module, point.attr)

@@ -135,13 +135,10 @@ class RecordKeys:
         order = sorted_keys.order(values)
         run, where = sorted_keys.ties(sorted_keys.take(values, order))
         if len(where):
-            names = [_label(ids[k], subjects[k]) for k in order[where].tolist()]
+            pairs = ((ids[k], subjects[k]) for k in order[where].tolist())
+            # by id, then by subject, None first
+            names = [(id is not None, id or "", who is not None, who or "") for id, who in pairs]
             rank = {name: number for number, name in enumerate(sorted(set(names)))}
             within = np.array([rank[name] for name in names], dtype=np.int64)
             order[where] = order[where][np.lexsort((within, run))]
         return order
-
-
-def _label(id: str | None, subject: str | None) -> tuple[bool, str, bool, str]:
-    """Sorts by id, then by subject, None first."""
-    return id is not None, id or "", subject is not None, subject or ""

@@ -124,7 +124,10 @@ class Registers:
         self._ids.extend(edit.ids)
         for word, new in zip(self._words, edit.inserted, strict=True):
             word[size : len(self._ids)] = new
-        self._shrink()
+        size = len(self._ids)
+        if len(self._words[0]) > max(_SMALL, 4 * size):  # give back the memory of a much larger table
+            self._words = _resized(self.words, size + size // 2)
+            self._slots = dict(self._slots)
 
     def repack(self, words: Words) -> None:
         """The same records in another layout."""
@@ -144,13 +147,6 @@ class Registers:
         for word in self._words:
             word[holes] = word[movers]
             word[size:before] = 0
-
-    def _shrink(self) -> None:
-        """Give back the memory of a much larger table."""
-        size = len(self._ids)
-        if len(self._words[0]) > max(_SMALL, 4 * size):
-            self._words = _resized(self.words, size + size // 2)
-            self._slots = dict(self._slots)
 
     def _places(self, ids: Sequence[str]) -> tuple[I64, list[str]]:
         """For each id its slot, or the slot behind the others that it would get; and the ids of the latter kind."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import F64, I64
+from retroact.arrays import I64
 from retroact.checks import flag
 from retroact.errors import InputError
 from retroact.messages import At, decimal_text, exact_text, mismatch
@@ -201,7 +201,7 @@ class Integer(Bounded):
         if not large.any():
             return column_to_lattice(cells, self.step, at=at)
         result = column_to_lattice(np.where(large, 0, cells), self.step, at=at)
-        result[large] = _saturated(floats[large])
+        result[large] = [saturated(int(value)) for value in floats[large].tolist()]
         return result
 
     def decode(self, encoded: int) -> int:
@@ -214,14 +214,6 @@ def _large_as_it_is(value: object) -> object:
     if isinstance(value, float | np.floating) and _LARGE <= abs(float(value)) < np.inf and value == np.rint(value):
         return int(value)
     return value
-
-
-def _saturated(floats: F64) -> I64:
-    """Whole floats as integers, saturated at 64 bits."""
-    high, low = floats >= 2.0**63, floats < -(2.0**63)
-    integers = np.where(high | low, 0, floats).astype(np.int64)
-    integers[high], integers[low] = INT64_MAX, INT64_MIN
-    return integers
 
 
 def exact_number(value: object, name: str) -> Fraction:

@@ -77,7 +77,8 @@ class Vector(Field):
         if norm2 <= self.norm2_bound:
             return point
         if self.clip:
-            return tuple(_sign(k) * isqrt(k * k * self.norm2_bound // norm2) for k in point)
+            lengths = ((k, isqrt(k * k * self.norm2_bound // norm2)) for k in point)
+            return tuple(length if k > 0 else -length for k, length in lengths)
         raise mismatch(f"a vector of length at most {exact_text(self.radius)}", value, place)
 
     def _nearest(self, number: object, place: str) -> int:
@@ -145,10 +146,6 @@ def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
     if isinstance(value, np.ndarray):
         return value.ndim > 0
     return isinstance(value, Sequence) and not isinstance(value, str) and not is_bytes(value)
-
-
-def _sign(k: int) -> int:
-    return (k > 0) - (k < 0)
 
 
 def _coordinate(place: str, index: int) -> str:

@@ -110,7 +110,9 @@ def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
     records, mark = records.take(order), mark[order]
     run, ties = sorted_keys.ties(_keys(records, mark))
     if len(ties):
-        members = sorted(zip(run.tolist(), _labels(records.take(ties)), ties.tolist(), strict=True))
+        columns = records.take(ties).content
+        labels = zip(*(c.labels() if isinstance(c, Texts) else c.tolist() for c in columns), strict=True)
+        members = sorted(zip(run.tolist(), labels, ties.tolist(), strict=True))
         order = np.arange(len(order))
         order[ties] = [place for _, _, place in members]
         records = records.take(order)
@@ -126,12 +128,6 @@ def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
         raise VerificationError("the store does not hold a record that was deleted: its data are not the stream's own")
     left = records.counts > 0
     return (records, mark) if left.all() else (records.take(left), mark[left])
-
-
-def _labels(records: Records) -> list[Any]:
-    content = records.content
-    each = (column.labels() if isinstance(column, Texts) else column.tolist() for column in content)
-    return list(zip(*each, strict=True))
 
 
 def _split(records: Records, mark: I64, places: Sequence[Place], run: I64) -> list[tuple[Place, bytes]]:

@@ -154,7 +154,11 @@ class _Scan:
         self.tree(1, 0)
         rows, self.schema = self.schema or [], None
         for row in rows:
-            if root := self.root(row):
+            try:
+                root = root_page(row)
+            except IndexError:
+                self.bad("a row of sqlite_schema of five columns", f"{len(row)} bytes that are none")
+            if root:
                 self.tree(root, 0)
         if self.trees:
             return self.found
@@ -309,9 +313,3 @@ class _Scan:
         strict = self.strict or self.size > DISTINCT
         if nonzero and (strict or not only_offsets(content, start, end, self.usable)):
             self.found.append(Residue(page, start, end - start, nonzero, "gap"))
-
-    def root(self, row: bytes) -> int:
-        try:
-            return root_page(row)
-        except IndexError:
-            self.bad("a row of sqlite_schema of five columns", f"{len(row)} bytes that are none")

@@ -144,6 +144,8 @@ def _refuse(targets: Iterable[tuple[str, Path]], used: Mapping[str, Path], folde
 
 def kind_of(path: Path) -> str | None:
     """What a file is to a stream, in words: by its content, or by its name if that may be damaged."""
+    from ..coins.keyring import secret_in
+
     real = Path(os.path.realpath(path))
     try:
         if not stat.S_ISREG(os.stat(real).st_mode):
@@ -159,21 +161,18 @@ def kind_of(path: Path) -> str | None:
             return kind
     if real.suffix == ".lock" and kind_of(real.with_suffix("")) == "a fence":
         return "the lock of a fence"
-    if _is_key(content):
+    if secret_in(content) is not None:
         return "a key"
     if real.suffix == ".toml" or _is_specification(content):
         return "a specification"
     return None
 
 
-def is_store(folder: Path) -> bool:
-    return sum((folder / name).exists() for name in STORE) > 1
-
-
 def _stream_part(path: Path, own: Identity | None) -> str | None:
     real = Path(os.path.realpath(path))
     for folder in (real, *real.parents):
-        if is_store(folder) or (own is not None and identity(folder) == own):
+        is_store = sum((folder / name).exists() for name in STORE) > 1
+        if is_store or (own is not None and identity(folder) == own):
             return f"a part of the stream in {folder}"
     return kind_of(path)
 
@@ -193,12 +192,6 @@ def _is_fence(content: bytes) -> bool:
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return False
     return isinstance(mark, dict) and {"stream", "round", "salt"} <= mark.keys()
-
-
-def _is_key(content: bytes) -> bool:
-    from ..coins.keyring import secret_in
-
-    return secret_in(content) is not None
 
 
 def _is_specification(content: bytes) -> bool:
