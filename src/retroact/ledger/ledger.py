@@ -128,9 +128,7 @@ class Ledger:
 
     def rows_between(self, first: int, last: int) -> tuple[Rows, I64]:
         """The distinct records with these stamps and their numbers of copies, in no particular order."""
-        where, slots = self._between(first, last)
-        parts = sorted_keys.take(self._multiset.words, where), sorted_keys.take(self._registers.words, slots)
-        counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
+        parts, counts, _ = self._between(first, last)
         return self._keys.rows(*parts), counts
 
     def data(self) -> Stamped:
@@ -241,20 +239,20 @@ class Ledger:
         if self._planned is not change:
             raise InputError("expected the change that was planned last")
 
-    def _between(self, first: int, last: int) -> tuple[slice, I64]:
-        """Where the records with these stamps are: positions in the multiset, slots of the registers."""
+    def _between(self, first: int, last: int) -> tuple[tuple[Words, Words], I64, I64]:
+        """The keys with these stamps, without an id and with one; their counts; and the slots of the latter."""
+        where, slots = slice(0, 0), np.zeros(0, dtype=np.int64)
         bounds = self._keys.layout.stamp_range(first, last)
-        if bounds is None:
-            return slice(0, 0), np.zeros(0, dtype=np.int64)
-        word = self._registers.words[0]
-        return self._multiset.between(*bounds), np.flatnonzero((word >= bounds[0]) & (word <= bounds[1]))
+        if bounds is not None:
+            word = self._registers.words[0]
+            where, slots = self._multiset.between(*bounds), np.flatnonzero((word >= bounds[0]) & (word <= bounds[1]))
+        parts = sorted_keys.take(self._multiset.words, where), sorted_keys.take(self._registers.words, slots)
+        return parts, np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)]), slots
 
     def _surviving(self, first: int, last: int) -> Stamped:
-        where, slots = self._between(first, last)
-        plain = sorted_keys.take(self._multiset.words, where)
-        words = sorted_keys.concatenate(plain, sorted_keys.take(self._registers.words, slots))
-        counts = np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)])
-        ids: list[str | None] = [*[None] * len(plain[0]), *self._registers.ids(slots)]
+        parts, counts, slots = self._between(first, last)
+        words = sorted_keys.concatenate(*parts)
+        ids: list[str | None] = [*[None] * len(parts[0][0]), *self._registers.ids(slots)]
         subjects = self._keys.owners(words)
         # without codes, keys are in canonical order already
         if self._keys.texts or len(self._keys.subjects) > 1 or len(slots):
