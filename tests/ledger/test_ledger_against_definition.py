@@ -72,8 +72,8 @@ def test_equal_data_after_every_round(world: str, data: st.DataObject) -> None:
         assert ledger.of_subjects(who) == theirs
         assert ledger.of_subjects([sha256(subject.encode()).digest() for subject in who]) == theirs
         for past in range(round + 1):
-            assert contents(ledger.revised(past)) == {p: n for p, n in expected.items() if p.stamp <= past}
-            assert contents(ledger.live(round, past + 1)) == {
+            assert contents(ledger.data(last=past)) == {p: n for p, n in expected.items() if p.stamp <= past}
+            assert contents(ledger.data(round - past, round)) == {
                 p: n for p, n in expected.items() if p.stamp >= round - past
             }
             rows, counts = ledger.rows_between(past, past)

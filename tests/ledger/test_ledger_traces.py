@@ -233,8 +233,6 @@ def test_wrong_rounds_and_schemas_are_refused() -> None:
         Ledger(SCHEMA).apply(0, Updates(SCHEMA))
     with pytest.raises(InputError):
         Ledger(SCHEMA).apply(1, Updates(WORLDS["text"][0]))
-    with pytest.raises(InputError):
-        Ledger(SCHEMA).live(1, 0)
 
 
 def test_the_format_does_not_change_unnoticed() -> None:

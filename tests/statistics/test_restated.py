@@ -75,7 +75,7 @@ def test_the_true_states_are_the_revised_ones():
             for number, updates in enumerate(sequence, 1):
                 release = algorithm.release(updates)["r"]
                 ledger = algorithm.stream._core.ledger
-                expected = {past: len(ledger.revised(past)) for past in (number, number - 2, number - 5) if past >= 1}
+                expected = {past: len(ledger.data(last=past)) for past in (number, number - 2, number - 5) if past >= 1}
                 assert {past: round(v) for past, v in release.value.items()} == expected
 
 

@@ -131,24 +131,26 @@ class Ledger:
         parts, counts, _ = self._between(first, last)
         return self._keys.rows(*parts), counts
 
-    def data(self) -> Stamped:
+    def data(self, first: int = 1, last: int = sys.maxsize) -> Stamped:
         """Data_i: the distinct surviving records with their numbers of copies, in canonical order.
 
-        That is by stamp, then by the fields as declared (text by its UTF-8 bytes, a missing value as the field's
-        `blank`), then by which of them are missing, then id, then subject, None first. It depends on the surviving data
-        alone: not on arrival order, batches, codes or hash seeds.
+        Stamps up to l give RevData_{i,l}; the stamps l - window + 1 to l, for the round l = i, give Live_l. The order
+        is by stamp, then by the fields as declared (text by its UTF-8 bytes, a missing value as the field's `blank`),
+        then by which of them are missing, then id, then subject, None first. It depends on the surviving data alone:
+        not on arrival order, batches, codes or hash seeds.
         """
-        return self._surviving(1, sys.maxsize)
-
-    def revised(self, past: int) -> Stamped:
-        """RevData_{i,l}: the records with stamps up to l."""
-        return self._surviving(1, past)
-
-    def live(self, round: int, window: int) -> Stamped:
-        """Live_l: the records that are less than `window` rounds old in a round."""
-        if window < 1:
-            raise InputError(f"expected a number of rounds from 1, got {window}", place="window")
-        return self._surviving(max(1, round - window + 1), round)
+        parts, counts, slots = self._between(first, last)
+        words = sorted_keys.concatenate(*parts)
+        ids: list[str | None] = [*[None] * len(parts[0][0]), *self._registers.ids(slots)]
+        subjects = self._keys.owners(words)
+        # without codes, keys are in canonical order already
+        if self._keys.texts or len(self._keys.subjects) > 1 or len(slots):
+            order = self._keys.canonical(words, ids, subjects)
+            words, counts = sorted_keys.take(words, order), counts[order]
+            ids, subjects = [ids[k] for k in order.tolist()], [subjects[k] for k in order.tolist()]
+        rows = self._keys.rows(words)
+        assert rows.stamps is not None
+        return Stamped(rows, rows.stamps, subjects, copies=counts, ids=ids)
 
     def of_subjects(self, who: Sequence[str | bytes]) -> list[int]:
         """How many surviving records each of these subjects has, by name or by the SHA-256 of the name."""
@@ -248,20 +250,6 @@ class Ledger:
             where, slots = self._multiset.between(*bounds), np.flatnonzero((word >= bounds[0]) & (word <= bounds[1]))
         parts = sorted_keys.take(self._multiset.words, where), sorted_keys.take(self._registers.words, slots)
         return parts, np.concatenate([self._multiset.counts[where], np.ones(len(slots), dtype=np.int64)]), slots
-
-    def _surviving(self, first: int, last: int) -> Stamped:
-        parts, counts, slots = self._between(first, last)
-        words = sorted_keys.concatenate(*parts)
-        ids: list[str | None] = [*[None] * len(parts[0][0]), *self._registers.ids(slots)]
-        subjects = self._keys.owners(words)
-        # without codes, keys are in canonical order already
-        if self._keys.texts or len(self._keys.subjects) > 1 or len(slots):
-            order = self._keys.canonical(words, ids, subjects)
-            words, counts = sorted_keys.take(words, order), counts[order]
-            ids, subjects = [ids[k] for k in order.tolist()], [subjects[k] for k in order.tolist()]
-        rows = self._keys.rows(words)
-        assert rows.stamps is not None
-        return Stamped(rows, rows.stamps, subjects, copies=counts, ids=ids)
 
 
 def _codes(table: TextCodes, texts: Texts) -> I64:
