@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retroact.arrays import U64, AnyArray, Mask
 from retroact.schema.dictionary_column import Coded
 
 ABSENT = -1
-Words = NDArray[np.uint64]
 SHORT = 64
 """A column whose texts have at most this many bytes is an array of fixed width; one with longer texts holds objects."""
 
@@ -29,7 +29,7 @@ class Texts:
     ['DE', None, 'Zürich']
     """
 
-    words: NDArray[Any]
+    words: AnyArray
     """Of fixed width, a multiple of 8, or objects."""
     lengths: NDArray[np.int32]
 
@@ -44,7 +44,7 @@ class Texts:
         longest = int(lengths.max(initial=0))
         if longest <= SHORT:
             return cls(np.array(encoded, dtype=_width(longest)), lengths)
-        return cls(_objects([text.encode() if isinstance(text, str) else text for text in encoded]), lengths)
+        return cls(np.array([text.encode() for text in present], dtype=object), lengths)
 
     @classmethod
     def from_content(cls, lengths: NDArray[np.int32], content: bytes) -> Texts:
@@ -54,7 +54,7 @@ class Texts:
         longest = int(sizes.max(initial=0))
         if longest > SHORT:
             bounds = np.concatenate([[0], np.cumsum(sizes)]).tolist()
-            return cls(_objects([content[begin:end] for begin, end in pairwise(bounds)]), lengths)
+            return cls(np.array([content[begin:end] for begin, end in pairwise(bounds)], dtype=object), lengths)
         words = np.zeros(len(lengths), dtype=_width(longest))
         matrix = words.view(np.uint8).reshape(len(lengths), words.dtype.itemsize)
         if content:
@@ -73,12 +73,12 @@ class Texts:
             parts = [self._as_objects(), other._as_objects()]
         return Texts(np.concatenate(parts), np.concatenate([self.lengths, other.lengths]))
 
-    def _as_objects(self) -> NDArray[Any]:
+    def _as_objects(self) -> AnyArray:
         if self.words.dtype == object:
             return self.words
         width, data = self.words.dtype.itemsize, self.words.tobytes()
         sizes = np.maximum(self.lengths, 0).tolist()
-        return _objects([data[place * width : place * width + size] for place, size in enumerate(sizes)])
+        return np.array([data[place * width : place * width + size] for place, size in enumerate(sizes)], dtype=object)
 
     def content(self) -> bytes:
         """All texts, concatenated."""
@@ -117,7 +117,7 @@ class Texts:
         return list(zip(self.lengths.tolist(), self.words.tolist(), strict=True))
 
 
-def mixed(mark: Words, value: Words) -> Words:
+def mixed(mark: U64, value: U64) -> U64:
     """One round of a 64-bit mixer: every bit of the value affects every bit of the mark."""
     mark = (mark ^ value) * np.uint64(0x9E3779B97F4A7C15)
     mark ^= mark >> np.uint64(29)
@@ -126,7 +126,7 @@ def mixed(mark: Words, value: Words) -> Words:
     return mark
 
 
-def mixed_in(mark: Words, words: NDArray[Any], lengths: NDArray[np.int32]) -> Words:
+def mixed_in(mark: U64, words: AnyArray, lengths: NDArray[np.int32]) -> U64:
     """Texts of fixed width mixed into marks, independently of the width."""
     parts = words.view("<u8").reshape(len(words), words.dtype.itemsize // 8)
     for place, word in enumerate(parts.T):
@@ -138,11 +138,5 @@ def _width(longest: int) -> str:
     return f"S{max(8, -(-longest // 8) * 8)}"
 
 
-def _filled(lengths: NDArray[Any], width: int) -> NDArray[np.bool_]:
+def _filled(lengths: AnyArray, width: int) -> Mask:
     return np.arange(width, dtype=np.int32) < lengths[:, None]
-
-
-def _objects(texts: Sequence[Any]) -> NDArray[Any]:
-    array = np.empty(len(texts), dtype=object)
-    array[:] = texts
-    return array
