@@ -71,16 +71,10 @@ def decimal_text(number: Fraction) -> str | None:
     >>> decimal_text(Fraction(-5, 4)), decimal_text(Fraction(500)), decimal_text(Fraction(1, 3))
     ('-1.25', '500', None)
     """
-    rest = number.denominator
-    twos = (rest & -rest).bit_length() - 1
-    rest >>= twos
-    fives = 0
-    while rest % 5 == 0:
-        rest //= 5
-        fives += 1
-    if rest != 1:
+    most = number.denominator.bit_length()
+    if pow(10, most, number.denominator):
         return None
-    places = max(twos, fives)
+    places = next(places for places in range(most + 1) if 10**places % number.denominator == 0)
     digits = str(abs(number.numerator) * 10**places // number.denominator).zfill(places + 1)
     sign = "-" if number < 0 else ""
     return sign + (f"{digits[:-places]}.{digits[-places:]}" if places else digits)
