@@ -52,7 +52,7 @@ class Stamped:
         return np.ones(self.rows.count, dtype=np.int64) if self.copies is None else self.copies
 
     def take(self, chosen: Mask | I64) -> Stamped:
-        """The records at these positions, or where a mask is true."""
+        """The records at these positions, or where a mask is true; without ids."""
         if chosen.dtype == np.bool_:
             chosen = np.flatnonzero(chosen)
         subjects = self.subjects

@@ -88,7 +88,7 @@ def unique(words: Words, copies: I64 | None = None) -> tuple[Words, I64]:
     counts = np.ones(len(begins) - len(repeats), dtype=np.int64)
     if len(repeats):
         words = take(words, begins)
-        # the k-th repeat follows k repeats, and belongs to the last key that began
+        # up to the k-th repeat there are k of them, and it belongs to the key that began last
         np.add.at(counts, repeats - np.arange(1, len(repeats) + 1), 1)
     return words, counts
 
