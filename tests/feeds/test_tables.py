@@ -12,7 +12,7 @@ import retroact as ra
 from retroact.errors import InputError
 from retroact.feeds.play import open_feed
 from retroact.feeds.readers import arrow
-from retroact.schema.dictionary_column import Coded
+from retroact.schema.field import Coded
 from support.table_changes import (
     SCHEMA,
     A,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import retroact as ra
 from retroact.errors import InputError
 from retroact.schema import Bytes, Integer, Number, Rows, Schema, Vector
-from retroact.schema.bytes_field import MAX_BYTES
+from retroact.schema.text_fields import MAX_BYTES
 from retroact.statistics.where import select
 
 BLOB = Bytes()

@@ -8,7 +8,7 @@ import pytest
 
 from retroact.errors import InputError
 from retroact.schema import Boolean, Category, Field, Text
-from retroact.schema.text_and_category import MAX_TEXT_BYTES
+from retroact.schema.text_fields import MAX_BYTES
 
 SIZE = Category(["small", "large", 3])
 STRANGE = ["", "a\0b", "\0", "👩‍👩‍👧", "é", "e\u0301", "Straße", " x ", "\ufeff", "\U0010ffff"]
@@ -84,10 +84,10 @@ def test_text_of_subclasses_becomes_plain() -> None:
 
 
 def test_text_length_is_counted_in_bytes() -> None:
-    for longest, longer in (("a" * MAX_TEXT_BYTES, "a"), ("é" * (MAX_TEXT_BYTES // 2), "é")):
+    for longest, longer in (("a" * MAX_BYTES, "a"), ("é" * (MAX_BYTES // 2), "é")):
         assert Text().encode(longest, "x") == longest
         assert Text().encode_column(["a", longest], "x")[0].tolist() == ["a", longest]
-        with pytest.raises(InputError, match=f"at most {MAX_TEXT_BYTES} bytes of text, got"):
+        with pytest.raises(InputError, match=f"at most {MAX_BYTES} bytes of text, got"):
             Text().encode(longest + longer, "x")
         with pytest.raises(InputError, match="at x, row 5001"):
             Text().encode_column(["a"] * 5000 + [longest + longer], "x")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from retroact.errors import InputError
 from retroact.schema import Boolean, Category, Date, Integer, Number, Rows, Schema, Text, Vector
-from retroact.schema.dictionary_column import Coded
+from retroact.schema.field import Coded
 
 ORDERS = Schema({"country": Text(), "amount": Number(0, 500, step=0.01), "age": Integer(0, 120)})
 ORDER = {"country": "DE", "amount": 12.5, "age": 31}

@@ -13,7 +13,7 @@ from retroact.arrays import I64, Mask
 from retroact.errors import InputError, Place
 from retroact.messages import mismatch
 from retroact.schema.arrow import Column
-from retroact.schema.dictionary_column import Coded
+from retroact.schema.field import Coded
 
 ColumnReader = Callable[[list[Any]], list[Any]]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)

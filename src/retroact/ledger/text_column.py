@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retroact.arrays import U64, AnyArray, Mask
-from retroact.schema.dictionary_column import Coded
+from retroact.schema.field import Coded
 
 ABSENT = -1
 SHORT = 64

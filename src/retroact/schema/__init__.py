@@ -5,13 +5,12 @@ because sums of floats depend on what was added and deleted again.
 """
 
 from retroact.schema.arrow import columns_of
-from retroact.schema.bytes_field import Bytes
 from retroact.schema.field import Field, field_names
 from retroact.schema.lattice import column_to_lattice, to_lattice
 from retroact.schema.numbers import Integer, Number
 from retroact.schema.rows import Rows
 from retroact.schema.schema import Schema, field_of
-from retroact.schema.text_and_category import Boolean, Category, Text
+from retroact.schema.text_fields import Boolean, Bytes, Category, Text
 from retroact.schema.times import Date, Timestamp
 from retroact.schema.vector import Vector
 

@@ -6,7 +6,7 @@ Bounds are declared, so the encoding of a value never depends on other records.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -20,12 +20,46 @@ from retroact.checks import choice
 from retroact.errors import InputError, Place
 from retroact.messages import At, mismatch
 from retroact.params import Parameters
-from retroact.schema.dictionary_column import Coded
 
 Encoded = int | str | tuple[int, ...]
 Record = tuple[Encoded | None, ...]
 """The encoded values of one record in the order of the fields; None where one is missing."""
 Missing = Literal["error", "skip"]
+
+
+class Coded(Sequence[Any]):
+    """A dictionary column: value k is ``words[codes[k]]``. Each word is encoded once.
+
+    >>> column = Coded(["DE", "FR", None], np.array([0, 0, 1, 2]))
+    >>> list(column), column[2], len(column)
+    (['DE', 'DE', 'FR', None], 'FR', 4)
+    """
+
+    def __init__(self, words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> None:
+        self.words = words
+        self.codes = codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Coded(self.words, self.codes[index])
+        return self.words[int(self.codes[index])]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values())
+
+    def values(self) -> list[Any]:
+        return [self.words[code] for code in self.codes.tolist()]
+
+    def used(self) -> Coded:
+        """The same column without unused words, which may be anything."""
+        present = np.bincount(self.codes, minlength=len(self.words)) > 0
+        if present.all():
+            return self
+        places = np.cumsum(present) - 1
+        return Coded([self.words[place] for place in np.flatnonzero(present).tolist()], places[self.codes])
 
 
 class Field(Parameters, ABC):

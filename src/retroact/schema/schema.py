@@ -12,7 +12,7 @@ from retroact.messages import hint, mismatch, show
 from retroact.schema.arrow import columns_of
 from retroact.schema.field import Encoded, Field, Record
 from retroact.schema.rows import Rows
-from retroact.schema.text_and_category import check_utf8
+from retroact.schema.text_fields import check_utf8
 from retroact.schema.vector import Vector, is_sequence
 
 __all__ = ["Rows", "Schema", "field_of"]

@@ -1,7 +1,11 @@
-"""Fields that are not numbers: true or false, one of a declared list, any text."""
+"""Fields that are not numbers: true or false, one of a declared list, any text, any bytes.
+
+The ledger stores and orders text, so bytes are kept as text whose code points are the bytes.
+"""
 
 from __future__ import annotations
 
+import binascii
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, ClassVar
@@ -13,9 +17,9 @@ from retroact.arrays import I64
 from retroact.checks import is_integral
 from retroact.errors import InputError
 from retroact.messages import At, mismatch, show
-from retroact.schema.field import Field, Missing
+from retroact.schema.field import Field, Missing, is_bytes
 
-MAX_TEXT_BYTES = 2**20
+MAX_BYTES = 2**20
 
 
 class Boolean(Field):
@@ -107,7 +111,7 @@ class Text(Field):
     def encode(self, value: object, place: str) -> str:
         if not isinstance(value, str):
             raise mismatch("text", value, place)
-        if not value.isascii() or len(value) > MAX_TEXT_BYTES:
+        if not value.isascii() or len(value) > MAX_BYTES:
             check_utf8(value, place)
         return value if type(value) is str else str.__str__(value)  # subclasses may print as something else
 
@@ -116,6 +120,50 @@ class Text(Field):
 
     def decode(self, encoded: str) -> str:
         return encoded
+
+
+class Bytes(Field):
+    r"""Any bytes, as given: `bytes`, `bytearray` or a `memoryview` of bytes, at most 2^20 of them.
+
+    JSON and CSV have no bytes, so text is read as base64: the alphabet of RFC 4648 with + and /, padded, without line
+    breaks, and with zeros in unused bits. Text that is meant as text belongs in a `Text` field.
+
+    numpy's own bytes (`np.bytes_`, arrays of dtype `S`) drop trailing NULs, which could make two records equal. They
+    are refused: give a list of bytes, or an array of objects.
+
+    >>> Bytes().encode(b"\x00\xff", "digest") == Bytes().encode("AP8=", "digest") == "\x00\xff"
+    True
+    >>> Bytes().decode("\x00\xff")
+    b'\x00\xff'
+    >>> Bytes().encode("AP8", "digest")
+    Traceback (most recent call last):
+    ...
+    retroact.errors.InputError: expected bytes, or base64 (RFC 4648, with padding), got 'AP8' - at digest
+    """
+
+    kind: ClassVar[str] = "bytes"
+    interned: ClassVar[bool] = True
+
+    def encode(self, value: object, place: str) -> str:
+        if isinstance(value, np.bytes_):
+            raise mismatch("bytes (numpy's own lose NULs at the end: give a list of bytes)", value, place)
+        if isinstance(value, str):
+            content = _from_base64(value, place)
+        elif is_bytes(value):
+            content = memoryview(value).tobytes()  # also for subclasses that print as something else
+        else:
+            raise mismatch("bytes", value, place)
+        if len(content) > MAX_BYTES:
+            raise InputError(f"expected at most {MAX_BYTES} bytes, got {len(content)}", place=place or None)
+        return content.decode("latin-1")  # sorts as the bytes do, and always has a UTF-8 form
+
+    def _encode_cells(self, cells: NDArray[Any], at: At) -> NDArray[Any]:
+        if set(map(type, cells)) == {bytes} and max(map(len, cells)) <= MAX_BYTES:
+            return np.array([content.decode("latin-1") for content in cells], dtype=object)
+        return super()._encode_cells(cells, at)
+
+    def decode(self, encoded: str) -> bytes:
+        return encoded.encode("latin-1")
 
 
 def _all_plain(items: list[Any]) -> bool:
@@ -129,7 +177,7 @@ def _all_plain(items: list[Any]) -> bool:
         except UnicodeEncodeError:
             return False
         # only a part that is long in total can have a long item
-        if size > MAX_TEXT_BYTES and max(map(len, part)) > MAX_TEXT_BYTES // 4:
+        if size > MAX_BYTES and max(map(len, part)) > MAX_BYTES // 4:
             return False
     return True
 
@@ -139,8 +187,8 @@ def check_utf8(text: str, place: str) -> None:
         size = len(text.encode())
     except UnicodeEncodeError as error:
         raise mismatch(f"text that UTF-8 can write (no lone surrogate, as at {error.start + 1})", text, place) from None
-    if size > MAX_TEXT_BYTES:
-        raise InputError(f"expected at most {MAX_TEXT_BYTES} bytes of text, got {size}", place=place or None)
+    if size > MAX_BYTES:
+        raise InputError(f"expected at most {MAX_BYTES} bytes of text, got {size}", place=place or None)
 
 
 def _category(value: object) -> str | int:
@@ -150,3 +198,14 @@ def _category(value: object) -> str | int:
     if is_integral(value) and abs(int(value)) < 2**63:
         return int(value)
     raise mismatch("texts or whole numbers of 64 bits", value, "values")
+
+
+def _from_base64(text: str, place: str) -> bytes:
+    try:
+        content = binascii.a2b_base64(text, strict_mode=True)
+        # the decoder ignores unused bits
+        if binascii.b2a_base64(content, newline=False).decode() == text:
+            return content
+    except ValueError:
+        pass
+    raise mismatch("bytes, or base64 (RFC 4648, with padding)", text, place)
