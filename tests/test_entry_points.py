@@ -62,7 +62,7 @@ def test_a_kind_is_loaded_when_it_is_named(family, install):
 def test_a_kind_that_there_is_already_is_refused(family, install):
     install("boxes", BOX, box="Box")
     install("discs", BOX.replace("box", "disc"), disc="Box")
-    with pytest.raises(InputError, match="'disc' from discs:Box, which tests.test_entry_points has already"):
+    with pytest.raises(InputError, match=r"'disc' from discs:Box, which tests\.test_entry_points has already"):
         family.from_spec({"type": "box", "width": 3}, "")
     with pytest.raises(TypeError, match="has the kind 'disc' already"):
         __import__("discs")
