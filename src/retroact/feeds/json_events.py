@@ -42,8 +42,8 @@ class JsonEvents:
         self._schema, self._options = schema, options
         self._columns = options.columns.without(schema.fields)
         self._base = RowForm(schema, self._columns)
-        without: dict[str, None] = dict.fromkeys((*ROLES, "op"))
-        records = RowForm(schema, replace(self._columns, **without))  # type: ignore[arg-type]
+        kept = {role: own for role, own in self._columns.roles.items() if role not in (*ROLES, "op")}
+        records = RowForm(schema, replace(self._columns, roles=kept))
         self._native = NativeEvents(records, closes=options.cut.close_by in ("lines", "progress"))
         self._asked = {*self._base.fields, *self._base.known.values()}
         """Every column that a row is read for."""

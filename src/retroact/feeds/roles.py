@@ -139,9 +139,9 @@ def refuse(names: Iterable[str], fields: Sequence[str], columns: Columns, unknow
     got += [f"an unknown column {show(name)}{hint(name, free)}" for name in unknown]
     may = f" (and {', '.join(others)})" if others and unknown and fields else ""
     mark = next((name for name in unknown if name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS)), None)
-    hint = "; [columns] may ignore others" if unknown else ""
-    hint = hint if mark is None else f'; if it says what is done with a row: op = "{mark}" in [columns]'
-    raise InputError(f"expected the columns {', '.join(fields or others)}{may}, got {' and '.join(got)}{hint}")
+    ignoring = "; [columns] may ignore others" if unknown else ""
+    ignoring = ignoring if mark is None else f'; if it says what is done with a row: op = "{mark}" in [columns]'
+    raise InputError(f"expected the columns {', '.join(fields or others)}{may}, got {' and '.join(got)}{ignoring}")
 
 
 def code_of(word: Any, place: str) -> int:
