@@ -617,8 +617,8 @@ SPACE = {"x": ra.Number(-1, 1), "y": ra.Number(-1, 1), "t": ra.Text(), "p": ra.V
 BAD = [
     (lambda: ra.KMeans(["x", "y"], 0), "whole number from 1 on, got 0"),
     (lambda: ra.KMeans(["x", "y"], 2.5), "whole number"),  # type: ignore[arg-type]
-    (lambda: ra.KMeans([], 2), "name of a vector"),
-    (lambda: ra.KMeans(["x", "x"], 2), "different numbers"),
+    (lambda: ra.KMeans([], 2), "names of one or more different fields"),
+    (lambda: ra.KMeans(["x", "x"], 2), "different fields"),
     (lambda: ra.KMeans(["x", "t"], 2), "type Number or Integer or Boolean or Vector, got Text"),
     (lambda: ra.KMeans(["p", "x"], 2), "one vector, or several numbers"),
     (lambda: ra.KMeans(["x", "none"], 2), "expected one of the fields"),
