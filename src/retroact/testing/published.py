@@ -67,7 +67,7 @@ class Scene:
         self._values = list(dict.fromkeys(values_of(spec.schema, random)))
         self._digest = spec.digest(name)
         self._latest: tuple[Coins, Bound] | None = None
-        self._copies = self._enough()
+        self.copies = self._enough()
         self._rows: dict[tuple[int, bool], list[tuple[Rows, I64]]] = {}
         self._gathered: dict[tuple[int, bool], list[Any]] = {}
         self._exact: dict[tuple[int, bool], Totals] = {}
@@ -94,7 +94,7 @@ class Scene:
         for number, value in enumerate(self._values):
             if other and number % 2 and isinstance(self.definition.inner, Distinct):
                 continue
-            copies = self._copies + 7 * number + (self._copies // 3 + number if other else 0)
+            copies = self.copies + 7 * number + (self.copies // 3 + number if other else 0)
             fields = dict(zip(self.spec.schema.fields, value, strict=True))  # type: ignore[call-overload]
             out += [Record(fields, stamp, copies) for stamp in {1, round}]
         return out
@@ -195,7 +195,8 @@ def check_numbers(scene: Scene, key: Key, index: int) -> int:
         if total != exact.get(where, 0) * look.published.denominator + drawn[where]:
             raise scene.fail(index, f"is not its totals with its noise on, at {_words(where)}")
     check_numerators(scene, look, index)
-    if not explained(scene.statistic, look.published, list(look.told.values()), scene.spec.schema):
+    told, clear = list(look.told.values()), scene.copies / 2
+    if not explained(scene.statistic, look.published, told, scene.spec.schema, clear):
         raise scene.fail(index, "has a value that is not what its noisy totals say")
     return len(look.told)
 

@@ -14,8 +14,9 @@ ANY: Any = object()
 """A number that is not looked at."""
 
 
-def explained(inner: Statistic, published: Published, noisy: list[int], schema: Schema) -> bool:
-    """Whether the value is what the noisy totals say; of what is made of them in other ways nothing is asked here."""
+def explained(inner: Statistic, published: Published, noisy: list[int], schema: Schema, clear: float) -> bool:
+    """Whether the value is what the noisy totals say; of what is made of them in other ways nothing is asked here.
+    ``clear``: a noisy count that is surely above zero. Below it a mean may be None, and is not looked at."""
     totals = [total / published.denominator for total in noisy]
     expected: list[Any] | None = None
     if isinstance(inner, Histogram):
@@ -25,7 +26,7 @@ def explained(inner: Statistic, published: Published, noisy: list[int], schema: 
     elif isinstance(inner, Distinct):
         expected = totals
     elif isinstance(inner, Linear):
-        expected = _linear(inner, totals, schema)
+        expected = _linear(inner, totals, schema, clear)
     if expected is None:
         return True
     flat = _flat(plain(published.answer.value))
@@ -35,10 +36,10 @@ def explained(inner: Statistic, published: Published, noisy: list[int], schema: 
     )
 
 
-def _linear(statistic: Linear, totals: list[float], schema: Schema) -> list[Any] | None:
+def _linear(statistic: Linear, totals: list[float], schema: Schema, clear: float) -> list[Any] | None:
     if isinstance(statistic, GroupBy):
         size = statistic.of.layout(schema).size
-        parts = [_linear(statistic.of, totals[i : i + size], schema) for i in range(0, len(totals), size)]
+        parts = [_linear(statistic.of, totals[i : i + size], schema, clear) for i in range(0, len(totals), size)]
         return None if any(part is None for part in parts) else [number for part in parts for number in part or ()]
     kind = next((k for k in (Count, Sum, Mean, Variance, LinearQuery) if _answers_as(statistic, k)), None)
     if kind is None:
@@ -50,7 +51,7 @@ def _linear(statistic: Linear, totals: list[float], schema: Schema) -> list[Any]
     if kind is Sum:
         return [total * step for total in totals]
     count, total = totals[:2]
-    if count <= 0:
+    if count < clear:
         return [ANY]
     mean = total / count
     if kind is Mean:
