@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from itertools import cycle
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -38,17 +38,17 @@ NUMBERS = 16
 
 
 def check_twin(make: Make, pairs: Iterable[Pair], *, keys: Iterable[int] = KEYS) -> int:
-    """Shows retroactivity: histories that unite give equal bytes from that round on, under the same key. Each pair runs
-    under one of the keys, in turn. Returns how many answers were compared.
+    """Shows retroactivity: histories that unite give equal bytes from that round on, under the same key, for
+    each of the keys. Returns how many answers were compared.
 
     >>> import retroact as ra
     >>> spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=2)
     >>> pair = Pair(((Add((True,)),), (Delete((True,), 1),)), ((), ()), unite=2)
     >>> check_twin(lambda key: StreamAlgorithm(spec, key), [pair])
-    1
+    2
     """
     compared = 0
-    for pair, seed in zip(pairs, cycle(keys), strict=False):
+    for pair, seed in product(pairs, keys):
         one, other = (run(make, Key.for_testing(seed), side) for side in (pair.one, pair.other))
         for round in range(pair.unite, len(one) + 1):
             compared += 1
