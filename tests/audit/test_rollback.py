@@ -13,7 +13,6 @@ from retroact.audit.games import judged
 from retroact.audit.rollback import Branches, Forked, lost_fence, published_twice, rollback
 from retroact.audit.weaker import MakeCount, NoisyCount
 from retroact.privacy import Guarantee, PureDP
-from retroact.store.fence import Mark
 from retroact.stream import open as opening
 from retroact.stream.fence_guard import FenceGuard, Standing
 from retroact.testing import Shape
@@ -88,7 +87,6 @@ def test_the_files_alone_show_what_is_published_twice():
 def test_a_stream_that_forgets_its_fence_is_a_violation(monkeypatch):
     monkeypatch.setattr("retroact.stream.open.standing", lambda *_, **__: Standing(0, None))
     monkeypatch.setattr("retroact.store.fence.Fence.read", lambda self: None)
-    monkeypatch.setattr("retroact.stream.open._fence_again", lambda store, name, *_: Mark(name, 0))
     monkeypatch.setattr(FenceGuard, "require_unmoved", lambda self: None)
     result = rollback(Target.stream(spec()), Seeds(1), runs=40, confidence=0.9)
     assert result.verdict == "violation"
