@@ -80,7 +80,7 @@ def test_a_wrong_answer_of_the_base_is_refused():
         with pytest.raises(InputError, match="expected"):
             K.apply(wrong, Coins(bytes(32)))
     assert K.apply(np.array([1, 2]), Coins(bytes(32))) == K.apply([1, 2], Coins(bytes(32)))
-    with pytest.raises(InputError, match="settled"):
+    with pytest.raises(InputError, match="whose width is fixed"):
         GaussianMap().apply(1, Coins(bytes(32)))
     with pytest.raises(InputError, match="between 2 and"):
         GaussianMap(sigma=1.5, spacing=Fraction(1))
@@ -221,5 +221,5 @@ def test_other_things_are_no_maps():
         ranks(0, 9).apply(Cumulative(((10, 3),)), Coins(bytes(32)))
     with pytest.raises(InputError, match="upper"):
         RankMap(3, 2)
-    with pytest.raises(InputError, match="settled"):
+    with pytest.raises(InputError, match="whose width is fixed"):
         RankMap(0, 2).apply(Cumulative(), Coins(bytes(32)))

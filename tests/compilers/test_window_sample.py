@@ -100,7 +100,7 @@ def test_the_generic_checks_see_a_broken_sample(broken):
     with pytest.raises(VerificationError):
         check_statistic(
             broken(Median("age"), window=3, size=2),
-            AGES, epsilon=4.0, pairs=4, draws=0, updates=6, deltas=(1e-4,), horizons=(8,),
+            AGES, epsilon=4.0, pairs=12, draws=0, updates=6, deltas=(1e-4,), horizons=(8,),
         )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ GENERIC = {"twin", "state round trip", "sensitivity", "noise law", "oblivious no
 def test_every_histogram_passes_every_check(name, seen):
     """With a budget so large that bins with a few records are shown: otherwise there would be nothing to compare."""
     ran = check_statistic(
-        THRESHOLDED[name], SCHEMA, epsilon=LARGE["epsilon"], deltas=(LARGE["delta"],), pairs=5, draws=1000,
+        THRESHOLDED[name], SCHEMA, epsilon=LARGE["epsilon"], deltas=(LARGE["delta"],), pairs=12, draws=1000,
         horizons=(8, None) if name in NO_HORIZON else (8,),
     )  # fmt: skip
     assert set(ran) >= GENERIC
