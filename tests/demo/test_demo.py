@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import retroact as ra
+from retroact.cli.console import Console
 from retroact.cli.demo.history import run
 from retroact.cli.demo.history import show as demo
 from retroact.cli.demo.shop import Shop, open_shop
@@ -25,7 +25,7 @@ class Result:
 
 
 def plain(width: int = 80) -> Console:
-    return Console(file=io.StringIO(), width=width, force_terminal=False)
+    return Console(io.StringIO(), width=width)
 
 
 def printed(console: Console) -> str:
@@ -84,7 +84,7 @@ def test_plain_text_fits_and_carries_no_codes(width: int, tmp_path: Path) -> Non
 
 
 def test_on_a_terminal_the_progress_bar_goes_and_the_tick_is_green(tmp_path: Path) -> None:
-    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system="standard")
+    console = Console(io.StringIO(), width=100, terminal=True)
     demo(out=tmp_path / "page.html", rounds=20, seed=SEED, console=console)
     text = printed(console)
     assert "Publishing 6 statistics over 20 rounds" in text
@@ -127,7 +127,7 @@ def test_a_twin_with_one_record_more_is_found_out(tmp_path: Path, monkeypatch: p
         return replace(twin, orders=(*twin.orders, extra))
 
     monkeypatch.setattr(Shop, "without", one_more)
-    console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system="standard")
+    console = Console(io.StringIO(), width=100, terminal=True)
     with pytest.raises(
         ra.VerificationError, match=f"{LATER - 1} of {LATER} rounds .* the first is round {ERASED_AT + 1}"
     ):

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
-from rich.console import Console
 
 import retroact as ra
+from retroact.cli.console import Console
 from retroact.cli.demo.history import run
 from retroact.cli.demo.page import page
 from retroact.cli.demo.shop import open_shop
@@ -22,7 +22,7 @@ LARGEST = 400_000
 
 @pytest.fixture(scope="module")
 def story() -> Story:
-    return run(open_shop(60, 7), ra.Key.for_testing(7), Console(file=io.StringIO(), force_terminal=False))
+    return run(open_shop(60, 7), ra.Key.for_testing(7), Console(io.StringIO()))
 
 
 @pytest.fixture(scope="module")

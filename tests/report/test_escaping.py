@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import msgspec
 import numpy as np
 import pytest
-from rich.console import Console
 
 import retroact as ra
 from retroact.audit.claims import Obligation
@@ -21,6 +20,7 @@ from retroact.audit.pictures import pictures
 from retroact.audit.report import report_on
 from retroact.audit.result import Control, Result, curve
 from retroact.audit.target import Target
+from retroact.cli.console import Console
 from retroact.cli.demo.history import run
 from retroact.cli.demo.page import page as demo_page
 from retroact.cli.demo.shop import open_shop
@@ -95,7 +95,7 @@ def test_the_pictures_of_an_audit():
 
 
 def test_the_page_of_the_demo():
-    story = run(open_shop(20, 1), ra.Key.for_testing(1), Console(file=io.StringIO(), force_terminal=False))
+    story = run(open_shop(20, 1), ra.Key.for_testing(1), Console(io.StringIO()))
     line = dataclasses.replace(story.lines[0], label=HOSTILE, prefix=HOSTILE)
     changed = dataclasses.replace(
         story,

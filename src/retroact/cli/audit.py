@@ -10,10 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retroact.cli.console import Kind, Progress, console_for, message, say, table
+from retroact.cli.console import console_for, message, say
 from retroact.cli.files import opened, put
 from retroact.cli.options import QUIET_HELP, SPEC_HELP, argument, command, flag, option
+from retroact.cli.progress import Progress
 from retroact.cli.specification import DEFAULT_FILE, SpecOptions
+from retroact.cli.table import Kind, table
 from retroact.coins.keyring import from_file
 from retroact.errors import InputError, RetroactError, VerificationError
 from retroact.files import os_errors
@@ -184,7 +186,7 @@ def _show(report: Report) -> None:
         # the report has the other sentences
         shown = result.detectable.split(". ")[0].removesuffix(".")
         rows.append((result.test, result.verdict, f"{result.runs:,}", shown, control))
-    console.print(table(COLUMNS, rows))
+    console.lines(table(COLUMNS, rows, width=console.width))
     for result in report.violations:
         message(console, f"violation, {result.test}: {result.found}", "red")
     delta = f", δ = {report.claim.delta}" if report.claim.delta != "0" else ""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from retroact.cli.console import say
-from retroact.cli.options import Roles, Secrets, StreamArgument, command, opened
+from retroact.cli.options import Roles, Secrets, StreamArgument, command, opened, option
 from retroact.errors import InputError
 
 
@@ -17,11 +15,9 @@ def columns(
     roles: Roles,
     secrets: Secrets,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Ignore it; repeatable. '*' for all others, '' for none.")
+        list[str] | None, option("Ignore it; repeatable. '*' for all others, '' for none.", "COLUMN")
     ] = None,
-    source: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Change this source only, such as the path of a file.")
-    ] = None,
+    source: Annotated[str | None, option("Change this source only, such as the path of a file.", "NAME")] = None,
 ) -> None:
     """Show which columns have which role in a stream, or assign roles to other columns from now on.
 

@@ -2,89 +2,67 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from typing import Literal, TextIO
 
-import typer
+import click
 
 from retroact.escape import printable
 
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-Kind = Literal["fold", "left", "right"]
 # Used where there is no terminal, and so no width.
 WIDE = 160
+CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+
+
+class Console:
+    """Standard output or standard error, or any other file of text."""
+
+    def __init__(
+        self, to: Literal["stdout", "stderr"] | TextIO, *, terminal: bool | None = None, width: int | None = None
+    ) -> None:
+        self._to = to
+        self.is_terminal = self.file.isatty() if terminal is None else terminal
+        self.width = width or (shutil.get_terminal_size().columns if self.is_terminal else WIDE)
+
+    @property
+    def file(self) -> TextIO:
+        return getattr(sys, self._to) if isinstance(self._to, str) else self._to
+
+    def print(self, text: str = "") -> None:
+        """A text as it is, which may run over the edge of the window."""
+        click.echo(text, file=self.file, color=self.is_terminal)
+
+    def lines(self, lines: Iterable[str]) -> None:
+        self.print("\n".join(lines))
+
+    def styled(self, text: str, style: str = "") -> str:
+        """The same with colours, where they are shown.
+
+        >>> Console("stdout", terminal=True).styled("done", "bold green")
+        '\\x1b[1;32mdone\\x1b[0m'
+        >>> Console("stdout", terminal=False).styled("done", "bold green")
+        'done'
+        """
+        if not (style and self.is_terminal) or "NO_COLOR" in os.environ:
+            return text
+        return f"\x1b[{';'.join(str(CODES[word]) for word in style.split())}m{text}\x1b[0m"
 
 
 def console_for(stream: Literal["stdout", "stderr"]) -> Console:
-    from rich.console import Console
-
-    console = Console(stderr=stream == "stderr", highlight=False)
-    if not console.is_terminal:
-        console.width = WIDE
-    return console
+    return Console(stream)
 
 
-def message(console: Console, text: str, style: str | None = None) -> None:
-    """A line exactly as it is: no markup, no wrapping, control characters escaped."""
-    console.print(printable(text), style=style, markup=False, emoji=False, soft_wrap=True)
+def message(console: Console, text: str, style: str = "") -> None:
+    """A line exactly as it is, control characters escaped."""
+    console.print(console.styled(printable(text), style))
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """The same without a console, which takes time to load."""
-    typer.echo(printable(text), err=err)
-
-
-def table(columns: Mapping[str, Kind], rows: Iterable[Iterable[str]]) -> Table:
-    """Columns by their headings: long texts "fold", all others are aligned and never broken."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head, kind in columns.items():
-        if kind == "fold":
-            made.add_column(head, overflow="fold")
-        else:
-            made.add_column(head, justify=kind, no_wrap=True)
-    for row in rows:
-        made.add_row(*(Text(printable(cell)) for cell in row))
-    return made
-
-
-class Progress:
-    """A bar that appears when something takes more than ``patience`` seconds; only on a terminal, gone at the end."""
-
-    def __init__(
-        self, console: Console, total: int | None = None, *, shown: bool = True, patience: float = 1.0
-    ) -> None:
-        self._console = console
-        self._total = total
-        self._wanted = shown and console.is_terminal
-        self._start = time.monotonic() + patience
-        self._bar: Any = None
-
-    def update(self, done: int, text: str, total: int | None = None) -> None:
-        if not self._wanted or time.monotonic() < self._start:
-            return
-        if self._bar is None:
-            from rich import progress
-
-            columns = (progress.BarColumn(), progress.TaskProgressColumn(), progress.TextColumn("{task.description}"))
-            self._bar = progress.Progress(*columns, console=self._console, transient=True)
-            self._bar.add_task("", total=self._total)
-            self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=done, description=text, total=total or self._total)
-
-    def __enter__(self) -> Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    """The same without colours."""
+    click.echo(printable(text), err=err)
 
 
 def plural(count: int, noun: str) -> str:

@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Annotated
 
-import typer
-
 from retroact.cli.console import console_for, message
-from retroact.cli.options import command
+from retroact.cli.options import command, option
 from retroact.cli.specification import SpecOptions
 from retroact.compilers import sample_in
 from retroact.privacy import Guarantee
@@ -56,9 +54,7 @@ ENDS = {
 @command
 def explain(
     asked: SpecOptions,
-    subject_records: Annotated[
-        int, typer.Option(min=1, metavar="C", help="The most records that one person ever adds.")
-    ] = 5,
+    subject_records: Annotated[int, option("The most records that one person ever adds.", "C", min=1)] = 5,
 ) -> None:
     """Explain in plain words what is protected, what is not, and what an erasure does.
 
@@ -68,11 +64,11 @@ def explain(
       retroact explain --count --epsilon 1 --horizon 365
     """
     console = console_for("stdout")
-    console.width = min(console.width, 100)
+    width = min(console.width, 100)
     for title, paragraphs in sections(asked.specification(), subject_records):
-        console.print(title, style="bold", markup=False)
+        message(console, title, "bold")
         for paragraph in paragraphs:
-            for line in wrap(paragraph, console.width, initial_indent="  • ", subsequent_indent="    "):
+            for line in wrap(paragraph, width, initial_indent="  • ", subsequent_indent="    "):
                 message(console, line)
         console.print()
 

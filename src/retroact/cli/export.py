@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from retroact.cli.files import check_sources
-from retroact.cli.options import Secrets, StreamArgument, command, opened
+from retroact.cli.options import Secrets, StreamArgument, command, opened, option
 from retroact.cli.output import OutputOptions
 from retroact.store.targets import check_targets
 
@@ -17,8 +15,8 @@ def export(
     stream: StreamArgument,
     secrets: Secrets,
     output: OutputOptions,
-    first: Annotated[int, typer.Option(min=1, help="The first round to write.")] = 1,
-    last: Annotated[int | None, typer.Option(min=1, help="The last round to write.")] = None,
+    first: Annotated[int, option("The first round to write.", min=1)] = 1,
+    last: Annotated[int | None, option("The last round to write.", min=1)] = None,
 ) -> None:
     """Write what a stream has published, as JSON lines, CSV or Parquet.
 

@@ -7,11 +7,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from typing import NoReturn
 
-import typer
-import typer.core
-import typer.main
+import click
+from click.shell_completion import CompletionItem
 
 from retroact import __version__
 from retroact.errors import RetroactError
@@ -26,59 +25,46 @@ COMMANDS = {
     "export": "Write what a stream has published to a file.",
     "columns": "Show or change which columns of the sources have which role.",
     "audit": "Try to break every promise of a stream, and write a signed report.",
+    "completion": "Print what makes a shell complete commands and options.",
 }
 """Each is the function of that name in the module of that name."""
-PLAIN: dict[str, Any] = {
-    "add_completion": False,
-    # a traceback with local variables would show the key
-    "pretty_exceptions_enable": False,
-    # the rich help takes twice as long to appear
-    "rich_markup_mode": None,
-}
+PROGRAM = "retroact"
+INTERRUPTED = 130
 GRAVEST = (4, 2, 3, 5)
 """Of several reasons to fail, the first of these is the exit code."""
 
 
-class Commands(typer.core.TyperGroup):
+class Commands(click.Group):
     """Loads a command when it is called, so that `retroact --help` answers at once."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        alone = typer.Typer(**PLAIN)
-        alone.command(cmd_name)(getattr(import_module(f"retroact.cli.{cmd_name}"), cmd_name))
-        return typer.main.get_command(alone)
+        made: click.Command = getattr(import_module(f"retroact.cli.{cmd_name}"), cmd_name)
+        return made
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS:
+            raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-
-app = typer.Typer(
-    name="retroact",
-    cls=Commands,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    **PLAIN,
-)
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        commands = [CompletionItem(name, help=help) for name, help in COMMANDS.items() if name.startswith(incomplete)]
+        return [*commands, *click.Command.shell_complete(self, ctx, incomplete)]
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"retroact {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
+@click.group(cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s", help="Show the version and exit.")
+def app() -> None:
     """Publish statistics again and again from a stream of additions and deletions: differentially private, and exactly
     retroactive. After a deletion, all later answers are as if the record had never been there.
 
@@ -94,9 +80,14 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     5 an erasure found nothing."""
     code: int | str | None = 0
     try:
-        app(None if argv is None else list(argv))
+        code = app.main(argv, PROGRAM, standalone_mode=False) or 0
     except SystemExit as ended:
         code = ended.code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except click.Abort:
+        code = INTERRUPTED
     except ExceptionGroup as several:
         code = _gravest(*(_fail(error) for error in several.exceptions))
     except (RetroactError, OSError) as error:

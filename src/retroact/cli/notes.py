@@ -36,7 +36,7 @@ class Notes:
 
     def line(self, text: str) -> None:
         if not self.quiet:
-            style = "yellow" if text.startswith("warning:") else "dim" if text.startswith("note:") else None
+            style = "yellow" if text.startswith("warning:") else "dim" if text.startswith("note:") else ""
             message(self.console, text, style)
 
     def warn(self, text: str) -> None:
@@ -58,7 +58,7 @@ class Notes:
         if reader.ignored:
             self.line(f"note: ignored, as no statistic needs them: {', '.join(map(show, reader.ignored))}")
         expected = plan(spec)
-        self.console.print(plan_table(expected, brief=True))
+        self.console.lines(plan_table(expected, brief=True, width=self.console.width))
         horizon = "no horizon" if expected.horizon is None else f"horizon of {expected.horizon:,} rounds"
         self.line(f"{horizon}; {expected.guarantee.text}")
         self._aggregated(expected.guarantee, options.cut.contribution)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
+from dataclasses import Field, asdict, dataclass, field, fields, is_dataclass
+from enum import Enum
+from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
-import typer
+import click
 
 from retroact.cli.console import say
 from retroact.errors import InputError
@@ -18,10 +19,14 @@ from retroact.errors import InputError
 if TYPE_CHECKING:
     from retroact.stream import Durable
 
+METAVARS = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
+
 
 def option(help: str, metavar: str | None = None, *names: str, default: Any = None, **limits: Any) -> Any:
-    """A field of a dataclass that is an option of a command."""
-    return field(default=default, metadata={"typer": typer.Option(*names, metavar=metavar, help=help, **limits)})
+    """A field of a dataclass that is an option of a command. Its type is that of the field: text, a number (with
+    ``min=`` and ``max=``), a path, an enumeration for one of several words, a list for an option that repeats."""
+    about = {"kind": click.Option, "help": help, "metavar": metavar, "names": names, "limits": limits}
+    return field(default=default, metadata=about)
 
 
 def flag(help: str, *names: str) -> Any:
@@ -30,53 +35,77 @@ def flag(help: str, *names: str) -> Any:
 
 
 def argument(help: str, metavar: str) -> Any:
-    """An argument that may be left out."""
-    return field(default=None, metadata={"typer": typer.Argument(metavar=metavar, help=help)})
+    """An argument that may be left out; as an annotation of a parameter without a default, one that may not."""
+    return field(default=None, metadata={"kind": click.Argument, "help": help, "metavar": metavar})
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """A function for typer: a parameter that is a dataclass stands for all its fields, each of which is an option.
+def command(function: Callable[..., None]) -> click.Command:
+    """A command of the program. A parameter that is a dataclass stands for all its fields, each of which is an option;
+    any other has its option as an annotation.
 
     >>> @command
-    ... def show(name: str, restoring: Restoring) -> None:
+    ... def show(name: Annotated[str, argument("Of whom.", "NAME")], restoring: Restoring) -> None:
     ...     print(name, restoring.after)
-    >>> list(signature(show).parameters)
-    ['name', 'restored', 'after', 'erasures_asked']
-    >>> show(name="orders", restored=False, after=3, erasures_asked=False)
+    >>> show(["orders", "--after", "3"], standalone_mode=False)
     orders 3
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
-    parameters: list[Parameter] = []
+    parameters: list[click.Parameter] = []
     for name, parameter in signature(function).parameters.items():
         if name in groups:
             kinds = get_type_hints(groups[name])
-            parameters += [_parameter(each.name, kinds[each.name], each) for each in fields(groups[name])]
+            parameters += [_parameter(own.name, kinds[own.name], own, own.default) for own in fields(groups[name])]
         else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name]))
+            kind, declared = get_args(hints[name])
+            parameters.append(_parameter(name, kind, declared, parameter.default))
 
-    @wraps(function)
     def call(**given: Any) -> None:
-        made = {name: kind(**{own.name: given.pop(own.name) for own in fields(kind)}) for name, kind in groups.items()}
-        function(**made, **given)
+        # an option that repeats is None where it was not given
+        values = {name: (list(value) or None) if isinstance(value, tuple) else value for name, value in given.items()}
+        made = {name: kind(**{own.name: values.pop(own.name) for own in fields(kind)}) for name, kind in groups.items()}
+        function(**made, **values)
 
-    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return call
+    return click.Command(function.__name__, callback=call, params=parameters, help=getdoc(function))
 
 
-def _parameter(name: str, kind: Any, declared: Any) -> Parameter:
-    info = declared.metadata["typer"]
-    if kind is bool and not info.param_decls:
-        info.param_decls = (f"--{name.replace('_', '-')}",)
-    return Parameter(name, Parameter.KEYWORD_ONLY, default=declared.default, annotation=Annotated[kind, info])
+def _parameter(name: str, kind: Any, declared: Field[Any], default: Any) -> click.Parameter:
+    if isinstance(kind, UnionType):
+        kind = get_args(kind)[0]
+    about, repeats = declared.metadata, get_origin(kind) is list
+    if repeats:
+        kind = get_args(kind)[0]
+    if about["kind"] is click.Argument:
+        # a text may be a file or a folder: shells complete it
+        values = click.Choice(kind) if issubclass(kind, Enum) else click.Path(path_type=kind)
+        needed = default is Parameter.empty
+        metavar = about["metavar"] if needed else f"[{about['metavar']}]"
+        return click.Argument([name], type=values, help=about["help"], metavar=metavar, required=needed)
+    names = about["names"] or [f"--{name.replace('_', '-')}"]
+    settings: dict[str, Any] = {"help": about["help"], "multiple": repeats}
+    if kind is bool:
+        settings["is_flag"] = True
+    else:
+        settings |= {"type": _type(kind, about["limits"]), "metavar": about["metavar"] or METAVARS.get(kind)}
+    if default is not None:
+        settings |= {"default": default, "show_default": kind is not bool}
+    return click.Option([name, *names], **settings)
+
+
+def _type(kind: Any, limits: dict[str, Any]) -> Any:
+    if kind is Path:
+        return click.Path(path_type=Path)
+    if issubclass(kind, Enum):
+        return click.Choice(kind)
+    if limits:
+        return (click.IntRange if kind is int else click.FloatRange)(**limits)
+    return kind
 
 
 SPEC_HELP = "A TOML file that describes the stream. Default: retroact.toml, if it exists."
 MISSING_HELP = "Exit with 0, not 5, when an erasure finds no record."
 QUIET_HELP = "Print nothing to stderr but errors."
-StreamArgument = Annotated[
-    str, typer.Argument(metavar="STREAM", help="The folder of a stream, or postgresql://...#name.")
-]
+StreamArgument = Annotated[str, argument("The folder of a stream, or postgresql://...#name.", "STREAM")]
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
-import typer
 
-from retroact.cli.console import Kind, console_for, message, table
-from retroact.cli.options import command
+from retroact.cli.console import console_for, message
+from retroact.cli.options import command, flag, option
 from retroact.cli.specification import SpecOptions
+from retroact.cli.table import Kind, table
 from retroact.errors import InputError
 from retroact.stream import Plan, solve
 from retroact.stream import plan as planned
 from retroact.stream.plan import number
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 LIMITS = ("records", "law", "delta", "horizon", "window", "late")
 
@@ -27,10 +24,9 @@ LIMITS = ("records", "law", "delta", "horizon", "window", "late")
 def plan(
     asked: SpecOptions,
     error: Annotated[
-        list[str] | None,
-        typer.Option(metavar="STATISTIC=ERROR", help="The 95 % error to allow in the worst round; one for each."),
+        list[str] | None, option("The 95 % error to allow in the worst round; one for each.", "STATISTIC=ERROR")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: Annotated[bool, flag("Print JSON, for programs.", "--json")] = False,
 ) -> None:
     """Show the error to expect of every statistic before anything is released, or find the epsilon that wanted errors
     cost.
@@ -53,7 +49,7 @@ def plan(
         sys.stdout.write(msgspec.json.format(msgspec.json.encode({**result.to_dict(), **found})).decode() + "\n")
         return
     console = console_for("stdout")
-    console.print(plan_table(result, brief=False))
+    console.lines(plan_table(result, brief=False, width=console.width))
     lines = result.remarks
     if error:
         lines += ["", "For these errors, give the stream:", f"  epsilon = {_rounded_up(result.epsilon)}"]
@@ -63,7 +59,7 @@ def plan(
         message(console, line)
 
 
-def plan_table(expected: Plan, *, brief: bool) -> Table:
+def plan_table(expected: Plan, *, brief: bool, width: int) -> list[str]:
     heads: dict[str, Kind] = {"statistic": "fold", "± 95 %\nworst round": "right", "± 95 %\ntypical": "right"}
     if not brief:
         heads |= {"standard\ndeviation": "right", "± 95 %\nall rounds": "right"}
@@ -71,7 +67,7 @@ def plan_table(expected: Plan, *, brief: bool) -> Table:
     for row in expected.rows:
         errors = (row.half_width, row.typical_half_width, row.standard_deviation, row.simultaneous)
         rows.append([row.statistic, *map(number, errors[:2] if brief else errors), row.noise, row.budget])
-    return table({**heads, "noise": "left", "budget": "left"}, rows)
+    return table({**heads, "noise": "left", "budget": "left"}, rows, width=width)
 
 
 def wanted_errors(texts: Sequence[str]) -> Mapping[str, float]:

@@ -11,9 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from retroact.cli.console import Progress
 from retroact.cli.files import check_sources
 from retroact.cli.notes import Notes, name_not_found, naming_not_found
 from retroact.cli.options import (
@@ -22,12 +19,14 @@ from retroact.cli.options import (
     Restoring,
     Roles,
     Secrets,
+    argument,
     command,
     flag,
     option,
     warn_of_debt,
 )
 from retroact.cli.output import OutputOptions
+from retroact.cli.progress import Progress
 from retroact.cli.specification import RunSpecOptions, at_options
 from retroact.coins import Key
 from retroact.coins.keyring import from_environment, from_file
@@ -87,9 +86,7 @@ class RunOptions:
 
 @command
 def run(
-    events: Annotated[
-        str, typer.Argument(metavar="EVENTS", help="JSON lines, CSV, Parquet, Arrow, or - for JSON lines on stdin.")
-    ],
+    events: Annotated[str, argument("JSON lines, CSV, Parquet, Arrow, or - for JSON lines on stdin.", "EVENTS")],
     asked: RunSpecOptions,
     roles: Roles,
     reading: Reading,

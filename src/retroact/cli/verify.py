@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from retroact.cli.console import Progress, console_for, plural, say
-from retroact.cli.options import Secrets, command, opened, option
+from retroact.cli.console import console_for, plural, say
+from retroact.cli.options import Secrets, argument, command, opened, option
+from retroact.cli.progress import Progress
 from retroact.errors import InputError, VerificationError
 from retroact.store.receipt import Receipt, public_key
 from retroact.store.receipt import verify as check
@@ -26,7 +25,7 @@ class ReceiptOptions:
 
 @command
 def verify(
-    target: Annotated[str, typer.Argument(metavar="STREAM|RECEIPT", help="A stream, or the file of a receipt.")],
+    target: Annotated[str, argument("A stream, or the file of a receipt.", "STREAM|RECEIPT")],
     secrets: Secrets,
     order: ReceiptOptions,
 ) -> None:

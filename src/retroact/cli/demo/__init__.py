@@ -5,19 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..console import console_for
-from ..options import command
+from ..options import command, flag, option
 from .history import show
 
 
 @command
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path("retroact-demo.html"),
-    rounds: Annotated[int, typer.Option(min=10, help="How many rounds the shop is open.")] = 1000,
-    seed: Annotated[int | None, typer.Option(help="Repeat a demonstration exactly.")] = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    out: Annotated[Path, option("The page to write.", "FILE")] = Path("retroact-demo.html"),
+    rounds: Annotated[int, option("How many rounds the shop is open.", min=10)] = 1000,
+    seed: Annotated[int | None, option("Repeat a demonstration exactly.")] = None,
+    open_page: Annotated[bool, flag("Open the page in a browser.", "--open")] = False,
 ) -> None:
     """See it at work: a made-up shop publishes, erases a customer, and writes a page that shows both.
 

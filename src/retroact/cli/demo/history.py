@@ -16,8 +16,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from ... import __version__
 from ...coins import Key
 from ...errors import VerificationError
@@ -25,8 +23,9 @@ from ...schema import Category, Integer, Number
 from ...statistics import Count, GroupBy, Mean, Sum
 from ...store.targets import check_targets
 from ...stream import HorizonWarning, Round, Stream
-from ..console import Progress
+from ..console import Console
 from ..files import opened, put
+from ..progress import Progress
 from .page import page
 from .shop import COUNTRIES, LARGEST_ORDER, ORDERS_A_ROUND, Order, Shop, open_shop
 from .story import Line, PublishedCount, Story

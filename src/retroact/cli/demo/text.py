@@ -5,25 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
+from ..console import Console
+from ..table import GAP, Kind, aligned
 from .story import Story, orders, tiny
 
 BIGGEST = 3
 NEXT = ("retroact run your_events.jsonl --count --sum amount:0..500", "--subject user_id --epsilon 1")
 INDENT = 12
+HEADS = ("statistic", "released", "95 % interval", "true (demo only)")
+KINDS: tuple[Kind, ...] = ("left", "right", "right", "right")
 
 
 def print_story(story: Story, out: Path, console: Console) -> None:
     console.print(
-        f"Published {len(story.plan.rows)} statistics in each of {story.rounds:,} rounds of a made-up shop. The last:",
-        highlight=False,
+        f"Published {len(story.plan.rows)} statistics in each of {story.rounds:,} rounds of a made-up shop. The last:"
     )
-    console.print()
-    console.print(_table(story))
-    console.print()
+    console.lines(["", *_table(story, console), ""])
     before = f", {story.cancelled:,} cancelled before" if story.cancelled else ""
     erased = f"erased customer {story.customer} ({orders(story.erased)}{before})"
     own, subject = story.guarantee, story.subject_guarantee
@@ -45,25 +42,22 @@ def print_check(customer: int, identical: int, later: int, console: Console) -> 
     result = f"{identical:,} of {later:,} later rounds identical {'✔' if good else '✘'}"
     fits = INDENT + len(subject) + 2 + len(result) <= console.width
     style = "bold green" if good else "bold red"
-    _say(console, "Twin check", Text.assemble(subject, "  " if fits else "\n", (result, style)))
+    _say(console, "Twin check", subject + ("  " if fits else "\n") + console.styled(result, style))
 
 
-def _table(story: Story) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column("statistic", no_wrap=True)
-    for head in ("released", "95 % interval", "true (demo only)"):
-        table.add_column(head, justify="right", no_wrap=True)
+def _table(story: Story, console: Console) -> list[str]:
     biggest = sorted(story.countries, key=lambda line: -(line.value or 0))[:BIGGEST]
-    for line in [*story.lines, *(replace(line, label=f"orders from {line.label}") for line in biggest)]:
-        *shown, true = line.cells
-        table.add_row(*shown, Text(true, "dim"))
-    table.add_row(Text(f"… and {len(story.countries) - BIGGEST} more countries", "dim"))
-    return table
+    lines = [*story.lines, *(replace(line, label=f"orders from {line.label}") for line in biggest)]
+    more = (f"… and {len(story.countries) - BIGGEST} more countries", "", "", "")
+    rows = [HEADS, *(line.cells for line in lines), more]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    head, *body, last = [[*map(aligned, row, KINDS, widths)] for row in rows]
+    shown = [GAP.join([*cells, console.styled(true, "dim")]) for *cells, true in body]
+    return [console.styled(GAP.join(head), "dim"), *shown, console.styled(GAP.join(last).rstrip(), "dim")]
 
 
-def _say(console: Console, label: str, content: str | Text, style: str = "") -> None:
+def _say(console: Console, label: str, content: str, style: str = "") -> None:
     """A label and a text, which may run over the edge of the window and is never broken by us."""
-    first, *more = (Text(content, style) if isinstance(content, str) else content).split("\n")
-    console.print(Text.assemble((f"{label:<{INDENT}}", "bold"), first), soft_wrap=True, highlight=False)
-    for line in more:
-        console.print(Text.assemble(" " * INDENT, line), soft_wrap=True, highlight=False)
+    for line in content.split("\n"):
+        console.print(console.styled(f"{label:<{INDENT}}", "bold" if label else "") + console.styled(line, style))
+        label = ""
