@@ -101,6 +101,8 @@ class Core:
         self.origin, self.round, self.before = origin, origin + 1 if round is None else round, tuple(before)
         self.followed = False
         """Whether the stream has a successor."""
+        self.grid = specification.rounds.grid
+        """In a store, with the boundaries that were used."""
         self.open = OpenRound(specification.schema)
         self.sources: Sources = {}
         """How far sources were read in closed rounds."""

@@ -3,14 +3,16 @@
 The grid is declared, never derived from the data: nothing depends on which time came first, and no record shifts the
 round of another. A round of a complete input closes once all rows of that round and of earlier ones have been read;
 rows of later rounds wait.
+
+Days, weeks, months, quarters and years are those of the local calendar, where a day may have 23 or 25 hours; shorter
+lengths are exact. A time zone may change its rules, so a durable stream stores the boundaries that it has used.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from fractions import Fraction
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -19,41 +21,37 @@ from numpy.typing import NDArray
 from retroact.arrays import I64
 from retroact.checks import positive_int
 from retroact.errors import Place
-from retroact.messages import At, exact_text, mismatch
+from retroact.messages import At, mismatch
 from retroact.params import Parameters
-from retroact.schema.numbers import exact_number
-from retroact.stream.moments import MILLION, Unit, microseconds_of, moment_of
+from retroact.stream.lengths import Length, length_text
+from retroact.stream.moments import Unit, time_of, times_of
+from retroact.stream.zones import EPOCH, MICROSECOND, Zone, local_text, text_of
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNITS = {"us": 1, "ms": 1000, "s": MILLION, "m": 60 * MILLION, "h": 3600 * MILLION, "d": 86400 * MILLION}
-_UNITS["w"] = 7 * _UNITS["d"]
-_LENGTH = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?(us|ms|s|m|h|d|w)", re.ASCII)
-_OFFSET = re.compile(r"([+-])([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
-_ISO_LENGTH = re.compile(
-    r"P(?=.)(?:(\d{1,9})W)?(?:(\d{1,9})D)?"
-    r"(?:T(?=.)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12}(?:\.\d{1,6})?)S)?)?",
-    re.ASCII,
-)
+LAST_DAY = 28
+"""The last day that every month has."""
+NEAR = 3
+"""How far from the first guess a round is looked for, at first."""
 
 
 class Grid(Parameters):
     """Consecutive rounds of one length from a start on, numbered from 1. Equal grids have equal specifications.
 
     Times are aware datetimes, RFC 3339 texts, dates (midnight in the time zone), numpy datetime64 (UTC by definition)
-    or whole seconds since 1970; lengths are timedeltas, texts such as "15m", "1d" or "PT1H", or seconds. The time zone
-    is UTC or a fixed offset from it.
+    or whole seconds since 1970; in a time zone other than UTC, also local times. Lengths are timedeltas, texts such as
+    "15m", "1d", "1mo", "1q", "1y" or "PT1H", or seconds. The time zone is UTC, a fixed offset from it, or a name.
 
     >>> grid = Grid("2026-01-01T00:00:00Z", "1h", end="2026-01-02T00:00:00Z")
     >>> grid, grid.rounds
     (Grid('2026-01-01T00:00:00Z', '1h', end='2026-01-02T00:00:00Z'), 24)
     >>> grid.cells(["2026-01-01T00:59:59.999Z", "2026-01-01T02:00:00+01:00", "2025-12-31", "2026-01-02"])
     array([ 1,  2,  0, 25])
-    >>> grid.closes(1).isoformat()
-    '2026-01-01T01:00:00+00:00'
     >>> Grid("2026-01-01", "1d", time_zone="+05:30").cells(["2026-01-01", "2026-01-01T18:29:59Z"])
     array([1, 1])
     >>> Grid("2026-01-01", "24h", "2026-01-08", time_zone="+01:00").spec()
     {'start': '2025-12-31T23:00:00Z', 'length': '1d', 'end': '2026-01-07T23:00:00Z', 'time_zone': '+01:00'}
+    >>> year = Grid("2026-01-01", "1mo", "2027-01-01", time_zone="Europe/Berlin")
+    >>> year.rounds, year.cells(["2026-03-31T21:59:59Z", "2026-03-31T22:00:00Z", "2026-12-31"])
+    (12, array([ 3,  4, 12]))
     >>> Grid("2026-01-01", "2h", end="2026-01-01T05:00:00Z")
     Traceback (most recent call last):
     ...
@@ -62,23 +60,74 @@ class Grid(Parameters):
     """
 
     def __init__(self, start: Any, length: Any, end: Any = None, *, time_zone: str = "UTC") -> None:
-        self.time_zone, self._offset = _zone_of(time_zone)
-        self._start = moment_of(start, "grid start", self._offset)
-        self._length = length_of(length)
+        self._zone = Zone(time_zone)
+        self.time_zone, fixed = self._zone.name, self._zone.fixed
+        self._length = Length.of(length, fixed=fixed)
+        self.length = str(self._length) if fixed or not self._length.exact else length_text(self._length.exact, "hm")
+        self.follows_rules = not fixed and not self._length.exact
+        """Whether boundaries depend on the rules of a time zone, which may change."""
+        self._kept: dict[int, int] = {}
+        self._found: dict[int, int] = {}
+        self._start = self._time(start, "grid start")
+        if self._length.months and int(local_text(self._start)[8:10]) > LAST_DAY:
+            raise mismatch(
+                f"a start on day 1 to {LAST_DAY} of a month for a length of {self.length}, as not every month has more",
+                start,
+                "grid start",
+            )
+        self.start = self._text(0)
         self.rounds = None if end is None else self._count(end)
         """The number of rounds; None if the grid has no end."""
-        self.start, self.length = _text(self._start), length_text(self._length)
-        self.end = None if self.rounds is None else _text(self._start + self.rounds * self._length)
+        self.end = None if self.rounds is None else self._text(self.rounds)
 
-    def cells(self, times: Sequence[Any] | NDArray[Any], *, at: At | None = None, unit: Unit = "s") -> I64:
-        """The round of each time: 0 before the start, ``rounds + 1`` from the end on.
+    # Boundaries ------------------------------------------------------------------------------------------------------
 
-        ``at`` names the place of a value in error messages; ``unit`` is what whole numbers count.
+    def boundary(self, number: int) -> int:
+        """The moment at which round ``number`` ends and the next one begins, in microseconds; the start for 0."""
+        if self._length.exact:
+            return self._start + number * self._length.exact
+        if number in self._kept:
+            return self._kept[number]
+        if number not in self._found:
+            self._found[number] = self._by_rule(number)
+        # never before one that is kept, whatever the rules say now
+        return max(self._found[number], self._kept.get(len(self._kept) - 1, self._found[number]))
+
+    def _by_rule(self, number: int) -> int:
+        return self._zone.moment(self._length.after(self._start, number))
+
+    def keeping(self, boundaries: Sequence[int]) -> Grid:
+        """The same grid with its first boundaries as they were used, whatever the rules of the time zone are now.
+
+        >>> day = Grid("2026-01-01", "1d", time_zone="Europe/Berlin")
+        >>> day.keeping([0, 1]).boundary(1), day.keeping([0, 1]) == day
+        (1, True)
         """
-        at = at or (lambda index: Place("", index + 1))
-        since = microseconds_of(times, at, self._offset, unit) - self._start
-        cells = since // self._length + 1
-        return np.clip(cells, 0, None if self.rounds is None else self.rounds + 1).astype(np.int64, copy=False)
+        same = copy(self)
+        vars(same).update(_kept=dict(enumerate(boundaries)), _found={})
+        return same
+
+    def unkept(self, last: int) -> list[tuple[int, int]]:
+        """The boundaries up to this one that follow the rules of today, with their numbers."""
+        last = last if self.rounds is None else min(last, self.rounds)
+        return [(number, self.boundary(number)) for number in range(len(self._kept), last + 1)]
+
+    def keep(self, boundaries: Iterable[tuple[int, int]]) -> None:
+        """From now on these boundaries stay as they are."""
+        self._kept.update(boundaries)
+
+    def moved(self) -> Mapping[int, tuple[int, int]]:
+        """The boundaries that are kept and would be others by the rules of today, with both moments."""
+        both = {number: (kept, self._by_rule(number)) for number, kept in self._kept.items()}
+        return {number: pair for number, pair in both.items() if pair[0] != pair[1]}
+
+    def span(self, round: int) -> tuple[datetime, datetime]:
+        """When a round begins and ends, in UTC.
+
+        >>> [time.isoformat() for time in Grid("2026-03-29", "1d", time_zone="Europe/Berlin").span(1)]
+        ['2026-03-28T23:00:00+00:00', '2026-03-29T22:00:00+00:00']
+        """
+        return self._moment(round - 1), self.closes(round)
 
     def closes(self, round: int) -> datetime:
         """When a round ends by the clock.
@@ -87,20 +136,76 @@ class Grid(Parameters):
         '2026-02-01T00:00:00+00:00'
         """
         positive_int(round, "round", most=self.rounds, expected=f"a round from 1 to {self.rounds or 'any'}")
+        return self._moment(round)
+
+    def _moment(self, number: int) -> datetime:
         try:
-            return _EPOCH + timedelta(microseconds=self._start + round * self._length)
+            return EPOCH + self.boundary(number) * MICROSECOND
         except OverflowError:
-            raise mismatch("a round that ends before the year 10000", round, "round") from None
+            raise mismatch("a round that ends before the year 10000", number, "round") from None
+
+    # Times -----------------------------------------------------------------------------------------------------------
+
+    def cells(self, times: Sequence[Any] | NDArray[Any], *, at: At | None = None, unit: Unit = "s") -> I64:
+        """The round of each time: 0 before the start, ``rounds + 1`` from the end on.
+
+        ``at`` names the place of a value in error messages; ``unit`` is what whole numbers count.
+        """
+        at = at or (lambda index: Place("", index + 1))
+        found, local = times_of(times, at, unit, local_times=self.time_zone != "UTC")
+        if self._length.exact:
+            found[local] = self._zone.moments(found[local])
+            numbers = (found - self._start) // self._length.exact
+        else:
+            numbers = np.empty(len(found), np.int64)
+            # dates and local times go by the calendar, whatever the rules of the time zone are
+            numbers[local] = self._length.number(self._start, found[local])
+            numbers[~local] = self._numbers(found[~local])
+        return np.clip(numbers + 1, 0, None if self.rounds is None else self.rounds + 1).astype(np.int64, copy=False)
+
+    def _numbers(self, moments: I64) -> I64:
+        """How many rounds have ended by each moment; -1 before the start."""
+        last = self.rounds
+        near = np.unique(self._length.number(self._start, moments + self._zone.offset(self._start)))
+        away = NEAR
+        while True:
+            around = np.unique(np.clip(near[:, None] + np.arange(-away, away + 1), 0, last))
+            ends = np.array([self.boundary(number) for number in around.tolist()], np.int64)
+            place = np.searchsorted(ends, moments, side="right")
+            found = np.concatenate([[-1], around])[place]
+            # right if the next boundary was looked at, too
+            if ((np.concatenate([around, [-2]])[place] == found + 1) | (found == last)).all():
+                return found
+            away *= 4
+
+    # What was given --------------------------------------------------------------------------------------------------
+
+    def _time(self, given: Any, place: str) -> int:
+        """A moment or, where rounds go by the calendar, a local time."""
+        time, local = time_of(given, place, local_times=self.time_zone != "UTC")
+        if self._length.exact:
+            return self._zone.moment(time) if local else time
+        if local:
+            return time
+        shown = self._zone.local(time)
+        if self._zone.moment(shown) != time:
+            raise mismatch("a time that the local clock shows for the first time", given, place)
+        return shown
+
+    def _text(self, number: int) -> str:
+        if self.follows_rules:
+            return local_text(self._length.after(self._start, number))
+        return text_of(self.boundary(number))
 
     def _count(self, end: Any) -> int:
-        span = moment_of(end, "grid end", self._offset) - self._start
-        count = Fraction(span, self._length)
-        if count.denominator == 1 and count > 0:
-            return count.numerator
-        nearest = _text(self._start + max(1, round(count)) * self._length)
+        time = self._time(end, "grid end")
+        (number,) = self._length.number(self._start, np.array([time], np.int64)).tolist()
+        if number > 0 and self._length.after(self._start, number) == time:
+            return int(number)
+        low, high = (self._length.after(self._start, max(1, number + more)) for more in (0, 1))
+        nearest = max(1, number + (2 * time > low + high))
         raise mismatch(
-            f"an end that is a whole number of lengths ({length_text(self._length)}) after the start, such as "
-            f"{nearest}",
+            f"an end that is a whole number of lengths ({self.length}) after the start, such as {self._text(nearest)}",
             end,
             "grid end",
         )
@@ -122,67 +227,3 @@ def last_rows(cells: I64, first: int, rounds: int) -> I64:
     inside = np.flatnonzero(places < len(last))
     np.maximum.at(last, places[inside], inside + 1)
     return np.maximum.accumulate(last)
-
-
-def _zone_of(zone: Any) -> tuple[str, int]:
-    """The usual name of a time zone, and how many microseconds it is ahead of UTC.
-
-    >>> _zone_of("UTC"), _zone_of("-03:30")
-    (('UTC', 0), ('-03:30', -12600000000))
-    """
-    if zone in ("UTC", "Z", "+00:00", "-00:00"):
-        return "UTC", 0
-    found = _OFFSET.fullmatch(zone) if isinstance(zone, str) else None
-    if found is None:
-        raise mismatch(
-            "UTC or a fixed offset such as +01:00 (zones whose clocks change are not supported yet)", zone, "time_zone"
-        )
-    ahead = (int(found[2]) * 60 + int(found[3])) * 60 * MILLION
-    return zone, -ahead if found[1] == "-" else ahead
-
-
-def length_of(length: Any) -> int:
-    """A length in microseconds.
-
-    >>> [length_of(length) for length in ("15m", "P1DT12H", timedelta(hours=1), 0.5)]
-    [900000000, 129600000000, 3600000000, 500000]
-    """
-    if isinstance(length, timedelta):
-        exact = Fraction((length.days * 86400 + length.seconds) * MILLION + length.microseconds)
-    elif isinstance(length, str):
-        exact = _length_of_text(length)
-    elif isinstance(length, bool) or length is None:
-        raise mismatch("a length such as 1h, PT15M or a number of seconds", length, "grid length")
-    else:
-        exact = exact_number(length, "grid length") * MILLION
-    if exact <= 0 or exact.denominator != 1:
-        raise mismatch("a length above 0, of a whole number of microseconds", length, "grid length")
-    if exact >= 2**62:
-        raise mismatch("a length that is shorter than the calendar", length, "grid length")
-    return exact.numerator
-
-
-def _length_of_text(text: str) -> Fraction:
-    usual, iso = _LENGTH.fullmatch(text), _ISO_LENGTH.fullmatch(text)
-    if usual is not None:
-        return Fraction(usual[1]) * _UNITS[usual[2]]
-    if iso is not None:
-        return sum((Fraction(n) * _UNITS[u] for n, u in zip(iso.groups(), "wdhms", strict=True) if n), Fraction(0))
-    hint = "; months and years differ in length" if re.fullmatch(r"P\d+[YM].*", text) else ""
-    raise mismatch(f"a length such as 30s, 15m, 1h, 1d, 2w or PT1H{hint}", text, "grid length")
-
-
-def length_text(length: int) -> str:
-    """
-    >>> length_text(3_600_000_000), length_text(129_600_000_000), length_text(1_500_000)
-    ('1h', '36h', '1.5s')
-    """
-    unit = next((unit for unit in "wdhm" if length % _UNITS[unit] == 0), "s")
-    return f"{exact_text(Fraction(length, _UNITS[unit]))}{unit}"
-
-
-def _text(microseconds: int) -> str:
-    try:
-        return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
-    except OverflowError:
-        return f"{microseconds} microseconds after 1970"

@@ -1,10 +1,15 @@
-"""Columns of times as whole microseconds since 1970 in UTC, rounded down."""
+"""Columns of times as whole microseconds since 1970, rounded down: moments in UTC, or local times.
+
+Dates are local times, midnight. Texts and datetimes without an offset are local times where there is a time zone for
+them, and refused elsewhere.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 import numpy as np
@@ -24,21 +29,24 @@ _DAYS = Date(date.min, date.max)
 # The years 1 to 9999. Seconds beyond them are milliseconds or finer, mistaken for seconds.
 _FIRST, _LAST = _DAYS.encode(date.min, "") * _DAY, (_DAYS.encode(date.max, "") + 1) * _DAY
 _PART = 1 << 16
+_WITHOUT_OFFSET = re.compile(r"[\d-]{10}[T ][\d:.,]+", re.ASCII | re.IGNORECASE)
 _PARTS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _EPOCHS = "whole seconds since 1970 (milliseconds are divided by 1000 first)"
 _ADVICE = "times as texts with an offset from UTC, as timestamps with a time zone, or as whole seconds since 1970"
 
 
-def moment_of(value: Any, place: str, offset: int = 0) -> int:
-    """A time that is a whole number of microseconds. Days start ``offset`` microseconds before midnight in UTC.
+def time_of(value: Any, place: str, *, local_times: bool = False) -> tuple[int, bool]:
+    """A time that is a whole number of microseconds, and whether it is a local one.
 
-    >>> moment_of("1970-01-01T00:00:01.5Z", "start"), moment_of(1, "start"), moment_of("1970-01-02", "start")
-    (1500000, 1000000, 86400000000)
+    >>> time_of("1970-01-01T00:00:01.5Z", "start"), time_of(1, "start"), time_of("1970-01-02", "start")
+    ((1500000, False), (1000000, False), (86400000000, True))
+    >>> time_of("1970-01-01 00:00:01", "start", local_times=True)
+    (1000000, True)
     """
-    seconds, parts = _exact(value, place)
+    seconds, parts, local = _exact(value, place, "s", local_times)
     if seconds * MILLION % parts:
         raise mismatch("a whole number of microseconds", value, place)
-    return seconds * MILLION // parts - (offset if is_day(value) else 0)
+    return seconds * MILLION // parts, local
 
 
 def is_day(value: Any) -> bool:
@@ -48,35 +56,37 @@ def is_day(value: Any) -> bool:
     return isinstance(value, date) and not isinstance(value, datetime)
 
 
-def microseconds_of(times: Sequence[Any] | NDArray[Any], at: At, offset: int = 0, unit: Unit = "s") -> I64:
-    """A column of times: texts of one form, datetime64 and integers at once, others one by one.
+def times_of(
+    times: Sequence[Any] | NDArray[Any], at: At, unit: Unit = "s", *, local_times: bool = False
+) -> tuple[I64, Mask]:
+    """A column of times, and which of them are local: texts of one form, datetime64 and integers at once, others one
+    by one. datetime64 is UTC by definition. Whole numbers count ``unit``s since 1970.
 
-    Days start ``offset`` microseconds before midnight in UTC; datetime64 is UTC by definition. Whole numbers count
-    ``unit``s since 1970.
-
-    >>> microseconds_of(["1970-01-01T00:00:01Z", "1970-01-01T01:00:00.5+01:00"], str)
-    array([1000000,  500000])
-    >>> microseconds_of(np.array(["1970-01-02"], "M8[D]"), str)
-    array([86400000000])
-    >>> microseconds_of(["1970-01-02", "1970-01-02T00:00:00Z"], str, 3600 * MILLION)
-    array([82800000000, 86400000000])
-    >>> microseconds_of([1000, "1970-01-01T00:00:02Z"], str, unit="ms")
-    array([1000000, 2000000])
+    >>> times_of(["1970-01-01T00:00:01Z", "1970-01-01T01:00:00.5+01:00"], str)
+    (array([1000000,  500000]), array([False, False]))
+    >>> times_of(np.array(["1970-01-02"], "M8[D]"), str)
+    (array([86400000000]), array([False]))
+    >>> times_of(["1970-01-02", "1970-01-02T00:00:00"], str, local_times=True)
+    (array([86400000000, 86400000000]), array([ True,  True]))
+    >>> times_of([1000, "1970-01-01T00:00:02Z"], str, "ms")
+    (array([1000000, 2000000]), array([False, False]))
     """
     kind = times.dtype.kind if isinstance(times, np.ndarray) else ""
+    none = np.zeros(len(times), np.bool_)
     if kind == "M":
-        return _of_moments(np.asarray(times), at)
+        return _of_moments(np.asarray(times), at), none
     if kind in ("i", "u"):
-        return _of_epochs(np.asarray(times), at, unit)
+        return _of_epochs(np.asarray(times), at, unit), none
     if kind in ("f", "b") and len(times):
         raise mismatch(_ADVICE, times[0], at(0))
     values = times.tolist() if isinstance(times, np.ndarray) else list(times)
     kinds = set(map(type, values))
     if kinds == {int}:
         with suppress(OverflowError):
-            return _of_epochs(np.array(values, np.int64), at, unit)
-    found = _of_texts(values, at) if kinds == {str} else _one_by_one(values, range(len(values)), at, unit)
-    return found if not offset else found - offset * np.fromiter(map(is_day, values), np.int64, len(values))
+            return _of_epochs(np.array(values, np.int64), at, unit), none
+    if kinds == {str}:
+        return _of_texts(values, at, local_times)
+    return _one_by_one(values, range(len(values)), at, unit, local_times)
 
 
 def _of_epochs(counts: NDArray[Any], at: At, unit: Unit) -> I64:
@@ -106,29 +116,35 @@ def _require(fine: Mask, expected: str, values: NDArray[Any], at: At) -> None:
         raise mismatch(expected, value if value == value else None, at(first))  # NaT is not even itself
 
 
-def _of_texts(texts: list[str], at: At) -> I64:
-    result = np.zeros(len(texts), np.int64)
+def _of_texts(texts: list[str], at: At, local_times: bool) -> tuple[I64, Mask]:
+    result, local = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.bool_)
     left = np.ones(len(texts), np.bool_)
     for start in range(0, len(texts), _PART):
         part = texts[start : start + _PART]
         sizes = np.fromiter(map(len, part), np.int64, len(part))
         for size in np.unique(sizes).tolist():
             rows = np.flatnonzero(sizes == size)
-            found = _of_form(part if len(rows) == len(part) else [part[row] for row in rows.tolist()], size)
+            same = part if len(rows) == len(part) else [part[row] for row in rows.tolist()]
+            zone = _zone(same[0]) if size != 10 else ""
+            found = _of_form(same, size, zone) if zone or local_times or size == 10 else None
             if found is not None:
-                result[start + rows] = found
+                result[start + rows], local[start + rows] = found, not zone
                 left[start + rows] = False
     rest = np.flatnonzero(left)
     if rest.size:
-        result[rest] = _one_by_one([texts[row] for row in rest.tolist()], rest.tolist(), at)
-    return result
+        result[rest], local[rest] = _one_by_one([texts[row] for row in rest.tolist()], rest, at, "s", local_times)
+    return result, local
 
 
-def _of_form(texts: list[str], size: int) -> I64 | None:
-    """Texts of one length, if all are dates, or all are like 1970-01-01T00:00:00.0Z; None otherwise, and then each is
-    parsed by itself."""
+def _zone(text: str) -> str:
+    """The form of the end of a text: Z, an offset, or neither."""
+    return "Z" if text[-1:] == "Z" else "+dd:dd" if text[-6:-5] in ("+", "-") else ""
+
+
+def _of_form(texts: list[str], size: int, zone: str) -> I64 | None:
+    """Texts of one length, if all are dates, or all are like 1970-01-01T00:00:00.0 with this zone; None otherwise, and
+    then each is parsed by itself."""
     whole = "".join(texts)
-    zone = "" if size == 10 else "Z" if whole[size - 1 : size] == "Z" else "+dd:dd"
     end = size - len(zone)
     if not whole.isascii() or not (end in (10, 19) or 21 <= end <= 34):
         return None
@@ -157,35 +173,41 @@ def _fits(sign: str, letters: NDArray[np.uint8]) -> bool:
     return bool(np.isin(letters, list(usual.encode())).all())
 
 
-def _one_by_one(values: Sequence[Any], rows: Sequence[int], at: At, unit: Unit = "s") -> I64:
-    result = np.empty(len(values), np.int64)
-    known: dict[Any, int] = {}
+def _one_by_one(
+    values: Sequence[Any], rows: Sequence[int] | I64, at: At, unit: Unit, local_times: bool
+) -> tuple[I64, Mask]:
+    result, local = np.empty(len(values), np.int64), np.zeros(len(values), np.bool_)
+    known: dict[Any, tuple[int, bool]] = {}
     for index, value in enumerate(values):
         # texts alone are remembered: 1, True and 1.0 are equal keys, but not equally times
         found = known.get(value) if type(value) is str else None
         if found is None:
             try:
-                seconds, parts = _exact(value, "", unit)
+                seconds, parts, is_local = _exact(value, "", unit, local_times)
             except InputError as error:
-                raise error.moved(at(rows[index])) from None
-            found = seconds * MILLION // parts
+                raise error.moved(at(int(rows[index]))) from None
+            found = seconds * MILLION // parts, is_local
             if type(value) is str:
                 known[value] = found
-        result[index] = found
-    return result
+        result[index], local[index] = found
+    return result, local
 
 
-def _exact(value: Any, place: str, unit: Unit = "s") -> tuple[int, int]:
-    """Seconds since 1970, as a fraction."""
+def _exact(value: Any, place: str, unit: Unit, local_times: bool) -> tuple[int, int, bool]:
+    """Seconds since 1970, as a fraction, and whether they are those of a local clock."""
     if value is None:
         raise mismatch("a time", value, place)
     if is_integral(value):
         first, last = _years(unit)
         if not first <= value < last:
             raise mismatch(_EPOCHS, int(value), place)
-        return int(value), _PARTS[unit]
+        return int(value), _PARTS[unit], False
     if is_day(value):
-        return _DAYS.encode(value, place) * _DAY, 1
+        return _DAYS.encode(value, place) * _DAY, 1, True
+    if local_times and isinstance(value, datetime) and value.utcoffset() is None:
+        return *exact_seconds(value.replace(tzinfo=UTC), place), True
+    if local_times and isinstance(value, str) and _WITHOUT_OFFSET.fullmatch(value):
+        return *exact_seconds(f"{value}Z", place), True
     if isinstance(value, str | datetime | np.datetime64):
-        return exact_seconds(value, place)
+        return *exact_seconds(value, place), False
     raise mismatch(_ADVICE, value, place)

@@ -15,7 +15,8 @@ from ..checks import choice, is_int, positive_int
 from ..errors import InputError
 from ..messages import check_keys, mismatch, show
 from ..noise.process import check_horizon
-from .grid import Grid, length_of, length_text
+from .grid import Grid
+from .lengths import length_of, length_text
 
 CloseBy = Literal["lines", "progress", "grid", "end"]
 Late = Literal["stamp", "refuse"]

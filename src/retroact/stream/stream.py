@@ -268,6 +268,11 @@ class Stream:
         return self._core.over
 
     @property
+    def grid(self) -> Grid | None:
+        """The grid of rounds, if there is one; ``grid.span(3)`` is when round 3 begins and ends."""
+        return self._core.grid
+
+    @property
     def guarantee(self) -> Guarantee:
         return self._core.engine.guarantee
 
