@@ -122,7 +122,7 @@ def test_bad_columns_are_refused_with_their_place(table, wrong):
         ({"end": "2026-01-01"}, "expected start and length for a grid of rounds - at rounds.start"),
         ({**WEEK, "end": "2026-01-07T12:00:00Z"}, "whole number of lengths"),
         ({**WEEK, "lenght": "1d"}, "did you mean 'length'"),
-        ({**WEEK, "time_zone": "Europe/Berlyn"}, "did you mean 'Europe/Berlin'. - at rounds.time_zone"),
+        ({**WEEK, "time_zone": "Europe/Berlyn"}, "did you mean 'Europe/Berlin'.* - at rounds.time_zone"),
         ({**WEEK, "time_zone": "+25:00"}, "expected UTC, an offset such as .* - at rounds.time_zone"),
         ({**WEEK, "late_events": "drop"}, "expected 'stamp' or 'refuse', got 'drop' - at rounds.late_events"),
         ({**WEEK, "close_by": "end"}, "expected rounds by the grid or by end, got both - at rounds.close_by"),
