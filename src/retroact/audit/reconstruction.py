@@ -142,12 +142,14 @@ def plan_for(make: Make, specification: Specification, name: str, *, n: int = LA
     statistic, grant, design = bound.statistic, bound.grant, bound.design
     if statistic.where:
         return f"{name} counts only some of the records"
+    if statistic.by:
+        return f"{name} counts in groups"
     if design.form == "flips":
         return f"the promise of {name} that values rarely come and go rules such a history out"
     block = design.rounds if design.form == "blocks" else 0
     unit, wait = math.lcm(statistic.every, block or 1), int(block > 0)
     room = min(grant.horizon or math.inf, grant.window or math.inf)
-    records = _records(specification, statistic.by, n)
+    records = _records(specification, statistic.fields, n)
     fits = [m for m in range(1, len(records) + 1) if rounds_of(QUERIES * m, unit, wait) <= room]
     if not fits or fits[-1] < min(n, SMALLEST):
         return f"{name} has too few rounds or too few values for {min(n, SMALLEST)} secret bits"

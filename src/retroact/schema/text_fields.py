@@ -49,22 +49,30 @@ class Boolean(Field):
 class Category(Field):
     """One of a declared list of texts or whole numbers, encoded as its position in the list.
 
-    A whole number may also be given as text, as in a CSV file, unless the list holds that text itself.
+    A whole number may also be given as text, as in a CSV file, unless the list holds that text itself. With ``other``,
+    every text or whole number that is not in the list counts as this one more category; without it, it is refused.
 
-    >>> size = Category(["small", "large", 3])
-    >>> [size.encode(value, "size") for value in ("large", 3, "3")]
-    [1, 2, 2]
+    >>> size = Category(["small", "large", 3], other="other")
+    >>> [size.encode(value, "size") for value in ("large", 3, "3", "huge")]
+    [1, 2, 2, 3]
     """
 
     kind: ClassVar[str] = "category"
 
-    def __init__(self, values: Iterable[str | int], *, missing: Missing = "error") -> None:
+    def __init__(
+        self, values: Iterable[str | int], *, other: str | None = None, missing: Missing = "error"
+    ) -> None:
         super().__init__(missing=missing)
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise mismatch("a list of texts or whole numbers", values, "values")
-        self.values = tuple(_category(value) for value in values)
-        if not self.values:
-            raise mismatch("at least one value", list(self.values), "values")
+        self.listed = tuple(_category(value) for value in values)
+        if not self.listed:
+            raise mismatch("at least one value", [], "values")
+        if other is not None and (not isinstance(other, str) or other in self.listed):
+            raise mismatch("a name that is not among the values", other, "other")
+        self.other = other
+        self.values = self.listed if other is None else (*self.listed, other)
+        """All categories, in the order of their codes."""
         codes = {value: code for code, value in enumerate(self.values)}
         if len(codes) != len(self.values):
             twice = next(value for value in self.values if self.values.count(value) > 1)
@@ -77,15 +85,22 @@ class Category(Field):
         # a dictionary alone would accept True and 1.0 for 1
         if isinstance(value, str) or is_integral(value):
             code = self._lookup.get(value)
+            if code is None and self.other is not None:
+                return self.upper
             if code is not None:
                 return code
         few = ", ".join(map(show, self.values[:5]))
         rest = f" or {len(self.values) - 5} more" if len(self.values) > 5 else ""
         raise mismatch(f"one of {few}{rest}", value, place)
 
+    def argument(self, name: str) -> Any:
+        return self.listed if name == "values" else super().argument(name)
+
     def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         items = cells.tolist()
         if set(map(type, items)) <= {str, int}:
+            if self.other is not None:
+                return np.array([self._lookup.get(item, self.upper) for item in items], np.int64)
             with suppress(KeyError):
                 return np.fromiter(map(self._lookup.__getitem__, items), np.int64, len(items))
         return super()._encode_cells(cells, at)

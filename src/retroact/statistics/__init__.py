@@ -14,6 +14,7 @@ from .mapped import Mapped
 from .moments import Mean, Variance
 from .quantile_answer import Ranks
 from .quantiles import Quantiles
+from .ratio import Ratio
 from .restated import Restated
 from .statistic import Example, Statistic
 from .sum import Sum
@@ -42,6 +43,7 @@ __all__ = [
     "Published",
     "Quantiles",
     "Ranks",
+    "Ratio",
     "Restated",
     "Statistic",
     "Sum",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from ..arrays import I64
 from ..checks import positive_int
@@ -13,17 +16,19 @@ from ..noise import Mechanism
 from ..noise.default_process import Candidates
 from ..schema import Rows, Schema
 from ..schema.field import field_names, one_or_list
-from .answer import Answer, Published
+from .answer import Answer, Published, by_name
 from .bound import At, Totals
 from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length, designed, possible, refusal
 from .grant import ONE_COUNT, Grant, Layout, StreamTerms, View
+from .groups import Groups
 from .keys import KeyedBound, Keys
 from .statistic import Example, Statistic, chosen
 from .tally import Labelled
 
 
 class Distinct(Statistic):
-    """How many different values of a field (or tuples of several) the surviving records have.
+    """How many different values of a field (or tuples of several) the surviving records have; with ``by``, in every
+    declared group of one or more fields.
 
     One operation adds or removes one record x for one interval of rounds, and so changes the count by 1 in those rounds
     of the interval in which no other record has the value of x. Other records come and go, so that can be any set of
@@ -46,7 +51,8 @@ class Distinct(Statistic):
     **Privacy.** As above: the noise of the form hides one operation in all releases together. Stamped blocks are for
     the model of section 2 only; with late additions (Appendix A) an old stamp can come and go in every round, so
     streams that take them are refused. **Retroactivity.** The count is a function of the round and the surviving data
-    with its stamps, and the noise depends on the round alone; no answer is repeated in later rounds.
+    with its stamps, and the noise depends on the round alone; no answer is repeated in later rounds. A record is in one
+    group, so it changes one of the counts, in a set of rounds as above: groups cost nothing.
 
     >>> import retroact as ra
     >>> users = {"users": Distinct("user")}
@@ -66,6 +72,7 @@ class Distinct(Statistic):
         block: int | None = None,
         additions: int | None = None,
         flips: int | None = None,
+        by: str | Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         if options.get("noise") is not None:
@@ -75,8 +82,9 @@ class Distinct(Statistic):
                 place="noise",
             )
         super().__init__(**options)
-        self.by = field_names(field, "field")
-        self.field = one_or_list(self.by)
+        self.fields = field_names(field, "field")
+        self.field = one_or_list(self.fields)
+        self.by = () if by is None else field_names(by, "by")
         if form is not None and form not in FORMS:
             raise InputError(f"expected one of {', '.join(FORMS)}, got {form!r}", place="form")
         self.form = form
@@ -100,14 +108,19 @@ class Distinct(Statistic):
             Example("distinct", cls("age"), stream),
             Example("distinct in blocks", blocks, {**stream, "late": False}),
             Example("distinct with few flips", flips, stream, checks=checks),
+            Example("distinct by country", cls("age", by="country"), stream),
         ]
 
+    def argument(self, name: str) -> Any:
+        return (one_or_list(self.by) if self.by else None) if name == "by" else super().argument(name)
+
     def layout(self, schema: Schema) -> Layout:
-        Keys(self.by, schema)
-        return ONE_COUNT
+        Keys(self.fields, schema)
+        groups = len(Groups(self.by, schema))
+        return replace(ONE_COUNT, units=ONE_COUNT.units * groups)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
-        return self.by
+        return (*self.by, *self.fields)
 
     def designs(self, grant: Grant) -> dict[str, Design]:
         """The requested form, or all that the stream allows, by the name of their noise."""
@@ -141,15 +154,24 @@ class DistinctBound(KeyedBound):
 
     def __init__(self, statistic: Distinct, grant: Grant) -> None:
         self.design = statistic.design(grant)
-        super().__init__(statistic, grant, Keys(statistic.by, grant.schema), process=self.design.process)
+        keys = Keys(statistic.reads(grant.schema), grant.schema)
+        super().__init__(statistic, grant, keys, process=self.design.process)
+        self.groups = Groups(statistic.by, grant.schema)
         block = View(block=self.design.rounds)
         self.views = (block if self.design.form == "blocks" else View(window=grant.window),)
 
     def _gather(self, rows: Rows, weights: I64) -> Labelled:
         return Labelled.of(self.keys.labels(rows), weights[:, None])
 
+    def _counts(self, totals: Totals) -> I64:
+        """The number of different values in every group."""
+        if not self.groups.by:
+            return np.array([len(totals)])
+        labels = dict(zip(self.groups.by, totals.labels, strict=False))
+        return np.bincount(self.groups.codes(labels), minlength=len(self.groups))
+
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
-        return {0: len(totals)} if len(totals) else {}
+        return {group: count for group, count in enumerate(self._counts(totals).tolist()) if count}
 
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
         place = self.design.place(at.index, at.round, self.grant.every)
@@ -158,15 +180,21 @@ class DistinctBound(KeyedBound):
         if self.design.form == "blocks":
             fresh = (self.statistic.additions or 0) * (at.round - self.views[0].span(at.round)[1])
         # The denominator of `StampedBlocks` is even, so half of what is too new to count is exact.
-        numerator = len(totals[0]) * denominator + int(drawn[0]) + fresh * denominator // 2
-        value = numerator / denominator
+        new = fresh * denominator // 2
+        counted = zip(self._counts(totals[0]).tolist(), drawn.tolist(), strict=True)
+        numerators = [count * denominator + noise_of + new for count, noise_of in counted]
+        deviation = math.sqrt(float(noise.variances(place)[0]))
 
-        def interval(level: float) -> tuple[float, float]:
-            reach = noise.half_width(place, 0, level) + fresh / 2
-            return value - reach, value + reach
+        def answer(value: float) -> Answer:
+            def interval(level: float) -> tuple[float, float]:
+                reach = noise.half_width(place, 0, level) + fresh / 2
+                return value - reach, value + reach
 
-        answer = Answer(value, math.sqrt(float(noise.variances(place)[0])), interval)
-        return Published(answer, (numerator,), denominator)
+            return Answer(value, deviation, interval)
+
+        answers = [answer(numerator / denominator) for numerator in numerators]
+        shown = by_name(dict(zip(self.groups.names, answers, strict=True))) if self.groups.by else answers[0]
+        return Published(shown, tuple(numerators), denominator)
 
     def floor(self, records: int) -> float:
         return self.design.bias
@@ -177,8 +205,9 @@ class DistinctBound(KeyedBound):
         if self.design.form != "flips":
             return ()
         among = " among the records that where= lets through" if own.where else ""
+        each = f" within one group of {', '.join(own.by)}" if own.by else ""
         return (
-            f"no value of {', '.join(own.by)}{among} appears or disappears more than {own.flips:,} times over the "
+            f"no value of {', '.join(own.fields)}{among}{each} appears or disappears more than {own.flips:,} times over the "
             "stream, whichever records are left out",
         )
 

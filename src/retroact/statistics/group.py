@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from typing import Any, ClassVar
-
-import numpy as np
 
 from ..arrays import F64
 from ..errors import InputError
 from ..messages import mismatch
 from ..params import Parameters
-from ..schema import Boolean, Category, Rows, Schema, field_of
+from ..schema import Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Noisy, by_name
 from .count import Count
+from .groups import Groups
 from .linear import Contributions, Layout, Linear
 from .moments import Mean
 from .statistic import Example, Statistic
@@ -36,7 +34,9 @@ class GroupBy(Linear):
 
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
         if not isinstance(of, Linear) or isinstance(of, GroupBy):
-            raise mismatch("a count, sum, mean, variance or query, not grouped itself", of, "of")
+            groups_itself = isinstance(of, Statistic) and not isinstance(of, GroupBy) and "by" in of.parameters()
+            hint = f" ({type(of).__name__} takes by= itself)" if groups_itself else ""
+            raise mismatch(f"a count, sum, mean, variance, ratio or query, not grouped itself{hint}", of, "of")
         # Options may be given on either statistic; the conditions of both must hold.
         conditions = dict(options.get("where") or {})
         twice = conditions.keys() & of.where.keys()
@@ -64,25 +64,16 @@ class GroupBy(Linear):
     def declared_by(self) -> str:
         return self.of.declared_by()
 
-    def _groups(self, schema: Schema) -> list[Any]:
-        lists = []
-        for name in self.by:
-            field = field_of(schema, name, Category, Boolean)
-            lists.append(field.values if isinstance(field, Category) else (False, True))
-        return [group[0] if len(group) == 1 else group for group in product(*lists)]
-
     def layout(self, schema: Schema) -> Layout:
         inner = self.of.layout(schema)
-        return Layout(inner.units * len(self._groups(schema)), inner.norm1, inner.norm2_squared, inner.largest)
+        return Layout(inner.units * len(Groups(self.by, schema)), inner.norm1, inner.norm2_squared, inner.largest)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return (*self.by, *self.of.reads(schema))
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
         # All numbers are below the size of the layout, which lists every group and coordinate.
-        group = np.zeros(rows.count, dtype=np.int64)
-        for name in self.by:
-            group = group * (schema.fields[name].upper + 1) + rows.columns[name]
+        group = Groups(self.by, schema).codes(rows.columns)
         inner = self.of.contribute(rows, schema)
         size = self.of.layout(schema).size
         return Contributions(inner.row, group[inner.row] * size + inner.coordinate, inner.amount)
@@ -92,8 +83,8 @@ class GroupBy(Linear):
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         size = self.of.layout(schema).size
-        groups = enumerate(self._groups(schema))
+        groups = enumerate(Groups(self.by, schema).names)
         return by_name({group: self.of.answer(noisy.slice(i * size, (i + 1) * size), schema) for i, group in groups})
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        return self.of.error(deviations[: self.of.layout(schema).size], schema, records // len(self._groups(schema)))
+        return self.of.error(deviations[: self.of.layout(schema).size], schema, records // len(Groups(self.by, schema)))

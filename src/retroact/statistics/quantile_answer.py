@@ -8,7 +8,7 @@ from typing import Any
 
 from ..noise import Spread
 from .answer import check_level
-from .ratio import ratio_interval
+from .ratio_interval import ratio_interval
 
 
 class QuantileTable(dict[float, Any]):
@@ -52,7 +52,7 @@ class Height:
         return Spread.combined([(1.0, self.own), (self.share - fraction, self.root)])
 
     def interval(self, level: float) -> tuple[float, float]:
-        """All fractions that agree with the noisy one up to its noise (`ratio`)."""
+        """All fractions that agree with the noisy one up to its noise (`ratio_interval`)."""
         if self.records <= self.root.half_width(level):
             return 0.0, 1.0
         return ratio_interval(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,16 +14,17 @@ from ..arrays import F64, I64, U64
 from ..errors import InputError
 from ..noise import Mechanism, Oblivious
 from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp, field_of
-from ..schema.field import field_name
+from ..schema.field import field_name, field_names, one_or_list
 from ..schema.lattice import offsets
-from .answer import Answer, Published
+from .answer import Answer, NoisyTotals, Published, by_name
 from .bound import At, Bound, Totals
 from .grant import Grant, Layout
+from .groups import Groups
 from .quantile_answer import QuantileTable, Ranks
 from .statistic import Example, Statistic
 from .tally import Tally
 from .value_bounds import value_bounds
-from .value_tree import ValueTree, nodes_of
+from .value_tree import NUMBERS, ValueTree, nodes_of
 
 # Half the width of an interval at this level is a standard error.
 ONE_DEVIATION = 0.683
@@ -32,11 +34,13 @@ LEVELS = (0.5, ONE_DEVIATION, 0.8, 0.9, 0.95, 0.99, 0.999)
 
 class Quantiles(Statistic):
     """Quantiles of a field over all surviving records, and at no further cost its distribution function at given points
-    (``cdf``) and the number of records in given ranges (``counts``, both ends included).
+    (``cdf``) and the number of records in given ranges (``counts``, both ends included). ``by`` gives all of this for
+    every declared group of one or more fields.
 
     **Privacy.** A linear query over the value domain: the number of records, and for every dyadic interval of values
     those in its left half minus those in its right half (Haar). A record with one of 2^b values moves b + 1 of these by
     one each: norm1 = norm2_squared = b + 1, times the noise over rounds. Everything published is post-processing.
+    With ``by`` there is a tree for every declared group; a record is in one of them, so the norms are the same.
     **Retroactivity.** Theorem "linear": noise is drawn by the name of the interval when a descent reaches it, and never
     stored.
 
@@ -57,10 +61,12 @@ class Quantiles(Statistic):
         *,
         cdf: Sequence[Any] = (),
         counts: Sequence[Sequence[Any]] = (),
+        by: str | Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.field = field_name(field)
+        self.by = () if by is None else field_names(by, "by")
         self.probabilities, self.cdf = _listed(probabilities, "probabilities"), _listed(cdf, "cdf")
         self.counts = tuple(_listed(ends, "counts") for ends in _listed(counts, "counts"))
         for p in self.probabilities:
@@ -76,14 +82,20 @@ class Quantiles(Statistic):
 
     @classmethod
     def examples(cls) -> list[Example]:
-        found = cls("age", [0.25, 0.5], cdf=[40], counts=[(18, 50)])
-        return [Example("quantiles", found, {"epsilon": 4.0}, checks={"epsilon": 70.0})]
+        stream, checks = {"epsilon": 4.0}, {"epsilon": 70.0}
+        return [
+            Example("quantiles", cls("age", [0.25, 0.5], cdf=[40], counts=[(18, 50)]), stream, checks=checks),
+            Example("quantiles by member", cls("age", [0.5], by="member"), stream, checks={"epsilon": 40.0}),
+        ]
+
+    def argument(self, name: str) -> Any:
+        return (one_or_list(self.by) if self.by else None) if name == "by" else super().argument(name)
 
     def domain(self, schema: Schema) -> Field:
         return field_of(schema, self.field, Number, Integer, Date, Timestamp)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
-        return (self.field,)
+        return (*self.by, self.field)
 
     def offsets(self, rows: Rows, schema: Schema) -> U64:
         """The value of each record, counted from the lowest."""
@@ -91,6 +103,7 @@ class Quantiles(Statistic):
 
     def layout(self, schema: Schema) -> Layout:
         field = self.domain(schema)
+        Groups(self.by, schema)
         if isinstance(self.noise, Oblivious):
             raise InputError("a law of your own is for statistics with a list of coordinates", place="noise")
         for point in self.cdf:
@@ -106,7 +119,7 @@ class Quantiles(Statistic):
 
 
 class QuantilesBound(Bound):
-    """Totals are counts by value; a node of the tree is drawn when a descent reaches it."""
+    """Totals are counts by value, or by group and value; a node of a tree is drawn when a descent reaches it."""
 
     statistic: Quantiles
 
@@ -114,16 +127,35 @@ class QuantilesBound(Bound):
         super().__init__(statistic, grant)
         self.field = statistic.domain(grant.schema)
         self.bits = _bits(self.field)
+        self.groups = Groups(statistic.by, grant.schema)
 
     def _gather(self, rows: Rows, weights: I64) -> Tally:
-        return Tally.of((self.statistic.offsets(rows, self.schema),), weights[:, None])
+        group = (self.groups.codes(rows.columns).astype(np.uint64),) if self.groups.by else ()
+        return Tally.of((*group, self.statistic.offsets(rows, self.schema)), weights[:, None])
+
+    def _by_group(self, totals: Tally) -> list[tuple[int, Tally]]:
+        """The counts by value in every group, each with the number of the first node of its tree."""
+        if not self.groups.by:
+            return [(0, totals)]
+        ends = np.searchsorted(totals.words[0], np.arange(len(self.groups) + 1, dtype=np.uint64)).tolist()
+        parts = [Tally((totals.words[1][a:b],), totals.amounts[a:b]) for a, b in pairwise(ends)]
+        return [(NUMBERS * group, part) for group, part in enumerate(parts)]
 
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
-        return nodes_of(totals, self.bits)
+        parts = [nodes_of(part, self.bits, first) for first, part in self._by_group(totals)]
+        return {node: amount for part in parts for node, amount in part.items()}
 
     def release(self, totals: Sequence[Totals], noise: Mechanism, at: At) -> Published:
+        trees = [ValueTree(part, self.bits, noise, at.index, first) for first, part in self._by_group(totals[0])]
+        found = [self._published(tree) for tree in trees]
+        if not self.groups.by:
+            return found[0]
+        answer = by_name({name: one.answer for name, one in zip(self.groups.names, found, strict=True)})
+        numerators = tuple(number for one in found for number in one.numerators)
+        return Published(answer, numerators, trees[0].denominator, lambda: _joined(tree.noisy() for tree in trees))
+
+    def _published(self, tree: ValueTree) -> Published:
         own, field = self.statistic, self.field
-        tree = ValueTree(totals[0], self.bits, noise, at.index)
         unknown = not tree.above_zero
         found = [] if unknown else tree.descend([tree.rank(p) for p in own.probabilities])
         last = field.upper - field.lower
@@ -163,7 +195,12 @@ class QuantilesBound(Bound):
         return float(deviations[0]) * math.sqrt(ValueTree.worst_of(self.bits, 0.5))
 
     def notes(self, records: int) -> tuple[str, ...]:
-        return (f"errors are in ranks (records), over {2**self.bits:,} values",)
+        among = f" in each of {len(self.groups):,} groups" if self.groups.by else ""
+        return (f"errors are in ranks (records), over {2**self.bits:,} values{among}",)
+
+
+def _joined(parts: Iterable[NoisyTotals]) -> NoisyTotals:
+    return {where: total for part in parts for where, total in part.items()}
 
 
 def _listed(values: Sequence[Any], place: str) -> tuple[Any, ...]:

@@ -176,7 +176,7 @@ class Statistic(Parameters, ABC):
             return super().from_spec(table, place)
         found = super().from_spec(table, place, [name for one in wrappers for name in one.outer])
         for one in wrappers:
-            own = {name: table[name] for name in one.outer if name in table}
+            own = {name: table[name] for name in one.outer if name in table and name not in found.parameters()}
             if own:
                 try:
                     found = one.from_table({**own, "of": found}, place)

@@ -32,27 +32,31 @@ ROOT: Node = (0, 0)
 AHEAD = 3
 # In deviations: a descent ends at an interval with a noisy count below this, and interpolates in it.
 SHALLOW = 2
+# Node numbers of one tree: the root, and the differences at no more than 64 depths. Trees of several groups have the
+# numbers of the first, then those of the second, and so on.
+NUMBERS = 65
 
 
-def nodes_of(tally: Tally, bits: int) -> dict[Hashable, int]:
-    """Every node that is not zero, as ((prefix, number), 0)."""
+def nodes_of(tally: Tally, bits: int, first: int = 0) -> dict[Hashable, int]:
+    """Every node that is not zero, as ((prefix, first + number), 0)."""
     out: dict[Hashable, int] = {}
     for offset, amount in zip(tally.words[0].tolist(), tally.amounts[:, 0].tolist(), strict=True):
         for depth in range(bits + 1):
             if depth == 0:
-                node, sign = (0, 0), 1
+                node, sign = (0, first), 1
             else:
                 # The difference at depth d - 1, in which bit d decides the sign.
-                node, sign = (offset >> (bits - depth + 1), depth), 1 - 2 * (offset >> (bits - depth) & 1)
+                node, sign = (offset >> (bits - depth + 1), first + depth), 1 - 2 * (offset >> (bits - depth) & 1)
             out[node, 0] = out.get((node, 0), 0) + sign * amount
     return {node: amount for node, amount in out.items() if amount}
 
 
 class ValueTree:
-    """The tree of one release. Nodes are drawn on demand, and kept until it is published."""
+    """The tree of one release. Nodes are drawn on demand, by numbers from ``first`` on, and kept until it is
+    published."""
 
-    def __init__(self, tally: Tally, bits: int, noise: Mechanism, index: int) -> None:
-        self._tally, self.bits = tally, bits
+    def __init__(self, tally: Tally, bits: int, noise: Mechanism, index: int, first: int = 0) -> None:
+        self._tally, self.bits, self._first = tally, bits, first
         self._noise, self._index = noise, index
         self._known: dict[Node, int] = {}
         self._weights_at: dict[Node, tuple[float, float, float]] = {}
@@ -68,13 +72,14 @@ class ValueTree:
             return
         prefixes = np.array([prefix for prefix, _ in fresh], dtype=np.uint64)
         numbers = np.array([number for _, number in fresh], dtype=np.uint64)
-        noise, self.denominator = self._noise.sample(self._index, np.stack([prefixes, numbers], axis=1))
+        names = np.stack([prefixes, numbers + np.uint64(self._first)], axis=1)
+        noise, self.denominator = self._noise.sample(self._index, names)
         truth = self._truth(prefixes, numbers.astype(np.int64))
         for node, exact, drawn in zip(fresh, truth.tolist(), noise[:, 0].tolist(), strict=True):
             self._known[node] = exact * self.denominator + drawn
 
     def noisy(self) -> NoisyTotals:
-        return {(0, node, 0): total for node, total in self._known.items()}
+        return {(0, (prefix, self._first + number), 0): total for (prefix, number), total in self._known.items()}
 
     def _truth(self, prefixes: U64, numbers: I64) -> I64:
         depth = np.maximum(numbers - 1, 0)

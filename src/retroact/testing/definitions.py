@@ -32,6 +32,7 @@ from ..statistics import (
     Linear,
     Mean,
     Quantiles,
+    Ratio,
     Restated,
     Sum,
     Variance,
@@ -125,7 +126,7 @@ class Definition:
         if not self.counts(value):
             return []
         if isinstance(self.inner, Distinct):
-            return [(0, 1)]
+            return [(self._group(self.inner.by, value), 1)]
         found = self._view([Record(value, 1, 1)], 1, 1, coins)
         return [(place, int(amount)) for (_, place), amount in found.items() if amount]
 
@@ -137,10 +138,13 @@ class Definition:
 
     def _view(self, records: list[Record], round: int, last: int, coins: Coins) -> dict[tuple[Name, int], Any]:
         if isinstance(self.inner, Distinct):
-            by = self.inner.by
-            seen = {tuple(lattice(self.schema.fields[f], r.value[f]) for f in by) for r in records if r.copies}
+            seen: list[set[Any]] = [set() for _ in range(self._core.layout.size)]
+            for r in records:
+                if r.copies:
+                    value = tuple(lattice(self.schema.fields[f], r.value[f]) for f in self.inner.fields)
+                    seen[self._group(self.inner.by, r.value)].add(value)
             fresh = (self.inner.additions or 0) * (round - last) if self.block else 0
-            return {(None, 0): len(seen) + Fraction(fresh, 2)}
+            return {(None, group): len(values) + Fraction(fresh, 2) for group, values in enumerate(seen)}
         out: dict[tuple[Name, int], Any] = {}
         if isinstance(self.inner, WindowSample):
             return self._live(records)
@@ -185,10 +189,9 @@ class Definition:
 
     def counts(self, value: Mapping[str, Any]) -> bool:
         """Whether the conditions hold, and what is read is there."""
-        where = self.statistic.where
-        if any(value[name] is None for name in {*where, *reads(self.inner, self.schema)}):
+        if any(value[name] is None for name in reads(self.inner, self.schema)):
             return False
-        return all(holds(self.schema.fields[name], value[name], condition) for name, condition in where.items())
+        return self._meets(value, self.statistic.where)
 
     def _map(self, statistic: Statistic, coins: Coins) -> Map:
         """What one record adds to the totals."""
@@ -199,9 +202,11 @@ class Definition:
             case Histogram():
                 return lambda v: _binned(statistic, fields, v)
             case Quantiles():
-                return lambda v: _path(*self._offset(statistic, v))
+                return lambda v: _path(*self._offset(statistic, v), 65 * self._group(statistic.by, v))
             case KMeans():
                 return self._clustered(statistic, coins)
+            case Ratio():
+                return self._divided(statistic, coins)
         if _shipped(statistic, Count):
             return lambda v: iter([(None, 0, 1)])
         if _shipped(statistic, Sum):
@@ -216,12 +221,32 @@ class Definition:
         inner, size = self._map(statistic.of, coins), statistic.of.layout(self.schema).size
 
         def added(value: Mapping[str, Any]) -> Iterator[Part]:
-            group = 0
-            for name in statistic.by:
-                group = group * many(self.schema.fields[name]) + code(self.schema.fields[name], value[name])
+            group = self._group(statistic.by, value)
             return ((None, group * size + place, amount) for _, place, amount in inner(value))
 
         return added
+
+    def _divided(self, statistic: Ratio, coins: Coins) -> Map:
+        maps = [(part.where, self._map(part, coins)) for part in (statistic.top, statistic.bottom)]
+
+        def added(value: Mapping[str, Any]) -> Iterator[Part]:
+            for place, (where, inner) in enumerate(maps):
+                if self._meets(value, where):
+                    yield from ((None, place, amount) for _, _, amount in inner(value))
+
+        return added
+
+    def _meets(self, value: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+        """Whether all conditions hold; none does where the value is missing."""
+        fields = self.schema.fields
+        return all(value[n] is not None and holds(fields[n], value[n], wanted) for n, wanted in where.items())
+
+    def _group(self, by: Sequence[str], value: Mapping[str, Any]) -> int:
+        """The number of the group that a record is in."""
+        group = 0
+        for name in by:
+            group = group * many(self.schema.fields[name]) + code(self.schema.fields[name], value[name])
+        return group
 
     def _offset(self, statistic: Quantiles, value: Mapping[str, Any]) -> tuple[int, int]:
         """The value counted from the lowest, and how many bits the values have."""
@@ -267,9 +292,14 @@ def reads(statistic: Statistic, schema: Schema) -> tuple[str, ...]:
         case Histogram():
             return (*statistic.by, *([statistic.sum] if statistic.sum else []))
         case Distinct():
-            return statistic.by
-        case KMeans() | Distances():
+            return (*statistic.by, *statistic.fields)
+        case Distances():
+            return (*statistic.by, *statistic.ball.fields)
+        case KMeans():
             return statistic.ball.fields
+        case Ratio():
+            parts = (statistic.top, statistic.bottom)
+            return tuple(name for part in parts for name in (*part.where, *reads(part, schema)))
     if _shipped(statistic, Count):
         return ()
     return (statistic.field,) if _shipped(statistic, Sum, Mean, Variance) else statistic.reads(schema)  # type: ignore[attr-defined]
@@ -300,12 +330,13 @@ def _binned(statistic: Histogram, fields: Mapping[str, Field], value: Mapping[st
         yield name, 1, code(fields[statistic.sum], value[statistic.sum])
 
 
-def _path(offset: int, bits: int) -> Iterator[Part]:
-    """One for all records, and at every depth 1 in the left half of the interval and -1 in the right one."""
-    yield (0, 0), 0, 1
+def _path(offset: int, bits: int, first: int) -> Iterator[Part]:
+    """One for all records, and at every depth 1 in the left half of the interval and -1 in the right one. The nodes of
+    a tree are numbered from ``first`` on."""
+    yield (0, first), 0, 1
     for depth in range(bits):
         right = offset >> (bits - depth - 1) & 1
-        yield (offset >> (bits - depth), depth + 1), 0, 1 - 2 * right
+        yield (offset >> (bits - depth), first + depth + 1), 0, 1 - 2 * right
 
 
 def _cells(point: tuple[int, ...], depths: Sequence[int]) -> Iterator[Part]:

@@ -28,8 +28,10 @@ from ..schema import Rows
 from ..statistics import Distinct, Histogram, KMeans, Linear, Quantiles
 from ..statistics.answer import Published, noisy_totals
 from ..statistics.bound import At, Bound
+from ..statistics.groups import Groups
 from ..statistics.histogram import HistogramBound
 from ..statistics.restated import Lagged
+from ..statistics.value_tree import NUMBERS
 from ..statistics.wrapper import core
 from ..stream import Specification
 from ..stream.release import plain
@@ -234,12 +236,15 @@ def _check_complete(scene: Scene, look: Look, exact: Totals, index: int) -> None
     elif isinstance(inner, Histogram):
         expected = _bins(scene, look, exact, index, views)
     elif isinstance(inner, Distinct):
-        expected = {Coordinate(view, None, 0) for view in views}
+        expected = {Coordinate(view, None, group) for view in views for group in range(scene.bound.layout.size)}
     if expected and expected != told.keys():
         wrong = min(expected ^ told.keys(), key=repr)
         raise scene.fail(index, f"has {'no number' if wrong in expected else 'a number'} at {_words(wrong)}")
-    if isinstance(inner, Quantiles) and not {Coordinate(view, (0, 0), 0) for view in views} <= told.keys():
-        raise scene.fail(index, "does not say how many records there are")
+    if isinstance(inner, Quantiles):
+        groups = len(Groups(inner.by, scene.spec.schema))
+        roots = {Coordinate(view, (0, NUMBERS * group), 0) for view in views for group in range(groups)}
+        if not roots <= told.keys():
+            raise scene.fail(index, "does not say how many records there are")
 
 
 def _bins(scene: Scene, look: Look, exact: Totals, index: int, views: list[int]) -> set[Coordinate]:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..schema import Schema
-from ..statistics import Count, Distinct, GroupBy, Histogram, Linear, LinearQuery, Mean, Published, Sum, Variance
+from ..statistics import Count, Distinct, GroupBy, Histogram, Linear, LinearQuery, Mean, Published, Ratio, Sum, Variance
 from ..statistics.statistic import Statistic
 from ..stream.release import plain
 
@@ -41,11 +41,13 @@ def _linear(statistic: Linear, totals: list[float], schema: Schema, clear: float
         size = statistic.of.layout(schema).size
         parts = [_linear(statistic.of, totals[i : i + size], schema, clear) for i in range(0, len(totals), size)]
         return None if any(part is None for part in parts) else [number for part in parts for number in part or ()]
-    kind = next((k for k in (Count, Sum, Mean, Variance, LinearQuery) if _answers_as(statistic, k)), None)
+    kind = next((k for k in (Count, Sum, Mean, Variance, LinearQuery, Ratio) if _answers_as(statistic, k)), None)
     if kind is None:
         return None
     if kind in (Count, LinearQuery):
         return totals
+    if isinstance(statistic, Ratio):
+        return [_ratio(statistic, *totals, schema, clear)]
     field = schema.fields[statistic.field]  # type: ignore[attr-defined]
     step = float(field.step)
     if kind is Sum:
@@ -59,6 +61,21 @@ def _linear(statistic: Linear, totals: list[float], schema: Schema, clear: float
         return [min(max((mean + field.lower + field.upper) / 2 * step, low), high)]
     spread = min(max(totals[2] / count - mean**2, 0.0), float(max(1, field.upper - field.lower)) ** 2)
     return [spread * (step / 2) ** 2]
+
+
+def _ratio(statistic: Ratio, top: float, bottom: float, schema: Schema, clear: float) -> Any:
+    """In the units of the fields; a proportion, or a mean, is within its bounds."""
+    field, under = (getattr(part, "field", None) for part in (statistic.top, statistic.bottom))
+    if bottom < clear * (1 if under is None else schema.fields[under].upper):
+        return ANY
+    step = 1 if field is None else schema.fields[field].step
+    ratio = top / bottom * float(step / (1 if under is None else schema.fields[under].step))
+    if under is not None or not statistic.bottom.where.items() <= statistic.top.where.items():
+        return ratio
+    low, high = (0, 1) if field is None else (schema.fields[field].lower * step, schema.fields[field].upper * step)
+    if statistic.top.where != statistic.bottom.where:
+        low, high = min(low, 0), max(high, 0)
+    return min(max(ratio, float(low)), float(high))
 
 
 def _answers_as(statistic: Linear, kind: type[Linear]) -> bool:

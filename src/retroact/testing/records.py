@@ -34,7 +34,7 @@ def lattice(field: Field, value: Any) -> Any:
     if isinstance(field, Boolean):
         return int(value)
     if isinstance(field, Category):
-        return field.values.index(value)
+        return field.values.index(value) if value in field.values else len(field.values) - 1
     if isinstance(field, Number | Integer):
         nearest = round(Fraction(str(value)) / field.step)  # half to even
         return min(max(nearest, field.lower), field.upper)

@@ -61,7 +61,7 @@ class Distances(Quantiles):
         return Number(0, exact_text(radius), step=exact_text(radius / RADIUS))
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
-        return self.ball.fields
+        return (*self.by, *self.ball.fields)
 
     def offsets(self, rows: Rows, schema: Schema) -> U64:
         points = self.ball.space(schema).points(rows)
