@@ -28,7 +28,10 @@ STATISTICS = ("--count", "--sum", "amount:0..500", "--by", "country=DE,FR,US", "
 def by_the_library(rounds: list[list[tuple[dict[str, Any], dict[str, Any]]]], **options: Any) -> list[dict[str, Any]]:
     stream = ra.Stream(
         {"amount": ra.Number(0, 500), "country": ra.Category(["DE", "FR", "US"])},
-        {"count": ra.Count(), "sum_amount": ra.Sum("amount"), "count_by_country": ra.GroupBy("country", ra.Count())},
+        {
+            "count_by_country": ra.GroupBy("country", ra.Count()),
+            "sum_amount_by_country": ra.GroupBy("country", ra.Sum("amount")),
+        },
         epsilon=1.0,
         horizon=20,
         key=ra.Key.for_testing(5),

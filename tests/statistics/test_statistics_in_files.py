@@ -46,7 +46,7 @@ WRONG = [
     ({"type": "quantiles", "field": "n", "probabilities": [1.5]}, "statistics.x.probabilities", "between 0 and 1"),
     ({"type": "histogram", "field": "c", "probabilities": [1]}, "statistics.x.probabilities", "expected only"),
     ({"type": "quantiles", "field": "n", "basis": "haar"}, "statistics.x.basis", "expected only"),
-    ({"type": "histogram", "field": "c", "by": "g"}, "statistics.x.by", "a count, sum, mean, variance or query"),
+    ({"type": "histogram", "field": "c", "by": "g"}, "statistics.x.by", "a count, sum, mean, variance, ratio or query"),
     ({"type": "distinct", "field": "c", "lags": [1]}, "statistics.x.lags", "no restated series"),
     ({"type": "count", "lags": []}, "statistics.x.lags", "a list of lags"),
     ({"type": "count", "across": "lags"}, "statistics.x.lags", "expected lags"),

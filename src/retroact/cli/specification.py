@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from retroact.cli.options import SPEC_HELP, argument, flag, option
+from retroact.cli.statistic_options import BOUNDED, described_by
 from retroact.errors import InputError
 from retroact.feeds.batch import EVERY_RECORD
 from retroact.feeds.source import read_text
 from retroact.messages import show
-from retroact.schema import Field
 from retroact.stream import Specification
 from retroact.stream.columns import Columns
 from retroact.stream.rounds import Rounds
@@ -23,10 +23,8 @@ from retroact.stream.stored import differences
 
 DEFAULT_FILE = Path("retroact.toml")
 LIMITS = ("delta", "horizon", "window", "records")
-_BOUNDED = "FIELD:LOW..HIGH[:STEP]"
-_BOUNDS = re.compile(r"(?P<field>.+):(?P<lower>[^:]+?)\.\.(?P<upper>[^:]+)(?::(?P<step>[^:]+))?", re.DOTALL)
+STATISTICS = ("count", "sum", "mean", "variance", "quantiles", "histogram", "distinct", "kmeans", "ratio", "by")
 _LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
-Tables = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -35,10 +33,16 @@ class SpecOptions:
 
     spec: Path | None = argument(SPEC_HELP, "SPEC")
     count: bool = flag("Count the records.")
-    sum: list[str] | None = option("The sum of a field, such as amount:0..500; repeatable.", _BOUNDED)
-    mean: list[str] | None = option("The mean of a field, such as age:0..120; repeatable.", _BOUNDED)
-    variance: list[str] | None = option("The variance of a field; repeatable.", _BOUNDED)
-    by: list[str] | None = option("Count the records of each category; repeatable.", "FIELD=A,B,...")
+    sum: list[str] | None = option("The sum of a field, such as amount:0..500; repeatable.", BOUNDED)
+    mean: list[str] | None = option("The mean of a field, such as age:0..120; repeatable.", BOUNDED)
+    variance: list[str] | None = option("The variance of a field; repeatable.", BOUNDED)
+    quantiles: list[str] | None = option("Quantiles of a field, such as age:0.5,0.9:0..120.", "FIELD[:P,P]:LOW..HIGH")
+    histogram: list[str] | None = option("How many records have each value of a field.", "FIELD[,FIELD]")
+    distinct: list[str] | None = option("How many different values a field has.", "FIELD[,FIELD]")
+    kmeans: list[str] | None = option("K clusters, such as x:0..1,y:0..1:5.", "FIELD:LOW..HIGH,...:K")
+    ratio: list[str] | None = option("Two counts or sums, such as 'tip:0..100/fare:0..500'.", "A/B")
+    by: list[str] | None = option("All of these for each category; a last * is all others.", "FIELD=A,B,...")
+    where: list[str] | None = option("Only records for which this holds, such as 'country = DE'.", "CONDITION")
     epsilon: float | None = option("The budget of the whole published sequence. Required with options.")
     delta: float | None = option("Such as 1e-6: much less noise over many rounds.")
     horizon: int | None = option("The number of rounds, promised in advance. Default: unlimited.")
@@ -64,7 +68,7 @@ class SpecOptions:
             if options:
                 raise InputError(f"expected either a specification file or options, got {self.spec} and {options[0]}")
             return self.spec
-        if self.count or self.sum or self.mean or self.variance or self.by:
+        if any(getattr(self, name) for name in STATISTICS):
             return None
         if options:
             raise InputError(f"expected a statistic such as --count with {options[0]}")
@@ -107,33 +111,9 @@ class SpecOptions:
 
     def _tables(self) -> dict[str, Any]:
         """The tables [schema] and [statistics] that a file would have."""
-        schema: Tables = {}
-        statistics: Tables = {"count": {"type": "count"}} if self.count else {}
-        asked = [
-            (f"--{kind} {text}", f"{kind}_{{}}", {"type": kind}, "field", _bounded(text, f"--{kind}"))
-            for kind in ("sum", "mean", "variance")
-            for text in getattr(self, kind) or ()
-        ]
-        asked += [(f"--by {text}", "count_by_{}", {"type": "count"}, "by", _categories(text)) for text in self.by or ()]
-        for place, called, statistic, key, (field, table) in asked:
-            self._declare(schema, field, table, place)
-            name = called.format(field)
-            if name in statistics:
-                raise InputError(f"expected every statistic once, got {name} twice", place=place)
-            statistics[name] = {**statistic, key: field}
-        if self.every is not None:
-            statistics = {name: {**table, "every": self.every} for name, table in statistics.items()}
+        found = described_by(self)
         nothing = {EVERY_RECORD: {"type": "integer", "lower": 0, "upper": 0}}
-        return {"schema": schema or nothing, "statistics": statistics}
-
-    def _declare(self, schema: Tables, name: str, table: dict[str, Any], place: str) -> None:
-        if self.skip_missing:
-            table["missing"] = "skip"
-        if self.clip and table["type"] == "number":
-            table["clip"] = True
-        if schema.setdefault(name, table) != table:
-            raise InputError(f"expected {name} with the same bounds everywhere, got other ones", place=place)
-        Field.from_spec(table, place)
+        return {"schema": found.schema or nothing, "statistics": found.statistics}
 
 
 @dataclass(frozen=True)
@@ -153,25 +133,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         reason = _LINE.sub("", str(error))
         wrong = InputError(f"expected TOML: {reason[:1].lower()}{reason[1:]}")
         raise wrong.found_in(str(path), row=line, unit="line") from None
-
-
-def _bounded(text: str, option: str) -> tuple[str, dict[str, Any]]:
-    """
-    >>> _bounded("amount:0..500:0.01", "--sum")
-    ('amount', {'type': 'number', 'lower': '0', 'upper': '500', 'step': '0.01'})
-    """
-    parts = _BOUNDS.fullmatch(text)
-    if parts is None:
-        raise InputError(f"expected a field with its bounds, such as amount:0..500, got {text!r}", place=option)
-    numbers = {key: number.strip() for key, number in parts.groupdict().items() if number is not None}
-    return parts["field"], {"type": "number", **{key: number for key, number in numbers.items() if key != "field"}}
-
-
-def _categories(text: str) -> tuple[str, dict[str, Any]]:
-    name, equals, values = text.partition("=")
-    if not (name and equals and values):
-        raise InputError(f"expected a field with its categories, such as country=DE,FR,US, got {text!r}", place="--by")
-    return name, {"type": "category", "values": values.split(",")}
 
 
 @contextmanager

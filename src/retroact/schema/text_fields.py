@@ -59,9 +59,7 @@ class Category(Field):
 
     kind: ClassVar[str] = "category"
 
-    def __init__(
-        self, values: Iterable[str | int], *, other: str | None = None, missing: Missing = "error"
-    ) -> None:
+    def __init__(self, values: Iterable[str | int], *, other: str | None = None, missing: Missing = "error") -> None:
         super().__init__(missing=missing)
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
             raise mismatch("a list of texts or whole numbers", values, "values")

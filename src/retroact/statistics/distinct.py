@@ -18,9 +18,9 @@ from ..schema import Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published, by_name
 from .bound import At, Totals
+from .declared_groups import DeclaredGroups
 from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length, designed, possible, refusal
 from .grant import ONE_COUNT, Grant, Layout, StreamTerms, View
-from .groups import Groups
 from .keys import KeyedBound, Keys
 from .statistic import Example, Statistic, chosen
 from .tally import Labelled
@@ -116,7 +116,7 @@ class Distinct(Statistic):
 
     def layout(self, schema: Schema) -> Layout:
         Keys(self.fields, schema)
-        groups = len(Groups(self.by, schema))
+        groups = len(DeclaredGroups(self.by, schema))
         return replace(ONE_COUNT, units=ONE_COUNT.units * groups)
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class DistinctBound(KeyedBound):
         self.design = statistic.design(grant)
         keys = Keys(statistic.reads(grant.schema), grant.schema)
         super().__init__(statistic, grant, keys, process=self.design.process)
-        self.groups = Groups(statistic.by, grant.schema)
+        self.groups = DeclaredGroups(statistic.by, grant.schema)
         block = View(block=self.design.rounds)
         self.views = (block if self.design.form == "blocks" else View(window=grant.window),)
 
@@ -207,8 +207,8 @@ class DistinctBound(KeyedBound):
         among = " among the records that where= lets through" if own.where else ""
         each = f" within one group of {', '.join(own.by)}" if own.by else ""
         return (
-            f"no value of {', '.join(own.fields)}{among}{each} appears or disappears more than {own.flips:,} times over the "
-            "stream, whichever records are left out",
+            f"no value of {', '.join(own.fields)}{among}{each} appears or disappears more than {own.flips:,} times "
+            "over the stream, whichever records are left out",
         )
 
     def notes(self, records: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from ..schema import Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Noisy, by_name
 from .count import Count
-from .groups import Groups
+from .declared_groups import DeclaredGroups
 from .linear import Contributions, Layout, Linear
 from .moments import Mean
 from .statistic import Example, Statistic
@@ -66,14 +66,16 @@ class GroupBy(Linear):
 
     def layout(self, schema: Schema) -> Layout:
         inner = self.of.layout(schema)
-        return Layout(inner.units * len(Groups(self.by, schema)), inner.norm1, inner.norm2_squared, inner.largest)
+        return Layout(
+            inner.units * len(DeclaredGroups(self.by, schema)), inner.norm1, inner.norm2_squared, inner.largest
+        )
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return (*self.by, *self.of.reads(schema))
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
         # All numbers are below the size of the layout, which lists every group and coordinate.
-        group = Groups(self.by, schema).codes(rows.columns)
+        group = DeclaredGroups(self.by, schema).codes(rows.columns)
         inner = self.of.contribute(rows, schema)
         size = self.of.layout(schema).size
         return Contributions(inner.row, group[inner.row] * size + inner.coordinate, inner.amount)
@@ -83,8 +85,10 @@ class GroupBy(Linear):
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         size = self.of.layout(schema).size
-        groups = enumerate(Groups(self.by, schema).names)
+        groups = enumerate(DeclaredGroups(self.by, schema).names)
         return by_name({group: self.of.answer(noisy.slice(i * size, (i + 1) * size), schema) for i, group in groups})
 
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
-        return self.of.error(deviations[: self.of.layout(schema).size], schema, records // len(Groups(self.by, schema)))
+        return self.of.error(
+            deviations[: self.of.layout(schema).size], schema, records // len(DeclaredGroups(self.by, schema))
+        )

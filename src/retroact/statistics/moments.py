@@ -78,7 +78,7 @@ class Mean(Centred):
     **Retroactivity.** Memoryless post-processing of noisy sums (Lemma "closure").
 
     Where the noisy count is not significantly above zero, the value is None and the interval the declared bounds.
-    Otherwise the interval has every mean m within the bounds for which sum - m * count is within its noise (`ratio_interval`).
+    Otherwise the interval has every mean m within the bounds for which sum - m * count is within its noise (Fieller).
 
     >>> Mean("age")
     Mean('age')
@@ -121,7 +121,7 @@ class Variance(Centred):
 
     With n, s, q the noisy sums, m and v the true mean and variance, and Z the noise,
     q - s^2/n - v n = (Zq - 2m Zs + (m^2 - v) Zn) - (Zs - m Zn)^2 / n.
-    The interval has every v for which the left side stays within the noise of the first term (`ratio_interval`), with the noisy
+    The interval has every v for which the left side stays within the noise of the first term (Fieller), with the noisy
     mean for m, moved outwards by a quarter of its deviation, and the mean of the second term added at the upper end.
     That is close to exact but not a bound: docs/proofs.md has measurements. It is cut to 0 and the largest variance
     within the declared bounds. Where the noisy count is not significantly above zero, the value is None.

@@ -18,8 +18,8 @@ from ..schema.field import field_name, field_names, one_or_list
 from ..schema.lattice import offsets
 from .answer import Answer, NoisyTotals, Published, by_name
 from .bound import At, Bound, Totals
+from .declared_groups import DeclaredGroups
 from .grant import Grant, Layout
-from .groups import Groups
 from .quantile_answer import QuantileTable, Ranks
 from .statistic import Example, Statistic
 from .tally import Tally
@@ -103,7 +103,7 @@ class Quantiles(Statistic):
 
     def layout(self, schema: Schema) -> Layout:
         field = self.domain(schema)
-        Groups(self.by, schema)
+        DeclaredGroups(self.by, schema)
         if isinstance(self.noise, Oblivious):
             raise InputError("a law of your own is for statistics with a list of coordinates", place="noise")
         for point in self.cdf:
@@ -127,7 +127,7 @@ class QuantilesBound(Bound):
         super().__init__(statistic, grant)
         self.field = statistic.domain(grant.schema)
         self.bits = _bits(self.field)
-        self.groups = Groups(statistic.by, grant.schema)
+        self.groups = DeclaredGroups(statistic.by, grant.schema)
 
     def _gather(self, rows: Rows, weights: I64) -> Tally:
         group = (self.groups.codes(rows.columns).astype(np.uint64),) if self.groups.by else ()

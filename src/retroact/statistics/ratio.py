@@ -27,9 +27,10 @@ from .sum import Sum
 class Ratio(Linear):
     """``top`` divided by ``bottom``: each a count, or the sum of a number, with conditions of its own.
 
-    A record counts if it has all fields that either of them reads, conditions included. Where the bottom is not significantly above zero, the value is
-    None; the interval is then what the declared bounds allow, or None where they allow anything. Otherwise the interval
-    has every r for which top - r * bottom is within its noise (`ratio_interval`).
+    A record counts if it has all fields that either of them reads, conditions included. Where the bottom is not
+    significantly above zero, the value is None; the interval is then what the declared bounds allow, or None where they
+    allow anything. Otherwise the interval has every r for which top - r * bottom is within its noise
+    (`ratio_interval`).
 
     **Privacy.** A record adds at most one unit to each of two coordinates: norm1 = norm2_squared = 2, whether its
     conditions hold or not. The ratio is post-processing. **Retroactivity.** Memoryless post-processing of noisy sums
@@ -49,7 +50,9 @@ class Ratio(Linear):
             if type(part) not in (Count, Sum):
                 raise mismatch("a count or a sum", part, place)
             if part != part.replace(**{n: p.default for n, p in Statistic.parameters().items() if n != "where"}):
-                raise InputError("expected windows, noise and so on for the ratio as a whole, not for a part", place=place)
+                raise InputError(
+                    "expected windows, noise and so on for the ratio as a whole, not for a part", place=place
+                )
         self.top, self.bottom = top, bottom
 
     @classmethod
@@ -97,7 +100,7 @@ class Ratio(Linear):
             clear = bottom - noisy.reach((0.0, 1.0), level)
             if clear <= 0:
                 return widest
-            # No r beyond this can be in the set: the noise of top - r * bottom grows by less than `clear` per unit of r.
+            # Beyond |top| + reach over `clear` no r is in the set; twice that leaves room for approximate tails.
             farthest = 2 * (abs(top) + noisy.reach((1.0, 0.0), level)) / clear
             ends = ratio_interval(top, bottom, lambda r: noisy.reach((1.0, -r), level), (-farthest, farthest))
             low, high = (end * scale for end in ends)

@@ -28,7 +28,7 @@ from ..schema import Rows
 from ..statistics import Distinct, Histogram, KMeans, Linear, Quantiles
 from ..statistics.answer import Published, noisy_totals
 from ..statistics.bound import At, Bound
-from ..statistics.groups import Groups
+from ..statistics.declared_groups import DeclaredGroups
 from ..statistics.histogram import HistogramBound
 from ..statistics.restated import Lagged
 from ..statistics.value_tree import NUMBERS
@@ -241,7 +241,7 @@ def _check_complete(scene: Scene, look: Look, exact: Totals, index: int) -> None
         wrong = min(expected ^ told.keys(), key=repr)
         raise scene.fail(index, f"has {'no number' if wrong in expected else 'a number'} at {_words(wrong)}")
     if isinstance(inner, Quantiles):
-        groups = len(Groups(inner.by, scene.spec.schema))
+        groups = len(DeclaredGroups(inner.by, scene.spec.schema))
         roots = {Coordinate(view, (0, NUMBERS * group), 0) for view in views for group in range(groups)}
         if not roots <= told.keys():
             raise scene.fail(index, "does not say how many records there are")

@@ -47,7 +47,7 @@ def _linear(statistic: Linear, totals: list[float], schema: Schema, clear: float
     if kind in (Count, LinearQuery):
         return totals
     if isinstance(statistic, Ratio):
-        return [_ratio(statistic, *totals, schema, clear)]
+        return [_ratio(statistic, totals[0], totals[1], schema, clear)]
     field = schema.fields[statistic.field]  # type: ignore[attr-defined]
     step = float(field.step)
     if kind is Sum:

@@ -14,10 +14,10 @@ from ..arrays import I64
 from ..schema import Boolean, Category, Schema, field_of
 
 
-class Groups:
-    """A record falls in exactly one group, by its own values and public choices. Without fields, all records are in one.
+class DeclaredGroups:
+    """A record falls in exactly one group, by its own values and public choices. Without fields there is one group.
 
-    >>> groups = Groups(["country", "member"], Schema({"country": Category(["DE", "FR"]), "member": Boolean()}))
+    >>> groups = DeclaredGroups(["country", "member"], Schema({"country": Category(["DE", "FR"]), "member": Boolean()}))
     >>> groups.names
     [('DE', False), ('DE', True), ('FR', False), ('FR', True)]
     >>> groups.codes({"country": np.array([1, 0]), "member": np.array([0, 1])}).tolist()

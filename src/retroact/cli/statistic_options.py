@@ -1,0 +1,242 @@
+"""Statistics as options of the command line: texts such as ``age:0.25,0.5:0..120`` as tables of a specification."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from retroact.errors import InputError
+from retroact.messages import exact_text, show
+from retroact.schema import Field
+from retroact.schema.numbers import exact_number
+
+BOUNDED = "FIELD:LOW..HIGH[:STEP]"
+Table = dict[str, Any]
+_BOUNDS = re.compile(r"(?P<field>.+?):(?P<lower>[^:]+?)\.\.(?P<upper>[^:]+)(?::(?P<step>[^:]+))?", re.DOTALL)
+_PROBABILITIES = re.compile(r"(?P<field>.+?):(?P<listed>[0-9.]+(?:,[0-9.]+)*):(?P<bounds>[^:]+\.\.[^:]+(?::[^:]+)?)")
+_CONDITION = re.compile(r"(?P<field>.+?)\s*(?P<sign><=|>=|=|<|>|\bin\b)\s*(?P<value>.+)", re.DOTALL)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+# Every other value counts as "other".
+REST = "*"
+
+
+@dataclass
+class Described:
+    """The tables [schema] and [statistics] that a file would have, as options are read."""
+
+    schema: dict[str, Table] = field(default_factory=dict)
+    statistics: dict[str, Table] = field(default_factory=dict)
+    clip: bool = False
+    skip_missing: bool = False
+    mentioned: list[str] = field(default_factory=list)
+
+    def declare(self, name: str, table: Table, place: str) -> None:
+        """A field may be named by several options, with the same bounds."""
+        if self.skip_missing:
+            table = {**table, "missing": "skip"}
+        if self.clip and table["type"] in ("number", "date"):
+            table = {**table, "clip": True}
+        if self.schema.setdefault(name, table) != table:
+            raise InputError(f"expected {name} with the same bounds everywhere, got other ones", place=place)
+        Field.from_spec(table, place)
+
+    def mention(self, name: str) -> None:
+        """A field without bounds is text, unless another option declares it."""
+        self.mentioned.append(name)
+
+    def add(self, name: str, table: Table, place: str) -> None:
+        if name in self.statistics:
+            raise InputError(f"expected every statistic once, got {name} twice", place=place)
+        self.statistics[name] = table
+
+    def bounded(self, text: str, option: str) -> str:
+        """Declares a number, or a date, by its bounds; returns its name."""
+        name, table = bounded(text, option)
+        self.declare(name, table, f"{option} {text}")
+        return name
+
+
+def bounded(text: str, option: str) -> tuple[str, Table]:
+    """
+    >>> bounded("amount:0..500:0.01", "--sum")
+    ('amount', {'type': 'number', 'lower': '0', 'upper': '500', 'step': '0.01'})
+    >>> bounded("day:2024-01-01..2024-12-31", "--quantiles")
+    ('day', {'type': 'date', 'lower': '2024-01-01', 'upper': '2024-12-31'})
+    """
+    parts = _BOUNDS.fullmatch(text)
+    if parts is None:
+        raise InputError(f"expected a field with its bounds, such as amount:0..500, got {text!r}", place=option)
+    given = {key: part.strip() for key, part in parts.groupdict().items() if part is not None and key != "field"}
+    kind = "date" if _DAY.fullmatch(given["lower"]) else "number"
+    return parts["field"], {"type": kind, **given}
+
+
+def categories(text: str) -> tuple[str, Table]:
+    """
+    >>> categories("country=DE,FR,*")
+    ('country', {'type': 'category', 'values': ['DE', 'FR'], 'other': 'other'})
+    """
+    name, equals, values = text.partition("=")
+    if not (name and equals and values):
+        raise InputError(f"expected a field with its categories, such as country=DE,FR,US, got {text!r}", place="--by")
+    listed = values.split(",")
+    rest = {"other": "other"} if listed[-1] == REST else {}
+    return name, {"type": "category", "values": listed[: len(listed) - len(rest)], **rest}
+
+
+def conditions(texts: list[str], described: Described) -> Table:
+    """The table ``where`` of conditions such as ``age >= 18``; all of them must hold.
+
+    >>> conditions(["age:0..120:1 >= 18", "age < 65", "country in DE, FR"], Described())
+    {'age': {'min': '18', 'max': '64'}, 'country': ['DE', 'FR']}
+    """
+    where: Table = {}
+    for text in texts:
+        name, condition = _condition(text, described)
+        known = where.get(name)
+        if isinstance(known, dict) and isinstance(condition, dict) and not known.keys() & condition.keys():
+            condition = {**known, **condition}
+        elif known is not None:
+            raise InputError(f"expected one condition on {name!r}, got two", place=f"--where {show(text)}")
+        where[name] = condition
+    return where
+
+
+def _condition(text: str, described: Described) -> tuple[str, Any]:
+    parts = _CONDITION.fullmatch(text.strip())
+    if parts is None:
+        expected = "a condition such as 'country = DE', 'age:0..120 >= 18' or 'country in DE, FR'"
+        raise InputError(f"expected {expected}, got {text!r}", place="--where")
+    name, sign, value = parts["field"].strip(), parts["sign"], parts["value"].strip()
+    if _BOUNDS.fullmatch(name):
+        name = described.bounded(name, "--where")
+    if sign in ("<", "<=", ">", ">="):
+        return name, _compared(name, sign, value, described, text)
+    described.mention(name)
+    return name, value if sign == "=" else [one.strip() for one in value.split(",")]
+
+
+def _compared(name: str, sign: str, value: str, described: Described, text: str) -> Table:
+    """A bound on a number, moved inwards to the next lattice value that meets the condition."""
+    table = described.schema.get(name)
+    if table is None or table["type"] not in ("number", "date"):
+        expected = f"the bounds of {name}, such as '{name}:0..100 {sign} {value}'"
+        raise InputError(f"expected {expected}, got none", place=f"--where {show(text)}")
+    end = "max" if sign in ("<", "<=") else "min"
+    if table["type"] == "date":
+        if sign not in ("<=", ">="):
+            raise InputError(f"expected <= or >= for a date, got {sign}", place=f"--where {show(text)}")
+        return {end: value}
+    step = Field.from_spec(table, "").step
+    steps: Fraction = exact_number(value, f"--where {show(text)}") / step
+    nearest = {"<=": math.floor(steps), "<": math.ceil(steps) - 1, ">=": math.ceil(steps), ">": math.floor(steps) + 1}
+    return {end: exact_text(nearest[sign] * step)}
+
+
+def quantiles(text: str, described: Described) -> tuple[str, Table]:
+    """``FIELD:LOW..HIGH``, or ``FIELD:P,P:LOW..HIGH``."""
+    parts = _PROBABILITIES.fullmatch(text)
+    if parts is None:
+        name = described.bounded(text, "--quantiles")
+        return f"quantiles_{name}", {"type": "quantiles", "field": name}
+    name = described.bounded(f"{parts['field']}:{parts['bounds']}", "--quantiles")
+    listed = [float(p) for p in parts["listed"].split(",")]
+    return f"quantiles_{name}", {"type": "quantiles", "field": name, "probabilities": listed}
+
+
+def of_texts(kind: str, text: str, described: Described) -> tuple[str, Table]:
+    """A histogram or a distinct count of one or more fields."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise InputError(f"expected the names of one or more fields, such as city, got {text!r}", place=f"--{kind}")
+    for name in names:
+        described.mention(name)
+    return f"{kind}_{'_'.join(names)}", {"type": kind, "field": names if len(names) > 1 else names[0]}
+
+
+def clusters(text: str, described: Described) -> tuple[str, Table]:
+    """``x:0..1,y:0..1:K``."""
+    fields, _, k = text.rpartition(":")
+    if not fields or not k.strip().isdigit():
+        expected = "fields with their bounds and a number of clusters, such as x:0..1,y:0..1:5"
+        raise InputError(f"expected {expected}, got {text!r}", place="--kmeans")
+    names = [described.bounded(part.strip(), "--kmeans") for part in fields.split(",")]
+    return f"kmeans_{'_'.join(names)}", {"type": "kmeans", "fields": names, "k": int(k)}
+
+
+def ratio(text: str, described: Described) -> tuple[str, Table]:
+    """``A/B``: each is ``count``, a number with its bounds (its sum), or a condition (the records that meet it)."""
+    parts = [part.strip() for part in text.split("/")]
+    if len(parts) != 2 or not all(parts):
+        expected = "two counts or sums, such as tip:0..100/fare:0..500 or 'status = late / count'"
+        raise InputError(f"expected {expected}, got {text!r}", place="--ratio")
+    (top, under), (bottom, over) = (_part_of_ratio(part, described) for part in parts)
+    return f"ratio_{under}_{over}", {"type": "ratio", "top": top, "bottom": bottom}
+
+
+def _part_of_ratio(text: str, described: Described) -> tuple[Table, str]:
+    if text == "count":
+        return {"type": "count"}, "count"
+    if _BOUNDS.fullmatch(text) and not _CONDITION.fullmatch(text):
+        name = described.bounded(text, "--ratio")
+        return {"type": "sum", "field": name}, name
+    where = conditions([text], described)
+    return {"type": "count", "where": where}, next(iter(where))
+
+
+def grouped(name: str, table: Table, by: str) -> tuple[str, Table]:
+    """The same statistic for every group."""
+    if table["type"] == "kmeans":
+        raise InputError("expected statistics that can be grouped: clusters cannot", place="--by")
+    called = f"{name}_by_{by}"
+    if table["type"] == "histogram":
+        listed = table["field"] if isinstance(table["field"], list) else [table["field"]]
+        return called, {**table, "field": [by, *listed]}
+    return called, {**table, "by": by}
+
+
+def described_by(options: Any) -> Described:
+    """The tables that the options of a command describe."""
+    found = Described(clip=options.clip, skip_missing=options.skip_missing)
+    asked = list(_asked(options, found)) or [("count", {"type": "count"}, "--by")]
+    groups = []
+    for text in options.by or ():
+        by, table = categories(text)
+        found.declare(by, table, f"--by {text}")
+        groups.append((by, f"--by {text}"))
+    common: Table = {} if options.every is None else {"every": options.every}
+    where = conditions(options.where or [], found)
+    if where:
+        common["where"] = where
+    for name, table, place in asked:
+        table = {**table, **common}
+        shown = [(*grouped(name, table, by), at) for by, at in groups] or [(name, table, place)]
+        for called, own, at in shown:
+            found.add(called, own, at)
+    for name in found.mentioned:
+        if name not in found.schema:
+            found.declare(name, {"type": "text"}, name)
+    return found
+
+
+def _asked(options: Any, found: Described) -> Iterator[tuple[str, Table, str]]:
+    """The statistics by name, each with the option that asks for it."""
+    if options.count:
+        yield "count", {"type": "count"}, "--count"
+    for kind in ("sum", "mean", "variance"):
+        for text in getattr(options, kind) or ():
+            name = found.bounded(text, f"--{kind}")
+            yield f"{kind}_{name}", {"type": kind, "field": name}, f"--{kind} {text}"
+    for text in options.quantiles or ():
+        yield *quantiles(text, found), f"--quantiles {text}"
+    for text in options.kmeans or ():
+        yield *clusters(text, found), f"--kmeans {text}"
+    for text in options.ratio or ():
+        yield *ratio(text, found), f"--ratio {text}"
+    for kind in ("histogram", "distinct"):
+        for text in getattr(options, kind) or ():
+            yield *of_texts(kind, text, found), f"--{kind} {text}"
