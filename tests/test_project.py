@@ -40,6 +40,7 @@ LAYERS = [
     "statistics",
     "stateful",
     "compilers",
+    "outputs",
     "store",
     "stream",
     "feeds",

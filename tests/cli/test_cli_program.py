@@ -91,11 +91,11 @@ def test_twin(folder: Path) -> None:
     outputs = []
     for name, events in (("with", history(2)), ("without", history(2, without="u3"))):
         (folder / f"{name}.jsonl").write_text(lines(*events))
-        made = ("run", f"{name}.jsonl", "--spec", "shop.toml", "--testing-key", 3, "--out", f"{name}.out", "-q")
+        made = ("run", f"{name}.jsonl", "--spec", "shop.toml", "--testing-key", 3, "--out", f"{name}.out.jsonl", "-q")
         # in the second there is nobody to erase
         ended = retroact(*made, "--allow-missing")
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
-        outputs.append((folder / f"{name}.out").read_bytes().splitlines())
+        outputs.append((folder / f"{name}.out.jsonl").read_bytes().splitlines())
     later = [[line for line in output if json.loads(line)["round"] >= 8] for output in outputs]
     assert later[0] == later[1]
     assert len(later[0]) == 3 * 3 + 2

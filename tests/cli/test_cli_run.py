@@ -168,8 +168,9 @@ def test_cells(program: Program, folder: Path) -> None:
         stream.add({"n": n, "i": i, "b": flag, "v": [1, 0.5], "t": "", "c": "", "d": "2020-02-29"})
     assert ended.releases == [release.to_dict() for release in stream.close_round().values()]
     table = program("run", "cells.csv", "--spec", "cells.toml", "--testing-key", 1, "-q", "--format", "csv").out
-    groups = [(row["statistic"], row["group"]) for row in csv.DictReader(table.splitlines())]
-    assert groups == [("n", ""), ("v", "0"), ("v", "1"), ("c", ""), ("c", "x"), ("b", ""), ("i", "")]
+    groups = [(row["statistic"], row["coordinate"], row["c"]) for row in csv.DictReader(table.splitlines())]
+    by_position, by_group = [("v", "0", ""), ("v", "1", "")], [("c", "", ""), ("c", "", "x")]
+    assert groups == [("n", "", ""), *by_position, *by_group, ("b", "", ""), ("i", "", "")]
 
 
 def test_csv_output_says_the_same(program: Program) -> None:
@@ -177,7 +178,9 @@ def test_csv_output_says_the_same(program: Program) -> None:
     options = ("run", "-", "--spec", "shop.toml", "--testing-key", 1, "-q")
     releases = program(*options, stdin=events).releases
     table = list(csv.DictReader(program(*options, "--format", "csv", stdin=events).out.splitlines()))
-    assert list(table[0]) == ["round", "statistic", "group", "value", "standard_error", "low95", "high95"]
+    assert list(table[0]) == [
+        "round", "statistic", "country", "value", "standard_error", "low", "high", "testing_key",
+    ]  # fmt: skip
     expected = []
     for release in releases:
         value, error, interval = release["value"], release["standard_error"], release["interval95"]
@@ -185,7 +188,7 @@ def test_csv_output_says_the_same(program: Program) -> None:
         for group, number in groups.items():
             row = (number, error, *interval) if group == "" else (number, error[group], *interval[group])
             texts = ["" if part is None else repr(part) for part in row]
-            expected.append([str(release["round"]), release["statistic"], group, *texts])
+            expected.append([str(release["round"]), release["statistic"], group, *texts, "NOT PRIVATE: testing key"])
     assert [list(row.values()) for row in table] == expected
 
 

@@ -13,7 +13,7 @@ from support.cli_program import Program
 
 def test_export_in_all_formats(program: Program, orders: Path) -> None:
     folder = orders.parent
-    for name in ("a.jsonl", "a.csv", "a.parquet"):
+    for name in ("a.jsonl", "a.csv", "a.parquet", "a.arrow"):
         assert program("export", "orders", "--out", name).code == 0
     assert (folder / "a.jsonl").read_bytes() == (folder / "out.jsonl").read_bytes()
     assert program("export", "orders").out.encode() == (folder / "a.jsonl").read_bytes()
@@ -22,12 +22,14 @@ def test_export_in_all_formats(program: Program, orders: Path) -> None:
     import pyarrow.parquet
 
     rows = pyarrow.parquet.read_table(folder / "a.parquet").to_pylist()
+    assert pyarrow.ipc.open_file(folder / "a.arrow").read_all().to_pylist() == rows
     with (folder / "a.csv").open(newline="") as file:
         table = list(csv.DictReader(file))
-    numbers = ("value", "standard_error", "low95", "high95")
+    numbers = ("value", "standard_error", "low", "high")
     assert len(rows) == len(table) > 30
     for row, line in zip(rows, table, strict=True):
-        assert [str(row["round"]), row["statistic"], row["group"]] == [line["round"], line["statistic"], line["group"]]
+        keys = [str(row["round"]), row["statistic"], row["country"] or ""]
+        assert keys == [line["round"], line["statistic"], line["country"]]
         assert [row[name] for name in numbers] == [float(line[name]) if line[name] else None for name in numbers]
 
 

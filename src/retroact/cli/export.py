@@ -18,7 +18,7 @@ def export(
     first: Annotated[int, option("The first round to write.", min=1)] = 1,
     last: Annotated[int | None, option("The last round to write.", min=1)] = None,
 ) -> None:
-    """Write what a stream has published, as JSON lines, CSV or Parquet.
+    """Write what a stream has published, as JSON lines, CSV, Parquet or Arrow.
 
     \b
     Examples:
@@ -26,9 +26,11 @@ def export(
       retroact export orders --format csv --first 100
     """
     targets = [("--out", output.out)]
+    output.chosen()
     check_targets(targets, store=stream, **vars(secrets))
     with opened(stream, secrets) as open_stream:
         check_sources(targets, open_stream)
-        with output.opened() as writer:
-            for line in open_stream.releases(first, last):
+        releases = open_stream.releases(first, last)
+        with output.opened(releases.form) as writer:
+            for line in releases:
                 writer.write_line(line)

@@ -1,4 +1,4 @@
-"""Releases as lines: JSON, one release per line; or CSV and Parquet, one number per line."""
+"""Releases as files: JSON lines, one release per line; or CSV, Parquet and Arrow, the tidy table (`outputs.table`)."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from retroact.checks import is_number
 from retroact.cli.files import OutputFile
 from retroact.cli.options import option
 from retroact.errors import InputError
 
 if TYPE_CHECKING:
+    from retroact.outputs.table import TableForm
     from retroact.stream import Round
 
-CSV_HEADER = ("round", "statistic", "group", "value", "standard_error", "low95", "high95")
 GROUP = 65536
-"""The number of rows that are written to a Parquet file at a time."""
+"""The number of rows that are written to a Parquet or Arrow file at a time."""
 
 
 class Writer:
     """Writes rounds as they close."""
 
-    def __init__(self, file: OutputFile) -> None:
-        self._file = file
+    def __init__(self, file: OutputFile, form: TableForm) -> None:
+        self._file, self._form = file, form
 
     def write(self, round: Round) -> None:
         for release in round.values():
@@ -38,7 +37,7 @@ class Writer:
 
     def write_line(self, line: Mapping[str, Any]) -> None:
         """One release, as `Release.to_dict` has it."""
-        self._file.write(msgspec.json.encode(line) + b"\n")
+        self._file.write(msgspec.json.encode(self._form.line(line)) + b"\n")
 
     def flush(self) -> None:
         self._file.flush()
@@ -48,58 +47,72 @@ class Writer:
 
 
 class CsvWriter(Writer):
-    def __init__(self, file: OutputFile) -> None:
-        super().__init__(file)
-        file.write(_csv_lines([CSV_HEADER]))
+    def __init__(self, file: OutputFile, form: TableForm) -> None:
+        super().__init__(file, form)
+        file.write(_csv_lines([form.names]))
 
     def write_line(self, line: Mapping[str, Any]) -> None:
-        self._file.write(_csv_lines(flat_rows(line)))
+        self._file.write(_csv_lines(self._form.table([line]).texts()))
 
 
-class ParquetWriter(Writer):
-    """A value that is not a number goes into the column `text`."""
+class ArrowWriter(Writer):
+    """Batches of rows, in an Arrow file."""
 
-    def __init__(self, file: OutputFile) -> None:
-        super().__init__(file)
-        try:
-            import pyarrow  # type: ignore[import-untyped]
-            import pyarrow.parquet  # type: ignore[import-untyped]
-        except ImportError:
-            raise InputError("Parquet files need pyarrow: pip install 'retroact[parquet]'", place="--format") from None
-        number, text = pyarrow.float64(), pyarrow.string()
-        kinds = [pyarrow.int64(), text, text, number, number, number, number, text]
-        self._schema = pyarrow.schema(list(zip((*CSV_HEADER, "text"), kinds, strict=True)))
-        self._arrow = pyarrow
-        self._out = pyarrow.parquet.ParquetWriter(file, self._schema)
-        self._rows: list[tuple[Any, ...]] = []
+    def __init__(self, file: OutputFile, form: TableForm) -> None:
+        super().__init__(file, form)
+        self._arrow = pyarrow_for("arrow")
+        self._out = self._opened(self._arrow.table(form.table([])).schema)
+        self._lines: list[Mapping[str, Any]] = []
+        self._rows = 0
+
+    def _opened(self, schema: Any) -> Any:
+        return self._arrow.ipc.new_file(self._file, schema)
 
     def write_line(self, line: Mapping[str, Any]) -> None:
-        for row in flat_rows(line):
-            value, *errors = (float(part) if is_number(part) else None for part in row[3:])
-            words = None if row[3] is None or value is not None else str(row[3])
-            self._rows.append((*row[:3], value, *errors, words))
-        if len(self._rows) >= GROUP:
-            self._write_group()
+        self._lines.append(line)
+        self._rows += len(line["value"]) if isinstance(line["value"], Mapping | list) else 1
+        if self._rows >= GROUP:
+            self._write_batch()
 
     def finish(self) -> None:
-        self._write_group()
+        self._write_batch()
         self._out.close()
         self.flush()
 
-    def _write_group(self) -> None:
-        columns = zip(*self._rows, strict=True) if self._rows else [[] for _ in self._schema]
-        arrays = [self._arrow.array(list(rows), kind.type) for rows, kind in zip(columns, self._schema, strict=True)]
-        self._out.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
-        self._rows = []
+    def _write_batch(self) -> None:
+        self._out.write_table(self._arrow.table(self._form.table(self._lines)))
+        self._lines, self._rows = [], 0
+
+
+class ParquetWriter(ArrowWriter):
+    def _opened(self, schema: Any) -> Any:
+        import pyarrow.parquet  # type: ignore[import-untyped]
+
+        return pyarrow.parquet.ParquetWriter(self._file, schema)
 
 
 class OutputFormat(StrEnum):
     jsonl = "jsonl"
     csv = "csv"
     parquet = "parquet"
+    arrow = "arrow"
 
 
-WRITERS = {OutputFormat.jsonl: Writer, OutputFormat.csv: CsvWriter, OutputFormat.parquet: ParquetWriter}
+WRITERS = {
+    OutputFormat.jsonl: Writer,
+    OutputFormat.csv: CsvWriter,
+    OutputFormat.parquet: ParquetWriter,
+    OutputFormat.arrow: ArrowWriter,
+}
+SUFFIXES = {".ndjson": OutputFormat.jsonl, **{f".{format}": format for format in OutputFormat}}
+
+
+def pyarrow_for(format: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        raise InputError(f"{format} files need pyarrow: pip install 'retroact[parquet]'", place="--format") from None
+    return pyarrow
 
 
 @dataclass(frozen=True)
@@ -109,15 +122,25 @@ class OutputOptions:
     out: Path | None = option("Where releases go; appears complete or not at all. Default: stdout.", "FILE")
     format: OutputFormat | None = option("Default: by the suffix of --out, or else jsonl.")
 
+    def chosen(self) -> OutputFormat:
+        """The format; what cannot be written is refused."""
+        suffix = "" if self.out is None else self.out.suffix.lower()
+        if self.format is None and suffix and suffix not in SUFFIXES:
+            raise InputError(
+                f"expected a file name that ends with {', '.join(SUFFIXES)}, or --format, got {self.out}", place="--out"
+            )
+        format = self.format or SUFFIXES.get(suffix, OutputFormat.jsonl)
+        if issubclass(WRITERS[format], ArrowWriter):
+            pyarrow_for(format)
+        return format
+
     @contextmanager
-    def opened(self, *, before: Iterable[Mapping[str, Any]] | None = None) -> Iterator[Writer]:
+    def opened(self, form: TableForm, *, before: Iterable[Mapping[str, Any]] | None = None) -> Iterator[Writer]:
         """``before``: releases of earlier runs. A file of lines then starts with them, appears at once, and grows."""
-        suffix = "" if self.out is None else self.out.suffix.lower().removeprefix(".")
-        found = OutputFormat(suffix) if suffix in OutputFormat.__members__ else OutputFormat.jsonl
-        format = self.format or found
+        format = self.chosen()
         with OutputFile(self.out, None if self.out is None else "--out") as file:
-            writer = WRITERS[format](file)
-            grows = before is not None and not file.direct and format is not OutputFormat.parquet
+            writer = WRITERS[format](file, form)
+            grows = before is not None and not file.direct and not isinstance(writer, ArrowWriter)
             if not file.direct:
                 for line in before or ():
                     writer.write_line(line)
@@ -130,28 +153,6 @@ class OutputOptions:
                 file.sync()
             else:
                 file.put()
-
-
-def flat_rows(line: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """A row for each group of a grouped statistic, and for each coordinate of a vector."""
-    numbers = _flat("", line["value"], line["standard_error"], line["interval95"])
-    return [(line["round"], line["statistic"], *row) for row in numbers]
-
-
-def _flat(group: str, value: Any, error: Any, interval: Any) -> Iterator[tuple[Any, ...]]:
-    if isinstance(value, Mapping | list):
-        for key in value if isinstance(value, Mapping) else range(len(value)):
-            inner = f"{group}/{key}" if group else str(key)
-            yield from _flat(inner, value[key], _part(error, key), _part(interval, key))
-    else:
-        low, high = interval if isinstance(interval, list) and len(interval) == 2 else (None, None)
-        yield group, value, error, low, high
-
-
-def _part(whole: Any, index: Any) -> Any:
-    if isinstance(whole, Mapping):
-        return whole.get(index)
-    return whole[index] if isinstance(whole, list) and isinstance(index, int) and index < len(whole) else None
 
 
 def _csv_lines(rows: Any) -> bytes:

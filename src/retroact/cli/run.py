@@ -121,6 +121,7 @@ def run(
     """
     notes, totals, cut = Notes(quiet=order.quiet), Totals(), reading.table
     targets = [("--out", output.out)]
+    output.chosen()
     used = {
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
         "specification": asked.file if asked.given else None,
@@ -194,10 +195,10 @@ def _play(
     feed: Feed, stream: Stream, origin: str, output: OutputOptions, order: RunOptions, notes: Notes, totals: Totals
 ) -> None:
     # a file of releases starts with what a store has published
-    before = stream.releases() if isinstance(stream, Durable) else None
+    before = stream.releases() if stream.durable else None
     shown = not notes.quiet and (output.out is not None or not sys.stdout.isatty())
     with (
-        output.opened(before=before) as writer,
+        output.opened(stream.releases().form, before=before) as writer,
         notes.horizon_warnings(),
         Progress(notes.console, feed.source.size, shown=shown) as progress,
         _ending(feed),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..schema import Rows, Schema
 from .answer import Answer, Noisy, scalar
+from .answer_rows import NUMBER, AnswerRows
 from .grant import ONE_COUNT, Layout
 from .linear import Contributions, Linear, one_each
 from .statistic import Example
@@ -49,6 +50,9 @@ class Count(Linear):
 
     def contribute(self, rows: Rows, schema: Schema) -> Contributions:
         return one_each(rows, np.ones(rows.count, dtype=np.int64))
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return NUMBER
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         return scalar(noisy)

@@ -17,6 +17,7 @@ from ..noise.default_process import Candidates
 from ..schema import Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published, by_name
+from .answer_rows import NUMBER, AnswerRows, by_fields
 from .bound import At, Totals
 from .declared_groups import DeclaredGroups
 from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length, designed, possible, refusal
@@ -137,6 +138,9 @@ class Distinct(Statistic):
 
     def candidates(self, grant: Grant) -> Candidates:
         return {name: design.process for name, design in self.designs(grant).items()}
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return by_fields(self.by, schema, NUMBER)
 
     def bind(self, grant: Grant) -> DistinctBound:
         return DistinctBound(self, grant)

@@ -12,6 +12,7 @@ from ..params import Parameters
 from ..schema import Rows, Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Noisy, by_name
+from .answer_rows import AnswerRows, by_fields
 from .count import Count
 from .declared_groups import DeclaredGroups
 from .linear import Contributions, Layout, Linear
@@ -82,6 +83,9 @@ class GroupBy(Linear):
 
     def refuse(self, rows: Rows, schema: Schema) -> None:
         self.of.refuse(rows, schema)
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return by_fields(self.by, schema, self.of.answer_rows(schema))
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         size = self.of.layout(schema).size

@@ -22,6 +22,7 @@ from ..paper_forms import paper_form
 from ..schema import Boolean, Integer, Number, Rows, Schema, field_of
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, NoisyTotals, Published, with_noise
+from .answer_rows import NUMBER, AnswerRows, by_fields
 from .bound import At, Totals
 from .grant import ONE_COUNT, Demand, Grant, Layout, StreamTerms
 from .histogram_answer import Bins
@@ -119,6 +120,9 @@ class Histogram(Statistic):
     def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
         whole = super().demand(schema, stream)
         return replace(whole, threshold=self.open(schema), delta=self.open(schema))
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return by_fields(self.by, schema, NUMBER)
 
     def bind(self, grant: Grant) -> HistogramBound:
         return HistogramBound(self, grant)

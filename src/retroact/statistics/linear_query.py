@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..messages import mismatch
 from ..schema import Rows, Schema, field_names, field_of
 from .answer import Answer, Noisy, vector
+from .answer_rows import NUMBER, AnswerRows, ByKey, ByPosition
 from .linear import Contributions, Layout, Linear
 from .statistic import Example
 
@@ -166,6 +167,9 @@ class LinearQuery(Linear):
             place=self.name,
             row=row + 1,
         )
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return ByPosition("query", NUMBER) if self.labels is None else ByKey([("query", "text")], NUMBER)
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         found = vector(noisy)

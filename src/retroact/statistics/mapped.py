@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 from ..coins import Coins
 from ..errors import InputError
 from ..noise import Mechanism
+from ..schema import Schema
 from .answer import Answer, Published
+from .answer_rows import AnswerRows, AnyRows
 from .bound import At, Totals
 from .count import Count
 from .grant import Grant
@@ -47,6 +49,9 @@ class Mapped(Wrapper):
             Example("mapped", cls(Count(), round)),
             Example("mapped with coins", cls(Count(), _jittered, coins=True)),
         ]
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return AnyRows()
 
     def bind(self, grant: Grant) -> MappedBound:
         return MappedBound(self, self.of.bind(grant), grant)

@@ -18,6 +18,7 @@ from ..arrays import F64
 from ..errors import InputError
 from ..schema import Boolean, Field, Integer, Number, Rows, Schema, field_of
 from .answer import Answer, Noisy
+from .answer_rows import NUMBER, AnswerRows
 from .linear import Contributions, Layout, OfField
 from .ratio_interval import ratio_interval
 from .statistic import Example
@@ -49,6 +50,9 @@ class Centred(OfField):
         return Contributions(
             np.tile(np.arange(rows.count), size), np.repeat(np.arange(size), rows.count), np.concatenate(powers)
         )
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return NUMBER
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         field = schema.fields[self.field]

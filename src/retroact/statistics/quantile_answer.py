@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ..noise import Spread
 from .answer import check_level
+from .answer_rows import READ, AnswerRows, ByKey, KeyColumn, Kind, OneValue, Row, part_of
 from .ratio_interval import ratio_interval
 
 
@@ -30,6 +32,50 @@ class QuantileTable(dict[float, Any]):
             "cdf": {str(point): fraction for point, fraction in self.cdf.items()},
             "counts": {f"{first}..{last}": count for (first, last), count in self.counts.items()},
         }
+
+
+class QuantileRows(AnswerRows):
+    """A row for each ``probability``, with the quantile; then for each ``point`` of the distribution function, with the
+    fraction of records up to it; then for each range from ``first`` to ``last``, with the number of records in it.
+
+    >>> rows = QuantileRows("integer", counts=True)
+    >>> rows.keys
+    (('probability', 'number'), ('first', 'integer'), ('last', 'integer'))
+    >>> value = {"quantiles": {"0.5": 31}, "cdf": {}, "counts": {"18..50": 120.5}}
+    >>> [(keys, value) for keys, value, *_ in rows.rows(value, None, None)]
+    [((0.5, None, None), 31), ((None, 18, 50), 120.5)]
+    """
+
+    def __init__(self, kind: Kind, *, cdf: bool = False, counts: bool = False) -> None:
+        own: Kind = kind if kind in ("date", "time") else "number"
+        self._quantiles = ByKey([("probability", "number")], OneValue(own))
+        points: list[KeyColumn] = [("point", kind)] * cdf
+        ranges: list[KeyColumn] = [("first", kind), ("last", kind)] * counts
+        self.keys = (*self._quantiles.keys, *points, *ranges)
+        self.values = tuple({own: 0, **({"number": 0} if cdf or counts else {})})
+        self._cdf, self._counts = cdf, counts
+
+    def rows(self, value: Any, error: Any, interval: Any) -> Iterator[Row]:
+        if not self._cdf and not self._counts:
+            yield from self._quantiles.rows(value, error, interval)
+            return
+        for part in value:
+            inner = ByKey([("", "text")], OneValue("number" if part != "quantiles" else self._quantiles.values[0]))
+            for (key,), *rest in inner.rows(value[part], part_of(error, part), part_of(interval, part)):
+                yield (self._keys(part, key), *rest)
+
+    def _keys(self, part: str, key: str) -> tuple[Any, ...]:
+        """In the columns of that part; the others are empty."""
+        kinds = [kind for name, kind in self.keys]
+        parts = {"quantiles": [key], "cdf": [key], "counts": list(key.partition("..")[::2])}[part]
+        first = {"quantiles": 0, "cdf": 1, "counts": 1 + self._cdf}[part]
+        read = [_end(text, kind) for text, kind in zip(parts, kinds[first:], strict=False)]
+        return (*[None] * first, *read, *[None] * (len(kinds) - first - len(read)))
+
+
+def _end(text: str, kind: Kind) -> Any:
+    """A point or an end of a range, as it was declared."""
+    return int(Fraction(text)) if kind == "integer" else READ[kind](text)
 
 
 @dataclass(frozen=True)

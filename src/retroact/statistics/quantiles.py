@@ -17,10 +17,11 @@ from ..schema import Date, Field, Integer, Number, Rows, Schema, Timestamp, fiel
 from ..schema.field import field_name, field_names, one_or_list
 from ..schema.lattice import offsets
 from .answer import Answer, NoisyTotals, Published, by_name
+from .answer_rows import AnswerRows, by_fields, kind_of
 from .bound import At, Bound, Totals
 from .declared_groups import DeclaredGroups
 from .grant import Grant, Layout
-from .quantile_answer import QuantileTable, Ranks
+from .quantile_answer import QuantileRows, QuantileTable, Ranks
 from .statistic import Example, Statistic
 from .tally import Tally
 from .value_bounds import value_bounds
@@ -113,6 +114,10 @@ class Quantiles(Statistic):
                 raise InputError(f"expected a first end up to the last, got {first!r} and {last!r}", place="counts")
         touched = Fraction(_bits(field) + 1)
         return Layout((1,), touched, touched, 1)
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        own = QuantileRows(kind_of(self.domain(schema)), cdf=bool(self.cdf), counts=bool(self.counts))
+        return by_fields(self.by, schema, own)
 
     def bind(self, grant: Grant) -> QuantilesBound:
         return QuantilesBound(self, grant)

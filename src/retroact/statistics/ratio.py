@@ -16,6 +16,7 @@ from ..params import Parameters
 from ..schema import Boolean, Integer, Number, Rows, Schema, field_of
 from . import where as conditions
 from .answer import Answer, Noisy
+from .answer_rows import NUMBER, AnswerRows
 from .count import Count
 from .grant import Demand, StreamTerms
 from .linear import Contributions, Layout, Linear
@@ -89,6 +90,9 @@ class Ratio(Linear):
         return Contributions(
             np.concatenate(held), np.repeat(np.arange(2), [len(own) for own in held]), np.concatenate(amounts)
         )
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return NUMBER
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         scale, widest = self._scale(schema), self._widest(schema)

@@ -15,7 +15,9 @@ from ..noise.default_process import Candidates
 from ..noise.rectangle import INDICES
 from ..params import Parameters
 from ..privacy import Share
+from ..schema import Schema
 from .answer import NoisyTotals, Published, by_name, noisy_totals
+from .answer_rows import AnswerRows, ByKey
 from .bound import At, Bound, Totals
 from .count import Count
 from .distinct import Distinct
@@ -111,6 +113,9 @@ class Restated(Wrapper):
         if self.across is not None:
             return found if self.across == "lags" else crossed
         return {**found, **crossed}
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return ByKey([("past_round", "integer")], super().answer_rows(schema))
 
     def bind(self, grant: Grant) -> RestatedBound:
         each = self.each(grant)

@@ -26,6 +26,7 @@ from ..noise.default_process import Candidates, Choice, candidates, named
 from ..params import Parameters
 from ..schema import Boolean, Category, Field, Integer, Number, Schema, Text, Vector
 from . import where as conditions
+from .answer_rows import AnswerRows, AnyRows
 from .grant import Demand, Grant, Layout, StreamTerms
 
 if TYPE_CHECKING:
@@ -140,6 +141,10 @@ class Statistic(Parameters, ABC):
 
     def process(self, grant: Grant) -> Process:
         return chosen(self.candidates(grant), grant) if grant.process is None else grant.process
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        """How an answer becomes rows of a table."""
+        return AnyRows()
 
     @abstractmethod
     def bind(self, grant: Grant) -> Bound:

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import F64
 from ..schema import Boolean, Integer, Number, Rows, Schema, Vector, field_of
 from .answer import Answer, Noisy, scalar, vector
+from .answer_rows import NUMBER, AnswerRows, ByPosition
 from .linear import Contributions, Layout, OfField, one_each
 from .statistic import Example
 
@@ -49,6 +50,9 @@ class Sum(OfField):
             return one_each(rows, column)
         count, width = column.shape
         return Contributions(np.repeat(np.arange(count), width), np.tile(np.arange(width), count), column.ravel())
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return ByPosition("coordinate", NUMBER) if isinstance(schema.fields[self.field], Vector) else NUMBER
 
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         field = schema.fields[self.field]

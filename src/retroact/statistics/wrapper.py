@@ -13,6 +13,7 @@ from ..noise.default_process import Candidates
 from ..noise.process import Outlook
 from ..schema import Rows, Schema
 from .answer import Published
+from .answer_rows import AnswerRows
 from .bound import At, Bound, Totals
 from .grant import Demand, Grant, Layout, StreamTerms
 from .statistic import Statistic
@@ -40,6 +41,9 @@ class Wrapper(Statistic):
 
     def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
         return self.of.demand(schema, stream)
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        return self.of.answer_rows(schema)
 
     def candidates(self, grant: Grant) -> Candidates:
         return self.of.candidates(grant)

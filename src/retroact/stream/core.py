@@ -18,6 +18,7 @@ from .engine import Engine, composed
 from .erasure import Outcome
 from .open_round import NO_POSITIONS, OpenRound, PositionSet, Reading, RoundMark, Sources, checked_source, read_on
 from .release import Applied, Release, Round
+from .releases import RecentReleases, table_form
 from .specification import Specification
 
 WARN_AT = 0.8
@@ -57,6 +58,7 @@ class Persistence:
     def persist(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
         """Write the open round: its planned change of the surviving data, and its releases. An error before the first
         byte is written leaves everything as it was."""
+        core.recent.keep(core.round, releases)
 
     def publish(self, core: Core) -> None:
         """The last round is about to be published."""
@@ -112,7 +114,8 @@ class Core:
         guarantee = replace(spent, promises=(*spent.promises, *promises))
         # The origin gives a successor other coins, even under the same testing key.
         coins = key.coins("stream", *([origin] if origin else []), *([salt] if salt else []))
-        self.engine = Engine(specification, coins, ledger, origin, self.round - 1, guarantee)
+        self.form, self.recent = table_form(specification, testing=key.testing), RecentReleases()
+        self.engine = Engine(specification, coins, ledger, origin, self.round - 1, guarantee, self.form)
         self._warned = self._entered = False
         key.claim(persistence.identity)  # last, so that a stream that could not be made leaves its key free
 
@@ -240,7 +243,7 @@ class Core:
             self.round += 1
             self.persistence.publish(self)
             ignored = change.ignored_deletions, change.ignored_additions
-            return Round(round, releases, Applied(change.added, change.removed, *ignored, closed.rejected))
+            return Round(round, releases, Applied(change.added, change.removed, *ignored, closed.rejected), self.form)
 
     def successor(self, key: Key | None, *, epsilon: float, delta: float, horizon: int | None) -> Core:
         if self.followed:

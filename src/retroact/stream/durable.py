@@ -66,8 +66,8 @@ class Durable(Stream):
         """The missing erasures in words; empty if there are none."""
         return self._vault.guard.debt(self._core)
 
-    def releases(self, first: int = 1, last: int | None = None) -> Iterator[dict[str, Any]]:
-        """The releases as they were published."""
+    def _lines(self, first: int, last: int | None) -> Iterator[dict[str, Any]]:
+        """From the journal."""
         order = {name: number for number, name in enumerate(self.specification.statistics)}
         found = self.store.releases(first, last)
         for stored in sorted(found, key=lambda each: (each.round, order.get(each.statistic, len(order)))):

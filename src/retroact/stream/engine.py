@@ -9,6 +9,7 @@ import numpy as np
 from ..arrays import I64
 from ..coins import Coins
 from ..ledger import Ledger
+from ..outputs.table import TableForm
 from ..privacy import Guarantee, compose
 from ..schema import Rows
 from ..statistics.bound import At, Totals
@@ -59,16 +60,24 @@ class Engine:
     """The statistics of a stream over the data of a ledger."""
 
     def __init__(
-        self, specification: Specification, coins: Coins, ledger: Ledger, origin: int, last: int, guarantee: Guarantee
+        self,
+        specification: Specification,
+        coins: Coins,
+        ledger: Ledger,
+        origin: int,
+        last: int,
+        guarantee: Guarantee,
+        form: TableForm,
     ) -> None:
         """`last`: the round of the data."""
         self._specification, self._coins, self._ledger = specification, coins, ledger
-        self.origin, self.guarantee = origin, guarantee
+        self.origin, self.guarantee, self.form = origin, guarantee, form
+        self._forms = {name: form.only(name) for name in specification.statistics}
         self.running = {name: Running(specification, name, coins, ledger, last) for name in specification.statistics}
 
     def at(self, last: int) -> Engine:
         """The same engine with the totals of another round, from the records stamped up to it."""
-        return Engine(self._specification, self._coins, self._ledger, self.origin, last, self.guarantee)
+        return Engine(self._specification, self._coins, self._ledger, self.origin, last, self.guarantee, self.form)
 
     @property
     def totals(self) -> dict[str, list[Totals]]:
@@ -91,8 +100,9 @@ class Engine:
                 published = running.bound.release(totals[name], running.noise, at)
                 answer, exact = published.answer, (published.numerators, published.denominator)
                 found[name] = Release(
-                    name, round, answer.value, answer.standard_error, self.guarantee, *exact, answer.interval
-                )
+                    name, round, answer.value, answer.standard_error, self.guarantee, *exact, answer.interval,
+                    self._forms[name],
+                )  # fmt: skip
         return found
 
 

@@ -26,6 +26,7 @@ from .durable import Durable
 from .erasure import Hashes
 from .fence_guard import FenceGuard, Standing, open_round, promises, standing
 from .open_round import NO_POSITIONS, PositionSet, read_on
+from .releases import table_form
 from .specification import Specification
 from .stored import stored_specification, written_notes
 from .vault import Vault
@@ -81,6 +82,8 @@ def open_stream(
             raise InputError(f"{store.where}: expected a stream, got an empty store; give schema and statistics")
         if fresh and specification is not None:
             specification.check_rounds(before=0 if follows is None else follows.round)
+            if follows is None:
+                table_form(specification, testing=False).check()
         own, secret_file = _key(key, key_file, base, create=fresh)
         name = Hashes(own).stream
         barrier = Fence(Path(fence) if fence is not None else fence_of(secret_file or base), name, own.derive("fence"))

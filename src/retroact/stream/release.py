@@ -12,12 +12,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..outputs.frames import Tabular
+from ..outputs.table import Table, TableForm
 from ..privacy import Guarantee
 from ..statistics.answer import check_level
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Tabular):
     """A published answer. Releases are equal if their `encode()` is, byte for byte."""
 
     statistic: str
@@ -28,6 +30,7 @@ class Release:
     numerators: tuple[int, ...] = field(repr=False)
     denominator: int = field(repr=False)
     _interval: Callable[[float], Any] = field(repr=False)
+    _form: TableForm = field(repr=False)
 
     def interval(self, level: float = 0.95) -> Any:
         """Contains the true value with probability ``level``, for this round alone and over the noise alone."""
@@ -49,6 +52,9 @@ class Release:
         exact = [str(n // common) for n in self.numerators], str(self.denominator // common)
         return msgspec.json.encode([self.round, self.statistic, plain(self.value), plain(self.standard_error), exact])
 
+    def _table(self) -> Table:
+        return self._form.table([self.to_dict()])
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Release) and self.encode() == other.encode()
 
@@ -69,13 +75,13 @@ class Applied:
     """Records of erased subjects, if the stream rejects those."""
 
 
-class Round(Mapping[str, Release]):
+class Round(Tabular, Mapping[str, Release]):
     """The releases of one round, by the name of the statistic."""
 
-    def __init__(self, number: int, releases: Mapping[str, Release], applied: Applied) -> None:
+    def __init__(self, number: int, releases: Mapping[str, Release], applied: Applied, form: TableForm) -> None:
         self.number = number
         self.applied = applied
-        self._releases = dict(releases)
+        self._releases, self._form = dict(releases), form
 
     def __getitem__(self, name: str) -> Release:
         return self._releases[name]
@@ -85,6 +91,9 @@ class Round(Mapping[str, Release]):
 
     def __len__(self) -> int:
         return len(self._releases)
+
+    def _table(self) -> Table:
+        return self._form.table(release.to_dict() for release in self._releases.values())
 
     def encode(self) -> bytes:
         return b"\n".join(release.encode() for release in self._releases.values())

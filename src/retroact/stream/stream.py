@@ -28,6 +28,7 @@ from .erasure import Accepted, Erasure
 from .grid import Grid
 from .plan import Plan, plan
 from .release import Round
+from .releases import Publishing, table_form
 from .rounds import Rounds
 from .specification import Specification
 from .state import from_bytes, to_bytes
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from .durable import Durable
 
 
-class Stream:
+class Stream(Publishing):
     """
     >>> import retroact as ra
     >>> orders = ra.Stream(
@@ -72,6 +73,7 @@ class Stream:
             schema, statistics, epsilon=epsilon, delta=delta, horizon=horizon, window=window, records=records,
             weights=weights, law=law, late=late, columns=columns, rounds=rounds,
         )  # fmt: skip
+        table_form(spec, testing=False).check()
         self._begin(Core(spec, key, Ledger(spec.schema), Persistence()))
 
     def _begin(self, core: Core) -> None:
@@ -85,6 +87,7 @@ class Stream:
 
     @classmethod
     def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:
+        table_form(specification, testing=False).check()
         return cls._of(Core(specification, key, Ledger(specification.schema), Persistence()))
 
     @classmethod

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import F64, I64
+from ..answer_rows import AnswerRows, Row, part_of
 from .ball import as_points
 from .lloyd import Objective, squares
 from .picture import drawn
@@ -107,3 +108,20 @@ class Centres:
             for centre, weight in zip(self.centres, self.weights, strict=True)
         )
         return f"Centres({rows}{'; ' + '; '.join(self.notes) if self.notes else ''})"
+
+
+class CentreRows(AnswerRows):
+    """A row for each centre: its number from 0, as `Centres.predict` has it, its coordinates, and its weight as value.
+
+    >>> value = {"centres": [[0.0, 0.5], [3.0, 4.0]], "weights": [10.0, 5.0], "records": 15.0}
+    >>> list(CentreRows(["x", "y"]).rows(value, {"weights": [2.0, 2.0]}, None))
+    [((0, 0.0, 0.5), 10.0, 2.0, None, None), ((1, 3.0, 4.0), 5.0, 2.0, None, None)]
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.keys = (("cluster", "integer"), *((name, "number") for name in names))
+
+    def rows(self, value: Any, error: Any, interval: Any) -> Iterator[Row]:
+        errors = part_of(error, "weights")
+        for number, (centre, weight) in enumerate(zip(value["centres"], value["weights"], strict=True)):
+            yield (number, *centre), weight, part_of(errors, number), None, None

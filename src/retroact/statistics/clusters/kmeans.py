@@ -20,11 +20,12 @@ from ...noise.process import some_rounds
 from ...paper_forms import paper_form
 from ...schema import Rows, Schema
 from ..answer import Answer, Published
+from ..answer_rows import AnswerRows
 from ..bound import At, Bound, Totals
 from ..grant import Grant, Layout
 from ..statistic import Example, Statistic
 from .ball import RADIUS, Ball
-from .centres import Centres
+from .centres import CentreRows, Centres
 from .grid import MOST_DIMENSIONS, GridRegions
 from .hashed import Hashed
 from .lloyd import Objective
@@ -114,6 +115,10 @@ class KMeans(Statistic):
 
     def reads(self, schema: Schema) -> tuple[str, ...]:
         return self.ball.fields
+
+    def answer_rows(self, schema: Schema) -> AnswerRows:
+        names, size = self.ball.fields, self.ball.space(schema).dimension
+        return CentreRows(names if len(names) == size else [f"{names[0]}_{place}" for place in range(size)])
 
     def bind(self, grant: Grant) -> KMeansBound:
         return KMeansBound(self, grant)
