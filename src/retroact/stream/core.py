@@ -119,6 +119,12 @@ class Core:
         self._warned = self._entered = False
         key.claim(persistence.identity)  # last, so that a stream that could not be made leaves its key free
 
+    @classmethod
+    def new(cls, specification: Specification, key: Key | None) -> Core:
+        """Of a new stream in memory."""
+        table_form(specification, testing=False).check()
+        return cls(specification, key, Ledger(specification.schema), Persistence())
+
     def run_under(self, specification: Specification) -> None:
         """Take a specification that may differ in the roles of columns."""
         self.specification, self.schema, self.door = specification, specification.schema, Door(specification)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +129,13 @@ class Grid(Parameters):
         ['2026-03-28T23:00:00+00:00', '2026-03-29T22:00:00+00:00']
         """
         return self._moment(round - 1), self.closes(round)
+
+    @property
+    def zone(self) -> tzinfo:
+        """For times that people read."""
+        if not self._zone.fixed:
+            return ZoneInfo(self.time_zone)
+        return UTC if self.time_zone == "UTC" else datetime.strptime(self.time_zone, "%z").tzinfo or UTC
 
     def closes(self, round: int) -> datetime:
         """When a round ends by the clock.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
 from ..checks import choice, is_int, positive_int
@@ -89,7 +89,7 @@ class Rounds:
         return None if self.grid is None else self.grid.rounds
 
     def span(self, round: int) -> tuple[datetime, datetime] | None:
-        """When a round of the grid starts and ends, in the time zone of the grid.
+        """When a round of the grid starts and ends, in the time zone of the grid; None without a grid, or after it.
 
         >>> [time.isoformat() for time in Rounds(Grid("2026-01-01", "1d", time_zone="+01:00")).span(2)]
         ['2026-01-02T00:00:00+01:00', '2026-01-03T00:00:00+01:00']
@@ -97,9 +97,8 @@ class Rounds:
         grid = self.grid
         if grid is None or (grid.rounds is not None and round > grid.rounds):
             return None
-        start = datetime.fromisoformat(grid.start) if round == 1 else grid.closes(round - 1)
-        zone = UTC if grid.time_zone == "UTC" else datetime.fromisoformat(f"2000-01-01T00:00{grid.time_zone}").tzinfo
-        return start.astimezone(zone), grid.closes(round).astimezone(zone)
+        begins, ends = grid.span(round)
+        return begins.astimezone(grid.zone), ends.astimezone(grid.zone)
 
     def spec(self) -> dict[str, Any]:
         """As in a file; equal for equal rounds."""

@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 from ..arrays import I64, Mask
 from ..coins import Key
 from ..errors import InputError
-from ..ledger import Entry, Ledger, Operations, Single, Stamped
+from ..ledger import Entry, Operations, Single, Stamped
 from ..ledger.operations import Position
 from ..noise.default_process import Law
 from ..privacy import Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from .columns import Columns
-from .core import Core, Persistence
+from .core import Core
 from .door import Names, Stamps
 from .erasure import Accepted, Erasure
 from .grid import Grid
 from .plan import Plan, plan
 from .release import Round
-from .releases import Publishing, table_form
+from .releases import Publishing
 from .rounds import Rounds
 from .specification import Specification
 from .state import from_bytes, to_bytes
@@ -73,22 +73,17 @@ class Stream(Publishing):
             schema, statistics, epsilon=epsilon, delta=delta, horizon=horizon, window=window, records=records,
             weights=weights, law=law, late=late, columns=columns, rounds=rounds,
         )  # fmt: skip
-        table_form(spec, testing=False).check()
-        self._begin(Core(spec, key, Ledger(spec.schema), Persistence()))
-
-    def _begin(self, core: Core) -> None:
-        self._core = core
+        self._core = Core.new(spec, key)
 
     @classmethod
     def _of(cls, core: Core) -> Stream:
         stream = cls.__new__(cls)
-        cls._begin(stream, core)
+        vars(stream).update(_core=core)
         return stream
 
     @classmethod
     def from_specification(cls, specification: Specification, *, key: Key | None = None) -> Stream:
-        table_form(specification, testing=False).check()
-        return cls._of(Core(specification, key, Ledger(specification.schema), Persistence()))
+        return cls._of(Core.new(specification, key))
 
     @classmethod
     def open(
