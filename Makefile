@@ -6,7 +6,7 @@ STAMP = $(VENV)/.installed
 # as many workers as cores
 WORKERS ?= auto
 
-.PHONY: test test-slow lint demo bench lock clean
+.PHONY: docs test test-slow lint demo bench lock clean
 
 $(STAMP): pyproject.toml requirements/core.txt requirements/dev.txt
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +33,10 @@ lint: $(STAMP)
 
 demo: $(STAMP)
 	$(BIN)/retroact demo
+
+# The site of the docs, in build/site.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(STAMP) .venv-diffprivlib/.installed
 	for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

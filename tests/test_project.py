@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import retroact
+from support.console import check_commands, run
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "retroact"
@@ -122,28 +123,10 @@ def test_python_in_the_docs_runs(page, capsys):
         assert not printed or out == printed
 
 
-def run(command, folder):
-    environment = {
-        **os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "100",
-        "NO_COLOR": "1",
-    }  # fmt: skip
-    environment.pop("RETROACT_KEY", None)
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
-    )
-    return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip("\n").split("\n"))
-
-
 def test_the_readme_shows_what_happens(tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     text = (ROOT / "README.md").read_text()
-    checked = 0
-    for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, expected = part.partition("\n")
-            assert run(command, tmp_path) == expected.rstrip("\n"), command
-            checked += 1
-    assert checked >= 4
+    assert check_commands(text, tmp_path) >= 4
     program = re.search(r"```python\n(.*?)```", text, re.DOTALL)[1]
     printed = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1]
     (tmp_path / "program.py").write_text(program)
