@@ -9,6 +9,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+import retroact.compilers  # noqa: F401 (its statistics are listed, too)
 from retroact.oneshot.base import OneShot
 from retroact.params import REQUIRED, Parameters
 from retroact.schema import Field

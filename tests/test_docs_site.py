@@ -31,5 +31,5 @@ def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> Non
     for name, page in pages.items():
         loaded = re.findall(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"?([^\s\">]+)", page)
         assert not [target for target in loaded if "//" in target], name
-    for kind in ("quantiles", "ratio", "category", "kmeans"):
+    for kind in ("quantiles", "ratio", "category", "window_sample"):
         assert f'type = "{kind}"' in pages["specification.html"].replace("&quot;", '"')
