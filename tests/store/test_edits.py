@@ -19,6 +19,7 @@ SPEC = ra.Specification(
     delta=1e-6,
     horizon=20,
     after_erasure="reject",
+    rounds={"start": "2026-03-26", "length": "1d", "time_zone": "Europe/Berlin"},
 )
 KEYS = {table.name: table.keys for table in TABLES} | dict.fromkeys(DIGESTS.values(), 1)
 

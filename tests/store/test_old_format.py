@@ -24,7 +24,7 @@ TABLES = {
     ),
 }
 SENTENCE = (
-    r"expected store format 3, got 1, which only retroact 0\.1\.0 opens\. To erase there, use that version: "
+    r"expected store format 4, got 1, which only retroact 0\.1\.0 opens\. To erase there, use that version: "
     r"retroact erase .* --subject \.\.\. --close\. Its records cannot be taken over: a new stream begins with the "
     r"source again, and the privacy budget that it spends adds to the old one's"
 )
@@ -58,7 +58,7 @@ def test_a_schema(postgres_url, tmp_path):
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        ("4", "got 4: a later version of retroact made it"),
+        ("5", "got 5: a later version of retroact made it"),
         ("2", r"only retroact 0\.2\.0 opens"),
         ("0", "only retroact in an earlier version opens"),
     ],

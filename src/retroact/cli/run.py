@@ -161,6 +161,8 @@ def run(
             else:
                 stream = kept = kept or durable(spec)
                 origin = _state(kept)
+                if kept.moved_boundaries:
+                    notes.line(f"note: {kept.moved_boundaries}")
             _play(feed, stream, origin, output, order, notes, totals)
         notes.summary(stream, feed, totals)
         waiting = totals.waiting

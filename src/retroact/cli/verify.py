@@ -57,6 +57,8 @@ def verify(
     say(f"{where}: {plural(result.compared, 'release')} reproduced ({rounds}); data, fence and files agree")
     if result.first > 1:
         say("note: what was published before those rounds is as it was kept; it cannot be computed again")
+    for text in result.notes:
+        say(f"note: {text}")
     for name in result.unkeyed:
         say(f"note: {name} has randomness without a key, and cannot be computed again")
 

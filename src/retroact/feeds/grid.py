@@ -15,7 +15,7 @@ from retroact.feeds.batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
 from retroact.feeds.deliver import Delivery, located
 from retroact.feeds.options import Options
 from retroact.feeds.sequence import Sequence, Versions
-from retroact.stream import moments
+from retroact.stream import Durable, moments
 from retroact.stream.grid import Grid, last_rows
 
 _NO_TIME = -1
@@ -30,7 +30,8 @@ class _OnGrid:
             raise InputError("expected a grid", place="grid")
         self._delivery, self._rounds, self._stream = delivery, delivery.rounds, delivery.stream
         self._options = options
-        self._grid: Grid = options.cut.grid
+        # that of the stream has the boundaries that were used
+        self._grid: Grid = delivery.stream.grid or options.cut.grid
 
     def cells(self, times: Any, numbers: Any) -> I64:
         """The rounds of the times of rows with these numbers."""
@@ -107,6 +108,8 @@ class Complete(_OnGrid):
         self._last = self._grid.rounds
         self._versions = Versions()
         self._held: dict[int, list[Changes]] = {}
+        if isinstance(self._stream, Durable):
+            self._stream.keep_boundaries()
 
     def read_times(self, times: Iterable[tuple[Any, Any]], count: Any) -> int:
         """Read the round of every row before any is played; return the row up to which all were played before.

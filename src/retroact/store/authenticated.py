@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import InputError, VerificationError
 from .seals import Digest, Seals
-from .tables import BLOCK, NOTE, RELEASE, SIDES, STATE, Side, StoredTable, tables
+from .tables import BLOCK, FORMAT, NOTE, RELEASE, SIDES, STATE, Side, StoredTable, tables
 
 Row = tuple[Any, ...]
 DIGESTED = "insert into {}_digest(side, sealed) values (?, ?) on conflict (side) do update set sealed = excluded.sealed"
@@ -27,6 +27,8 @@ class Authenticated(ABC):
 
     where: str
     """For messages; without a password."""
+    format: int = FORMAT
+    """By which its tables are."""
     _seals: Seals | None = None
     _digests: dict[Side, Digest]
 
@@ -35,6 +37,14 @@ class Authenticated(ABC):
     @abstractmethod
     def raw_transaction(self, side: Side) -> AbstractContextManager[None]:
         """All or nothing, and on disk when it ends."""
+
+    @abstractmethod
+    def both_sides(self) -> AbstractContextManager[None]:
+        """The same for both sides at once."""
+
+    @abstractmethod
+    def additions(self) -> list[str]:
+        """SQL for the tables that the format before has not."""
 
     @abstractmethod
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
@@ -59,7 +69,7 @@ class Authenticated(ABC):
 
         `release` and `block` are checked when they are read whole.
         """
-        self._seals = Seals(secret, stream)
+        self._seals = Seals(secret, stream, format=self.format)
         self._digests = {side: Digest() for side in SIDES}
         rows = [(table, row) for table in (STATE, NOTE) for row in self._rows(table)]
         if rows and not any(self._fits(*each) for each in rows):
@@ -76,11 +86,25 @@ class Authenticated(ABC):
                 problems.append(_DIGEST_CHANGED.format(side))
                 continue
             self._digests[side] = digest
-            for table in tables(side):
+            for table in tables(side, self.format):
                 if table not in (BLOCK, RELEASE):
                     problems += self._compare(table)
         if problems:
             raise refusal(self.where, problems)
+
+    def upgrade(self, secret: bytes, stream: str) -> None:
+        """Bring a store of the format before to this one: all or nothing. What is stored was checked when the store was
+        unlocked. After a failure it is opened again."""
+        if self.format == FORMAT:
+            return
+        with self.both_sides():
+            for statement in self.additions():
+                self.run("journal", statement)
+            self.format, self._seals = FORMAT, Seals(secret, stream)
+            if self.select(STATE, "where name = ?", ["format"]):
+                self.replace(STATE, [("format", str(FORMAT))])
+            for side in SIDES:
+                self.run(side, DIGESTED.format(side), [side, self._seals.sealed(side, self._digests[side])])
 
     @contextmanager
     def transaction(self, side: Side) -> Iterator[None]:
@@ -160,7 +184,7 @@ class Authenticated(ABC):
         for side in SIDES:
             if self._stored_digest(side) != self._digests[side]:
                 found.append(_DIGEST_CHANGED.format(side))
-            for table in tables(side):
+            for table in tables(side, self.format):
                 found += self._compare(table)
         return found
 
@@ -179,7 +203,8 @@ class Authenticated(ABC):
         """None if it is not this stream's, or missing although there are rows."""
         assert self._seals is not None
         rows = self.run(side, f"select side, sealed from {side}_digest")
-        if not rows and not any(self.run(side, f"select 1 from {table.name} limit 1") for table in tables(side)):
+        own = tables(side, self.format)
+        if not rows and not any(self.run(side, f"select 1 from {table.name} limit 1") for table in own):
             return Digest()
         if len(rows) != 1 or rows[0][0] != side or not isinstance(rows[0][1], bytes):
             return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, VerificationError
@@ -18,7 +18,7 @@ from .authenticated import Row, refusal
 from .postgres_address import read
 from .postgres_schema import DATA, RELATIONS, unaccounted
 from .store import Store, check_format
-from .tables import BLOCK, Side, StoredTable
+from .tables import BEFORE, BLOCK, FORMAT, Side, StoredTable, additions
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -85,6 +85,12 @@ class PostgresStore(Store):
         with _database_errors(self.where), self._connection.transaction():
             yield
 
+    def both_sides(self) -> AbstractContextManager[None]:
+        return self.raw_transaction("journal")
+
+    def additions(self) -> list[str]:
+        return additions(postgres_schema.WORDS)
+
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with _database_errors(self.where), self._connection.cursor(binary=True) as cursor:
             cursor.execute(sql.replace("?", "%s"), parameters)
@@ -117,7 +123,10 @@ class PostgresStore(Store):
                 copy.write_row(row)
 
     def schema_problems(self) -> list[str]:
-        return postgres_schema.problems(lambda sql, parameters: self.run("data", sql, parameters), self.schema)
+        return self._problems(self.format)
+
+    def _problems(self, format: int) -> list[str]:
+        return postgres_schema.problems(lambda sql, parameters: self.run("data", sql, parameters), self.schema, format)
 
     def scrub(self) -> bool:
         """Remove dead rows, unless another session still sees them; pages keep their bytes until they are reused."""
@@ -195,7 +204,9 @@ class PostgresStore(Store):
                     self.run("data", f'create schema "{self.schema}"')
                 for statement in postgres_schema.made():
                     self.run("data", statement)
-        problems = self.schema_problems()
+        problems = self._problems(FORMAT)
+        if problems and not self._problems(BEFORE):
+            self.format, problems = BEFORE, []
         if problems:
             if not any(self.run("data", f"select to_regclass('{table}')::oid") != [(None,)] for table in DATA):
                 raise InputError(f"{self.where}: expected a schema of the stream's own, got one with other tables")

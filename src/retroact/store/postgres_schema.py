@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .tables import SIDES, described, differences, statements
+from .tables import FORMAT, SIDES, described, differences, statements
 
 WORDS = {"bytes": "bytea", "text": 'text collate "C"', "clustered": "", "line": "convert_from(line, 'UTF8')"}
 TABLES = {**described("data"), **described("journal")}
@@ -68,16 +68,16 @@ def made() -> list[str]:
     return made
 
 
-def problems(run: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]], schema: str) -> list[str]:
+def problems(run: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]], schema: str, format: int) -> list[str]:
     quoted = f'"{schema}"'
     rows = run(OBJECTS, [quoted, schema, quoted, quoted])
-    return differences({(kind, table, name): _plain(found) for kind, table, name, found in rows}, _expected())
+    return differences({(kind, table, name): _plain(found) for kind, table, name, found in rows}, _expected(format))
 
 
-def _expected() -> Described:
+def _expected(format: int = FORMAT) -> Described:
     view = "v p f f select round, statistic, convert_from(line, 'utf8'::name) as release from release;"
     made: Described = {("view", "published", "published"): _plain(view)}
-    for table, (columns, key) in TABLES.items():
+    for table, (columns, key) in {**described("data", format), **described("journal", format)}.items():
         made["table", table, table] = "rpff"
         made["constraint", table, f"{table}_pkey"] = _plain(f"primary key ({', '.join(key)})")
         made["index", table, f"{table}_pkey"] = "tt"

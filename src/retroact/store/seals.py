@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from .tables import SIDES, TABLES, Side, StoredTable, tables
+from .tables import FORMAT, SIDES, TABLES, Side, StoredTable, tables
 
 SIZE = 32
 LONG = 1024
@@ -57,14 +57,14 @@ class Seals:
     True
     """
 
-    def __init__(self, secret: bytes, stream: str) -> None:
+    def __init__(self, secret: bytes, stream: str, *, format: int = FORMAT) -> None:
         def key(purpose: bytes) -> bytes:
             return hashlib.blake2b(stream.encode(), key=secret, person=purpose, digest_size=SIZE).digest()
 
         self._terms, self._tags, self._mask = key(b"terms of digests"), key(b"tags of digests"), key(b"mask of digests")
         self._rows = {table.name: key(f"rows of {table.name}".encode()) for table in TABLES}
         self._encode = msgspec.msgpack.Encoder().encode
-        self._own = {side: tuple(table.name for table in tables(side)) for side in SIDES}
+        self._own = {side: tuple(table.name for table in tables(side, format)) for side in SIDES}
 
     def mac(self, table: StoredTable, row: Sequence[Any]) -> bytes:
         parts = [_short(value) for value in row]

@@ -15,7 +15,7 @@ from .authenticated import Row, refusal
 from .lock import Lock
 from .sqlite_residue import MAGIC, residue, wipe
 from .store import Store, check_format
-from .tables import SIDES, Side, differences, statements
+from .tables import BEFORE, FORMAT, SIDES, Side, additions, differences, statements
 
 PAGE = 4096
 WORDS = {"bytes": "blob", "clustered": " without rowid", "line": "cast(line as text)"}
@@ -81,6 +81,29 @@ class SQLiteStore(Store):
                 with suppress(sqlite3.Error):
                     connection.execute("rollback")
 
+    @contextmanager
+    def both_sides(self) -> Iterator[None]:
+        """SQLite commits to two files at once only without write-ahead logs."""
+        for side in SIDES:
+            self._sides.pop(side).close()
+        names = {"main": self.folder / "journal.sqlite", "data": self.folder / "data.sqlite"}
+        try:
+            with self._errors, closing(sqlite3.connect(names["main"], isolation_level=None, timeout=1.0)) as connection:
+                connection.execute("attach database ? as data", [str(names["data"])])
+                for name, path in names.items():
+                    mode = connection.execute(f"pragma {name}.journal_mode = delete").fetchone()[0]
+                    if mode != "delete":
+                        raise InputError(f"{path}: expected nobody else to read it during an upgrade")
+                    _set_pragmas(connection, path, f"{name}.")
+                self._sides = {"data": connection, "journal": connection}
+                with self.raw_transaction("journal"):
+                    yield
+        finally:
+            self._sides = {side: self._connect(side) for side in SIDES}
+
+    def additions(self) -> list[str]:
+        return additions(WORDS)
+
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with self._errors:
             return self._sides[side].execute(sql, parameters).fetchall()
@@ -98,7 +121,7 @@ class SQLiteStore(Store):
 
     def schema_problems(self) -> list[str]:
         found = ((side, _definitions(self.run(side, SCHEMA))) for side in self._sides)
-        return [problem for side, there in found for problem in differences(there, _expected(side))]
+        return [problem for side, there in found for problem in differences(there, _expected(side, self.format))]
 
     def scrub(self) -> bool:
         """Write every page to the main file and truncate the log, unless another process is reading.
@@ -164,16 +187,13 @@ class SQLiteStore(Store):
             path.chmod(0o600)
             there = connection.execute(SCHEMA).fetchall()
             if there:
-                _compare(path, side, connection, there)
+                format = _format_of(path, side, connection, there)
+                self.format = format if side == "journal" else self.format
             connection.execute(f"pragma page_size = {PAGE}")
             mode = connection.execute("pragma journal_mode = wal").fetchone()[0]
             if mode != "wal":
                 raise InputError(f"{path}: expected a write-ahead log (journal_mode wal), got {mode}")
-            for name, value in PRAGMAS.items():
-                connection.execute(f"pragma {name} = {value}")
-                got = connection.execute(f"pragma {name}").fetchone()[0]
-                if got != value:
-                    raise InputError(f"{path}: expected {name} = {value}, got {got}: this SQLite leaves traces")
+            _set_pragmas(connection, path)
             if not there:
                 connection.executescript(f"begin immediate; {'; '.join(statements(side, WORDS))}; commit")
             if side == "data" and connection.execute("pragma schema_version").fetchone() != (1,):
@@ -181,11 +201,19 @@ class SQLiteStore(Store):
         return connection
 
 
+def _set_pragmas(connection: sqlite3.Connection, path: Path, schema: str = "") -> None:
+    for name, value in PRAGMAS.items():
+        connection.execute(f"pragma {schema}{name} = {value}")
+        got = connection.execute(f"pragma {schema}{name}").fetchone()[0]
+        if got != value:
+            raise InputError(f"{path}: expected {name} = {value}, got {got}: this SQLite leaves traces")
+
+
 @cache
-def _expected(side: Side) -> Definitions:
-    """The definitions of a new database."""
+def _expected(side: Side, format: int) -> Definitions:
+    """The definitions of a new database of a format."""
     with closing(sqlite3.connect(":memory:")) as connection:
-        for statement in statements(side, WORDS):
+        for statement in statements(side, WORDS, format):
             connection.execute(statement)
         return _definitions(connection.execute(SCHEMA))
 
@@ -194,10 +222,13 @@ def _definitions(rows: Iterable[Row]) -> Definitions:
     return {(kind, table, name): sql for kind, name, table, sql in rows}
 
 
-def _compare(path: Path, side: Side, connection: sqlite3.Connection, there: Iterable[Row]) -> None:
-    problems = differences(_definitions(there), _expected(side))
+def _format_of(path: Path, side: Side, connection: sqlite3.Connection, there: list[Row]) -> int:
+    """The format that a database has by its definitions; one with others is refused."""
+    problems = differences(_definitions(there), _expected(side, FORMAT))
     if not problems:
-        return
+        return FORMAT
+    if not differences(_definitions(there), _expected(side, BEFORE)):
+        return BEFORE
     with suppress(sqlite3.Error):
         connection.execute("pragma trusted_schema = 0")
         for (found,) in connection.execute("select value from state where name = 'format'"):

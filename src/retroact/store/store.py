@@ -13,12 +13,26 @@ from typing import Any
 import msgspec
 
 from ..errors import InputError, VerificationError
-from .authenticated import Authenticated
+from .authenticated import Authenticated, refusal
 from .canonical_blocks import Edit, Place
 from .seals import SIZE, Digest
-from .tables import BLOCK, ERASED, INBOX, NOTE, RELEASE, REQUEST, SOURCE, STATE, Request, Stored, StoredTable
+from .tables import (
+    BEFORE,
+    BLOCK,
+    BOUNDARY,
+    ERASED,
+    FORMAT,
+    INBOX,
+    NOTE,
+    RELEASE,
+    REQUEST,
+    SOURCE,
+    STATE,
+    Request,
+    Stored,
+    StoredTable,
+)
 
-FORMAT = 3
 OPENED_BY = {1: "0.1.0", 2: "0.2.0"}
 """The version of the package that opens a store of an old format."""
 SELECTED = 400
@@ -56,8 +70,22 @@ class Store(Authenticated):
     def close(self) -> None: ...
 
     def unlock(self, secret: bytes, stream: str) -> None:
+        if self.format == BEFORE and self.state("format") == str(FORMAT):
+            self.format = FORMAT
+            raise refusal(self.where, self.schema_problems())
         super().unlock(secret, stream)
-        check_format(self.where, self.state("format"))
+        found = self.state("format")
+        check_format(self.where, found)
+        if found not in (None, str(self.format)):
+            raise VerificationError(
+                f"{self.where}: the data have store format {found}, and the journal has {self.format}: restore both "
+                "from one backup"
+            )
+
+    def upgrade(self, secret: bytes, stream: str) -> None:
+        if self.format != FORMAT:
+            super().upgrade(secret, stream)
+            self.scrub()
 
     # Data ------------------------------------------------------------------------------------------------------------
 
@@ -172,9 +200,12 @@ class Store(Authenticated):
         requests: Sequence[Request] = (),
         erased: Iterable[bytes] = (),
         notes: Mapping[str, str] | None = None,
+        boundaries: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """Before a seal empties the inbox: keep what it holds of sources (how far, which positions) and requests."""
+        """Before a seal empties the inbox: keep what it holds of sources (how far, which positions) and requests, and
+        the boundaries of the round."""
         with self.transaction("journal"):
+            self.insert(BOUNDARY, boundaries)
             self.replace(NOTE, list((notes or {}).items()))
             rows = [
                 (name, round, msgspec.json.encode(list(position)).decode(), delivered)
@@ -184,6 +215,16 @@ class Store(Authenticated):
             self.delete(REQUEST, "where name = ? and state = ?", [(each.name, "received") for each in requests])
             self.insert(REQUEST, [each._replace(prepared=round) for each in requests], unless_known=True)
             self.insert(ERASED, [(subject, round) for subject in erased], unless_known=True)
+
+    def boundaries(self) -> list[int]:
+        """Where rounds begin and end, from the start of the first one on."""
+        return [moment for _, moment in self.whole(BOUNDARY)]
+
+    def keep_boundaries(self, boundaries: Sequence[tuple[int, int]], *, anew: bool = False) -> None:
+        with self.transaction("journal"):
+            if anew:
+                self.delete(BOUNDARY)
+            self.insert(BOUNDARY, boundaries)
 
     def forget_unsealed(self, waiting: Iterable[bytes] = (), *, over: bool = False) -> None:
         """Delete what the journal holds of rounds that the data, as an older copy, do not have. Requests that wait in
@@ -260,7 +301,7 @@ class Store(Authenticated):
 
 def check_format(where: str, found: str | None) -> None:
     """Refuse a store of another format."""
-    if found is None or not found.isdecimal() or int(found) == FORMAT:
+    if found is None or not found.isdecimal() or int(found) in (BEFORE, FORMAT):
         return
     number = int(found)
     if number > FORMAT:

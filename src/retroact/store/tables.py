@@ -10,6 +10,9 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 
 Side = Literal["data", "journal"]
 SIDES: tuple[Side, ...] = ("data", "journal")
+FORMAT = 4
+BEFORE = 3
+"""The format that is upgraded when a store is opened."""
 _WORDS = {int: "bigint", str: "text", bytes: "bytes"}
 
 
@@ -51,6 +54,8 @@ class StoredTable:
     side: Side
     keys: int
     columns: dict[str, str]
+    since: int = BEFORE
+    """The first format that has it."""
 
     @cached_property
     def key(self) -> tuple[str, ...]:
@@ -85,31 +90,47 @@ SOURCE = StoredTable(
 )
 REQUEST = StoredTable("request", "journal", 1, _columns(Request))
 ERASED = StoredTable("erased", "journal", 1, {"subject": "bytes", "round": "bigint"})
-TABLES = (BLOCK, INBOX, STATE, NOTE, RELEASE, SOURCE, REQUEST, ERASED)
+BOUNDARY = StoredTable("boundary", "journal", 1, {"number": "bigint", "moment": "bigint"}, since=4)
+"""Where rounds of a calendar begin and end, in microseconds since 1970. It depends on closed rounds alone, never on
+records."""
+TABLES = (BLOCK, INBOX, STATE, NOTE, RELEASE, SOURCE, REQUEST, ERASED, BOUNDARY)
 
 
-def tables(side: Side) -> tuple[StoredTable, ...]:
-    return tuple(table for table in TABLES if table.side == side)
+def tables(side: Side, format: int = FORMAT) -> tuple[StoredTable, ...]:
+    return tuple(table for table in TABLES if table.side == side and table.since <= format)
 
 
-def described(side: Side) -> dict[str, tuple[dict[str, str], tuple[str, ...]]]:
+def described(side: Side, format: int = FORMAT) -> dict[str, tuple[dict[str, str], tuple[str, ...]]]:
     """Columns and key of each table of a side. The last table has one row, the digest of the others (`seals`)."""
-    own = {table.name: ({**table.columns, "mac": "bytes"}, table.key) for table in tables(side)}
+    own = {table.name: ({**table.columns, "mac": "bytes"}, table.key) for table in tables(side, format)}
     return {**own, f"{side}_digest": ({"side": "text", "sealed": "bytes"}, ("side",))}
 
 
-def statements(side: Side, words: Mapping[str, str]) -> list[str]:
+def statements(side: Side, words: Mapping[str, str], format: int = FORMAT) -> list[str]:
     """SQL that makes the tables of a side, and a view of releases as JSON for people. `words` are those of a database
     for types, for `clustered` tables and for the `line` of a release as text."""
+    made = _tables_made(described(side, format), words)
+    if side == "journal":
+        made.append(f"create view published as select round, statistic, {words['line']} as release from release")
+    return made
+
+
+def additions(words: Mapping[str, str]) -> list[str]:
+    """SQL that makes the tables that the format before has not; all are in the journal."""
+    new = described("journal").keys() - described("journal", BEFORE).keys()
+    return _tables_made({name: described("journal")[name] for name in sorted(new)}, words)
+
+
+def _tables_made(
+    described: Mapping[str, tuple[dict[str, str], tuple[str, ...]]], words: Mapping[str, str]
+) -> list[str]:
     made = []
-    for name, (columns, key) in described(side).items():
+    for name, (columns, key) in described.items():
         written = []
         for column, kind in columns.items():
             word = kind.removesuffix("?")
             written.append(f"{column} {words.get(word, word)}{'' if kind.endswith('?') else ' not null'}")
         made.append(f"create table {name}({', '.join(written)}, primary key({', '.join(key)})){words['clustered']}")
-    if side == "journal":
-        made.append(f"create view published as select round, statistic, {words['line']} as release from release")
     return made
 
 

@@ -73,12 +73,30 @@ class Durable(Stream):
         for stored in sorted(found, key=lambda each: (each.round, order.get(each.statistic, len(order)))):
             yield msgspec.json.decode(stored.line)
 
+    def keep_boundaries(self) -> None:
+        """All boundaries of the grid, which must have an end, stay as they are from now on, since they are used."""
+        with self._core.lock:
+            self._vault.keep_boundaries(self._core)
+
+    @property
+    def moved_boundaries(self) -> str:
+        """Which rounds would end elsewhere by the rules that the time zone has now, in words; empty if none."""
+        grid = self._core.grid
+        moved = {} if grid is None else grid.moved()
+        if grid is None or not moved:
+            return ""
+        first, last = (max(1, number) for number in (min(moved), max(moved)))
+        which = f"round {first:,} keeps" if first == last else f"rounds {first:,} to {last:,} keep"
+        return f"the rules of {grid.time_zone} have changed since: {which} the boundaries that were used"
+
     def verify(self, progress: Callable[[int, int], None] | None = None) -> Verification:
         """Recompute everything from the surviving data and compare (`stream.verify`)."""
         from .verify import verify
 
         with self._core.lock:
-            return verify(self._core, self._vault, progress)
+            result = verify(self._core, self._vault, progress)
+            result.notes += [self.moved_boundaries] if self.moved_boundaries else []
+            return result
 
     def close(self) -> None:
         """Close the store; the open round stays there."""
@@ -208,6 +226,7 @@ class Durable(Stream):
                 inbox.without(core.schema, self.store.inbox(), removal),
                 sources,
                 vault.erased(core),
+                self.store.boundaries(),
                 self.hashes.handed_on,
             )
             stream = open_stream(where, spec, key=key, key_file=key_file, fence=fence, follows=follows)

@@ -44,6 +44,8 @@ class Follows:
     sources: Mapping[str, tuple[Sequence[int], bytes]]
     erased: set[bytes]
     """Keyed hashes of subjects."""
+    boundaries: Sequence[int]
+    """Where rounds of a calendar began and ended."""
     secret: Callable[[Key], bytes]
     """The secret of these hashes, encrypted for another key."""
 
@@ -94,7 +96,8 @@ def open_stream(
         except VerificationError as error:
             mark, refused = None, error
         salt = mark.salt if mark else store.note("salt") or ("" if own.testing else secrets.token_hex(16))
-        store.unlock(own.derive("rows of the store"), f"{name} {salt}")
+        locked_by = own.derive("rows of the store"), f"{name} {salt}"
+        store.unlock(*locked_by)
         if refused is not None:
             raise refused  # a wrong key was reported before
         if follows is not None and not fresh:
@@ -117,6 +120,7 @@ def open_stream(
                 raise InputError(f"expected a round up to the horizon, {spec.horizon:,}, got {after:,}", place="after")
             mark = Mark(name, after, store.note("salt") or "", lost="" if now.owed is None else now.owed.lost)
         # From here on the store is written, and a crash is recovered from.
+        store.upgrade(*locked_by)
         if mark is None:
             mark = Mark(name, 0 if follows is None else follows.round, salt=salt)
             barrier.advance(mark)
@@ -124,6 +128,8 @@ def open_stream(
             _begin(store, mark, new, follows, own)
         if notes or now.notes:
             store.write_notes({**notes, **now.notes})
+        if "described" in notes:
+            _begin_boundaries(store, spec)  # of another specification, and of a stream without data
         if store.state("stream") is None:
             store.initialise(name)  # the data are lost, but the journal is not
         sealed = store.note("hashes")
@@ -148,6 +154,8 @@ def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, ha
         spec, key, ledger, vault, origin=origin, round=open_round(store), before=before, promises=promised, salt=salt
     )
     core.followed = bool(store.note("followed"))
+    if core.grid is not None:
+        core.grid = core.grid.keeping(store.boundaries())
     core.sources = {source: (position, NO_POSITIONS) for source, position in store.sources().items()}
     for source, ranges in store.delivered():
         read_on(core.sources, source, (), PositionSet.from_bytes(ranges))
@@ -190,6 +198,7 @@ def _key(key: Key | None, key_file: str | Path | None, base: Path, *, create: bo
 def _begin(store: Store, mark: Mark, spec: Specification, follows: Follows | None, key: Key) -> None:
     """Write what a new store starts with; after a crash in between the store still counts as new."""
     store.write_notes({**written_notes(spec), "salt": mark.salt})
+    _begin_boundaries(store, spec, () if follows is None else follows.boundaries)
     if follows is not None:
         store.write_notes({"origin": str(follows.round), "hashes": follows.secret(key).hex(), **follows.notes})
         store.seal(follows.round, canonical_blocks.Edit(store.places(), follows.blocks(key)))
@@ -197,6 +206,16 @@ def _begin(store: Store, mark: Mark, spec: Specification, follows: Follows | Non
         for number, entry in enumerate(follows.inbox, start=1):
             store.receive(number, entry)
     store.initialise(mark.stream)
+
+
+def _begin_boundaries(store: Store, spec: Specification, before: Sequence[int] = ()) -> None:
+    """Those that the predecessor used, and those of the first round."""
+    grid = spec.rounds.grid
+    if grid is None or not grid.follows_rules:
+        store.keep_boundaries([], anew=True)
+        return
+    kept = grid.keeping(before)
+    store.keep_boundaries([*enumerate(before), *kept.unkept(1)], anew=True)
 
 
 def _marks(key: Key) -> canonical_blocks.Marks:

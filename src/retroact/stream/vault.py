@@ -170,9 +170,20 @@ class Vault(Persistence):
         hashes = _rejected(core)
         reading = core.open.reading.items()
         positions = {source: (position, taken.to_bytes()) for source, (position, taken) in reading}
-        if positions or core.open.requests or notes:
-            self.store.prepare(core.round, positions, self._decided(core), hashes, notes)
+        # and the end of the next round, which takes records as soon as this one is closed
+        boundaries = _unkept(core, core.round + 1)
+        if positions or core.open.requests or notes or boundaries:
+            self.store.prepare(core.round, positions, self._decided(core), hashes, notes, boundaries)
+            if core.grid is not None:
+                core.grid.keep(boundaries)
         self._erased |= {*hashes}
+
+    def keep_boundaries(self, core: Core) -> None:
+        """Those of all rounds."""
+        if core.grid is not None and core.grid.rounds is not None and (unkept := _unkept(core, core.grid.rounds)):
+            with self.writing():
+                self.store.keep_boundaries(unkept)
+            core.grid.keep(unkept)
 
     def _decided(self, core: Core) -> list[Request]:
         """The pending requests, each with what was found among all the records of this round."""
@@ -301,6 +312,12 @@ class Vault(Persistence):
         if core.over:
             self.remove(core, Removal.of(core.open.updates, core.round))
         self._erased = store.erased()
+
+
+def _unkept(core: Core, last: int) -> list[tuple[int, int]]:
+    """Boundaries up to this one that are not stored yet. Which ones are is public: it depends on the number of rounds,
+    never on a record."""
+    return core.grid.unkept(last) if core.grid is not None and core.grid.follows_rules else []
 
 
 def stored_form(round: int, releases: Mapping[str, Release]) -> list[Stored]:

@@ -28,6 +28,8 @@ class Verification:
     unkeyed: tuple[str, ...] = ()
     """Statistics whose randomness does not come from the key, so that they cannot be recomputed."""
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What is as it should be, and worth knowing."""
 
     @property
     def ok(self) -> bool:
