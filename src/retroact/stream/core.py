@@ -16,6 +16,7 @@ from ..privacy import Guarantee
 from .door import Barred, Door
 from .engine import Engine, composed
 from .erasure import Outcome
+from .grid import Grid
 from .open_round import NO_POSITIONS, OpenRound, PositionSet, Reading, RoundMark, Sources, checked_source, read_on
 from .release import Applied, Release, Round
 from .releases import RecentReleases, table_form
@@ -103,8 +104,6 @@ class Core:
         self.origin, self.round, self.before = origin, origin + 1 if round is None else round, tuple(before)
         self.followed = False
         """Whether the stream has a successor."""
-        self.grid = specification.rounds.grid
-        """In a store, with the boundaries that were used."""
         self.open = OpenRound(specification.schema)
         self.sources: Sources = {}
         """How far sources were read in closed rounds."""
@@ -268,6 +267,11 @@ class Core:
         removal, ledger = Removal.of(self.open.updates, self.round), Ledger.from_state(self.schema, self.ledger.state())
         ledger.apply(self.round, removal.deletions(self.schema))
         return removal, ledger
+
+    @property
+    def grid(self) -> Grid | None:
+        """In a store, with the boundaries that were used."""
+        return self.specification.rounds.grid
 
     @property
     def over(self) -> bool:

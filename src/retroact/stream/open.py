@@ -142,6 +142,7 @@ def open_stream(
 
 def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, hashes: Hashes, salt: bytes) -> Durable:
     """Build the stream from what is stored, and finish what a crash interrupted."""
+    spec = spec.keeping(store.boundaries())
     origin, stored, promised = store.number("origin"), store.blocks(), promises(store)
     try:
         ledger = Ledger.of(unpack(spec.schema, [records for _, records in stored]))
@@ -154,8 +155,6 @@ def _attached(spec: Specification, key: Key, store: Store, guard: FenceGuard, ha
         spec, key, ledger, vault, origin=origin, round=open_round(store), before=before, promises=promised, salt=salt
     )
     core.followed = bool(store.note("followed"))
-    if core.grid is not None:
-        core.grid = core.grid.keeping(store.boundaries())
     core.sources = {source: (position, NO_POSITIONS) for source, position in store.sources().items()}
     for source, ranges in store.delivered():
         read_on(core.sources, source, (), PositionSet.from_bytes(ranges))

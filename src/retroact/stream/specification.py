@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -106,6 +108,13 @@ class Specification:
         own = {name: getattr(self, name) for name in ARGUMENTS}
         own["choice"] = self.choice if changes.keys() <= {"columns", "sources"} else None
         return Specification(**{**own, **changes})
+
+    def keeping(self, boundaries: Sequence[int]) -> Specification:
+        """The same, on a grid with boundaries that were used."""
+        twin, grid = copy(self), self.rounds.grid
+        if grid is not None:
+            twin.rounds = dataclasses.replace(self.rounds, grid=grid.keeping(boundaries))
+        return twin
 
     def following(self, before: int, *, epsilon: float, delta: float, horizon: int | None) -> Specification:
         """For a successor after ``before`` rounds; the horizon is by default what is left of the grid."""
