@@ -7,13 +7,13 @@ its digest. `seals` says what that proves.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from ..errors import InputError, VerificationError
 from .seals import Digest, Seals
-from .tables import BLOCK, FORMAT, NOTE, RELEASE, SIDES, STATE, Side, StoredTable, tables
+from .tables import BLOCK, FORMAT, NOTE, RELEASE, SIDES, STATE, Side, StoredTable, additions, tables
 
 Row = tuple[Any, ...]
 DIGESTED = "insert into {}_digest(side, sealed) values (?, ?) on conflict (side) do update set sealed = excluded.sealed"
@@ -27,6 +27,8 @@ class Authenticated(ABC):
 
     where: str
     """For messages; without a password."""
+    words: Mapping[str, str]
+    """What the database calls types, and the like."""
     format: int = FORMAT
     """By which its tables are."""
     _seals: Seals | None = None
@@ -41,10 +43,6 @@ class Authenticated(ABC):
     @abstractmethod
     def both_sides(self) -> AbstractContextManager[None]:
         """The same for both sides at once."""
-
-    @abstractmethod
-    def additions(self) -> list[str]:
-        """SQL for the tables that the format before has not."""
 
     @abstractmethod
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
@@ -98,7 +96,7 @@ class Authenticated(ABC):
         if self.format == FORMAT:
             return
         with self.both_sides():
-            for statement in self.additions():
+            for statement in additions(self.words):
                 self.run("journal", statement)
             self.format, self._seals = FORMAT, Seals(secret, stream)
             if self.select(STATE, "where name = ?", ["format"]):

@@ -18,7 +18,7 @@ from .authenticated import Row, refusal
 from .postgres_address import read
 from .postgres_schema import DATA, RELATIONS, unaccounted
 from .store import Store, check_format
-from .tables import BEFORE, BLOCK, FORMAT, Side, StoredTable, additions
+from .tables import BEFORE, BLOCK, FORMAT, Side, StoredTable
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -43,6 +43,7 @@ class PostgresStore(Store):
     Not through a pooler that shares sessions between clients: the lock belongs to the session.
     """
 
+    words = postgres_schema.WORDS
     reached = (
         "tables block, inbox, state and data_digest with their TOAST tables and indexes: written anew, without what "
         "was deleted",
@@ -87,9 +88,6 @@ class PostgresStore(Store):
 
     def both_sides(self) -> AbstractContextManager[None]:
         return self.raw_transaction("journal")
-
-    def additions(self) -> list[str]:
-        return additions(postgres_schema.WORDS)
 
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with _database_errors(self.where), self._connection.cursor(binary=True) as cursor:

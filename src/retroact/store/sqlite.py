@@ -15,7 +15,7 @@ from .authenticated import Row, refusal
 from .lock import Lock
 from .sqlite_residue import MAGIC, residue, wipe
 from .store import Store, check_format
-from .tables import BEFORE, FORMAT, SIDES, Side, additions, differences, statements
+from .tables import BEFORE, FORMAT, SIDES, Side, differences, statements
 
 PAGE = 4096
 WORDS = {"bytes": "blob", "clustered": " without rowid", "line": "cast(line as text)"}
@@ -38,6 +38,7 @@ class SQLiteStore(Store):
     (0, 0)
     """
 
+    words = WORDS
     reached = (
         "data.sqlite: rows, free pages, gaps in pages, and the layout",
         "data.sqlite-wal, cut to nothing",
@@ -100,9 +101,6 @@ class SQLiteStore(Store):
                     yield
         finally:
             self._sides = {side: self._connect(side) for side in SIDES}
-
-    def additions(self) -> list[str]:
-        return additions(WORDS)
 
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with self._errors:
