@@ -79,6 +79,8 @@ class InputError(RetroactError, ValueError):
         self.expected, self.found = expected, found
         self.path = place or None
         self.row = None if row is None else int(row)
+        self.rows: NDArray[np.int64] | None = None
+        """Every row of a batch that is refused for this reason, where one check sees them all."""
         self.source = source
         self.unit: Unit = unit
         self.during = ""
@@ -100,10 +102,22 @@ class InputError(RetroactError, ValueError):
     def at(self, numbers: Sequence[int] | NDArray[np.int64], source: str, unit: Unit = "row") -> InputError:
         """The same error in the source of a batch: row k of the batch has number ``numbers[k - 1]`` there. An error
         without a row names the first and the last of them."""
+        if self.source is not None:
+            return self
         first, last = int(numbers[0]), int(numbers[-1])
         if self.row is None and first != last:
             return self.found_in(source, during=f"{unit}s {first}-{last}")
-        return self.found_in(source, row=int(numbers[0 if self.row is None else self.row - 1]), unit=unit)
+        named = self.renumbered(numbers)
+        return named.found_in(source, row=named.row, unit=unit)
+
+    def renumbered(self, numbers: Sequence[int] | NDArray[np.int64]) -> InputError:
+        """The same error, where row k is called ``numbers[k - 1]``; without a row, it is in the first."""
+        own = numbers[0 if self.row is None else self.row - 1]
+        return self._with(row=int(own), rows=None if self.rows is None else numbers[self.rows - 1])  # type: ignore[call-overload]
+
+    def for_rows(self, rows: NDArray[np.int64]) -> InputError:
+        """The same error in the first of these rows, all of which are refused for this reason."""
+        return self._with(row=int(rows[0]), rows=rows)
 
     def under(self, path: str) -> InputError:
         """The same error, with a path in front of its own."""

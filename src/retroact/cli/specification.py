@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from retroact.cli.gaps import GAP, require_no_gaps
 from retroact.cli.options import SPEC_HELP, argument, flag, option
 from retroact.cli.statistic_options import BOUNDED, described_by
 from retroact.errors import InputError
@@ -91,8 +92,10 @@ class SpecOptions:
         for a horizon. Options for columns and rounds may add to a file, and must not contradict it."""
         path = self.file
         if path is not None:
-            data = add_to(read_toml(path), columns or {}, rounds or {}, declared)
-            return Specification.from_dict(data if epsilon is None else {"epsilon": epsilon, **data}, str(path))
+            given = read_toml(path, allowed=() if epsilon is None else ("epsilon",))
+            if epsilon is not None and given.get("epsilon", GAP) == GAP:
+                given["epsilon"] = epsilon
+            return Specification.from_dict(add_to(given, columns or {}, rounds or {}, declared), str(path))
         budget = self.epsilon if self.epsilon is not None else epsilon
         if budget is None:
             message = "expected a budget for the whole published sequence, such as --epsilon 1"
@@ -123,10 +126,13 @@ class RunSpecOptions(SpecOptions):
     spec: Path | None = option(SPEC_HELP, "FILE")
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path, *, allowed: Collection[str] = ()) -> dict[str, Any]:
+    """The tables of a file. One with gaps, other than the ``allowed`` ones, is refused."""
     text = read_text(path)
     try:
-        return tomllib.loads(text)
+        tables = tomllib.loads(text)
+        require_no_gaps(text, str(path), allowed)
+        return tables
     except tomllib.TOMLDecodeError as error:
         found = _LINE.search(str(error))
         line = int(found[1]) if found and found[1] else text.rstrip().count("\n") + 1

@@ -12,6 +12,8 @@ import numpy as np
 from retroact.arrays import I64, Mask
 from retroact.errors import InputError, RetroactError, Unit
 from retroact.feeds.batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
+from retroact.feeds.held_ids import HeldIds
+from retroact.feeds.refusals import Refusals
 from retroact.feeds.rounds import RoundCloser
 from retroact.ledger import Entry, Operations, Stamped
 from retroact.ledger.operations import NO_RECORDS
@@ -33,6 +35,10 @@ class Delivery:
         """What positions are stored under; None if they are not."""
         self.begun = False
         """Whether something was delivered."""
+        self.refusals: Refusals | None = None
+        """Where what is refused is noted; if absent, it is raised."""
+        self.held = HeldIds()
+        """Which ids hold a record, if refusals are noted."""
         self._constant = EVERY_RECORD in stream.schema.fields
 
     def reached(self) -> Position | None:
@@ -59,6 +65,40 @@ class Delivery:
     ) -> None:
         """Apply changes and the position of their source, both or neither. If the row ``close`` ends the round, that
         closes in the same step, or stays open."""
+        if self.refusals is None:
+            self._deliver(changes, position, delivered, close)
+            return
+        self._sift(changes, position, delivered, self.refusals)
+        if close is not None:
+            try:
+                self._deliver(changes.take(slice(0)), position, (), close)
+            except InputError as error:
+                self.refusals.add(error)
+
+    def _sift(self, changes: Changes, position: Position, delivered: Sequence[int], refusals: Refusals) -> None:
+        """Deliver what is accepted, and note what is not."""
+        try:
+            self._deliver(changes, position, delivered, None)
+            self.held.note(changes)
+        except InputError as error:
+            good = self._good(changes, refusals)
+            parts = refusals.left(error, changes.numbers) if good.all() else [np.flatnonzero(good)]
+            for rows in parts:
+                self._sift(changes.take(rows), position, delivered, refusals)
+
+    def _good(self, changes: Changes, refusals: Refusals) -> Mask:
+        """Which changes have no bad value; bad ones are noted, field by field."""
+        good = np.ones(len(changes), np.bool_)
+        by_value = (changes.codes == DELETE) & ~changes.there("id")
+        rows = np.flatnonzero((changes.codes == ADD) | (changes.codes == UPDATE) | by_value)
+        some = changes.take(rows)
+        for name, values in some.records().items() if len(rows) else ():
+            for error in self.stream.schema.fields[name].faults(values, name):
+                refusals.add(error.at(some.numbers, self.name, self.unit))
+                good[rows[np.asarray(error.rows) - 1]] = False
+        return good
+
+    def _deliver(self, changes: Changes, position: Position, delivered: Sequence[int], close: int | None) -> None:
         self.begun = True
         if len(changes) and bool((changes.codes == NOTHING).any()):
             changes = changes.take(changes.codes != NOTHING)

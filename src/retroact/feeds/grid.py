@@ -18,7 +18,7 @@ from retroact.feeds.sequence import Sequence, Versions
 from retroact.stream import Durable, moments
 from retroact.stream.grid import Grid, last_rows
 
-_NO_TIME = -1
+_NO_TIME, _REFUSED = -1, -2
 _UNITS: dict[str, moments.Unit] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 
 
@@ -35,12 +35,29 @@ class _OnGrid:
 
     def cells(self, times: Any, numbers: Any) -> I64:
         """The rounds of the times of rows with these numbers."""
-        return cells_of(self._grid, times, self._options.time or "", numbers, self._delivery.name, self._delivery.unit)
+        delivery = self._delivery
+        try:
+            return cells_of(self._grid, times, self._options.time or "", numbers, delivery.name, delivery.unit)
+        except InputError:
+            if delivery.refusals is None or len(numbers) == 1:
+                raise
+        # times are often the same
+        known: dict[str, I64] = {}
+        cells = np.full(len(numbers), _REFUSED, np.int64)
+        for row, time in enumerate(times):
+            try:
+                cell = known.get(repr(time))
+                cells[row] = cell = self.cells([time], numbers[row : row + 1]) if cell is None else cell
+                known[repr(time)] = cell
+            except InputError as error:
+                delivery.refusals.add(error)
+        return cells
 
-    def require_inside(self, cells: I64, numbers: I64) -> None:
-        """Refuse times outside the grid."""
+    def inside(self, cells: I64, numbers: I64) -> Mask:
+        """Which times are on the grid; one that is not is refused."""
         odd = (cells < 1) | (False if self._grid.rounds is None else cells > self._grid.rounds)
-        if odd.any():
+        on_grid, odd = ~odd, odd & (cells != _REFUSED)
+        while odd.any():
             row = int(np.argmax(odd))
             where = "before the start" if cells[row] < 1 else "after the end"
             wrong = (
@@ -48,8 +65,14 @@ class _OnGrid:
                 if cells[row] == _NO_TIME
                 else f"expected a time on the grid, got one {where}"
             )
-            error = InputError(wrong, place=self._options.time, row=row + 1)
-            raise error.at(numbers, self._delivery.name, self._delivery.unit)
+            same = odd & (cells == cells[row])
+            error = InputError(wrong, place=self._options.time).for_rows(np.flatnonzero(same) + 1)
+            error = error.at(numbers, self._delivery.name, self._delivery.unit)
+            if self._delivery.refusals is None:
+                raise error
+            self._delivery.refusals.add(error)
+            odd &= ~same
+        return on_grid
 
     def stamped(self, changes: Changes, cells: I64, closed: int) -> Changes:
         """Changes with stamps; without additions of closed rounds, if these are refused."""
@@ -74,7 +97,7 @@ class _OnGrid:
         given = [place for place, time in enumerate(times) if time[0] is not None]
         if given:
             own[given] = self.cells([times[place][0] for place in given], changes.numbers[rows][given])
-        self.require_inside(own, changes.numbers[rows])
+        self.inside(own, changes.numbers[rows])
         cells = cells.copy()
         cells[rows] = own
         return cells
@@ -117,8 +140,7 @@ class Complete(_OnGrid):
         parts = []
         for numbers, found in times:
             cells = self.cells(found, numbers)
-            self.require_inside(cells, numbers)
-            parts.append((numbers, cells))
+            parts.append((numbers, np.where(self.inside(cells, numbers), cells, _REFUSED)))
         self._count = count()
         reached = self._reached
         if reached and reached[3] != self._count:
@@ -173,7 +195,9 @@ class Complete(_OnGrid):
         if int(changes.numbers[-1]) > self._count:
             self.require_all(int(changes.numbers[-1]))
         cells = self._cells[changes.numbers]
-        self.require_inside(cells, changes.numbers)
+        on_grid = self.inside(cells, changes.numbers)
+        if not on_grid.all():
+            changes, cells = changes.take(on_grid), cells[on_grid]
         if self._reached is not None:
             left = ~self._done(changes.numbers)
             if not left.all():
@@ -247,7 +271,7 @@ class Followed(_OnGrid):
                 times = changes.roles["time"].take(there).listed()
                 cells[there] = self.cells(times, changes.numbers[there])
             events = (changes.codes != CLOSE) & (changes.codes != NOTHING)
-            self.require_inside(cells[events], changes.numbers[events])
+            self.inside(cells[events], changes.numbers[events])
             # changes that are not late count from the round that takes them
             closed = self._stream.round - 1
             by_value = (changes.codes == DELETE) & ~changes.there("id")

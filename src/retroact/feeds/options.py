@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from retroact.errors import InputError
+from retroact.feeds.refusals import Refusals
 from retroact.messages import show
 from retroact.stream.columns import Columns
 from retroact.stream.rounds import Rounds as Cut
@@ -34,6 +35,8 @@ class Options:
     """Whether to wait for more at the end of the input."""
     complete: bool = False
     """Whether a last line without an end is complete; otherwise a durable stream leaves it unread."""
+    refusals: Refusals | None = None
+    """Where what is refused is noted, so that all of it is found; otherwise the first error ends the feed."""
 
     def __post_init__(self) -> None:
         if self.cut.grid is not None and self.rounds is not None:

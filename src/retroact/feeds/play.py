@@ -123,6 +123,7 @@ class Feed:
         rounds = RoundCloser(stream, publish, self.options.rounds, totals)
         totals = rounds.totals
         delivery = self.delivery = Delivery(stream, rounds, self.source.name, self.reader.unit, self._kept_under())
+        delivery.refusals = self.options.refusals
         player = self._player(delivery)
         seen = False
         for changes in self._batches(player):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from retroact.feeds.options import Options
 from retroact.feeds.roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, PROGRESS, Heading, code_of, heading, weigh
 from retroact.messages import mismatch, show
 from retroact.schema import Schema
+from retroact.stream.columns import Columns
 from retroact.stream.open_round import LARGEST
 
 RoleReader = Callable[[ColumnValues, str], ColumnValues]
@@ -48,27 +50,41 @@ class RowReader:
 
     def begin(self, names: Sequence[str], line: int | None = None) -> Heading:
         """The columns have these names, which a line may hold."""
-        options = self.options
         try:
-            found = heading(
-                names, self._schema, options.columns, by_number=options.by_number, timed=options.time is not None
-            )
+            found = self._heading(names, self.options.columns)
         except InputError as error:
-            raise error.found_in(self._name, row=line, unit=self.unit) from None
+            wrong = error.found_in(self._name, row=line, unit=self.unit)
+            if self.options.refusals is None:
+                raise wrong from None
+            try:
+                # if only unknown columns are wrong, the others can be read
+                found = self._heading(names, replace(self.options.columns, ignore=tuple(names)))
+            except InputError:
+                raise wrong from None
+            self.options.refusals.add(wrong)
         self.heading, self.roles, self.ignored, self.skipped = found, found.roles, found.ignored, Counter()
         self.label = None
         if found.operation is not None:
             self.label = f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
         return found
 
+    def _heading(self, names: Sequence[str], columns: Columns) -> Heading:
+        by_number, timed = self.options.by_number, self.options.time is not None
+        return heading(names, self._schema, columns, by_number=by_number, timed=timed)
+
     def read(self, batch: Batch) -> Iterator[Changes]:
         """The changes of a batch; of one with a row that is refused, those before it."""
         try:
             changes = self._changes(batch)
         except InputError as error:
+            wrong = error.at(batch.numbers, self._name, self.unit)
+            if self.options.refusals is not None:
+                for rows in self.options.refusals.left(wrong, batch.numbers):
+                    yield from self.read(batch.take(rows))
+                return
             if error.row is not None and error.row > 1:
                 yield from self.read(batch.take(slice(0, error.row - 1)))
-            raise error.at(batch.numbers, self._name, self.unit) from None
+            raise wrong from None
         yield changes
 
     def _changes(self, batch: Batch) -> Changes:
@@ -163,7 +179,7 @@ def require_needs(changes: Changes, *, timed: bool) -> None:
 
 def _refuse(odd: Mask, error: InputError) -> None:
     if odd.any():
-        raise error.moved(Place(error.path or "", int(np.argmax(odd)) + 1))
+        raise error.for_rows(np.flatnonzero(odd) + 1)
 
 
 def _words(cells: ColumnValues, column: str) -> NDArray[np.int8]:
@@ -176,8 +192,11 @@ def _words(cells: ColumnValues, column: str) -> NDArray[np.int8]:
     words = cells.listed()
     found = [CODES.get(word) if isinstance(word, str) else None for word in words]
     if None in found:
-        first = found.index(None)
-        code_of(words[first], Place(column, first + 1))
+        odd = [code is None for code in found]
+        try:
+            code_of(words[odd.index(True)], column)
+        except InputError as error:
+            _refuse(np.array(odd), error)
     return np.array(found, np.int8)
 
 

@@ -50,7 +50,7 @@ class Sequence:
         self._by_number: bool | None = None
         """Whether rows have round numbers: all or none, like the first."""
         self._advanced = False
-        self._after = 0
+        self._after = self._played = 0
         self._versions = Versions()
         self.clocked = options.cut.close_by in ("progress", "grid")
         """Whether rounds close, or closed while this source was read, by something other than the end of the input."""
@@ -88,8 +88,18 @@ class Sequence:
 
     def apply(self, changes: Changes) -> None:
         """Play a batch; changes before one that is refused are delivered."""
-        if not len(changes):
-            return
+        refusals = self._options.refusals
+        try:
+            if len(changes):
+                self._apply(changes)
+        except InputError as error:
+            if refusals is None:
+                raise
+            rest = changes.take(changes.numbers > self._played)
+            for rows in refusals.left(error, rest.numbers):
+                self.apply(rest.take(rows))
+
+    def _apply(self, changes: Changes) -> None:
         self.adopt_numbering(changes)
         with self._delivery.at(changes.numbers):
             self._versions.check(changes)
@@ -132,19 +142,26 @@ class Sequence:
             part = changes if end - begin == len(changes) else changes.take(slice(begin, end))
             numbered = np.flatnonzero(known[begin:end])
             if len(numbered):
+                left = begin + np.flatnonzero(known[begin:])
                 with self._delivery.at(part.numbers[numbered[:1]]):
-                    self._advance(int(targets[begin + numbered[0]]))
+                    self._advance(targets[left], changes.numbers[left])
             ends = bool(closing[end - 1])
             self._take(part, close=int(part.numbers[-1]) if ends else None)
 
-    def _advance(self, target: int) -> None:
-        if target != self._stream.round or not self._advanced:
+    def _advance(self, targets: I64, numbers: I64) -> None:
+        """Go on to the first of these rounds, which the rows with these numbers have."""
+        target, here = int(targets[0]), self._stream.round
+        if target != here or not self._advanced:
             self.clocked = self._advanced = True
-            self._rounds.advance(target)
+            try:
+                self._rounds.advance(target)
+            except InputError as error:
+                raise error.for_rows(numbers[targets < here if target < here else targets >= target]) from None
 
     def _take(self, part: Changes, close: int | None) -> None:
         if close is None and not (part.codes != NOTHING).any():
             return
+        self._played = int(part.numbers[-1])
         position: Position = (int(part.numbers[-1]),) if self._by_line else ()
         delivered: list[int] = []
         if "position" in part.roles:

@@ -6,7 +6,7 @@ Bounds are declared, so the encoding of a value never depends on other records.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -128,6 +128,32 @@ class Field(Parameters, ABC):
         encoded[:] = self.blank
         encoded[rows] = present
         return encoded, missing
+
+    def faults(self, values: object, place: str) -> list[InputError]:
+        """Why `encode_column` refuses values: an error for each bad value, with all rows that have it.
+
+        >>> from retroact.schema import Integer
+        >>> [(str(error), error.rows.tolist()) for error in Integer(0, 9).faults([3, 12, 12], "n")]
+        [('expected a whole number between 0 and 9, got 12 - at n, row 2', [2, 3])]
+        """
+        try:
+            self.encode_column(values, place)
+            return []
+        except InputError:
+            cells = values.values() if isinstance(values, Coded) else as_cells(values, place)
+        rows: dict[object, list[int]] = {}
+        for index, value in enumerate(cells):
+            # a list, or an array, is a value of its own
+            rows.setdefault((type(value), value) if isinstance(value, Hashable) else index, []).append(index)
+        found: list[InputError] = []
+        for places in rows.values():
+            value = cells[places[0]]
+            try:
+                if self.missing == "error" or not self.is_missing(value):
+                    self.encode(value, place)
+            except InputError as error:
+                found.append(error.moved(error.path or place).for_rows(np.array(places) + 1))
+        return found
 
     def _encode_coded(self, column: Coded) -> tuple[NDArray[Any], Mask | None] | None:
         """By its words; None if one is refused, so that the error can name its row."""

@@ -165,12 +165,15 @@ class Door:
                     place="subject",
                 )
         elif not role.optional and (subjects is None or None in subjects):
-            first = 0 if subjects is None else [*subjects].index(None)
-            raise InputError(
+            error = InputError(
                 "expected whom the record belongs to, got none (the role may be optional: "
                 f'subject = {{ column = "{role.column}", optional = true }} in [columns])',
-                place=Place("subject", first + 1) if count > 1 else "subject",
+                place="subject",
             )
+            if count == 1:
+                raise error
+            owned = [False] * count if subjects is None else [name is not None for name in subjects]
+            raise error.for_rows(np.flatnonzero(~np.array(owned)) + 1)
 
 
 def _require_one_each(**given: Names) -> None:
@@ -208,7 +211,7 @@ def _numbered(numbers: I64 | None) -> Iterator[None]:
     except InputError as error:
         if numbers is None or (error.row is None and len(numbers) != 1):
             raise
-        raise error.moved(Place(error.path or "", int(numbers[(error.row or 1) - 1]))) from None
+        raise error.renumbered(numbers) from None
 
 
 # Ids, subjects and stamps: one for a record, or one for each record of a batch ----------------------------------------

@@ -51,6 +51,8 @@ class ColumnarSource:
     format: str
     names: list[str]
     """Of the columns."""
+    types: list[str]
+    """As their schema declares them; files alone have these."""
     rows: int | None
     """How many there are, if known in advance."""
     done: int = 0
@@ -129,7 +131,7 @@ class _Parquet(ColumnarSource):
     def __init__(self, path: str) -> None:
         self.name = self.path = path
         with self._file() as file:
-            self.names = list(file.schema_arrow.names)
+            self.names, self.types = list(file.schema_arrow.names), list(map(str, file.schema_arrow.types))
             self._groups = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             kinds = zip(self.names, file.schema_arrow.types, strict=True)
             self._texts = {name for name, kind in kinds if str(kind) in ("string", "large_string")}
@@ -195,7 +197,7 @@ class _ArrowFile(ColumnarSource):
         self.format = "Arrow stream" if streamed else "Arrow"
         self._streamed = streamed
         with self._reader() as reader:
-            self.names = list(reader.schema.names)
+            self.names, self.types = list(reader.schema.names), list(map(str, reader.schema.types))
             self.rows = reader.count_rows() if hasattr(reader, "count_rows") else None
 
     @contextmanager

@@ -61,7 +61,11 @@ class CsvFile(RowReader):
                     lines, cells = (lines[left:], cells[left * width :]) if left else (lines, cells)
                     yield self._batch(lines, cells)
         except csv.Error as error:
-            raise self.source.refused(InputError(f"expected CSV, got {error}"), self._line) from None
+            raise self._refused(error, self._line) from None
+
+    def _refused(self, error: csv.Error | InputError, line: int) -> InputError:
+        wrong = error if isinstance(error, InputError) else InputError(f"expected CSV, got {error}")
+        return self.source.refused(wrong, line)
 
     def _batch(self, lines: list[int], cells: list[str]) -> Batch:
         assert self.heading is not None
@@ -73,6 +77,14 @@ class CsvFile(RowReader):
                 values[:] = cells[place :: len(self._names)]
                 columns[name] = ColumnValues(values)
         return Batch(np.array(lines, np.int64), columns)
+
+    def look(self) -> tuple[list[str], list[list[str]]]:
+        """The names of the columns, and the cells of the first rows, column by column."""
+        try:
+            cells = next((cells for lines, cells in self._rows() if lines), [])
+        except csv.Error as error:
+            raise self._refused(error, self._line) from None
+        return self._names, [cells[place :: len(self._names)] for place in range(len(self._names))]
 
     def unfinished(self) -> tuple[int, bool] | None:
         """The line on which a last row without an end begins, and whether it can only become an addition."""
@@ -154,24 +166,30 @@ class CsvFile(RowReader):
         start = line = self._line
         width = -1 if self.heading is None else len(self._names)
         wrong: Exception | None = None
-        reader = csv.reader(texts, strict=True)
-        try:
-            for row in reader:
-                if len(row) == width:
-                    lines.append(line)
-                    cells += row
-                elif row and width < 0:
-                    self.begin(row, line)
-                    self._names, width = row, len(row)
-                elif row:
-                    odd = InputError(f"expected {width} cells, as in the header, got {len(row)}")
-                    raise self.source.refused(odd, line)
-                line = start + reader.line_num
-                if len(lines) >= ROWS:
-                    yield lines, cells
-                    lines, cells = [], []
-        except (csv.Error, InputError) as error:
-            wrong = error
+        reader, refusals = csv.reader(texts, strict=True), self.options.refusals
+        while True:
+            try:
+                for row in reader:
+                    if len(row) == width:
+                        lines.append(line)
+                        cells += row
+                    elif row and width < 0:
+                        self.begin(row, line)
+                        self._names, width = row, len(row)
+                    elif row:
+                        odd = InputError(f"expected {width} cells, as in the header, got {len(row)}")
+                        raise self.source.refused(odd, line)
+                    line = start + reader.line_num
+                    if len(lines) >= ROWS:
+                        yield lines, cells
+                        lines, cells = [], []
+            except (csv.Error, InputError) as error:
+                if refusals is not None and width >= 0:
+                    refusals.add(self._refused(error, line))
+                    line = start + reader.line_num
+                    continue
+                wrong = error
+            break
         self._line = line
         if lines:
             # rows before the error are good, and may end rounds
@@ -184,14 +202,21 @@ class CsvFile(RowReader):
     def _texts(self) -> Iterator[str]:
         first = 1
         for content in self.source.blocks():
-            try:
-                yield content.decode()
-            except UnicodeDecodeError as error:
-                good = content.rfind(b"\n", 0, error.start) + 1
-                yield content[:good].decode()
-                line = first + content.count(b"\n", 0, error.start)
-                wrong = not_utf8(error, f"column {error.start - good + 1}")
-                raise self.source.refused(wrong, line) from None
+            while True:
+                try:
+                    yield content.decode()
+                    break
+                except UnicodeDecodeError as error:
+                    good = content.rfind(b"\n", 0, error.start) + 1
+                    yield content[:good].decode()
+                    line = first + content.count(b"\n", 0, error.start)
+                    wrong = self.source.refused(not_utf8(error, f"column {error.start - good + 1}"), line)
+                    if self.options.refusals is None:
+                        raise wrong from None
+                    self.options.refusals.add(wrong)
+                    # a blank line in its place keeps the numbers of those after it
+                    end = content.find(b"\n", error.start)
+                    first, content = line, content[end:] if end >= 0 else b""
             first += content.count(b"\n")
 
 

@@ -17,6 +17,7 @@ from retroact.feeds.json_events import JsonEvents
 from retroact.feeds.native_events import DECODING, NATIVE
 from retroact.feeds.options import Options
 from retroact.feeds.readers.repeated_keys import first_repeated
+from retroact.feeds.refusals import runs_of
 from retroact.feeds.source import Source, not_utf8
 from retroact.schema import Schema
 
@@ -46,29 +47,37 @@ class JsonLines(JsonEvents):
     def __iter__(self) -> Iterator[Changes]:
         self.begin_anew()
         for start, lines in self._blocks():
-            if self.label is not None and self._line <= self.begin_after + 1:
-                continue
-            changes = self.quick(range(start, self._line), lines) if start > self.begin_after else None
-            if changes is not None:
-                yield changes
-                continue
-            numbers, values, wrong = _decoded(lines, start, self.source)
-            if self.label is None:
-                self.recognise(values)
-            left = bisect_left(numbers, self.begin_after + 1)
-            numbers, values = numbers[left:], values[left:]
-            twice = first_repeated([lines[number - start] for number in numbers], values)
-            if twice is not None:
-                values, wrong = values[: twice[0]], self.source.refused(twice[1], numbers[twice[0]])
-            changes, skipped, refusal = self.changes(numbers, values)
-            if refusal is not None:
-                wrong = self.source.refused(refusal[1], numbers[refusal[0]])
-            self.skipped.update(skipped)
-            if len(changes) or wrong is not None or self.source.follow:
-                # lines before an error are good, and may end rounds
-                yield changes
-            if wrong is not None:
-                raise wrong
+            if self.label is None or self._line > self.begin_after + 1:
+                yield from self._read(start, lines)
+
+    def _read(self, start: int, lines: list[bytes]) -> Iterator[Changes]:
+        """The changes of lines from this one on."""
+        changes = self.quick(range(start, start + len(lines)), lines) if start > self.begin_after else None
+        if changes is not None:
+            yield changes
+            return
+        numbers, values, wrong = _decoded(lines, start, self.source)
+        if self.label is None:
+            self.recognise(values)
+        left = bisect_left(numbers, self.begin_after + 1)
+        numbers, values = numbers[left:], values[left:]
+        twice = first_repeated([lines[number - start] for number in numbers], values)
+        if twice is not None:
+            values, wrong = values[: twice[0]], self.source.refused(twice[1], numbers[twice[0]])
+        changes, skipped, refusal = self.changes(numbers, values)
+        if refusal is not None:
+            wrong = self.source.refused(refusal[1], numbers[refusal[0]])
+        if wrong is not None and self._options.refusals is not None:
+            for rows in self._options.refusals.left(wrong, np.arange(start, start + len(lines))):
+                for first, end in runs_of(rows):
+                    yield from self._read(start + first, lines[first:end])
+            return
+        self.skipped.update(skipped)
+        if len(changes) or wrong is not None or self.source.follow:
+            # lines before an error are good, and may end rounds
+            yield changes
+        if wrong is not None:
+            raise wrong
 
     def _blocks(self) -> Iterator[tuple[int, list[bytes]]]:
         """The number of the first line of a block, and the lines."""
@@ -77,6 +86,11 @@ class JsonLines(JsonEvents):
             lines = content.removesuffix(b"\n").split(b"\n") if content else []
             start, self._line = self._line, self._line + len(lines)
             yield start, lines
+
+    def look(self) -> list[Any]:
+        """The first lines, decoded; without those that are no JSON."""
+        lines = next((lines for _, lines in self._blocks()), [])
+        return [value for value in map(_whatever, lines) if value is not None]
 
     def unfinished(self) -> tuple[int, bool] | None:
         """The number of a last line without an end, and whether it can only become an addition."""

@@ -1,0 +1,143 @@
+"""`retroact check`: what a run would refuse or leave out, without running."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from retroact.cli.console import Progress, console_for, message, plural, table
+from retroact.cli.options import Roles, argument, command
+from retroact.cli.run import Reading, new_stream
+from retroact.cli.specification import RunSpecOptions
+from retroact.errors import InputError, RetroactError, Unit
+from retroact.feeds.options import Options
+from retroact.feeds.play import open_feed
+from retroact.feeds.refusals import Refusal, Refusals
+from retroact.feeds.source import STDIN
+from retroact.feeds.totals import Totals
+from retroact.stream import HorizonWarning, Specification, Stream
+from retroact.stream.rehearsal import Rehearsal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+EXACT = (
+    "Exact counts, for the operator alone. Do not publish them, and do not set bounds, categories or times from them: "
+    "those are public choices, and one record must not decide them."
+)
+
+
+@command
+def check(
+    first: Annotated[str, argument("A specification, if it is not retroact.toml or given by options.", "[SPEC]")],
+    second: Annotated[str | None, argument("The file to check: CSV, JSON lines, Parquet or Arrow.", "FILE")] = None,
+    *,
+    asked: RunSpecOptions,
+    roles: Roles,
+    reading: Reading,
+) -> None:
+    """Read a file as a run would, and list what a run would refuse or leave out: bad and missing values, unknown
+    columns and categories, times off the grid, ids that come twice, records without a subject, broken rows.
+
+    Nothing is published, and no budget is spent: no key is made, and no store is touched. The counts are exact, so
+    they are for the operator alone. The exit code is 2 if a run would refuse the file.
+
+    \b
+    Examples:
+      retroact check orders.csv
+      retroact check orders.toml orders.csv
+      retroact check orders.csv --count --sum amount:0..500 --subject customer --epsilon 1
+    """
+    file = first if second is None else second
+    if second is not None:
+        if asked.spec is not None:
+            raise InputError("expected one specification, got SPEC and --spec", place="--spec")
+        asked = replace(asked, spec=Path(first))
+    if reading.follow:
+        raise InputError("expected a complete file to check", place="--follow")
+    source = reading.source or (None if file == STDIN else file)
+    spec, options = new_stream(asked, roles, reading, source)
+    show_findings(checked(file, spec, options), console_for("stdout"))
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a run would do with a file."""
+
+    source: str
+    refused: list[Refusal]
+    stopped: str | None
+    """The error at which a run would stop for good, so that nothing after it was checked."""
+    others: list[tuple[str, str, str]]
+    """What would be left out or replaced: where, how many, and what."""
+
+
+def checked(source: str, spec: Specification, options: Options, *, shown: bool = True) -> Found:
+    """Read everything as a run does; nothing is published."""
+    refusals, totals, stopped = Refusals(), Totals(), None
+    others: list[tuple[str, str, str]] = []
+    unit: Unit = "line"
+    try:
+        with open_feed(source, spec.schema, replace(options, refusals=refusals)) as feed, warnings.catch_warnings():
+            warnings.simplefilter("ignore", HorizonWarning)
+            unit = feed.reader.unit
+            feed.look()
+            stream = Rehearsal(spec)
+            with Progress(console_for("stderr"), feed.source.size, shown=shown) as progress:
+                feed.play(stream, after=lambda: progress.update(*feed.source.progress()), totals=totals)
+            again = None if feed.delivery is None else feed.delivery.held.again
+            if again is not None and again.count:
+                others.append((again.place, f"{again.count:,}", f"{again.what} ({_rows(again, unit)})"))
+            others += _left_out(stream)
+    except RetroactError as error:
+        stopped = str(error)
+    return Found(source, refusals.kinds, stopped, [*others, *_skipped(totals)])
+
+
+def show_findings(found: Found, console: Console) -> None:
+    """Print what was found; raises if a run would refuse the file."""
+    message(console, EXACT)
+    if found.refused:
+        message(console, "A run refuses:")
+        rows = [(kind.place, f"{kind.count:,}", _rows(kind, kind.unit), kind.what) for kind in found.refused]
+        console.print(table({"where": "left", "how many": "right", "first": "left", "what": "fold"}, rows))
+    if found.stopped is not None:
+        message(console, f"A run stops here, and nothing after it was checked: {found.stopped}")
+    if found.others:
+        message(console, "A run accepts these, but leaves something out or replaces it:")
+        console.print(table({"where": "left", "how many": "right", "what": "fold"}, found.others))
+    if found.refused or found.stopped:
+        count = sum(kind.count for kind in found.refused)
+        what = f"a run would refuse this file ({plural(count, 'fault')} in it)" if count else "a run would refuse this"
+        raise InputError(what, source=found.source)
+    message(console, f"{found.source}: a run would accept this file")
+
+
+def _rows(kind: Refusal, unit: Unit) -> str:
+    more = ", …" if kind.count > len(kind.first) else ""
+    return (
+        f"{unit}{'s' * (len(kind.first) > 1)} {', '.join(f'{row}' for row in kind.first)}{more}" if kind.first else ""
+    )
+
+
+def _left_out(stream: Stream) -> list[tuple[str, str, str]]:
+    missing = "surviving records without a value that it needs: it leaves them out"
+    return [(name, f"{count:,}", missing) for name, count in stream.left_out().items() if count]
+
+
+def _skipped(totals: Totals) -> list[tuple[str, str, str]]:
+    first = {"late": totals.first_late, "absorbed": totals.first_absorbed}
+    found = {
+        "deletions": (totals.ignored_deletions, "name nothing that is there, and do nothing"),
+        "additions": (totals.ignored_additions, "are for future rounds, and do nothing"),
+        "late": (totals.late, f"additions of closed rounds are left out (first: {first['late']})"),
+        "positions": (totals.absorbed, f"events came before, and count once (first: {first['absorbed']})"),
+        "erasures": (totals.missed.count, "find no record; a run ends with exit code 5 unless --allow-missing"),
+        **{what: (count, "are skipped") for what, count in totals.skipped.items()},
+    }
+    rows = [(where, f"{count:,}", what) for where, (count, what) in found.items() if count]
+    if totals.left_open:
+        rows.append(("last round", "", "what comes after the last closed round is not published"))
+    return rows

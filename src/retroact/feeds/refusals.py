@@ -1,0 +1,93 @@
+"""All that is refused of a source, noted instead of raised: a check goes on without the rows that are bad."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from retroact.arrays import I64
+from retroact.errors import InputError, Unit
+
+NAMED = 3
+"""How many rows of a kind are named; the others are counted."""
+_MISSING = ("None", "nan", "NaN", "NaT", "''")
+_NUMBER = re.compile(r"\d[\d,]*")
+
+
+@dataclass
+class Refusal:
+    """One reason to refuse rows, at one field or role."""
+
+    place: str
+    what: str
+    unit: Unit
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+    """The numbers of the first rows."""
+
+    def add(self, rows: Sequence[int]) -> None:
+        self.count += len(rows)
+        self.first = sorted({*self.first, *rows[:NAMED]})[:NAMED]
+
+
+def runs_of(places: I64) -> list[tuple[int, int]]:
+    """Where consecutive numbers begin and end.
+
+    >>> runs_of(np.array([0, 1, 2, 5, 6]))
+    [(0, 3), (5, 7)]
+    """
+    cuts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(places)]
+    return [(int(places[begin]), int(places[end - 1]) + 1) for begin, end in pairwise(cuts)]
+
+
+class Refusals:
+    """
+    >>> found = Refusals()
+    >>> for row, value in ((7, "900"), (3, "-1"), (5, "'x'")):
+    ...     expected = "a number" if value == "'x'" else "a number between 0 and 500"
+    ...     found.add(InputError(expected=expected, found=value, place="amount", row=row, source="orders.csv"))
+    >>> [(each.place, each.what, each.count, each.first) for each in found.kinds]
+    [('amount', 'expected a number between 0 and 500, got 900', 2, [3, 7]), ('amount', "expected a number, got 'x'", \
+1, [5])]
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str | None, str, bool], Refusal] = {}
+
+    @property
+    def kinds(self) -> list[Refusal]:
+        return list(self._kinds.values())
+
+    def add(self, error: InputError) -> None:
+        """Note why a row is refused, or several. What was expected makes a kind, whatever was found instead; but a
+        value that is missing is a kind of its own."""
+        expected = error.message.partition(", got ")[0] if error.expected is None else error.expected
+        key = error.path, _NUMBER.sub("#", expected), error.found in _MISSING
+        kind = self._kinds.get(key)
+        if kind is None:
+            what = f"no value: expected {expected}" if key[2] else error.message
+            kind = self._kinds[key] = Refusal(error.path or "", what, error.unit)
+        rows = [] if error.row is None else [error.row]
+        kind.add(rows if error.rows is None else error.rows.tolist())
+
+    def left(self, error: InputError, numbers: I64) -> list[I64]:
+        """Note an error in a batch of rows with these numbers. Returns the places of the rows to try again, without
+        those that are refused, in parts that are tried one after another.
+
+        If the error names one row, others may be as bad. Then the rest is tried in halves, so that a batch full of bad
+        rows takes no more than twice as many trials as it has rows. An error about an option, which is none of the
+        rows, is raised.
+        """
+        if (error.path or "").startswith("--"):
+            raise error
+        good = np.flatnonzero(~np.isin(numbers, [error.row] if error.rows is None else error.rows))
+        if len(good) == len(numbers) == 1:
+            good, error = good[:0], error.for_rows(numbers)
+        if len(good) < len(numbers) or not len(numbers):
+            self.add(error)
+        half = 0 if error.rows is not None else len(good) // 2
+        return [part for part in (good[:half], good[half:]) if len(part)]
