@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from retroact.cli.console import Progress, console_for, message, plural, table
+from retroact.cli.console import Console, console_for, message, plural
 from retroact.cli.options import Roles, argument, command
-from retroact.cli.run import Reading, new_stream
+from retroact.cli.progress import Progress
+from retroact.cli.run import Cutting, new_stream
 from retroact.cli.specification import RunSpecOptions
+from retroact.cli.table import Kind, table
 from retroact.errors import InputError, RetroactError, Unit
 from retroact.feeds.options import Options
 from retroact.feeds.play import open_feed
@@ -19,9 +22,6 @@ from retroact.feeds.source import STDIN
 from retroact.feeds.totals import Totals
 from retroact.stream import HorizonWarning, Specification, Stream
 from retroact.stream.rehearsal import Rehearsal
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 EXACT = (
     "Exact counts, for the operator alone. Do not publish them, and do not set bounds, categories or times from them: "
@@ -36,7 +36,7 @@ def check(
     *,
     asked: RunSpecOptions,
     roles: Roles,
-    reading: Reading,
+    cutting: Cutting,
 ) -> None:
     """Read a file as a run would, and list what a run would refuse or leave out: bad and missing values, unknown
     columns and categories, times off the grid, ids that come twice, records without a subject, broken rows.
@@ -55,10 +55,8 @@ def check(
         if asked.spec is not None:
             raise InputError("expected one specification, got SPEC and --spec", place="--spec")
         asked = replace(asked, spec=Path(first))
-    if reading.follow:
-        raise InputError("expected a complete file to check", place="--follow")
-    source = reading.source or (None if file == STDIN else file)
-    spec, options = new_stream(asked, roles, reading, source)
+    source = cutting.source or (None if file == STDIN else file)
+    spec, options = new_stream(asked, roles, cutting, source)
     show_findings(checked(file, spec, options), console_for("stdout"))
 
 
@@ -101,18 +99,24 @@ def show_findings(found: Found, console: Console) -> None:
     message(console, EXACT)
     if found.refused:
         message(console, "A run refuses:")
-        rows = [(kind.place, f"{kind.count:,}", _rows(kind, kind.unit), kind.what) for kind in found.refused]
-        console.print(table({"where": "left", "how many": "right", "first": "left", "what": "fold"}, rows))
+        rows = [
+            (kind.place or kind.unit, f"{kind.count:,}", _rows(kind, kind.unit), kind.what) for kind in found.refused
+        ]
+        _table(console, {"where": "left", "how many": "right", "first": "left", "what": "fold"}, rows)
     if found.stopped is not None:
         message(console, f"A run stops here, and nothing after it was checked: {found.stopped}")
     if found.others:
         message(console, "A run accepts these, but leaves something out or replaces it:")
-        console.print(table({"where": "left", "how many": "right", "what": "fold"}, found.others))
+        _table(console, {"where": "left", "how many": "right", "what": "fold"}, found.others)
     if found.refused or found.stopped:
         count = sum(kind.count for kind in found.refused)
         what = f"a run would refuse this file ({plural(count, 'fault')} in it)" if count else "a run would refuse this"
         raise InputError(what, source=found.source)
     message(console, f"{found.source}: a run would accept this file")
+
+
+def _table(console: Console, columns: Mapping[str, Kind], rows: Iterable[Iterable[str]]) -> None:
+    console.lines(table(columns, rows, width=console.width))
 
 
 def _rows(kind: Refusal, unit: Unit) -> str:

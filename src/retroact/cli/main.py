@@ -16,6 +16,8 @@ from retroact import __version__
 from retroact.errors import RetroactError
 
 COMMANDS = {
+    "init": "Write a specification for a file, from the names and types of its columns.",
+    "check": "List what a run would refuse or leave out of a file; publishes nothing.",
     "run": "Replay a file of events and publish every round.",
     "plan": "Show the errors to expect, or the epsilon that wanted errors cost.",
     "explain": "Explain in words what is protected and what is not.",

@@ -27,7 +27,7 @@ from retroact.cli.options import (
 )
 from retroact.cli.output import OutputOptions
 from retroact.cli.progress import Progress
-from retroact.cli.specification import RunSpecOptions, at_options
+from retroact.cli.specification import RunSpecOptions, SpecOptions, at_options
 from retroact.coins import Key
 from retroact.coins.keyring import from_environment, from_file
 from retroact.errors import InputError
@@ -44,8 +44,8 @@ OF_THIS_RUN = ("rounds", "follow", "complete", "source")
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How the feed is read, and where its rounds end."""
+class Cutting:
+    """Where the rounds of a feed end."""
 
     rounds: int | None = option("Publish exactly this many rounds. Required for rounds by number.", min=1)
     close_by: str | None = option("What ends a round: lines, progress, grid or end.")
@@ -55,10 +55,6 @@ class Reading:
     time_zone: str | None = option("The zone of days and local times: UTC, +01:00, Europe/Berlin.", "ZONE")
     late: str | None = option("What to do with records of closed rounds: stamp or refuse.")
     contribution: int | None = option("The most records that one event stands for.", "C", min=1)
-    follow: bool = flag("Keep reading as the file grows, until interrupted.")
-    complete: bool = flag("With --store: accept a last line without a line end.")
-    grace: str | None = option("With --follow: how long a round waits for late records.", "LENGTH")
-    publish_after: str | None = option("With --follow: how long after its end a round is published.", "LENGTH")
     source: str | None = option("The name under which positions are kept. Default: the path of the file.", "NAME")
 
     @property
@@ -72,6 +68,16 @@ class Reading:
             if text.isascii() and text.isdigit():
                 given[key] = int(text)
         return given
+
+
+@dataclass(frozen=True)
+class Reading(Cutting):
+    """The same, and how the feed is read."""
+
+    follow: bool = flag("Keep reading as the file grows, until interrupted.")
+    complete: bool = flag("With --store: accept a last line without a line end.")
+    grace: str | None = option("With --follow: how long a round waits for late records.", "LENGTH")
+    publish_after: str | None = option("With --follow: how long after its end a round is published.", "LENGTH")
 
 
 @dataclass(frozen=True)
@@ -149,9 +155,7 @@ def run(
                 options = options_for(kept, source, roles.table, cut, **once)
             check_sources(targets, kept)
         else:
-            spec = asked.specification(columns=roles.table, rounds=cut, declared=reading.rounds)
-            with at_options():
-                options = _new_options(spec, bool(roles.table.get("time")), source, **once)
+            spec, options = new_stream(asked, roles, reading, source, follow=reading.follow, complete=reading.complete)
         with open_feed(events, spec.schema, options, lasting=order.store is not None) as feed:
             feed.look()
             # a new stream is made last: bad input leaves no store behind
@@ -172,15 +176,23 @@ def run(
             notes.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
 
 
-def _new_options(
-    spec: Specification, timed: bool, source: str | None, *, rounds: int | None, follow: bool, complete: bool
-) -> Options:
-    """How to read the feed of a stream that does not exist yet; what it could not hold is refused."""
-    if timed and spec.rounds.grid is None:
-        raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
-    spec.check_rounds()
-    spec.check_rounds(rounds)
-    return Options(spec.columns_of(source), spec.rounds, source, rounds, follow, complete)
+def new_stream(
+    asked: SpecOptions,
+    roles: Roles,
+    cutting: Cutting,
+    source: str | None,
+    *,
+    follow: bool = False,
+    complete: bool = False,
+) -> tuple[Specification, Options]:
+    """A stream that does not exist yet, and how to read its feed; what it could not hold is refused."""
+    spec = asked.specification(columns=roles.table, rounds=cutting.table, declared=cutting.rounds)
+    with at_options():
+        if roles.table.get("time") and spec.rounds.grid is None:
+            raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
+        spec.check_rounds()
+        spec.check_rounds(cutting.rounds)
+        return spec, Options(spec.columns_of(source), spec.rounds, source, cutting.rounds, follow, complete)
 
 
 def _state(stream: Durable) -> str:

@@ -42,13 +42,13 @@ class _OnGrid:
             if delivery.refusals is None or len(numbers) == 1:
                 raise
         # times are often the same
-        known: dict[str, I64] = {}
+        known: dict[str, int] = {}
         cells = np.full(len(numbers), _REFUSED, np.int64)
         for row, time in enumerate(times):
             try:
-                cell = known.get(repr(time))
-                cells[row] = cell = self.cells([time], numbers[row : row + 1]) if cell is None else cell
-                known[repr(time)] = cell
+                if repr(time) not in known:
+                    known[repr(time)] = int(self.cells([time], numbers[row : row + 1])[0])
+                cells[row] = known[repr(time)]
             except InputError as error:
                 delivery.refusals.add(error)
         return cells

@@ -15,6 +15,7 @@ from retroact.errors import InputError, Unit
 NAMED = 3
 """How many rows of a kind are named; the others are counted."""
 _MISSING = ("None", "nan", "NaN", "NaT", "''")
+_COLUMN = re.compile(r"column \d+")
 _NUMBER = re.compile(r"\d[\d,]*")
 
 
@@ -56,7 +57,7 @@ class Refusals:
     """
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[str | None, str, bool], Refusal] = {}
+        self._kinds: dict[tuple[str, str, bool], Refusal] = {}
 
     @property
     def kinds(self) -> list[Refusal]:
@@ -66,11 +67,14 @@ class Refusals:
         """Note why a row is refused, or several. What was expected makes a kind, whatever was found instead; but a
         value that is missing is a kind of its own."""
         expected = error.message.partition(", got ")[0] if error.expected is None else error.expected
-        key = error.path, _NUMBER.sub("#", expected), error.found in _MISSING
+        place = error.path or ""
+        if error.expected is None and _COLUMN.fullmatch(place):
+            place = ""  # where in a line that cannot be read
+        key = place, _NUMBER.sub("#", expected), error.found in _MISSING
         kind = self._kinds.get(key)
         if kind is None:
             what = f"no value: expected {expected}" if key[2] else error.message
-            kind = self._kinds[key] = Refusal(error.path or "", what, error.unit)
+            kind = self._kinds[key] = Refusal(place, what, error.unit)
         rows = [] if error.row is None else [error.row]
         kind.add(rows if error.rows is None else error.rows.tolist())
 
@@ -84,7 +88,8 @@ class Refusals:
         """
         if (error.path or "").startswith("--"):
             raise error
-        good = np.flatnonzero(~np.isin(numbers, [error.row] if error.rows is None else error.rows))
+        bad = np.array([error.row or 0]) if error.rows is None else error.rows
+        good = np.flatnonzero(~np.isin(numbers, bad))
         if len(good) == len(numbers) == 1:
             good, error = good[:0], error.for_rows(numbers)
         if len(good) < len(numbers) or not len(numbers):
