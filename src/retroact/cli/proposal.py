@@ -24,6 +24,7 @@ _PEOPLE = _words(
 )
 _ABOUT_PEOPLE = _IDS | _words("code email hash key login mail name no nr num number")
 _TIMES = _words("at created date datetime day epoch event happened hour occurred time timestamp ts when")
+_MOMENTS = _words("created date happened occurred time")
 _CALENDAR = _words("minute month quarter second week weekday year")
 _FREE = _words(
     "address body comment comments description email mail message name note notes phone remark remarks subject text "
@@ -103,7 +104,11 @@ def _roles(columns: Mapping[str, Kind]) -> dict[str, str]:
     ids = [name for name, (parts, _) in left.items() if parts[-1:] and parts[-1] in _IDS and not {*parts} & _PEOPLE]
     take("id", [name for name in ids if len(left[name][0]) == 1], ids)
     moments = [name for name, (_, kind) in left.items() if kind in ("time", "date")]
-    named = [name for name, (parts, _) in left.items() if {"timestamp", "ts", "epoch", "datetime"} & {*parts}]
+    named = [
+        name
+        for name, (parts, kind) in left.items()
+        if {*parts} & ({"datetime", "epoch", "timestamp", "ts"} | (_MOMENTS if kind == "text" else set()))
+    ]
     take("time", [name for name in moments if {*left[name][0]} & _TIMES], moments, named)
     return {role: found[role] for role in ("id", "subject", "time", "op") if role in found}
 
