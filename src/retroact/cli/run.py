@@ -149,13 +149,14 @@ def run(
         kept: Durable | None = None
         if order.store is not None and (exists(order.store) or not asked.given):
             # what an existing stream does not allow is refused before anything is read
-            kept = durable(asked.specification(rounds=cut) if asked.given else None)
+            kept = durable(asked.specification(rounds=cut, quiet=order.quiet) if asked.given else None)
             spec = kept.specification
             with at_options():
                 options = options_for(kept, source, roles.table, cut, **once)
             check_sources(targets, kept)
         else:
-            spec, options = new_stream(asked, roles, reading, source, follow=reading.follow, complete=reading.complete)
+            read = {"follow": reading.follow, "complete": reading.complete}
+            spec, options = new_stream(asked, roles, reading, source, quiet=order.quiet, **read)
         with open_feed(events, spec.schema, options, lasting=order.store is not None) as feed:
             feed.look()
             # a new stream is made last: bad input leaves no store behind
@@ -184,9 +185,10 @@ def new_stream(
     *,
     follow: bool = False,
     complete: bool = False,
+    quiet: bool = False,
 ) -> tuple[Specification, Options]:
     """A stream that does not exist yet, and how to read its feed; what it could not hold is refused."""
-    spec = asked.specification(columns=roles.table, rounds=cutting.table, declared=cutting.rounds)
+    spec = asked.specification(columns=roles.table, rounds=cutting.table, declared=cutting.rounds, quiet=quiet)
     with at_options():
         if roles.table.get("time") and spec.rounds.grid is None:
             raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")

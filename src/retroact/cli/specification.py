@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from retroact.cli.console import say
 from retroact.cli.gaps import GAP, require_no_gaps
 from retroact.cli.options import SPEC_HELP, argument, flag, option
 from retroact.cli.statistic_options import BOUNDED, described_by
@@ -87,6 +88,7 @@ class SpecOptions:
         columns: Mapping[str, Any] | None = None,
         rounds: Mapping[str, Any] | None = None,
         declared: int | None = None,
+        quiet: bool = False,
     ) -> Specification:
         """The checked specification. ``epsilon`` stands in where none is given, and a ``declared`` number of rounds
         for a horizon. Options for columns and rounds may add to a file, and must not contradict it."""
@@ -96,6 +98,8 @@ class SpecOptions:
             if epsilon is not None and given.get("epsilon", GAP) == GAP:
                 given["epsilon"] = epsilon
             return Specification.from_dict(add_to(given, columns or {}, rounds or {}, declared), str(path))
+        if DEFAULT_FILE.is_file() and not quiet:
+            say(f"note: options describe the stream, so {DEFAULT_FILE} in this folder is not read", err=True)
         budget = self.epsilon if self.epsilon is not None else epsilon
         if budget is None:
             message = "expected a budget for the whole published sequence, such as --epsilon 1"

@@ -119,10 +119,10 @@ class Core:
         key.claim(persistence.identity)  # last, so that a stream that could not be made leaves its key free
 
     @classmethod
-    def new(cls, specification: Specification, key: Key | None) -> Core:
+    def new(cls, specification: Specification, key: Key | None, *, persistence: Persistence | None = None) -> Core:
         """Of a new stream in memory."""
         table_form(specification, testing=False).check()
-        return cls(specification, key, Ledger(specification.schema), Persistence())
+        return cls(specification, key, Ledger(specification.schema), persistence or Persistence())
 
     def run_under(self, specification: Specification) -> None:
         """Take a specification that may differ in the roles of columns."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from ..coins import Key
-from ..ledger import Ledger
 from .core import Core, Persistence
 from .specification import Specification
 from .stream import Stream
@@ -33,4 +32,4 @@ class Rehearsal(Stream):
     def __init__(self, specification: Specification) -> None:
         # erased subjects are rejected in a store alone
         spec = specification.replace(after_erasure="accept")
-        self._begin(Core(spec, Key.for_testing(0), Ledger(spec.schema), Unpublished()))
+        self._core = Core.new(spec, Key.for_testing(0), persistence=Unpublished())
