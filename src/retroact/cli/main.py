@@ -25,6 +25,7 @@ COMMANDS = {
     "erase": "Erase a subject from a stream, with a receipt.",
     "verify": "Check a stream against its surviving data, or check a receipt.",
     "export": "Write what a stream has published to a file.",
+    "report": "Make a page of what a stream has published.",
     "columns": "Show or change which columns of the sources have which role.",
     "audit": "Try to break every promise of a stream, and write a signed report.",
     "completion": "Print what makes a shell complete commands and options.",

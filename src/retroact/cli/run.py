@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from retroact.cli.files import check_sources
+from retroact.cli.files import check_sources, put
+from retroact.cli.files import opened as opened_files
 from retroact.cli.notes import Notes, name_not_found, naming_not_found
 from retroact.cli.options import (
     MISSING_HELP,
@@ -36,6 +37,7 @@ from retroact.feeds.options import Options, options_for
 from retroact.feeds.play import Feed, open_feed
 from retroact.feeds.source import STDIN, Source
 from retroact.feeds.totals import Totals
+from retroact.outputs.page import ADD_UP
 from retroact.store.targets import check_targets
 from retroact.stream import Durable, Specification, Stream
 from retroact.stream.open import exists
@@ -88,6 +90,7 @@ class RunOptions:
     testing_key: int | None = option("Reproducible noise that anybody can remove: for tests only.", "SEED")
     allow_missing: bool = flag(MISSING_HELP)
     store: str | None = option("Keep the stream here: a folder, or postgresql://...#name.", "STREAM")
+    html: Path | None = option("A page with every statistic as a chart, written at the end.", "FILE")
 
 
 @command
@@ -122,11 +125,11 @@ def run(
       retroact run events.jsonl --spec retroact.toml --store orders --out releases.jsonl
       retroact run orders.csv --count --sum amount:0..500 --subject customer \\
         --round day --rounds 365 --epsilon 1
-      retroact run orders.csv --count --epsilon 1 \\
+      retroact run orders.csv --count --epsilon 1 --html page.html \\
         --time created --start 2026-01-01 --length 1d --end 2027-01-01
     """
     notes, totals, cut = Notes(quiet=order.quiet), Totals(), reading.table
-    targets = [("--out", output.out)]
+    targets = [("--out", output.out), ("--html", order.html)]
     output.chosen()
     used = {
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
@@ -168,8 +171,12 @@ def run(
                 origin = _state(kept)
                 if kept.moved_boundaries:
                     notes.line(f"note: {kept.moved_boundaries}")
-            _play(feed, stream, origin, output, order, notes, totals)
+            with opened_files((order.html, "--html")) as pages:
+                _play(feed, stream, origin, output, order, notes, totals)
+                put(pages, [stream.releases().page().encode() for _ in pages])
         notes.summary(stream, feed, totals)
+        if not stream.durable:
+            notes.line(f"note: {ADD_UP}")
         waiting = totals.waiting
         if waiting is not None:
             if not waiting.adds:

@@ -23,6 +23,8 @@ FIXED = (
     "low_time", "high_time", "testing_key",
 )  # fmt: skip
 Span = tuple[datetime, datetime]
+Threshold = Callable[[str, int], float | None]
+"""By statistic and round, the noisy count from which a bin is published."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,9 @@ class TableForm:
         span: Callable[[int], Span | None] | None = None,
         zone: str = "UTC",
         testing: bool = False,
+        threshold: Threshold | None = None,
     ) -> None:
+        self.threshold = threshold or (lambda name, round: None)
         self.testing = testing
         """Whether the releases are made with a testing key, and so not private."""
         self._statistics, self._span, self._zone = statistics, span, zone
@@ -122,7 +126,11 @@ class TableForm:
     def only(self, statistic: str) -> TableForm:
         """For the releases of one statistic."""
         own = {statistic: self._statistics[statistic]}
-        return TableForm(own, span=self._span, zone=self._zone, testing=self.testing)
+        return TableForm(own, span=self._span, zone=self._zone, testing=self.testing, threshold=self.threshold)
+
+    @property
+    def statistics(self) -> list[str]:
+        return list(self._statistics)
 
     def keys_of(self, statistic: str) -> list[str]:
         """The key columns of one statistic."""

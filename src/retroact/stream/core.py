@@ -113,7 +113,7 @@ class Core:
         guarantee = replace(spent, promises=(*spent.promises, *promises))
         # The origin gives a successor other coins, even under the same testing key.
         coins = key.coins("stream", *([origin] if origin else []), *([salt] if salt else []))
-        self.form, self.recent = table_form(specification, testing=key.testing), RecentReleases()
+        self.form, self.recent = table_form(specification, testing=key.testing, origin=origin), RecentReleases()
         self.engine = Engine(specification, coins, ledger, origin, self.round - 1, guarantee, self.form)
         self._warned = self._entered = False
         key.claim(persistence.identity)  # last, so that a stream that could not be made leaves its key free

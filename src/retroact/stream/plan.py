@@ -5,16 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..checks import number as checked
 from ..errors import InputError
 from ..noise.default_process import Law
+from ..outputs.frames import Tabular
+from ..outputs.table import Column, Table
 from ..privacy import GaussianDP, Guarantee
 from ..schema import Field, Schema
 from ..statistics import Statistic
+from ..statistics.answer_rows import Kind
 from .choosing import LEVEL
 from .specification import Specification
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = (
+    "statistic", "kind", "half_width", "typical_half_width", "simultaneous", "standard_deviation", "typical_deviation",
+    "noise", "budget",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,7 +59,7 @@ class Other:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Tabular):
     """
     >>> import retroact as ra
     >>> plan = ra.Stream({"age": ra.Integer(0, 120)}, {"n": ra.Count()}, epsilon=1.0, horizon=1023).plan()
@@ -83,6 +94,26 @@ class Plan:
             "other": None if self.other is None else {"law": self.other.law, "half_widths": self.other.half_widths},
             "statistics": [vars(row) for row in self.rows],
         }
+
+    def _table(self) -> Table:
+        """A row for each statistic, with its expected errors."""
+        kinds: dict[str, Kind] = dict.fromkeys(("statistic", "kind", "noise", "budget"), "text")
+        columns = [Column(name, kinds.get(name, "number")) for name in COLUMNS]
+        rows = [[getattr(row, name) for name in COLUMNS] for row in self.rows]
+        # an unknown error is an empty cell
+        return Table.of_rows(columns, [[None if cell != cell else cell for cell in row] for row in rows])
+
+    def _repr_html_(self) -> str:
+        from ..outputs.page import fragment
+
+        return fragment("Expected errors, before anything is released", self._table(), notes=self.remarks)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the ± 95 % half-width of every statistic, in the worst and in a typical round, with matplotlib."""
+        from ..outputs.plots import errors_plotted
+
+        rows = [(row.statistic, row.half_width, row.typical_half_width) for row in self.rows]
+        return errors_plotted(rows, ax)
 
     @property
     def remarks(self) -> list[str]:

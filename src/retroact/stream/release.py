@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..outputs.frames import Tabular
+from ..outputs.shown import Shown
 from ..outputs.table import Table, TableForm
 from ..privacy import Guarantee
 from ..statistics.answer import check_level
 
 
 @dataclass(frozen=True)
-class Release(Tabular):
+class Release(Shown):
     """A published answer. Releases are equal if their `encode()` is, byte for byte."""
 
     statistic: str
@@ -55,6 +55,12 @@ class Release(Tabular):
     def _table(self) -> Table:
         return self._form.table([self.to_dict()])
 
+    def _shown_form(self) -> TableForm:
+        return self._form
+
+    def _title(self) -> str:
+        return f"{self.statistic}, round {self.round:,}"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Release) and self.encode() == other.encode()
 
@@ -75,7 +81,7 @@ class Applied:
     """Records of erased subjects, if the stream rejects those."""
 
 
-class Round(Tabular, Mapping[str, Release]):
+class Round(Shown, Mapping[str, Release]):
     """The releases of one round, by the name of the statistic."""
 
     def __init__(self, number: int, releases: Mapping[str, Release], applied: Applied, form: TableForm) -> None:
@@ -94,6 +100,12 @@ class Round(Tabular, Mapping[str, Release]):
 
     def _table(self) -> Table:
         return self._form.table(release.to_dict() for release in self._releases.values())
+
+    def _shown_form(self) -> TableForm:
+        return self._form
+
+    def _title(self) -> str:
+        return f"Round {self.number:,}"
 
     def encode(self) -> bytes:
         return b"\n".join(release.encode() for release in self._releases.values())

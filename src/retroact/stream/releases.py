@@ -6,11 +6,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..outputs.frames import Tabular
+from ..outputs.shown import Shown, rounds_text
 from ..outputs.table import Table, TableForm
+from ..statistics import Histogram
 from .release import Release
 
 if TYPE_CHECKING:
+    from ..outputs.page import About
     from .core import Core
     from .specification import Specification
 
@@ -18,16 +20,30 @@ KEPT = 100_000
 """How many published numbers a stream in memory keeps. The rounds before are dropped; a store keeps everything."""
 
 
-def table_form(spec: Specification, *, testing: bool) -> TableForm:
+def table_form(spec: Specification, *, testing: bool, origin: int = 0) -> TableForm:
+    """The table of a stream's releases; ``origin`` is the last round before its first."""
     rows = {name: statistic.answer_rows(spec.schema) for name, statistic in spec.statistics.items()}
     grid = spec.rounds.grid
-    zone = "UTC" if grid is None else grid.time_zone
-    return TableForm(rows, span=None if grid is None else spec.rounds.span, zone=zone, testing=testing)
+
+    def threshold(name: str, round: int) -> float | None:
+        """The noisy count from which a bin is published."""
+        statistic, found = spec.statistics[name], spec.bounds[name].threshold
+        if found is None or not isinstance(statistic, Histogram) or statistic.sum is not None:
+            return None
+        return float(found.at((round - origin) // statistic.every))
+
+    return TableForm(
+        rows,
+        span=None if grid is None else spec.rounds.span,
+        zone="UTC" if grid is None else grid.time_zone,
+        testing=testing,
+        threshold=threshold,
+    )
 
 
 class RecentReleases:
-    """What a stream in memory has published, most recent rounds first to stay. It is public: an erasure changes later
-    releases, and not what was published before."""
+    """What a stream in memory has published in its latest rounds. It is public: an erasure changes later releases, and
+    not what was published before."""
 
     def __init__(self) -> None:
         self._rounds: deque[tuple[int, Mapping[str, Release]]] = deque()
@@ -49,11 +65,11 @@ def _size(releases: Mapping[str, Release]) -> int:
     return sum(max(1, len(release.numerators)) for release in releases.values())
 
 
-class Releases(Tabular):
+class Releases(Shown):
     """The releases of some rounds of a stream. Iterating gives lines, as `Release.to_dict` has them."""
 
-    def __init__(self, form: TableForm, lines: Callable[[], Iterable[dict[str, Any]]]) -> None:
-        self.form, self._lines = form, lines
+    def __init__(self, core: Core, lines: Callable[[], Iterable[dict[str, Any]]]) -> None:
+        self.form, self._core, self._lines = core.form, core, lines
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self._lines())
@@ -64,8 +80,21 @@ class Releases(Tabular):
 
     _table = table
 
+    def _shown_form(self) -> TableForm:
+        return self.form
 
-class Publishing(Tabular):
+    def _title(self) -> str:
+        return f"Releases of {rounds_text([line['round'] for line in self])}"
+
+    def page(self) -> str:
+        """A page that is one file: every statistic as a chart with the table behind it, what is protected, what it
+        cost, and how many rounds are left."""
+        from ..outputs.page import page
+
+        return page(self.form, self.table(), _about(self._core))
+
+
+class Publishing(Shown):
     """A stream, as the source of its releases."""
 
     _core: Core
@@ -81,7 +110,7 @@ class Publishing(Tabular):
         >>> orders.releases(2).to_pandas()[["round", "statistic", "country"]].values.tolist()
         [[2, 'orders', 'DE'], [2, 'orders', 'FR']]
         """
-        return Releases(self._core.form, lambda: self._lines(first, last))
+        return Releases(self._core, lambda: self._lines(first, last))
 
     def _lines(self, first: int, last: int | None) -> Iterator[dict[str, Any]]:
         with self._core.lock:
@@ -89,3 +118,28 @@ class Publishing(Tabular):
 
     def _table(self) -> Table:
         return self.releases().table()
+
+    def _shown_form(self) -> TableForm:
+        return self._core.form
+
+    def _title(self) -> str:
+        return f"Stream, {rounds_text([line['round'] for line in self.releases()])}"
+
+
+def _about(core: Core) -> About:
+    """What a page says about a stream; nothing of it depends on records."""
+    from ..outputs.page import About
+    from .plan import number, plan
+
+    spec, expected = core.specification, plan(core.specification)
+    whole = sum(expected.weights.values())
+    costs = []
+    for row in expected.rows:
+        error = "–" if number(row.half_width) == "–" else f"± {number(row.half_width)}"
+        unit = " (ranks)" if row.kind in ("quantiles", "distances") and error != "–" else ""
+        costs.append((row.statistic, f"{float(expected.weights[row.statistic] / whole):.0%}", error + unit))
+    used, count = core.round - 1 - core.origin, spec.rounds.count
+    limits = [*([] if spec.horizon is None else [spec.horizon]), *([] if count is None else [count - core.origin])]
+    most = min(limits, default=None)
+    left = None if most is None else 0 if core.over else most - used
+    return About(core.engine.guarantee, most, used, left, costs, core.persistence.durable)
