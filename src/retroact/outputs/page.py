@@ -113,7 +113,9 @@ def _rows(chart: Chart) -> tuple[tuple[str, ...], Rows]:
 def _several(own: Guarantee) -> str:
     together = own.for_operations(5).epsilon
     return (
-        f"with five records, ε = {together:.3g}" if math.isfinite(together) else "with five, no ε is proven at this δ"
+        f"with five records, ε = {together:.3g}"
+        if math.isfinite(together)
+        else "for five records, no ε is known at this δ"
     )
 
 

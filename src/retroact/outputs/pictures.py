@@ -186,7 +186,10 @@ def _dots(chart: Dots, width: int) -> tuple[Markup, float]:
         at = place[0], place[1] if len(place) > 1 else 0.0
         radius = max(3.0, 22 * max(0.0, (as_number(mark.value) or 0.0) / largest) ** 0.5)
         body.append(panel.dots([at], "series0 disc", radius))
-        body.append(text(panel.x(at[0]) + radius + 5, panel.y(at[1]) + 4, f"{mark.label}: {mark.cells[0]}", "note"))
+        # on the side where there is room
+        side, anchor = (-1, "end") if panel.x(at[0]) > panel.left + 0.6 * panel.width else (1, "start")
+        name = f"{mark.label}: {mark.cells[0]}"
+        body.append(text(panel.x(at[0]) + side * (radius + 5), panel.y(at[1]) + 4, name, "note", anchor))
     return joined(*body), panel.bottom + 46
 
 

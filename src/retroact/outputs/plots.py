@@ -42,6 +42,11 @@ def _lines(chart: Lines, ax: Axes) -> None:
             else:
                 ax.fill_between(xs, lows, highs, alpha=0.2, color=line.get_color(), linewidth=0)
     ax.set_xlabel("start of the round" if chart.starts else "round")
+    if chart.starts:
+        dates = needed("matplotlib.dates", "retroact[plot]")
+        locator = dates.AutoDateLocator()
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     if len(chart.series) > 1:
         ax.legend()
 
