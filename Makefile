@@ -1,4 +1,5 @@
-# `make test` and `make demo` work on a fresh machine: they make their own environment from the hash lock.
+# `make demo` and `make test` work on a fresh machine: each makes its own environment from the hash lock. The demo needs
+# what `pip install .` needs, and no more; tests and checks need much more.
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
@@ -13,6 +14,11 @@ $(STAMP): pyproject.toml requirements/core.txt requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/core.txt -r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(STAMP)
+
+.venv-demo/.installed: pyproject.toml requirements/core.txt
+	$(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install --quiet --require-hashes -r requirements/core.txt
+	touch $@
 
 # What `make bench` compares clusterings with: diffprivlib needs an older scikit-learn than the rest.
 .venv-diffprivlib/.installed: requirements/diffprivlib.txt
@@ -31,8 +37,8 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-demo: $(STAMP)
-	$(BIN)/retroact demo
+demo: .venv-demo/.installed
+	PYTHONPATH=src .venv-demo/bin/python -m retroact demo
 
 # The site of the docs, in build/site.
 docs: $(STAMP)
@@ -51,4 +57,4 @@ lock:
 		requirements/diffprivlib.in -o requirements/diffprivlib.txt
 
 clean:
-	rm -rf $(VENV) .venv-diffprivlib .pytest_cache .mypy_cache .ruff_cache .hypothesis retroact-demo.html
+	rm -rf $(VENV) .venv-demo .venv-diffprivlib .pytest_cache .mypy_cache .ruff_cache .hypothesis retroact-demo.html

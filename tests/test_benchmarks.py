@@ -35,6 +35,7 @@ RUNS = [
     "samplers",
     "sampling rates",
     "smoothing --runs 100 --tracker-runs 4 --rounds 7 --additions 100",
+    "startup --runs 1",
     "store 2000",
     "windows 4",
 ]

@@ -91,7 +91,8 @@ __all__ = [
 ]
 
 _PACKAGES = ("audit", "feeds", "noise", "oneshot")
-_MODULES = ("errors", "coins", "privacy", "schema", "statistics", "compilers", "stream")
+# compilers last: few need them, and they take long to load
+_MODULES = ("errors", "coins", "privacy", "schema", "statistics", "stream", "compilers")
 
 
 def __getattr__(name: str) -> Any:

@@ -84,7 +84,7 @@ def run(shop: Shop, key: Key, console: Console) -> Story:
     histories = zip(_published(stream, shop, erase=True), _published(twin_stream, twin), shop.counts(), strict=True)
     points: list[PublishedCount] = []
     differing: list[int] = []
-    with Progress(console, shop.rounds, patience=0) as progress, warnings.catch_warnings():
+    with Progress(console, shop.rounds, shown=console.is_terminal, patience=0) as progress, warnings.catch_warnings():
         # The demo uses up its horizon on purpose.
         warnings.simplefilter("ignore", HorizonWarning)
         for published, other, true in histories:
