@@ -47,7 +47,7 @@ class InputError(RetroactError, ValueError):
     does not hold the value itself). Where it is wrong: ``source``, the name of a file or feed; ``row``, the number of a
     row or line in it, from 1; ``path``, of a field or option, such as ``amount`` or ``statistics.n.window``. The
     argument ``place`` is the path, or a `Place` with a row too. Only `__str__` makes a text of these fields, and it is
-    safe to show anywhere.
+    safe to show anywhere. The next step, a ``hint``, is not part of it: the program shows it on a line of its own.
 
     >>> error = InputError(expected="a number between 0 and 500", found="'x'", place="amount", row=2)
     >>> print(error)
@@ -72,6 +72,7 @@ class InputError(RetroactError, ValueError):
         row: int | None = None,
         source: str | None = None,
         unit: Unit = "row",
+        hint: str | None = None,
     ) -> None:
         if isinstance(place, Place):
             row, place = place.row, place.path
@@ -84,6 +85,7 @@ class InputError(RetroactError, ValueError):
         self.source = source
         self.unit: Unit = unit
         self.during = ""
+        self.hint = hint
         super().__init__(self.message)
 
     @property

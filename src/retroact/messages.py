@@ -44,6 +44,16 @@ def hint(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {show(found[0])}?)" if found else ""
 
 
+def no_such(name: object, known: Iterable[str]) -> KeyError:
+    """For mappings that people look into.
+
+    >>> no_such("cuont", ["count", "revenue"])
+    KeyError("expected one of count, revenue, got 'cuont' (did you mean 'count'?)")
+    """
+    names = list(known)
+    return KeyError(f"expected one of {', '.join(names)}, got {show(name)}{hint(name, names)}")
+
+
 def check_keys(table: Collection[object], known: Collection[str], place: str, needed: Collection[str] = ()) -> None:
     """Refuse a table with unknown keys, or without one that is needed."""
     before = f"{place}." if place else ""

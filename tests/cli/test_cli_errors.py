@@ -18,7 +18,8 @@ def refused(ended: Ended, folder: Path, before: set[str]) -> str:
     assert ended.code == 2, ended.err
     assert "Traceback" not in ended.err
     assert {path.name for path in folder.iterdir()} == before
-    (message,) = ended.err.splitlines()
+    message, *hints = ended.err.splitlines()
+    assert all(line.startswith("hint: ") for line in hints)
     return message.removeprefix("error: ")
 
 
@@ -112,9 +113,12 @@ CSV: dict[str, tuple[bytes, str]] = {
     "unknown column": (
         b"country,amount,x\nDE,1,2\n",
         "events.csv:1: expected the columns country, amount (and id, subject, op, stamp, round), got an unknown column "
-        "'x'; [columns] may ignore others",
+        "'x'; to ignore columns: ignore = true, or a list, in [columns]",
     ),
-    "no column": (b"country\nDE\n", "events.csv:1: expected the columns country, amount, got no 'amount'"),
+    "no column": (
+        b"country\nDE\n",
+        "events.csv:1: expected the columns country, amount, got no 'amount' among 'country'",
+    ),
     "same column twice": (b"country,amount,amount\n", "events.csv:1: expected different columns, got 'amount' twice"),
     "empty op": (b"op,country,amount\n,DE,1\n", "events.csv:2: expected one of add, delete, erase, close (or insert, "),
     "round no number": (

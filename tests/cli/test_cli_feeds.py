@@ -36,7 +36,7 @@ def test_what_is_recognised_is_shown(program: Program) -> None:
     assert "columns: id in 'order', subject in 'who', position in 'source.lsn'" in ended.err
     assert "ignored, as no statistic needs them: 'note'" in ended.err
     assert 'example, line 1: {"op":"add","record":{"amount":5},"id":1,"subject":"u1"}' in ended.err
-    assert "absorbed 1 events that came before (first: stdin:3)" in ended.err
+    assert "absorbed 1 event that came before (first: stdin:3)" in ended.err
     assert "1 tombstones skipped" in ended.err
     assert "2 rounds; 2 records added, 1 removed" in ended.err
 
@@ -50,7 +50,7 @@ def test_a_specification_takes_other_envelopes_too(program: Program, folder: Pat
     (folder / "more.toml").write_text(f'{spec}\n[columns]\nid = "key"\nignore = ["more"]\n')
     ended = program("run", "-", "--spec", "more.toml", stdin=lines(*rows).encode())
     assert ended.code == 0, ended.err
-    assert "1 records added, 1 removed" in ended.err
+    assert "1 record added, 1 removed" in ended.err
     plain = lines({"country": "DE", "amount": 1}, CLOSE).encode()
     assert program("run", "-", "--spec", "shop.toml", stdin=plain).code == 0
 

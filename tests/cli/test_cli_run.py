@@ -254,7 +254,7 @@ def test_how_many_rounds_are_published_does_not_depend_on_the_last_records(progr
 def test_roles_by_name_and_without(program: Program) -> None:
     data = b'{"id": "a", "round": 2}\n{"id": "a", "round": 2}\n'
     ended = program("run", "-", "--count", "--epsilon", 1, "--rounds", 2, "--id", "id", "--round", "round", stdin=data)
-    assert "2 rounds; 1 records added" in ended.err
+    assert "2 rounds; 1 record added" in ended.err
     for roles in (("--id", "", "--round", ""), ()):
         ended = program("run", "-", "--count", "--epsilon", 1, *roles, stdin=data)
         assert "1 round; 2 records added" in ended.err

@@ -183,7 +183,7 @@ def test_interrupted(tmp_path: Path, how: signal.Signals, name: str) -> None:
     process.send_signal(how)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 0, err
-    assert b"1 round; 1 records added" in err
+    assert b"1 round; 1 record added" in err
     assert json.loads((tmp_path / "out").read_bytes())["round"] == 1
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Annotated
 
-from retroact.cli.console import console_for, message
+from retroact.cli.console import console_for, message, say
 from retroact.cli.options import command, option
 from retroact.cli.specification import SpecOptions
 from retroact.compilers import sample_in
@@ -63,6 +63,8 @@ def explain(
       retroact explain retroact.toml --subject-records 20
       retroact explain --count --epsilon 1 --horizon 365
     """
+    if asked.unread is not None:
+        say(asked.unread, err=True)
     console = console_for("stdout")
     width = min(console.width, 100)
     for title, paragraphs in sections(asked.specification(), subject_records):

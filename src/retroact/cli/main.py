@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from retroact import __version__
-from retroact.errors import RetroactError
+from retroact.errors import InputError, RetroactError
 
 COMMANDS = {
     "init": "Write a specification for a file, from the names and types of its columns.",
@@ -121,7 +121,10 @@ def _fail(error: Exception) -> int:
         text = f"{error.filename or 'standard output'}: {(error.strerror or text).lower()}"
     else:
         raise error
-    message(console_for("stderr"), f"error: {text}", "red")
+    console = console_for("stderr")
+    message(console, f"error: {text}", "red")
+    if isinstance(error, InputError) and error.hint is not None:
+        message(console, f"hint: {error.hint}")
     return code
 
 

@@ -17,7 +17,8 @@ from retroact.feeds.native_events import NATIVE
 from retroact.feeds.options import Options
 from retroact.feeds.totals import Missed, Totals
 from retroact.messages import show
-from retroact.stream import HorizonWarning, Specification, Stream, plan
+from retroact.stream import Durable, HorizonWarning, Specification, Stream, plan
+from retroact.stream.doubts import doubts
 
 if TYPE_CHECKING:
     from retroact.feeds.play import Feed
@@ -61,6 +62,8 @@ class Notes:
         self.console.lines(plan_table(expected, brief=True, width=self.console.width))
         horizon = "no horizon" if expected.horizon is None else f"horizon of {expected.horizon:,} rounds"
         self.line(f"{horizon}; {expected.guarantee.text}")
+        for doubt in doubts(spec, expected):
+            self.line(f"warning: {doubt}")
         self._aggregated(expected.guarantee, options.cut.contribution)
         if feed.delivery is not None:
             self._taken_up(feed.delivery.rounds.totals)
@@ -83,20 +86,32 @@ class Notes:
             )
 
     @contextmanager
-    def horizon_warnings(self) -> Iterator[None]:
-        """Shows each as one line."""
+    def horizon_warnings(self, stream: Stream, *, lasting: bool) -> Iterator[None]:
+        """Shows each as one line: at once on a stream that is followed (``lasting``), otherwise at the end, and only if
+        the stream goes on after it."""
+        waiting: list[str] = []
         with warnings.catch_warnings():
             warnings.simplefilter("always", HorizonWarning)
             usual = warnings.showwarning
 
             def show_line(text: Warning | str, category: type[Warning], *where: Any) -> None:
-                if issubclass(category, HorizonWarning):
+                if not issubclass(category, HorizonWarning):
+                    usual(text, category, *where)
+                elif lasting:
                     self.line(f"warning: {text}")
                 else:
-                    usual(text, category, *where)
+                    waiting.append(f"warning: {text}")
 
             warnings.showwarning = show_line  # type: ignore[assignment]
-            yield
+            try:
+                yield
+            except BaseException:
+                for line in waiting:
+                    self.line(line)
+                raise
+        if isinstance(stream, Durable) and not stream.over:
+            for line in waiting:
+                self.line(line)
 
     def summary(self, stream: Stream, feed: Feed, totals: Totals) -> None:
         delivery = feed.delivery
@@ -115,18 +130,20 @@ class Notes:
         for what, count in totals.skipped.items():
             self.line(f"note: {count:,} {what} skipped")
         if totals.absorbed:
-            self.line(f"note: absorbed {totals.absorbed:,} events that came before (first: {totals.first_absorbed})")
+            events = plural(totals.absorbed, "event")
+            self.line(f"note: absorbed {events} that came before (first: {totals.first_absorbed})")
         if totals.late:
-            self.line(f"note: left out {totals.late:,} late additions (--late refuse; first: {totals.first_late})")
+            late = plural(totals.late, "late addition")
+            self.line(f"note: left out {late} (--late refuse; first: {totals.first_late})")
         for name, count in stream.left_out().items():
             if count:
                 self.line(f"note: {name} leaves out {plural(count, 'surviving record')} for want of a value")
         self._aggregated(stream.guarantee, contribution)
-        done = [plural(totals.rounds, "round"), f"{totals.added:,} records added, {totals.removed:,} removed"]
+        done = [plural(totals.rounds, "round"), f"{plural(totals.added, 'record')} added, {totals.removed:,} removed"]
         if totals.ignored_deletions:
             done.append(f"{plural(totals.ignored_deletions, 'deletion')} named nothing")
         if totals.ignored_additions:
-            done.append(f"{totals.ignored_additions:,} additions to future rounds had no effect")
+            done.append(f"{plural(totals.ignored_additions, 'addition')} to future rounds had no effect")
         horizon = stream.specification.horizon
         done.append("no horizon" if horizon is None else f"{stream.round - 1:,} of {horizon:,} promised rounds used")
         self.line(f"{'; '.join(done)}; {stream.guarantee.budget}")

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import msgspec
 
-from retroact.cli.console import console_for, message
+from retroact.cli.console import console_for, message, say
 from retroact.cli.options import command, flag, option
 from retroact.cli.specification import SpecOptions
 from retroact.cli.table import Kind, table
 from retroact.errors import InputError
 from retroact.stream import Plan, solve
 from retroact.stream import plan as planned
+from retroact.stream.doubts import doubts
 from retroact.stream.plan import number
 
 LIMITS = ("records", "law", "delta", "horizon", "window", "late")
@@ -48,6 +49,9 @@ def plan(
         found = {"weights": dict(result.weights)} if error else {}
         sys.stdout.write(msgspec.json.format(msgspec.json.encode({**result.to_dict(), **found})).decode() + "\n")
         return
+    for line in (asked.unread, *(f"warning: {doubt}" for doubt in doubts(spec, result))):
+        if line is not None:
+            say(line, err=True)
     console = console_for("stdout")
     console.lines(plan_table(result, brief=False, width=console.width))
     lines = result.remarks

@@ -129,6 +129,8 @@ def run(
         --time created --start 2026-01-01 --length 1d --end 2027-01-01
     """
     notes, totals, cut = Notes(quiet=order.quiet), Totals(), reading.table
+    if asked.unread is not None:
+        notes.line(asked.unread)
     targets = [("--out", output.out), ("--html", order.html)]
     output.chosen()
     used = {
@@ -222,7 +224,7 @@ def _play(
     shown = not notes.quiet and (output.out is not None or not sys.stdout.isatty())
     with (
         output.opened(stream.releases().form, before=before) as writer,
-        notes.horizon_warnings(),
+        notes.horizon_warnings(stream, lasting=feed.source.follow),
         Progress(notes.console, feed.source.size, shown=shown) as progress,
         _ending(feed),
     ):

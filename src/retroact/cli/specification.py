@@ -81,6 +81,13 @@ class SpecOptions:
             "statistics such as --count --sum amount:0..500 with --epsilon 1"
         )
 
+    @property
+    def unread(self) -> str | None:
+        """A note on a file that happens to lie in the folder."""
+        if self.spec is None and self._options() and DEFAULT_FILE.is_file():
+            return f"note: options describe the stream; {DEFAULT_FILE} in this folder is not read"
+        return None
+
     def specification(
         self,
         *,
@@ -132,7 +139,12 @@ class RunSpecOptions(SpecOptions):
 
 def read_toml(path: Path, *, allowed: Collection[str] = ()) -> dict[str, Any]:
     """The tables of a file. One with gaps, other than the ``allowed`` ones, is refused."""
-    text = read_text(path)
+    try:
+        text = read_text(path)
+    except InputError as error:
+        if not path.exists():
+            error.hint = "retroact init FILE writes a specification for a file of yours"
+        raise
     try:
         tables = tomllib.loads(text)
         require_no_gaps(text, str(path), allowed)

@@ -28,6 +28,7 @@ from retroact.stream.grid import Grid
 from retroact.stream.rounds import CloseBy, Late
 
 Player = Sequence | Complete | Followed
+NO_EVENTS = "a file of records has at least one; in CSV, below a line with the names of the columns"
 
 
 def play(
@@ -107,7 +108,7 @@ class Feed:
             # an empty batch comes only before an error, which is raised here
             next(self._rest, None)
             if not self._may_be_empty and self._waiting() is None:
-                raise InputError(f"no events in {self.source.name}")
+                raise InputError(f"no events in {self.source.name}", hint=NO_EVENTS)
 
     def play(
         self,
@@ -141,7 +142,7 @@ class Feed:
         totals.waiting = self._waiting()
         if not (seen or self.source.follow or self._may_be_empty) and delivery.reached() is None:
             if totals.waiting is None:
-                raise InputError(f"no events in {self.source.name}")
+                raise InputError(f"no events in {self.source.name}", hint=NO_EVENTS)
             return totals
         totals.skipped.update(self.reader.skipped)
         if isinstance(player, Complete | Followed) or not self.source.follow:

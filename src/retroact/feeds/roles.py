@@ -135,11 +135,17 @@ def refuse(names: Iterable[str], fields: Sequence[str], columns: Columns, unknow
         return
     others = [own.column for _, own in columns.items() if own.column not in fields]
     free = [name for name in (*fields, *others) if name not in names]
-    got = [f"no {show(name)}" for name in missing]
-    got += [f"an unknown column {show(name)}{hint(name, free)}" for name in unknown]
+    spare = [name for name in names if name not in fields]
+    got = [f"no {show(name)}{hint(name, spare)}" for name in missing]
+    if missing and not unknown:
+        got[-1] += f" among {', '.join(map(show, names))}"
+    known = [f"{show(name)}{hint(name, free)}" for name in unknown]
+    got += (
+        [f"an unknown column {known[0]}"] if len(known) == 1 else [f"unknown columns {', '.join(known)}"] * bool(known)
+    )
     may = f" (and {', '.join(others)})" if others and unknown and fields else ""
     mark = next((name for name in unknown if name in (*OPERATION_COLUMNS, *WEIGHT_COLUMNS)), None)
-    ignoring = "; [columns] may ignore others" if unknown else ""
+    ignoring = "; to ignore columns: ignore = true, or a list, in [columns]" if unknown else ""
     ignoring = ignoring if mark is None else f'; if it says what is done with a row: op = "{mark}" in [columns]'
     raise InputError(f"expected the columns {', '.join(fields or others)}{may}, got {' and '.join(got)}{ignoring}")
 

@@ -19,6 +19,7 @@ from retroact.schema import Schema
 from retroact.stream.columns import Columns
 from retroact.stream.open_round import LARGEST
 
+BY_TIME = "rounds are numbered from 1; for dates and times: --time COLUMN with --start, --length and --end"
 RoleReader = Callable[[ColumnValues, str], ColumnValues]
 
 
@@ -107,10 +108,15 @@ class RowReader:
 
     def _role(self, batch: Batch, role: str, column: str) -> ColumnValues:
         cells = batch.columns[column]
-        if role in self.role_readers:
-            cells = self.role_readers[role](cells, column)
-        if role in ("stamp", "round", "position", "version"):
-            return ColumnValues(cells.whole(column), cells.present)
+        try:
+            if role in self.role_readers:
+                cells = self.role_readers[role](cells, column)
+            if role in ("stamp", "round", "position", "version"):
+                return ColumnValues(cells.whole(column), cells.present)
+        except InputError as error:
+            if role == "round":
+                error.hint = BY_TIME
+            raise
         return cells
 
     def _is_progress(self, batch: Batch) -> Mask | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from retroact.errors import InputError
+from retroact.feeds.workbook import refuse_workbook
 from retroact.files import os_errors
 
 Format = Literal["JSON lines", "CSV"]
@@ -22,6 +23,10 @@ STDIN = "-"
 BLOCK = 1 << 19
 LONGEST_LINE = 16 << 20
 POLL = 0.2
+OTHER_TEXT = (
+    "text in another encoding can be converted: iconv -f LATIN1 -t UTF-8 old.csv > new.csv. Any other file: export it "
+    "as CSV, JSON lines or Parquet"
+)
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 _OTHER_ENCODINGS = {
     codecs.BOM_UTF32_LE: "UTF-32",
@@ -191,6 +196,7 @@ def open_source(path: str, *, follow: bool = False, holds: bool = False) -> Iter
         return
     with open_file(path) as file:
         start = file.peek(BLOCK).removeprefix(codecs.BOM_UTF8)
+        refuse_workbook(path, start)
         size = None if follow else os.fstat(file.fileno()).st_size or None
         yield Source(path, format_of(path, start), file, size, follow=follow, path=path, holds=holds)
 
@@ -219,7 +225,8 @@ def read_text(path: Path) -> str:
 
 
 def not_utf8(error: UnicodeDecodeError, place: str | None = None) -> InputError:
-    return InputError(f"expected UTF-8 text, got the byte 0x{error.object[error.start]:02x}", place=place)
+    got = f"expected UTF-8 text, got the byte 0x{error.object[error.start]:02x}"
+    return InputError(got, place=place, hint=OTHER_TEXT)
 
 
 def open_file(path: str) -> BufferedReader:

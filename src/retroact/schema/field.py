@@ -62,6 +62,15 @@ class Coded(Sequence[Any]):
         return Coded([self.words[place] for place in np.flatnonzero(present).tolist()], places[self.codes])
 
 
+NO_VALUES = ("None", "nan", "NaT")
+NO_VALUE_WORDS = ("", "na", "n/a", "nan", "null", "nil", "none", "-", "?", ".", "missing", "unknown")
+SKIPPED = (
+    'the value is missing: missing="skip" on the field (--skip-missing) leaves the record out of the statistics that '
+    "need it, and of no others"
+)
+NAMED = "if {} stands for a missing value, say so (--na-values), and leave such records out (--skip-missing)"
+
+
 class Field(Parameters, ABC):
     """A declared type of values. Fields are immutable, and compare by what they declare.
 
@@ -114,7 +123,20 @@ class Field(Parameters, ABC):
             if quick is not None:
                 return quick
             values = values.values()
-        cells = self._one_cell_a_row(as_cells(values, place), place)
+        try:
+            return self._encode_all(self._one_cell_a_row(as_cells(values, place), place), place)
+        except InputError as error:
+            error.hint = self.advice(error)
+            raise
+
+    def advice(self, error: InputError) -> str | None:
+        """The next step for somebody whose column was refused."""
+        if error.found in NO_VALUES:
+            return SKIPPED
+        word = (error.found or "x").strip("'\"").lower()
+        return NAMED.format(error.found) if word in NO_VALUE_WORDS else None
+
+    def _encode_all(self, cells: NDArray[Any], place: str) -> tuple[NDArray[Any], Mask | None]:
         missing = self._absent(cells) if self.missing == "skip" else None
         if missing is None or not missing.any():
             return self._encode_cells(cells, lambda index: Place(place, index + 1)), None

@@ -24,6 +24,7 @@ from retroact.schema.lattice import (
     to_lattice,
 )
 
+CLAMPED = "clip=True on the field (--clip) moves values that are out of bounds to the bound"
 LARGEST = 2**53 - 1
 """Up to here every lattice integer is also a float, so nothing downstream can lose it."""
 _LARGE = 2.0**53
@@ -98,7 +99,14 @@ class Bounded(Field):
             return nearest
         if self.clip:
             return self.lower if nearest < self.lower else self.upper
-        raise mismatch(f"{self.noun} between {self._text(self.lower)} and {self._text(self.upper)}", value, place)
+        raise mismatch(self._range, value, place)
+
+    @property
+    def _range(self) -> str:
+        return f"{self.noun} between {self._text(self.lower)} and {self._text(self.upper)}"
+
+    def advice(self, error: InputError) -> str | None:
+        return CLAMPED if error.expected == self._range else super().advice(error)
 
     def _encode_cells(self, cells: NDArray[Any], at: At) -> I64:
         nearest = self._nearest_cells(cells, at)

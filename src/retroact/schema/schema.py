@@ -183,7 +183,8 @@ def _length(column: object, place: str) -> int:
 def field_of(schema: Schema, name: str, *kinds: type[Field], place: str = "field") -> Field:
     """The field, if it exists and is of one of these kinds (any kind, if none is given)."""
     if not isinstance(name, str) or name not in schema.fields:
-        raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}", place=place)
+        meant = hint(name, schema.fields)
+        raise InputError(f"expected one of the fields {', '.join(schema.fields)}, got {name!r}{meant}", place=place)
     field = schema.fields[name]
     if kinds and not isinstance(field, kinds):
         expected = " or ".join(kind.__name__ for kind in kinds)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..checks import number as checked
 from ..errors import InputError
+from ..messages import no_such
 from ..noise.default_process import Law
 from ..outputs.frames import Tabular
 from ..outputs.table import Column, Table
@@ -77,7 +78,10 @@ class Plan(Tabular):
     """The other law, if there was a choice."""
 
     def __getitem__(self, statistic: str) -> Expected:
-        return next(row for row in self.rows if row.statistic == statistic)
+        rows = {row.statistic: row for row in self.rows}
+        if statistic not in rows:
+            raise no_such(statistic, rows)
+        return rows[statistic]
 
     @property
     def epsilon(self) -> float:

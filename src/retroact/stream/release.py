@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ..messages import no_such
 from ..outputs.shown import Shown
 from ..outputs.table import Table, TableForm
 from ..privacy import Guarantee
@@ -90,6 +91,8 @@ class Round(Shown, Mapping[str, Release]):
         self._releases, self._form = dict(releases), form
 
     def __getitem__(self, name: str) -> Release:
+        if name not in self._releases:
+            raise no_such(name, self._releases)
         return self._releases[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -123,7 +123,9 @@ def stored_specification(store: Store, given: Specification | None) -> tuple[Spe
         return given, written_notes(given)
     if old == new and not tables:
         _require_same_noise(store, known, own)
-    changed = list(differences(old, new)) or ["the noise that follows from it"]
+    # the choice follows from the rest
+    was, now = ({key: value for key, value in each.items() if key != "choice"} for each in (old, new))
+    changed = [*differences(was, now)] or [*differences(old, new)] or ["the noise that follows from it"]
     raise InputError(
         f"{store.where}: expected the specification that this stream runs under, got another one: "
         f"{'; '.join(changed)}. What was released rests on it: make a new stream, or a successor"
