@@ -221,6 +221,17 @@ def test_every_byte_of_the_header(images: list[Image], name: str) -> None:
         outcome(image, image.place / name, reference, verify_first=bool(position % 2), where=where)
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_text_encoding_of_the_header(images: list[Image], number: int) -> None:
+    """SQLite notices another one late, when the data are read together with the journal."""
+    image = images[number]
+    reference = expected(image)
+    for position, mask in ((56, 165), (59, 2), (59, 3), (59, 165)):
+        image.restore()
+        flip(image.place / "data.sqlite", position, mask)
+        outcome(image, image.place / "data.sqlite", reference, verify_first=True, where=f"{position}, {mask}")
+
+
 def damages(content: bytes) -> dict[str, bytes | None]:
     """A file that was cut, emptied, lost or replaced."""
     with closing(sqlite3.connect(":memory:")) as other:
