@@ -48,12 +48,6 @@ class Delivery:
         """A row of the source, as messages name it."""
         return f"{self.name}:{number}" if self.unit == "line" else f"{self.name}: row {number}"
 
-    @property
-    def finished_before(self) -> bool:
-        """Whether the whole input went into rounds that were closed before."""
-        reached = self.reached()
-        return not self.begun and bool(reached) and self.settled() == reached
-
     def deliver(
         self, changes: Changes, position: Position, *, delivered: Sequence[int] = (), close: int | None = None
     ) -> None:
@@ -106,9 +100,13 @@ class Delivery:
     def _stamped(self, changes: Changes, chosen: Mask) -> Stamped:
         if not chosen.any():
             return NO_RECORDS
-        some = _chosen(changes, chosen)
-        data, subjects, stamps = self._records(some), some.names("subject"), self._stamps(some)
-        return self.stream.stamped(data, subject=subjects, stamp=stamps, numbers=some.numbers)
+        some, now = _chosen(changes, chosen), self.stream.round
+        data, stamps = some.records(), np.where(some.there("stamp"), some.whole("stamp"), now)
+        if self._constant:
+            data[EVERY_RECORD] = np.zeros(len(some), np.int64)
+        # one stamp for all is faster
+        stamp = stamps if bool((stamps != now).any()) else None
+        return self.stream.stamped(data, subject=some.names("subject"), stamp=stamp, numbers=some.numbers)
 
     def _names(self, changes: Changes, role: str) -> list[str]:
         if not len(changes):
@@ -133,15 +131,6 @@ class Delivery:
             places = unfound(outcomes, added, np.cumsum(adds)[chosen].tolist())
             if places:
                 self.rounds.totals.missed.add(self.name, self.unit, changes.numbers[chosen][places].tolist())
-
-    def _records(self, changes: Changes) -> dict[str, Any]:
-        return {**changes.records(), **({EVERY_RECORD: np.zeros(len(changes), np.int64)} if self._constant else {})}
-
-    def _stamps(self, changes: Changes) -> I64 | None:
-        """None if all are the open round, which is faster."""
-        now = self.stream.round
-        stamps = np.where(changes.there("stamp"), changes.whole("stamp"), now)
-        return stamps if bool((stamps != now).any()) else None
 
 
 def _chosen(changes: Changes, chosen: Mask) -> Changes:

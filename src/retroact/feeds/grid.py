@@ -108,15 +108,15 @@ class Complete(_OnGrid):
         self._versions = Versions()
         self._held: dict[int, list[Changes]] = {}
 
-    def read_times(self, times: Iterable[tuple[Any, Any]], count: Any) -> int:
+    def read_times(self, times: Iterable[tuple[Any, Any]], source: Any) -> int:
         """Read the round of every row before any is played; return the row up to which all were played before.
-        ``count`` gives the number of rows, once all were read."""
+        The ``source`` has counted its rows once all were read."""
         parts = []
         for numbers, found in times:
             cells = self.cells(found, numbers)
             self.require_inside(cells, numbers)
             parts.append((numbers, cells))
-        self._count = count()
+        self._count = source.count
         reached = self._reached
         if reached and reached[3] != self._count:
             raise InputError(

@@ -74,7 +74,11 @@ class RowReader:
     def _changes(self, batch: Batch) -> Changes:
         found = self.heading
         assert found is not None
-        progress = self._is_progress(batch) if found.weighted and self._strict else None
+        progress: Mask | None = None
+        if found.weighted and self._strict and PROGRESS in batch.columns:
+            cells = batch.columns[PROGRESS].values.tolist()
+            marks = np.fromiter((cell in ("t", "true", "True", "1") for cell in cells), np.bool_, len(batch))
+            progress = marks if marks.any() else None
         codes, copies = self._operations(batch, found, progress)
         roles = {role: self._role(batch, role, column) for role, column in found.all_roles.items()}
         if "position" in roles:
@@ -96,13 +100,6 @@ class RowReader:
         if role in ("stamp", "round", "position", "version"):
             return ColumnValues(cells.whole(column), cells.present)
         return cells
-
-    def _is_progress(self, batch: Batch) -> Mask | None:
-        if PROGRESS not in batch.columns:
-            return None
-        cells = batch.columns[PROGRESS].values.tolist()
-        found = np.fromiter((cell in ("t", "true", "True", "1") for cell in cells), np.bool_, len(batch))
-        return found if found.any() else None
 
     def _operations(self, batch: Batch, found: Heading, progress: Mask | None) -> tuple[NDArray[np.int8], I64 | None]:
         """What each row does, and how many copies it stands for, if any stands for more than one."""

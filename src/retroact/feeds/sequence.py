@@ -110,10 +110,13 @@ class Sequence:
     def finish(self) -> None:
         """The input ends. The number of rounds never depends on the last records: it is ``rounds`` if that is given,
         one if nothing closes rounds, and otherwise what close lines made it."""
+        reached = self._delivery.reached()
+        # whether the whole input went into rounds that were closed before
+        finished = not self._delivery.begun and bool(reached) and self._delivery.settled() == reached
         try:
             if self._rounds.limit is not None:
                 self._rounds.close_before(self._rounds.limit + 1)
-            elif not self.clocked and not self._delivery.finished_before:
+            elif not self.clocked and not finished:
                 self._rounds.close_last()
         except RetroactError as error:
             raise located(error, self._delivery.name, during="at its end") from None

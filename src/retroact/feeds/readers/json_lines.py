@@ -97,10 +97,6 @@ class JsonLines(JsonEvents):
         changes, _, wrong = self.changes([self._line], values)
         return self._line, wrong is None and bool(np.isin(changes.codes, (ADD, UPDATE)).all())
 
-    def count(self) -> int:
-        """How many lines there are, when all were read."""
-        return self.source.lines
-
     def times(self) -> Iterator[tuple[Any, Any]]:
         """The lines that have a time, and their times, block by block."""
         waiting: list[tuple[int, Any]] = []
