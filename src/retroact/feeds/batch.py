@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64, Mask
-from retroact.errors import Place
-from retroact.messages import mismatch
-from retroact.schema.arrow import Column
-from retroact.schema.field import Coded
+from ..arrays import I64, Mask
+from ..errors import Place
+from ..messages import mismatch
+from ..schema.arrow import Column
+from ..schema.field import Coded
 
 ColumnReader = Callable[[list[Any]], list[Any]]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, RetroactError, Unit
-from retroact.feeds.batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
-from retroact.feeds.rounds import RoundCloser
-from retroact.ledger import Entry, Operations, Stamped
-from retroact.ledger.operations import NO_RECORDS
-from retroact.stream import Stream
-from retroact.stream.door import names_of
-from retroact.stream.erasure import Outcome
+from ..arrays import I64, Mask
+from ..errors import InputError, RetroactError, Unit
+from ..ledger import Entry, Operations, Stamped
+from ..ledger.operations import NO_RECORDS
+from ..stream import Stream
+from ..stream.door import names_of
+from ..stream.erasure import Outcome
+from .batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
+from .rounds import RoundCloser
 
 Position = tuple[int, ...]
 

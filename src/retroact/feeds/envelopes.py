@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from retroact.errors import InputError
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, UPDATE
-from retroact.feeds.json_rows import RowForm, Step
-from retroact.feeds.native_events import KEYS, NATIVE
-from retroact.feeds.roles import CODES, ONE_ON_AN_ID, OPERATION_COLUMNS, PROGRESS, WEIGHT_COLUMNS, code_of, weigh
-from retroact.messages import mismatch, show
+from ..errors import InputError
+from ..messages import mismatch, show
+from .batch import ADD, CLOSE, DELETE, ERASE, UPDATE
+from .json_rows import RowForm, Step
+from .native_events import KEYS, NATIVE
+from .roles import CODES, ONE_ON_AN_ID, OPERATION_COLUMNS, PROGRESS, WEIGHT_COLUMNS, code_of, weigh
 
 PLAIN, CHANGES = "plain records", "insert/delete"
 DEBEZIUM, WRAPPED = "Debezium", "Debezium with its schema"

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, Place, RetroactError, Unit
-from retroact.feeds.batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
-from retroact.feeds.deliver import Delivery, located
-from retroact.feeds.options import Options
-from retroact.feeds.sequence import Sequence, Versions
-from retroact.stream import moments
-from retroact.stream.grid import Grid, last_rows
+from ..arrays import I64, Mask
+from ..errors import InputError, Place, RetroactError, Unit
+from ..stream import moments
+from ..stream.grid import Grid, last_rows
+from .batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
+from .deliver import Delivery, located
+from .options import Options
+from .sequence import Sequence, Versions
 
 _NO_TIME = -1
 _UNITS: dict[str, moments.Unit] = {"_ms": "ms", "_us": "us", "_ns": "ns"}

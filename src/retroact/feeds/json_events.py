@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from retroact.errors import InputError
-from retroact.feeds import envelopes
-from retroact.feeds.batch import CLOSE, Changes, ColumnValues
-from retroact.feeds.envelopes import PLAIN
-from retroact.feeds.json_rows import Cells, RowForm, Step
-from retroact.feeds.native_events import DECODING, KEYS, NATIVE, NativeEvents
-from retroact.feeds.options import Options
-from retroact.feeds.readers.repeated_keys import most_keys
-from retroact.feeds.roles import METADATA, ROLES, position_of, refuse
-from retroact.feeds.row_reader import require_needs
-from retroact.messages import mismatch
-from retroact.schema import Schema
+from ..errors import InputError
+from ..messages import mismatch
+from ..schema import Schema
+from . import envelopes
+from .batch import CLOSE, Changes, ColumnValues
+from .envelopes import PLAIN
+from .json_rows import Cells, RowForm, Step
+from .native_events import DECODING, KEYS, NATIVE, NativeEvents
+from .options import Options
+from .readers.repeated_keys import most_keys
+from .roles import METADATA, ROLES, position_of, refuse
+from .row_reader import require_needs
 
 _WHOLE = ("stamp", "round", "position")
 

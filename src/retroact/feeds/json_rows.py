@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-from retroact.errors import InputError, Place
-from retroact.feeds.batch import ADD, DELETE, EVERY_RECORD, UPDATE
-from retroact.feeds.roles import METADATA, ROLES, refuse
-from retroact.messages import mismatch, show
-from retroact.schema import Schema
-from retroact.stream.columns import Columns
+from ..errors import InputError, Place
+from ..messages import mismatch, show
+from ..schema import Schema
+from ..stream.columns import Columns
+from .batch import ADD, DELETE, EVERY_RECORD, UPDATE
+from .roles import METADATA, ROLES, refuse
 
 Row = dict[str, Any]
 Step = tuple[int, Any, str, Any]

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from retroact.errors import InputError
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE
-from retroact.feeds.json_rows import Cells, RowForm, Step, check_role
-from retroact.feeds.roles import OPS, ROLES
-from retroact.messages import mismatch, show
+from ..errors import InputError
+from ..messages import mismatch, show
+from .batch import ADD, CLOSE, DELETE, ERASE
+from .json_rows import Cells, RowForm, Step, check_role
+from .roles import OPS, ROLES
 
 NATIVE = "native events"
 KEYS = ("op", "record", *ROLES)

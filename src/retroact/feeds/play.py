@@ -8,23 +8,23 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
-from retroact.errors import InputError
-from retroact.feeds import source as sources
-from retroact.feeds.batch import Changes
-from retroact.feeds.deliver import Delivery
-from retroact.feeds.grid import Complete, Followed
-from retroact.feeds.options import Options, options_for
-from retroact.feeds.readers.arrow import ColumnarSource, TableReader, is_table, open_table
-from retroact.feeds.readers.csv import CsvFile
-from retroact.feeds.readers.json_lines import JsonLines
-from retroact.feeds.rounds import Publish, RoundCloser
-from retroact.feeds.sequence import AfterTheEnd, Sequence
-from retroact.feeds.source import Source, open_source
-from retroact.feeds.totals import Totals, Waiting
-from retroact.schema import Schema
-from retroact.stream import Durable, Stream
-from retroact.stream.grid import Grid
-from retroact.stream.rounds import CloseBy, Late
+from ..errors import InputError
+from ..schema import Schema
+from ..stream import Durable, Stream
+from ..stream.grid import Grid
+from ..stream.rounds import CloseBy, Late
+from . import source as sources
+from .batch import Changes
+from .deliver import Delivery
+from .grid import Complete, Followed
+from .options import Options, options_for
+from .readers.arrow import ColumnarSource, TableReader, is_table, open_table
+from .readers.csv import CsvFile
+from .readers.json_lines import JsonLines
+from .rounds import Publish, RoundCloser
+from .sequence import AfterTheEnd, Sequence
+from .source import Source, open_source
+from .totals import Totals, Waiting
 
 Player = Sequence | Complete | Followed
 

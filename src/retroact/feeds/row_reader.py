@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, Place, Unit
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
-from retroact.feeds.options import Options
-from retroact.feeds.roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, PROGRESS, Heading, code_of, heading, weigh
-from retroact.messages import mismatch, show
-from retroact.schema import Schema
-from retroact.stream.open_round import LARGEST
+from ..arrays import I64, Mask
+from ..errors import InputError, Place, Unit
+from ..messages import mismatch, show
+from ..schema import Schema
+from ..stream.open_round import LARGEST
+from .batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
+from .options import Options
+from .roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, PROGRESS, ROLES, Heading, code_of, heading, weigh
 
 RoleReader = Callable[[ColumnValues, str], ColumnValues]
 
@@ -55,8 +55,8 @@ class RowReader:
             )
         except InputError as error:
             raise error.found_in(self._name, row=line, unit=self.unit) from None
-        self.heading, self.roles, self.ignored, self.skipped = found, found.roles, found.ignored, Counter()
-        self.label = None
+        self.heading, self.ignored, self.skipped, self.label = found, found.ignored, Counter(), None
+        self.roles = {role: found.roles[role] for role in ROLES if role in found.roles}
         if found.operation is not None:
             self.label = f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
         return found
@@ -80,9 +80,9 @@ class RowReader:
             marks = np.fromiter((cell in ("t", "true", "True", "1") for cell in cells), np.bool_, len(batch))
             progress = marks if marks.any() else None
         codes, copies = self._operations(batch, found, progress)
-        roles = {role: self._role(batch, role, column) for role, column in found.all_roles.items()}
+        roles = {role: self._role(batch, role, column) for role, column in found.roles.items()}
         if "position" in roles:
-            _check_positions(roles["position"], codes, found.position or "")
+            _check_positions(roles["position"], codes, found.roles["position"])
         fields = {name: batch.columns[name] for name in found.fields}
         changes = Changes(batch.numbers, codes, fields, roles, copies, self._fields)
         self._check(changes, found)
@@ -123,7 +123,7 @@ class RowReader:
     def _check(self, changes: Changes, found: Heading) -> None:
         """That each row has what its operation needs and, in strict sources, nothing else."""
         codes, named = changes.codes, changes.there("id")
-        require_needs(changes, timed=found.time is not None)
+        require_needs(changes, timed="time" in found.roles)
         if changes.copies is not None:
             odd = named & (changes.copies > 1)
             if odd.any():

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, RetroactError
-from retroact.feeds.batch import CLOSE, NOTHING, Changes
-from retroact.feeds.deliver import Delivery, Position, located, waits
-from retroact.feeds.options import Options
-from retroact.feeds.roles import VERSION
+from ..arrays import I64, Mask
+from ..errors import InputError, RetroactError
+from .batch import CLOSE, NOTHING, Changes
+from .deliver import Delivery, Position, located, waits
+from .options import Options
+from .roles import VERSION
 
 
 class Versions:

@@ -14,8 +14,8 @@ from io import BufferedIOBase, BufferedReader, FileIO, UnsupportedOperation
 from pathlib import Path
 from typing import Literal, cast
 
-from retroact.errors import InputError
-from retroact.files import os_errors
+from ..errors import InputError
+from ..files import os_errors
 
 Format = Literal["JSON lines", "CSV"]
 STDIN = "-"

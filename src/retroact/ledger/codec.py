@@ -16,12 +16,12 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 
-from retroact.arrays import I64
-from retroact.checks import is_int
-from retroact.errors import InputError, VerificationError
-from retroact.ledger.operations import NO_RECORDS, Stamped
-from retroact.ledger.text_column import ABSENT, Texts
-from retroact.schema import Rows, Schema
+from ..arrays import I64
+from ..checks import is_int
+from ..errors import InputError, VerificationError
+from ..schema import Rows, Schema
+from .operations import NO_RECORDS, Stamped
+from .text_column import ABSENT, Texts
 
 FORMAT = "retroact ledger"
 VERSION = 2

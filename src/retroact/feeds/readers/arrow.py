@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from retroact.errors import InputError, Unit
-from retroact.feeds.batch import Batch, Changes, ColumnValues
-from retroact.feeds.options import Options
-from retroact.feeds.readers.arrow_cells import Words, arrow_cells
-from retroact.feeds.row_reader import RowReader
-from retroact.feeds.source import open_file
-from retroact.files import os_errors
-from retroact.schema import Schema
-from retroact.schema.arrow import ArrowBatches
+from ...errors import InputError, Unit
+from ...files import os_errors
+from ...schema import Schema
+from ...schema.arrow import ArrowBatches
+from ..batch import Batch, Changes, ColumnValues
+from ..options import Options
+from ..row_reader import RowReader
+from ..source import open_file
+from .arrow_cells import Words, arrow_cells
 
 ROWS = 1 << 16
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
@@ -103,7 +103,7 @@ class TableReader(RowReader):
 
     def times(self) -> Iterator[tuple[Any, Any]]:
         """All rows and their times, batch by batch."""
-        time, self.source.count = self._found.time or "", 0
+        time, self.source.count = self._found.roles["time"], 0
         for batch in self.source.batches({time}):
             self.source.count = int(batch.numbers[-1])
             yield batch.numbers, batch.columns[time].column()

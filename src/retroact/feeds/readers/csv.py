@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from retroact.errors import InputError, Place, Unit
-from retroact.feeds.batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues
-from retroact.feeds.options import Options
-from retroact.feeds.roles import CODES, PROGRESS, position_of
-from retroact.feeds.row_reader import RowReader
-from retroact.feeds.source import LONGEST_LINE, Source, not_utf8
-from retroact.messages import mismatch
-from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
+from ...errors import InputError, Place, Unit
+from ...messages import mismatch
+from ...schema import Boolean, Field, Integer, Number, Schema, Vector
+from ..batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues
+from ..options import Options
+from ..roles import CODES, PROGRESS, position_of
+from ..row_reader import RowReader
+from ..source import LONGEST_LINE, Source, not_utf8
 
 ROWS = 4096
 _FLOAT_DIGITS = 15

@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from retroact.errors import InputError
-from retroact.messages import show
+from ...errors import InputError
+from ...messages import show
 
 _DEEPER = (dict, list)
 
