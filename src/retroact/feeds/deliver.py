@@ -72,17 +72,23 @@ class Delivery:
             self.rounds.closed(accepted.round)
 
     @contextmanager
-    def at(self, numbers: I64) -> Iterator[None]:
-        """Errors inside name the source, and the row: the one that the error has, or one of these."""
+    def at(self, numbers: I64 | None = None, *, during: str = "") -> Iterator[None]:
+        """Errors inside name the source, and the row: the one that the error has, or one of these. Without rows they
+        say when it was."""
         try:
             yield
         except RetroactError as error:
-            first, last = int(numbers[0]), int(numbers[-1])
-            row: int | None = first if first == last else None
-            if isinstance(error, InputError) and error.row is not None:
-                row = error.row
-            during = "" if row is not None else f"{self.unit}s {first}-{last}"
-            raise located(error, self.name, row=row, unit=self.unit, during=during) from None
+            row: int | None = None
+            if numbers is not None:
+                first, last = int(numbers[0]), int(numbers[-1])
+                row = first if first == last else None
+                if isinstance(error, InputError) and error.row is not None:
+                    row = error.row
+                during = "" if row is not None else f"{self.unit}s {first}-{last}"
+            if isinstance(error, InputError):
+                raise error.found_in(self.name, row=row, unit=self.unit, during=during) from None
+            where = self.name if row is None else self.place(row)
+            raise type(error)(f"{where}{', ' if during else ''}{during}: {error}") from None
 
     def _operations(self, changes: Changes, adds: Mask) -> Operations:
         codes, named = changes.codes, changes.there("id")
@@ -164,17 +170,3 @@ def unfound(outcomes: Sequence[Outcome], subjects: Sequence[Any], before: Sequen
         if not outcome.surviving and (outcome.waiting or 0) <= later[outcome.identifier]:
             missed.append(place)
     return missed[::-1]
-
-
-def located(
-    error: RetroactError, source: str, *, row: int | None = None, unit: Unit = "row", during: str = ""
-) -> RetroactError:
-    """The same error, with the source and the row or line in it.
-
-    >>> print(located(InputError("expected a number, got 'x'", place="amount"), "events.jsonl", row=17, unit="line"))
-    events.jsonl:17: expected a number, got 'x' - at amount
-    """
-    if isinstance(error, InputError):
-        return error.found_in(source, row=row, unit=unit, during=during)
-    number = "" if row is None else f":{row}" if unit == "line" else f": row {row}"
-    return type(error)(f"{source}{number}{', ' if during else ''}{during}: {error}")

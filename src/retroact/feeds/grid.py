@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import I64, Mask
-from ..errors import InputError, Place, RetroactError, Unit
+from ..errors import InputError, Place, Unit
 from ..stream import moments
 from ..stream.grid import Grid, last_rows
 from .batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
-from .deliver import Delivery, located
+from .deliver import Delivery
 from .options import Options
 from .sequence import Sequence, Versions
 
@@ -198,10 +198,8 @@ class Complete(_OnGrid):
                 self._delivery.deliver(changes, position)
             if read < self._ends[round - self._first]:
                 return
-            try:
+            with self._delivery.at(during=f"at the end of round {round:,}"):
                 self._rounds.close()
-            except RetroactError as error:
-                raise located(error, self._delivery.name, during=f"at the end of round {round:,}") from None
             # the order of the source counts only within a round
             self._versions = Versions()
 
@@ -261,11 +259,8 @@ class Followed(_OnGrid):
         cut = self._options.cut
         wait = cut.grace if cut.publish_after is None else cut.publish_after
         while not self.ended and now() >= (self._grid.closes(self._stream.round) + wait).timestamp():
-            try:
+            with self._delivery.at(during=f"at the end of round {self._stream.round:,}"):
                 self._rounds.close()
-            except RetroactError as error:
-                during = f"at the end of round {self._stream.round:,}"
-                raise located(error, self._delivery.name, during=during) from None
             for changes in self._later.pop(self._stream.round, []):
                 self._take(changes)
 

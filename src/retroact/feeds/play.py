@@ -121,7 +121,10 @@ class Feed:
         on being counted."""
         rounds = RoundCloser(stream, publish, self.options.rounds, totals)
         totals = rounds.totals
-        delivery = self.delivery = Delivery(stream, rounds, self.source.name, self.reader.unit, self._kept_under())
+        kept_under = self.options.source_name or (self.source.path if self.source.is_table else self.source.name)
+        if kept_under is None and self.options.position:
+            raise InputError("expected a name for the source of the positions", place="source_name")
+        delivery = self.delivery = Delivery(stream, rounds, self.source.name, self.reader.unit, kept_under)
         player = self._player(delivery)
         seen = False
         for changes in self._batches(player):
@@ -213,13 +216,6 @@ class Feed:
         yield from self.reader
         if isinstance(self.source, ColumnarSource):
             player.require_all(self.source.count)
-
-    def _kept_under(self) -> str | None:
-        """What positions of the source are kept under."""
-        name = self.options.source_name or (self.source.path if self.source.is_table else self.source.name)
-        if name is None and self.options.position:
-            raise InputError("expected a name for the source of the positions", place="source_name")
-        return name
 
     def _waiting(self) -> Waiting | None:
         """The last line, if nothing ends it and it was not read before."""

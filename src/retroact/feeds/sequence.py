@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import I64, Mask
-from ..errors import InputError, RetroactError
+from ..errors import InputError
 from .batch import CLOSE, NOTHING, Changes
-from .deliver import Delivery, Position, located, waits
+from .deliver import Delivery, Position, waits
 from .options import Options
 from .roles import VERSION
 
@@ -113,13 +113,11 @@ class Sequence:
         reached = self._delivery.reached()
         # whether the whole input went into rounds that were closed before
         finished = not self._delivery.begun and bool(reached) and self._delivery.settled() == reached
-        try:
+        with self._delivery.at(during="at its end"):
             if self._rounds.limit is not None:
                 self._rounds.close_before(self._rounds.limit + 1)
             elif not self.clocked and not finished:
                 self._rounds.close_last()
-        except RetroactError as error:
-            raise located(error, self._delivery.name, during="at its end") from None
 
     def _play(self, changes: Changes) -> None:
         """Deliver piece by piece: up to the next round number, or to a row that closes the round."""
