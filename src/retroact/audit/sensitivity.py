@@ -12,8 +12,8 @@ from ..arrays import F64, I64
 from ..coins import DiscreteLaplace
 from ..compilers import sample_in
 from ..noise import Mechanism, Threshold
-from ..noise.process import ENUMERATED, some_rounds
-from ..noise.threshold import threshold_for
+from ..noise.process import some_rounds
+from ..noise.threshold import ENUMERATED, threshold_for
 from ..paper_forms import paper_form
 from ..privacy.normal import upper_tail_float
 from ..statistics.histogram import Histogram

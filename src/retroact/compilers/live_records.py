@@ -47,14 +47,13 @@ class LiveBlock:
             after = before + touched.amounts[:, 0]
             fewer, more = np.flatnonzero(before > after), np.flatnonzero(after > before)
             ranks = ranks.edited(
-                RankColumns.of(taken(touched, fewer), after[fewer], before[fewer], self._coins),
-                RankColumns.of(taken(touched, more), before[more], after[more], self._coins),
+                RankColumns.of(touched.take(fewer), after[fewer], before[fewer], self._coins),
+                RankColumns.of(touched.take(more), before[more], after[more], self._coins),
             )
         return LiveBlock(self.tally + other.tally, self.size + other.size, self._coins, ranks)
 
     def __neg__(self) -> LiveBlock:
-        tally = self.tally
-        return LiveBlock(Tally(tally.words, -tally.amounts, tally.labels), -self.size, self._coins)
+        return LiveBlock(-self.tally, -self.size, self._coins)
 
     @property
     def ranks(self) -> RankColumns:
@@ -109,7 +108,7 @@ class Live:
         blocks = {}
         for start, stop in pairwise([*begins.tolist(), len(tally)]):
             # A copy, not a view: a block must not keep its neighbours' records, or those deleted in the round.
-            part = taken(tally, np.arange(start, stop))
+            part = tally.take(np.arange(start, stop))
             blocks[int(numbers[start])] = LiveBlock(part, int(part.amounts.sum()), ranks)
         return cls(Rows({name: rows.columns[name][:0].copy() for name in names}, 0), blocks)
 
@@ -163,13 +162,6 @@ class Live:
 def repeated(tally: Tally) -> Labels:
     counts = tally.amounts[:, 0]
     return tally.labels if (counts == 1).all() else tuple(np.repeat(label, counts, axis=0) for label in tally.labels)
-
-
-def taken(tally: Tally, where: I64) -> Tally:
-    """Some keys of a tally, with their labels, copied."""
-    return Tally(
-        tuple(word[where] for word in tally.words), tally.amounts[where], tuple(label[where] for label in tally.labels)
-    )
 
 
 def _keys(rows: Rows, names: tuple[str, ...], schema: Schema, coins: Coins) -> tuple[U64, ...]:

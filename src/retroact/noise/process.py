@@ -33,12 +33,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
-from ..checks import choice, positive_int
+from ..checks import positive_int
 from ..errors import InputError
 from ..params import Parameters
 
-# Up to this many rounds, the worst and the mean variance are taken over every round.
-ENUMERATED = 1 << 17
 # Rounds times nodes examined for the worst and the typical round.
 LOOKED_AT = 1 << 21
 INDEX_BITS = 48
@@ -196,10 +194,6 @@ class Process(Parameters, ABC):
         """How much larger the noise of a level is than the unit: a scale for p = 1, a variance for p = 2."""
         return Fraction(1)
 
-    def sensitivity(self, p: int) -> float:
-        """The sensitivity to the indicator of one interval with two free ends, in the norm p = 1 or 2."""
-        return float(self.charge(1)) if choice(p, (1, 2), "p") == 1 else math.sqrt(self.charge(2))
-
     def variances(self, rounds: npt.ArrayLike, p: int = 2) -> npt.NDArray[np.float64]:
         """Variance of Z when a node of spread 1 has variance 1."""
         terms = self.weights_of(np.atleast_1d(np.asarray(rounds, dtype=np.int64)))
@@ -212,12 +206,6 @@ class Process(Parameters, ABC):
 
     def variance(self, round: int, p: int = 2) -> float:
         return float(self.variances([round], p)[0])
-
-    def extremes(self, p: int = 2, horizon: int | None = None) -> tuple[float, float]:
-        """The worst and the mean of the variance over the rounds (a sample of them beyond 2^17)."""
-        last = self.horizon or horizon or ENUMERATED
-        variances = self.variances(some_rounds(last, ENUMERATED), p)
-        return float(variances.max()), float(variances.mean())
 
     def outlook(self, p: int, last: int) -> Outlook | None:
         """Over rounds 1 .. last, or a sample of them. None where no round has noise, which means that none is ever

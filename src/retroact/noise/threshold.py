@@ -40,12 +40,13 @@ from ..errors import InputError
 from ..privacy.halving import halved
 from ..privacy.normal import upper_tail_float
 from .mechanism import Mechanism
-from .process import ENUMERATED
 
 # Thresholds are rounded up to this grid, far coarser than the last digits of floats.
 GRID = 64
 # The smallest chance of failure in one release of one bin: below it, floats lose digits.
 SMALLEST = Fraction(1, 10**250)
+# Up to this many releases, a threshold for all of them is computed from the noise of each.
+ENUMERATED = 1 << 17
 
 Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 

@@ -19,6 +19,7 @@ from .count import Count
 from .linear import Contributions, Layout, Linear
 from .moments import Mean
 from .statistic import Example, Statistic
+from .wrapper import Inner
 
 
 class GroupBy(Linear):
@@ -33,6 +34,8 @@ class GroupBy(Linear):
     kind: ClassVar[str] = "group"
     outer: ClassVar[tuple[str, ...]] = ("by",)
     tables: ClassVar[Mapping[str, type[Parameters]]] = {"of": Statistic}
+    statement: Any = Inner()
+    declared_by: Any = Inner()
 
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
         if not isinstance(of, Linear) or isinstance(of, GroupBy):
@@ -57,12 +60,6 @@ class GroupBy(Linear):
 
     def argument(self, name: str) -> Any:
         return one_or_list(self.by) if name == "by" else super().argument(name)
-
-    def statement(self) -> str:
-        return self.of.statement()
-
-    def declared_by(self) -> str:
-        return self.of.declared_by()
 
     def _groups(self, schema: Schema) -> list[Any]:
         lists = []
