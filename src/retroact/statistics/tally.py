@@ -144,8 +144,8 @@ class Tally:
     def __sub__(self, other: Tally) -> Tally:
         return self + -other
 
-    def take(self, where: I64) -> Tally:
-        """Some of the keys, copied."""
+    def take(self, where: I64 | slice) -> Tally:
+        """Some of the keys; by positions they are copied."""
         return Tally(sorted_keys.take(self.words, where), self.amounts[where], tuple(one[where] for one in self.labels))
 
     @cached_property
