@@ -122,12 +122,13 @@ class Tally:
         if not len(self):
             return other
         at, found = sorted_keys.find(self.words, other.words)
-        amounts = self.amounts.copy()
-        touched = at[found]
-        amounts[touched] += other.amounts[found]
-        gone = touched[~amounts[touched].any(axis=1)]
-        new = ~found
-        places = at[new]
+        touched, new = at[found], ~found
+        changed = self.amounts[touched] + other.amounts[found]
+        left = changed.any(axis=1)
+        gone, places, amounts = touched[~left], at[new], self.amounts
+        if left.any():
+            amounts = amounts.copy()
+            amounts[touched] = changed
 
         def merged(old: npt.NDArray[Any], added: npt.NDArray[Any]) -> npt.NDArray[Any]:
             return edited(old, gone, places, added[new])
