@@ -98,10 +98,7 @@ class ToldApart(Check[Target]):
     factors: tuple[int, ...]
     adaptive: bool = False
     """Whether updates react to answers."""
-
-    @property
-    def question(self) -> str:
-        return ADAPTIVE if self.adaptive else NEIGHBOURS
+    question: str = NEIGHBOURS
 
     def planted(self, target: Target) -> list[Iterator[tuple[str, Target]]]:
         """Noise that is too small, by larger and larger factors. A stream that publishes nothing of few records shows
@@ -209,7 +206,7 @@ def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence
         return idle("privacy", name, ADAPTIVE, reason)
     weaker, last = Weaker.of(target, blind=player.name == "no-op deletion"), factors(target)[-1]
     tried, code = f"An adversary who {player.does}.", [f"retroact.audit.adversaries, {player.name}: {player.does}"]
-    check = ToldApart(play, tried, code, runs, confidence, weaker, (last, 2 * last), adaptive=True)
+    check = ToldApart(play, tried, code, runs, confidence, weaker, (last, 2 * last), True, ADAPTIVE)
     return check.result(target, seeds, name)
 
 

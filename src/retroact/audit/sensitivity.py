@@ -78,10 +78,7 @@ class ThresholdTail(Check[Threshold]):
 
     spec: Specification
     name: str
-
-    @property
-    def question(self) -> str:
-        return f"Is a value that only one record in {self.name!r} has shown as rarely as the claim allows?"
+    question = "Is a value that only one record in {self.name!r} has shown as rarely as the claim allows?"
 
     def planted(self, target: Threshold) -> list[list[tuple[str, Threshold]]]:
         bug = "a threshold for one release only, as if it were not looked at again and again"
