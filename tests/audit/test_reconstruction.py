@@ -272,7 +272,7 @@ class Bare(Planted, ra.Distinct):
 
     class InBound:
         def release(self, totals, noise, at):
-            return super().release(totals, altered(noise, lambda drawn, release: drawn * 0), at)
+            return super().release(totals, altered(noise, lambda drawn: drawn.numbers * 0), at)
 
 
 BARE = {

@@ -334,7 +334,7 @@ def test_the_checks_see_that_noise_is_left_off(monkeypatch: pytest.MonkeyPatch) 
         return exact.astype(float)
 
     monkeypatch.setattr(Reader, "read", exact_numbers)
-    with pytest.raises(VerificationError, match="is not its totals with its noise on"):
+    with pytest.raises(VerificationError, match="is not its totals plus"):
         check_statistic(ra.KMeans("p", 2), FOUR, epsilon=100.0, deltas=(1e-6,), horizons=(8,), pairs=2, draws=0)
 
 

@@ -114,7 +114,7 @@ class AttackPlan:
         """The same stream, whose distinct count leaves its noise off: exact retraining, on the same way."""
         bare = copy(in_memory(self.specification))
         own = bare.bounds[self.name]
-        bare.bounds = {**bare.bounds, self.name: publishing(own, lambda drawn, _: drawn * 0)}
+        bare.bounds = {**bare.bounds, self.name: publishing(own, lambda drawn: drawn.numbers * 0)}
         return FromStream(self, partial(StreamAlgorithm, bare))
 
     @property
