@@ -113,7 +113,7 @@ def test_a_law_that_remembers_is_caught():
         return StreamAlgorithm(spec_of(Own(remembers, epsilon=0.1)), key)
 
     one = ((Add((1,)), Add((2,))), (Delete((1,), 1), Delete((2,), 1)), ())
-    with pytest.raises(CheckFailedError, match="another law"):
+    with pytest.raises(CheckFailedError, match="different laws"):
         check_law(make, [Pair(one, ((), (), ()), 2)], runs=40)
 
 
@@ -147,7 +147,7 @@ def test_noise_that_is_not_renewed_is_another_law():
         return algorithm
 
     one = ((Add((1,)),), (Delete((1,), 1),), (), ())
-    with pytest.raises(CheckFailedError, match="in round 3 have another law"):
+    with pytest.raises(CheckFailedError, match="in round 3 have different laws"):
         check_law(make, [Pair(one, ((), (), (), ()), 2)], runs=80)
 
 

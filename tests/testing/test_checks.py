@@ -190,8 +190,8 @@ def test_noise_of_another_key_is_caught(monkeypatch):
         return right(cls, totals, mechanism, index, round)
 
     monkeypatch.setattr(Noisy, "of", classmethod(of))
-    with pytest.raises(ra.VerificationError, match="not its noise"):
-        check_noise_law(spec())
+    with pytest.raises(ra.VerificationError, match="not its totals plus the noise"):
+        check_oblivious(spec(), Random(8))
 
 
 def test_an_understated_norm_is_caught():

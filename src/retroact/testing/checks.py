@@ -1,4 +1,4 @@
-"""Checks of any dynamic algorithm from outside, and of a statistic as a whole.
+"""Black-box checks of any dynamic algorithm, and all checks of a statistic.
 
 >>> import retroact as ra
 >>> report = check_statistic(ra.Count(), {"age": ra.Integer(0, 120)}, pairs=5, draws=0)
@@ -33,13 +33,13 @@ from .sampling import check_sample
 from .sensitivity import check_sensitivity
 
 KEYS = (1, 2)
-# How many bytes the round number itself may add to a state.
+# The most bytes that the round number itself adds to a state.
 NUMBERS = 16
 
 
 def check_twin(make: Make, pairs: Iterable[Pair], *, keys: Iterable[int] = KEYS) -> int:
-    """Shows retroactivity: histories that unite give equal bytes from that round on, under the same key, for
-    each of the keys. Returns how many answers were compared.
+    """Retroactivity: histories that unite give equal bytes from that round on, under each of the keys. Returns how
+    many answers were compared.
 
     >>> import retroact as ra
     >>> spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=2)
@@ -61,19 +61,19 @@ def check_twin(make: Make, pairs: Iterable[Pair], *, keys: Iterable[int] = KEYS)
 
 
 def check_replay(make: Make, sequences: Iterable[Sequence]) -> None:
-    """Shows that the same history under the same key gives the same answers."""
+    """The same history under the same key gives the same answers."""
     for sequence in sequences:
         _same_answers("replay", make, sequence, sequence)
 
 
 def check_no_op_deletions(make: Make, sequences: Iterable[Sequence], shape: Shape, random: Random) -> None:
-    """Shows that deletions that name nothing change no answer, neither in their own round nor later."""
+    """Deletions that match nothing change no answer, neither in their own round nor later."""
     for sequence in sequences:
         _same_answers("no-op deletions", make, sequence, without_effect(sequence, shape, random))
 
 
 def check_order(make: Make, sequences: Iterable[Sequence], random: Random) -> None:
-    """Shows that the arrival order within a round does not matter (except for events on one id)."""
+    """The order of arrival within a round does not matter (except among events on one id)."""
     for sequence in sequences:
         other = tuple(shuffled(updates, random) for updates in sequence)
         _same_answers("order within a round", make, sequence, other)
@@ -85,17 +85,17 @@ def _same_answers(check: str, make: Make, one: Sequence, other: Sequence, *, aga
 
 
 def check_key(make: Make, sequence: Sequence) -> None:
-    """Shows that noise comes from the key: two keys give different answers in at least half of the rounds."""
+    """Noise comes from the key: two keys give different answers in at least half of the rounds."""
     one, other = (run(make, Key.for_testing(seed), sequence) for seed in KEYS)
-    # A round without any release says nothing.
+    # Rounds without a release do not count.
     answers = [(a, b) for a, b in zip(one, other, strict=True) if a or b]
     if sum(a == b for a, b in answers) > len(answers) / 2:
         raise CheckFailedError("key: two keys gave the same answers in most rounds: no noise comes from the key")
 
 
 def check_state(make: Make, pairs: Iterable[Pair]) -> None:
-    """Shows that a state can be saved and restored between rounds, and that histories that have united have the same
-    state: nothing of the past is kept."""
+    """A state can be saved and restored between rounds, and histories that have united have the same state: nothing of
+    the past is kept."""
     for pair in pairs:
         states = []
         for sequence in (pair.one, pair.other):
@@ -108,7 +108,7 @@ def check_state(make: Make, pairs: Iterable[Pair]) -> None:
             resumed = algorithm.resume(states[-1])
             for round, updates in enumerate(sequence[pair.unite :], pair.unite + 1):
                 if algorithm.close(updates) != resumed.close(updates):
-                    raise CheckFailedError(f"state round trip: round {round} differs after it:\n  {sequence}")
+                    raise CheckFailedError(f"state round trip: round {round} differs after restoring:\n  {sequence}")
         if states[0] != states[1]:
             raise CheckFailedError(
                 f"state: histories united at round {pair.unite}, their states differ: something of the past is kept\n"
@@ -117,7 +117,7 @@ def check_state(make: Make, pairs: Iterable[Pair]) -> None:
 
 
 def check_bounded_state(make: Make, churn: Callable[[int], tuple[Update, ...]], *, rounds: int = 24) -> None:
-    """Shows that records that come and go leave nothing: the state does not grow with the number of rounds."""
+    """Records that come and go leave nothing behind: the state does not grow with the number of rounds."""
     algorithm = make(Key.for_testing(1))
     if not isinstance(algorithm, Persistent):
         return
@@ -130,7 +130,7 @@ def check_bounded_state(make: Make, churn: Callable[[int], tuple[Update, ...]], 
 
 
 def check_algorithm(make: Make, shape: Shape, *, pairs: int = 100, seed: int = 0) -> list[str]:
-    """All checks of a dynamic algorithm from outside. Returns the names of those that ran."""
+    """All black-box checks of a dynamic algorithm. Returns the names of those that ran."""
     random = Random(seed)
     histories = [history(shape, random) for _ in range(max(1, pairs // 5))]
     check_twin(make, uniting_pairs(shape, random, pairs))
@@ -155,11 +155,11 @@ def check_statistic(
     updates: int = 3,
     late: bool = True,
 ) -> list[str]:
-    """All checks of one statistic: with Laplace noise and, where there is a delta, with Gaussian noise, with a horizon
-    and without. Raises `CheckFailedError`. Returns the names of the checks that ran.
+    """All checks of one statistic: with Laplace noise and, for each positive delta, Gaussian noise; with and without a
+    horizon. Raises `CheckFailedError`. Returns the names of the checks that ran.
 
-    ``pairs`` and ``draws`` set the effort; ``draws=0`` leaves out the statistical tests. ``updates`` is the most that a
-    round has: take more, and a larger epsilon, for a statistic that shows nothing of few records.
+    ``pairs`` and ``draws`` set the effort; ``draws=0`` leaves out the statistical tests. ``updates``: the most in a
+    round; increase it, and epsilon, for a statistic that publishes nothing of few records.
     """
     whole = schema if isinstance(schema, Schema) else Schema(schema)
     ran: list[str] = []
@@ -242,8 +242,8 @@ def check_example(
     example: Example, *, crossed: bool = False, lacking: bool = False, streams: int = 2, **effort: Any
 ) -> list[str]:
     """All checks of one example in two streams: pure with a horizon and Gaussian without, or the other way round
-    (``crossed``), as far as its own options allow; with values that may be missing (``lacking``); ``streams=1``: only
-    in the first. Returns the names of the checks that ran."""
+    (``crossed``), as far as its own options allow; ``lacking``: values may be missing; ``streams=1``: only the first
+    stream. Returns the names of the checks that ran."""
     schema = may_lack(Schema(example.schema)) if lacking else example.schema
     stream, ran = example.stream, list[str]()
     cases = [(0.0, None), (1e-6, 8)] if crossed else [(0.0, 8), (1e-6, None)]
@@ -260,5 +260,5 @@ def check_example(
 
 
 def check_examples(kind: type[Statistic], **effort: Any) -> dict[str, list[str]]:
-    """All checks of all examples of a class: what ran, by example."""
+    """All checks of all examples of a class: the names of those that ran, by example."""
     return {example.name: check_example(example, **effort) for example in kind.examples()}

@@ -1,14 +1,14 @@
-"""For algorithms with randomness of their own: histories that unite give answers of the same law.
+"""For algorithms that draw their own randomness: histories that unite give answers of the same law.
 
-They are run many times on both histories. In every round from the uniting one on, the two samples of answers are
-compared part by part: numbers are binned by their common deciles, everything else (⊥, texts) goes by its value. So are
-the changes from the round before, which shows noise that is not renewed.
+Both histories are run many times. In every round from the uniting one on, the two samples of answers are compared part
+by part: numbers by the deciles of both samples together, everything else (⊥, texts) by value. Changes from the round
+before are compared too, which shows noise that is not renewed.
 
-**Error rate.** If both histories have one law, then given all answers together, every choice of as many of them for the
-first history is equally likely. The cells follow from all answers together, so how many of a cell belong to the first
-history is hypergeometric: the test is exact (Fisher), with ties and for any number of runs. Cells, what lies below the
-end of each, and parts are put together by the union bound: a correct algorithm fails one comparison with probability at
-most `ERROR`. What a test of so many runs can see, and what not, is in `seen_from`.
+**Error rate.** If both histories have the same law, then given all answers together, each way to divide them between
+the two histories is equally likely. The cells depend only on all answers together, so the number in a cell from the
+first history is hypergeometric: the test is exact (Fisher), with ties and for any number of runs. Cells, cumulated
+cells and parts are combined by the union bound: a correct algorithm fails one comparison with probability at most
+`ERROR`. `seen_from` says what difference this many runs can show.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .algorithm import CheckFailedError, StreamAlgorithm
 from .histories import Pair
 
 ERROR = 1e-7
-# What a difference must be for that, in standard deviations.
+# The difference that is needed for that, in standard deviations.
 DEVIATIONS = 5.3
 BINS = 10
-# Answers that are given more rarely, in both samples together, share a cell.
+# Answers that occur less often, in both samples together, share a cell.
 RARE = 10
 MISSING = "missing"
 
@@ -39,7 +39,7 @@ MISSING = "missing"
 def check_law(
     make: Callable[[Key], StreamAlgorithm], pairs: Iterable[Pair], *, runs: int = 200, keys: Iterable[int] = (1,)
 ) -> int:
-    """The law of every answer from the uniting round on is the same for both histories. Returns how many compared."""
+    """Every answer from the uniting round on has the same law for both histories. Returns how many were compared."""
     compared = 0
     for pair in pairs:
         for seed in keys:
@@ -58,7 +58,7 @@ def check_law(
                     if min(chances) * len(chances) <= ERROR:
                         raise CheckFailedError(
                             f"law: histories unite at round {pair.unite}, the answers of {name} in round {round} have "
-                            f"another law:\n  {pair.one}\n  {pair.other}"
+                            f"different laws:\n  {pair.one}\n  {pair.other}"
                         )
     return compared
 
@@ -68,7 +68,7 @@ def _many(make: Callable[[Key], StreamAlgorithm], seed: int, runs: int) -> Itera
 
 
 def chance(one: Sequence[object], other: Sequence[object]) -> float:
-    """At most this probable are two samples of answers as different as these, if they have one law.
+    """If both samples have the same law, a difference like this has at most this probability.
 
     >>> chance([1, 2] * 50, [2, 1] * 50), chance([1] * 50, [2] * 50) < ERROR
     (1.0, True)
@@ -82,7 +82,7 @@ def chance(one: Sequence[object], other: Sequence[object]) -> float:
 
 
 def _parts(answer: object, place: str = "") -> Iterator[tuple[str, object]]:
-    """The numbers, texts and so on that an answer is made of, each with where it stands."""
+    """The numbers, texts and other leaves of an answer, each with its place."""
     if isinstance(answer, Mapping):
         for key, part in answer.items():
             yield from _parts(part, f"{place}.{key}")
@@ -109,7 +109,7 @@ def _chance(one: list[object], other: list[object]) -> float:
     few = [cell for cell in cells.values() if sum(cell) < RARE]
     often = [cell for cell in cells.values() if sum(cell) >= RARE]
     if len(few) > 1 and not often:
-        raise CheckFailedError("law: answers that are all different and no numbers cannot be compared")
+        raise CheckFailedError("law: answers that are not numbers and hardly ever repeat cannot be compared")
     bins = np.array([cells[key] for key in sorted(key for key in cells if isinstance(key, int))]).reshape(-1, 2)
     below = np.cumsum(bins, axis=0)[:-1].tolist()
     tests = [*often, (sum(a for a, _ in few), sum(b for _, b in few)), *below]
@@ -117,7 +117,8 @@ def _chance(one: list[object], other: list[object]) -> float:
 
 
 def _tail(hits: int, drawn: int, n: int, m: int) -> float:
-    """The probability that of so many, drawn from n and m, as few or as many are of the n: twice the smaller tail."""
+    """The probability that of ``drawn`` items among n + m, as few or as many are among the n: twice the smaller
+    tail."""
     k = np.arange(max(0, drawn - m), min(n, drawn) + 1)
     masses = np.exp(_choices(n)[k] + _choices(m)[drawn - k] - _choices(n + m)[drawn])
     return min(1.0, 2 * float(min(masses[k <= hits].sum(), masses[k >= hits].sum())))
@@ -132,8 +133,8 @@ def _choices(n: int) -> F64:
 
 
 def seen_from(runs: int) -> float:
-    """The difference in the probability of an answer that so many runs on each side are sure to see (99 %): two
-    binomial deviations of at most 1/2 each, `DEVIATIONS` and 2.33 of them.
+    """The difference in the probability of an answer that this many runs on each side show with probability 99 %:
+    `DEVIATIONS` + 2.33 deviations of the difference of two frequencies.
 
     >>> round(seen_from(200), 2)
     0.38
@@ -146,7 +147,7 @@ def _number(part: object) -> TypeGuard[float]:
 
 
 def _binned(one: list[object], other: list[object]) -> tuple[Counter[Hashable], Counter[Hashable]]:
-    """Numbers by the deciles of all of them where they have many values, the rest as it is written."""
+    """Numbers by their common deciles if they have many values, everything else by its text."""
     values = np.array([float(part) for part in (*one, *other) if _number(part)])
     edges = np.quantile(values, np.arange(1, BINS) / BINS) if len(np.unique(values)) > BINS else None
 

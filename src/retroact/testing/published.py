@@ -3,7 +3,7 @@
 Three questions about every release, under any key and in any round, answered number by number:
 
 - `check_numbers`: are the noisy totals behind the answer the exact totals plus the noise of their names, which is drawn
-  again here, node by node; are they complete, and does the value follow from them?
+  again here, node by node; and are they complete?
 - `check_nothing_else`: does the answer depend on the records only through these noisy totals? Other records come with
   noise that makes up for the difference, so that the noisy totals are equal; value, error, interval and bytes must be
   equal too.
@@ -39,7 +39,6 @@ from .claimed_law import ENDLESS, claimed_size, claims
 from .definitions import Coordinate, Definition, Name, Totals
 from .histories import values_of
 from .noise_law import noise_again
-from .reading import explained
 from .records import Record, rows_of
 
 # A bin or a node has records for this many deviations of noise: its noisy count is too low with probability e^-40.
@@ -198,9 +197,6 @@ def check_numbers(scene: Scene, key: Key, index: int) -> int:
     if wrong is not None:
         raise scene.fail(index, f"is not its totals plus their noise, at {_words(wrong)}")
     check_numerators(scene, look, index)
-    noisy, clear = list(look.noisy.values()), scene.copies / 2
-    if not explained(scene.statistic, look.published, noisy, scene.spec.schema, clear):
-        raise scene.fail(index, "has a value that does not follow from its noisy totals")
     return len(look.noisy)
 
 

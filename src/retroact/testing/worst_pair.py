@@ -36,12 +36,12 @@ Amounts = list[tuple[int, int]]
 
 ROUNDS = 8
 VALUES = 12
-# Without a horizon the search ends at this release; under a window it covers this many windows.
+# Without a horizon the search ends at this release; with a window it covers this many windows.
 LAST, WINDOWS = 1 << 20, 4
 # Processes in which any change moves every node of a block are not searched beyond this many releases.
 MOST_NODES = 1 << 14
 BY_PATTERN = (AnyRounds, StampedBlocks, BySize)
-"""Processes that choose their shift for a whole pattern, not for each end of an interval."""
+"""Processes whose shift depends on the whole pattern, not on each end of an interval."""
 
 
 class Moved(NamedTuple):
@@ -104,7 +104,7 @@ def single_pairs(shape: Shape) -> list[tuple[History, History]]:
 
 
 class Search:
-    """The search for one statistic. Totals and shifts recur from pair to pair, so they are kept."""
+    """The search for one statistic. Totals and shifts recur from pair to pair, so they are cached."""
 
     def __init__(self, spec: Specification, name: str) -> None:
         self.spec, self.name = spec, name
@@ -132,7 +132,7 @@ class Search:
     # Short histories --------------------------------------------------------------------------------------------------
 
     def candidate(self, one: History, other: History) -> Candidate:
-        """Coordinate by coordinate: how it moves over the releases, and which nodes hide that."""
+        """For each coordinate: how it moves over the releases, and which nodes hide that."""
         before, after = self.coordinates(one), self.coordinates(other)
         patterns: dict[tuple[Hashable, int], list[list[int]]] = {}
         for release, (views, others) in enumerate(zip(before, after, strict=True)):
@@ -182,7 +182,7 @@ class Search:
     def _counted_record(
         self, record: Any, amounts: Amounts, parts: list[tuple[Mechanism, Shift]], start: int, end: int
     ) -> Candidate:
-        """The cost grows with the amount as its norm does, and is the same for all coordinates of one unit."""
+        """The cost is that of the norm of the amounts, and is the same for all coordinates of one unit."""
         by_unit: dict[int, tuple[int, int]] = {}
         for coordinate, amount in amounts:
             unit = self.mechanism.units[coordinate]
@@ -206,7 +206,7 @@ class Search:
         return self._definition.amounts(record, self.mechanism.coins)
 
     def _size(self, amounts: Amounts) -> Fraction:
-        """In the norm of the noise."""
+        """The amounts in the norm of the noise."""
         units = self.mechanism.units
         return sum((Fraction(abs(amount), units[coordinate]) ** self._p for coordinate, amount in amounts), Fraction(0))
 
@@ -228,7 +228,7 @@ class Search:
         return [(mechanism, _interval(process, start, end))]
 
     def _flipping(self, last: int, random: Random) -> Iterator[Candidate]:
-        """A value that comes and goes as often as is promised."""
+        """A value that comes and goes as often as the promise allows."""
         process = self.mechanism.process
         if not isinstance(process, FewChanges):
             return
@@ -263,7 +263,7 @@ def _intervals(last: int, live: int | None, random: Random) -> list[tuple[int, i
 
 
 def _counted(view: View, every: int, start: int, end: int, stamp: int) -> tuple[int, int]:
-    """In which of the releases start < r <= end a view counts the stamp."""
+    """The releases start < r <= end in which a view counts the stamp, as an interval."""
     releases = range(start + 1, end + 1)
     first = bisect_left(releases, stamp, key=lambda r: view.span(r * every)[1])
     until = bisect_left(releases, stamp + 1, key=lambda r: view.span(r * every)[0])
@@ -276,7 +276,7 @@ def _interval(process: Process, start: int, end: int) -> Shift:
 
 @lru_cache(maxsize=256)
 def _shift(process: Process, boundary: int) -> Shift:
-    """Kept: every end belongs to many intervals."""
+    """Cached: every end belongs to many intervals."""
     return process.shift(boundary)
 
 
