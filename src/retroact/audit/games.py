@@ -19,11 +19,11 @@ from ..coins import Key
 from ..ledger.definition import Sequence as History
 from ..privacy import GaussianDP, Guarantee
 from ..testing import AdaptGame, Check, Finding, Shape
+from ..testing.features import columns
 from ..testing.seeds import Seeds
 from .adversaries import PLAYERS, Player, fixed_pairs, moved, telling
 from .bounds import game_bound, mu_bound
 from .distinguish import NOTHING, SHARE, Attack, attack
-from .features import columns
 from .result import Result, Verdict, curve, decimal, idle, report
 from .shrink import written
 from .target import Guarded, Make, Target, answers, fewer, raised
