@@ -236,7 +236,6 @@ def test_a_stream_passes_and_its_control_is_caught():
     assert result.verdict == "passed"
     assert result.control.caught
     assert "cannot be attacked" not in result.found
-    assert set(result.curves) == {"LP, n = 32", "LP, n = 64", "ceiling", "this stream"}
 
 
 def test_a_stream_that_claims_too_much_is_a_violation_and_the_same_again():
