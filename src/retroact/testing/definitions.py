@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import U64
+from ..arrays import I64, U64
 from ..coins import Coins, name_bytes
 from ..compilers import WindowSample
-from ..schema import Schema
+from ..schema import Rows, Schema
 from ..schema.field import Field
 from ..statistics import (
     Count,
@@ -118,6 +118,14 @@ class Definition:
                 if amount:
                     out[Coordinate(view, name, place)] = Fraction(amount)
         return out
+
+    def seen(self, records: Sequence[Record], round: int) -> list[tuple[Rows, I64]]:
+        """The records that each view counts by their stamps, encoded, with the number of copies of each."""
+        rows, copies = rows_of(self.schema, records)
+        assert rows.stamps is not None
+        spans = [self.span(round, lag) for lag in self.lags]
+        chosen = [np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last)) for first, last in spans]
+        return [(rows.take(seen), copies[seen]) for seen in chosen]
 
     def amounts(self, value: Mapping[str, Any], coins: Coins) -> list[tuple[int, int]]:
         """How far one record moves each coordinate: (place, amount), listed separately for each cell."""

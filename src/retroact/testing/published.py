@@ -39,7 +39,7 @@ from .claimed_law import ENDLESS, claimed_size, claims
 from .definitions import Coordinate, Definition, Name, Totals
 from .histories import values_of
 from .noise_law import noise_again
-from .records import Record, rows_of
+from .records import Record
 
 # A bin or a node has records for this many deviations of noise: its noisy count is too low with probability e^-40.
 CLEAR = 60
@@ -133,11 +133,8 @@ class Scene:
     def _seen(self, index: int, other: bool) -> list[tuple[Rows, I64]]:
         """The records that each view of a release counts, encoded."""
         if (index, other) not in self._rows:
-            rows, copies = rows_of(self.spec.schema, self.records(index, other=other))
-            assert rows.stamps is not None
-            spans = [view.span(index * self.statistic.every) for view in self.bound.views]
-            chosen = [np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last)) for first, last in spans]
-            self._rows[index, other] = [(rows.take(seen), copies[seen]) for seen in chosen]
+            records = self.records(index, other=other)
+            self._rows[index, other] = self.definition.seen(records, index * self.statistic.every)
         return self._rows[index, other]
 
     def exact(self, noise: Mechanism, index: int, *, other: bool = False) -> Totals:

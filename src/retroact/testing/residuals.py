@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from random import Random
 
 import numpy as np
 
@@ -21,8 +22,10 @@ from ..statistics import Quantiles
 from .claimed_law import Nodes, claims
 from .definitions import Coordinate
 from .judgement import Conformance, Kind, judge
-from .published import Scene, parts_of
+from .published import Scene, looked_at, parts_of
 
+# Releases that are taken under each key.
+LOOKS = 6
 # The most coordinates of one kind.
 MOST = 64
 # A coordinate counts if it is there under each of this many first keys.
@@ -59,17 +62,11 @@ def _kind(scene: Scene, unit: int, where: Coordinate) -> tuple[int, int, int]:
     return where.view, unit, depth
 
 
-def rounds_looked_at(scene: Scene, some: int) -> list[int]:
-    """The first three releases, the last one, and one in between."""
-    middle = 1 + some % scene.last
-    return sorted({index for index in (1, 2, 3, middle, scene.last) if index <= scene.last})
-
-
 def residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None) -> list[Kind]:
     """What is published less what is true, under this many keys, for each kind of coordinates with one law."""
     if isinstance(scene.statistic.noise, Oblivious) or sample_in(scene.bound) is not None:
         return []
-    indices = list(looks or rounds_looked_at(scene, 7919 * first))
+    indices = list(looks or looked_at(scene, Random(first), LOOKS))
     found: dict[Coordinate, dict[tuple[int, int], float]] = {}
     fineness = [1] * len(indices)
     for number in range(keys):

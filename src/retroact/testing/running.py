@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-import numpy as np
-
 from ..coins import Key, integer_cells
 from ..compilers import sample_in
 from ..errors import VerificationError
@@ -18,7 +16,6 @@ from ..ledger.definition import Sequence, trajectory
 from ..noise import Mechanism
 from ..oneshot import BOTTOM
 from ..statistics import Histogram
-from ..statistics.answer import Published
 from ..statistics.bound import At, Bound
 from ..stream import Release, Specification
 from ..stream.release import plain
@@ -27,7 +24,7 @@ from .definitions import Definition
 from .histories import Shape, history, values_of
 from .noise_law import noise_again
 from .published import Look, below_threshold, first_wrong
-from .records import Record, records_of, rows_of
+from .records import Record, records_of
 
 WRONG = "is not its totals plus the noise of their names"
 
@@ -66,7 +63,10 @@ def _problem(
 ) -> str | None:
     """What is wrong with a release, if anything."""
     at = At(release.round // definition.statistic.every, release.round)
-    alone = _alone(definition, bound, records, noise, at)
+    # What the statistic makes of these records, without a stream. It is not trusted: the noisy totals it reports are
+    # compared with exact totals next.
+    totals = [bound.named(bound.gather(*seen), noise.coins) for seen in definition.seen(records, at.round)]
+    alone = bound.release(totals, noise, at)
     mine = alone.numerators, alone.denominator, plain(alone.answer.value)
     if mine != (release.numerators, release.denominator, plain(release.value)):
         return WRONG
@@ -80,19 +80,6 @@ def _problem(
     if isinstance(definition.inner, Histogram) and below_threshold(definition.bound, look, at.index):
         return "shows a bin below its threshold"
     return None
-
-
-def _alone(definition: Definition, bound: Bound, records: list[Record], noise: Mechanism, at: At) -> Published:
-    """What the statistic makes of these records, without a stream. It is not trusted: the noisy totals it reports are
-    compared with exact totals next."""
-    rows, copies = rows_of(definition.schema, records)
-    assert rows.stamps is not None
-    totals = []
-    for lag in definition.lags:
-        first, last = definition.span(at.round, lag)
-        seen = np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last))
-        totals.append(bound.named(bound.gather(rows.take(seen), copies[seen]), noise.coins))
-    return bound.release(totals, noise, at)
 
 
 def _is_closed(definition: Definition, noise: Mechanism, live: int, release: int) -> bool:
