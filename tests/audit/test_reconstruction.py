@@ -12,6 +12,7 @@ import retroact as ra
 from reconstruction import (
     FreshLaplace,
     FromNoise,
+    PacedAttack,
     PaperAttack,
     Retroactive,
     Tracker,
@@ -19,11 +20,12 @@ from reconstruction import (
     decode_squares,
     draws,
     exact,
+    paced,
     reconstruct,
     transition,
 )
 from retroact.audit import Seeds, Target
-from retroact.audit.counting_attack import BitAttack, random_bits, random_sets, recovered
+from retroact.audit.counting_attack import random_bits, random_sets, recovered
 from retroact.audit.decoding import ceiling, chance, decode_lp, fraction_right, significant
 from retroact.audit.reconstruction import AttackPlan, plan_for, reconstruction
 from retroact.audit.target import make_stream
@@ -103,7 +105,7 @@ SHAPES = [
 ]
 
 
-def shaped(sets, kind=BitAttack, **shape):
+def shaped(sets, kind=PacedAttack, **shape):
     return kind(sets, **shape)
 
 
@@ -202,7 +204,8 @@ def test_streams_answer_with_the_exact_counts_and_their_noise(name):
     assert isinstance(plan, AttackPlan)
     assert plan.n == 8
     attack, secret, seeds = plan.attack(Seeds(1)), random_bits(8, Seeds(2)), Seeds(3)
-    run = plan.answering()(attack, secret, seeds).answers
+    run = plan.answering()(attack, secret, seeds)
+    assert attack.history(secret) == paced(attack).history(secret)
     drawn = FromNoise(plan)(attack, secret, seeds).answers
     off = run - drawn
     # Blocks add half of what is too new to count: the same in all these rounds.

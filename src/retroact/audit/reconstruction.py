@@ -28,8 +28,8 @@ from ..testing import StreamAlgorithm, in_memory, values_of
 from ..testing.altered import publishing
 from ..testing.check import Check, Finding, Verdict
 from ..testing.seeds import Seeds
-from .counting_attack import Answering, BitAttack, SeenCounts, random_sets, recovered, rounds_of
-from .decoding import I64, Bits, ceiling, chance, significant
+from .counting_attack import Answering, BitAttack, random_sets, recovered, rounds_of
+from .decoding import F64, I64, Bits, ceiling, chance, significant
 from .result import Result, decimal, idle, report
 from .target import Make, Target
 
@@ -53,7 +53,7 @@ class FromStream:
     plan: AttackPlan
     make: Make
 
-    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
+    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> F64:
         algorithm = self.make(seeds.key())
         if not isinstance(algorithm, StreamAlgorithm):
             raise InputError(f"expected a stream, got {type(algorithm).__name__}", place="make")
@@ -64,7 +64,7 @@ class FromStream:
                 release = algorithm.release([self._named(update) for update in updates])
                 if round in looks:
                     answers.append(float(release[self.plan.name].value))
-        return SeenCounts(np.array(answers) - self.plan.fresh, self.plan.block)
+        return np.array(answers) - self.plan.fresh
 
     def _named(self, update: Update) -> Update:
         assert isinstance(update, Add | Delete)
