@@ -141,7 +141,7 @@ def test_not_applicable_is_said_with_its_reason():
     spec = ra.Specification(SCHEMA, {"n": ra.Count(noise=law)}, epsilon=1.0, horizon=8)
     (result,) = likelihood(Target.stream(spec), Seeds(1))
     assert result.verdict == "not applicable"
-    assert "user's own" in result.found
+    assert "the user's" in result.found
     never = ra.Specification(SCHEMA, {"n": ra.Count(where={"country": "nowhere"})}, epsilon=1.0, horizon=8)
     assert "no record" in likelihood(Target.stream(never), Seeds(1))[0].found
 

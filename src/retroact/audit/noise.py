@@ -67,9 +67,7 @@ class NoiseLaw(Check[list[Kind]]):
         )
 
     def planted(self, target: list[Kind]) -> Iterator[Iterator[tuple[str, list[Kind]]]]:
-        smallest = judge(target).smallest or FACTORS[-1]
-        smaller = [factor for factor in FACTORS if factor <= smallest]
-        yield (_changed(f"noise of {decimal(f)} of the size", target, lambda v, f=f: v * f) for f in smaller)  # type: ignore[misc]
+        yield (_changed(f"noise of {decimal(f)} of the size", target, lambda v, f=f: v * f) for f in FACTORS)  # type: ignore[misc]
         yield iter([_changed("noise that is missing in the last of these releases", target, _without_last)])
         if any(len({*kind.looks}) > 1 for kind in target):
             same = "the noise of the first release in all of them"
