@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -32,13 +31,15 @@ def nodes_hiding(mechanism: Mechanism, coordinate: int, patterns: Sequence[Patte
 
 def cost_of(mechanism: Mechanism, coordinate: int, shift: Shift) -> Fraction:
     """The cost of moving the nodes of one coordinate, in the exact scales of their laws: an epsilon, or a mu^2."""
-    total, unit = Fraction(0), mechanism.units[coordinate]
-    for (level, value), count in Counter((level, abs(value)) for (level, _), value in shift.items()).items():
+    total, unit, by_level = Fraction(0), mechanism.units[coordinate], dict[int, list[int]]()
+    for (level, _), value in shift.items():
+        by_level.setdefault(level, []).append(value)
+    for level, values in by_level.items():
         law = mechanism.law(level, unit)
         if isinstance(law, DiscreteLaplace):
-            total += count * value / law.scale
+            total += sum(map(abs, values)) / law.scale
         elif isinstance(law, DiscreteGaussian):
-            total += count * Fraction(value * mechanism.refinement) ** 2 / law.parameter
+            total += sum(value * value for value in values) * mechanism.refinement**2 / law.parameter
     return total
 
 

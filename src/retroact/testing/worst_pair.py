@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -113,11 +112,18 @@ class Search:
         self._definition, self._every = Definition(spec, name), spec.statistics[name].every
         self._totals: dict[tuple[int, frozenset[tuple[Point, int]]], Coordinates] = {}
         self._hidden: dict[tuple[int, tuple[Pattern, ...]], tuple[list[Moved], Fraction]] = {}
+        self._shifts: dict[tuple[int, int], Shift] = {}
+        self._empty: list[Coordinates] = []
 
     def coordinates(self, history: History) -> list[Coordinates]:
         """The totals of every release and view, by the definition of the statistic."""
+        if not any(history) and len(history) // self._every == len(self._empty):
+            return self._empty
         data = enumerate(trajectory(history), 1)
-        return [self._coordinates(round, points) for round, points in data if round % self._every == 0]
+        found = [self._coordinates(round, points) for round, points in data if round % self._every == 0]
+        if not any(history):
+            self._empty = found
+        return found
 
     def _coordinates(self, round: int, points: dict[Point, int]) -> Coordinates:
         key = round, frozenset(points.items())
@@ -219,13 +225,21 @@ class Search:
                 return [(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
             views = zip(mechanism.parts, self.spec.bounds[self.name].views, strict=True)
             seen = [(part, *_counted(view, self._every, start, end, stamp)) for part, view in views]
-            return [(part, _interval(part.process, s, e)) for part, s, e in seen if s < e]
+            return [(part, self._interval(part.process, s, e)) for part, s, e in seen if s < e]
         if isinstance(bare_process(process), BY_PATTERN):
             try:
                 return [(mechanism, process.shift_hiding([0] * start + [1] * (end - start)))]
             except InputError:
                 return None
-        return [(mechanism, _interval(process, start, end))]
+        return [(mechanism, self._interval(process, start, end))]
+
+    def _interval(self, process: Process, start: int, end: int) -> Shift:
+        """Shifts are kept, since every end belongs to many intervals: by the object, which costs less to look up than
+        what it is made of, and lives as long as the noise."""
+        for boundary in (start, end):
+            if (id(process), boundary) not in self._shifts:
+                self._shifts[id(process), boundary] = process.shift(boundary)
+        return difference(self._shifts[id(process), start], self._shifts[id(process), end])
 
     def _flipping(self, last: int, random: Random) -> Iterator[Candidate]:
         """A value that comes and goes as often as the promise allows."""
@@ -237,7 +251,7 @@ class Search:
             even = [round(i * last / (count - 1)) for i in range(count)]
             ends = even if attempt == 0 else sorted(random.sample(range(last + 1), count))
             if len(set(ends)) == count:
-                pieces = [_interval(process, s, e) for s, e in zip(ends[::2], ends[1::2], strict=True)]
+                pieces = [self._interval(process, s, e) for s, e in zip(ends[::2], ends[1::2], strict=True)]
                 moved = Moved(0, self.mechanism, combined(*((1, piece) for piece in pieces)))
                 pair = f"a value that changes after the releases {ends}"
                 yield Candidate(moved.cost, lambda moved=moved: [moved], lambda pair=pair: [pair])  # type: ignore[misc]
@@ -268,16 +282,6 @@ def _counted(view: View, every: int, start: int, end: int, stamp: int) -> tuple[
     first = bisect_left(releases, stamp, key=lambda r: view.span(r * every)[1])
     until = bisect_left(releases, stamp + 1, key=lambda r: view.span(r * every)[0])
     return start + first, start + until
-
-
-def _interval(process: Process, start: int, end: int) -> Shift:
-    return difference(_shift(process, start), _shift(process, end))
-
-
-@lru_cache(maxsize=256)
-def _shift(process: Process, boundary: int) -> Shift:
-    """Cached: every end belongs to many intervals."""
-    return process.shift(boundary)
 
 
 def bare_process(process: Process) -> Process:
