@@ -243,6 +243,11 @@ def test_bad_radices(radices):
         Bridge(15, radices=radices)
 
 
+def test_sensitivity_knows_two_norms():
+    with pytest.raises(InputError, match="1 or 2"):
+        Schauder(10).sensitivity(3)
+
+
 def test_every_process_is_written_down_in_words_of_its_own():
     made = [
         *processes(),

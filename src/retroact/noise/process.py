@@ -33,7 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import I64
-from ..checks import positive_int
+from ..checks import choice, positive_int
 from ..errors import InputError
 from ..params import Parameters
 
@@ -193,6 +193,10 @@ class Process(Parameters, ABC):
     def spread(self, level: int, p: int) -> Fraction:
         """How much larger the noise of a level is than the unit: a scale for p = 1, a variance for p = 2."""
         return Fraction(1)
+
+    def sensitivity(self, p: int) -> float:
+        """The sensitivity to the indicator of one interval with two free ends, in the norm p = 1 or 2."""
+        return float(self.charge(1)) if choice(p, (1, 2), "p") == 1 else math.sqrt(self.charge(2))
 
     def variances(self, rounds: npt.ArrayLike, p: int = 2) -> npt.NDArray[np.float64]:
         """Variance of Z when a node of spread 1 has variance 1."""

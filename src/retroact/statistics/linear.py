@@ -72,10 +72,24 @@ class LinearBound(Bound):
 
     def _gather(self, rows: Rows, weights: I64) -> I64:
         """The sum of weight * contribution, modulo 2^64. That is exact: streams keep totals within 2^62."""
-        out = np.zeros(self.layout.size, dtype=np.int64)
+        return self._sums(rows, weights)
+
+    def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> dict[int, Totals]:
+        where = self.counted(rows)
+        found, number = np.unique(rounds, return_inverse=True)
+        if where is not None:
+            rows, weights, number = rows.take(where), weights[where], number[where]
+        first = number * self.layout.size
+        sums = self._sums(rows, weights, first, len(found)).reshape(len(found), -1)
+        return dict(zip(found.tolist(), sums, strict=True))
+
+    def _sums(self, rows: Rows, weights: I64, first: I64 | None = None, count: int = 1) -> I64:
+        """``count`` totals end to end; ``first`` is where the one begins that a record is added to."""
+        out = np.zeros(count * self.layout.size, dtype=np.int64)
         if rows.count:
             parts = self.statistic.contribute(rows, self.schema)
-            np.add.at(out, parts.coordinate, parts.amount * weights[parts.row])
+            place = parts.coordinate if first is None else first[parts.row] + parts.coordinate
+            np.add.at(out, place, parts.amount * weights[parts.row])
         return out
 
     def _refuse(self, rows: Rows) -> None:
