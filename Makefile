@@ -7,7 +7,7 @@ STAMP = $(VENV)/.installed
 # as many workers as cores
 WORKERS ?= auto
 
-.PHONY: docs test test-slow lint demo bench lock clean
+.PHONY: docs test tests test-slow lint style types demo bench lock clean
 
 $(STAMP): pyproject.toml requirements/core.txt requirements/dev.txt
 	$(PYTHON) -m venv $(VENV)
@@ -26,15 +26,23 @@ $(STAMP): pyproject.toml requirements/core.txt requirements/dev.txt
 	.venv-diffprivlib/bin/python -m pip install --quiet --require-hashes -r requirements/diffprivlib.txt
 	touch $@
 
-test: $(STAMP) lint
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+# Types are checked on one core while the others begin with the tests.
+test: $(STAMP)
+	$(MAKE) --no-print-directory --jobs 3 style types tests
+
+tests: $(STAMP)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-lint: $(STAMP)
+lint: style types
+
+style: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(STAMP)
 	$(BIN)/mypy
 
 demo: .venv-demo/.installed

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from distinct_counts import block_mechanism, fresh_mechanism
-from retroact.audit.counting_attack import seen
+from distinct_counts import block_mechanism, fresh_mechanism, seen
 from retroact.coins import Key
 from retroact.errors import InputError
 from retroact.ledger.definition import Add, Delete, Update, surviving

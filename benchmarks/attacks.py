@@ -11,7 +11,17 @@ from pathlib import Path
 
 import retroact as ra
 from attack_pictures import deletions_picture, differencing_picture, transition_picture
-from reconstruction import FreshLaplace, FromNoise, PaperAttack, Retroactive, Tracker, exact, reconstruct, transition
+from reconstruction import (
+    FreshLaplace,
+    FromNoise,
+    PaperAttack,
+    Retroactive,
+    Tracker,
+    exact,
+    paced,
+    reconstruct,
+    transition,
+)
 from retraining import (
     average_releases,
     choose_queries,
@@ -21,6 +31,7 @@ from retraining import (
     read_by_median,
 )
 from retroact.audit import Seeds
+from retroact.audit.counting_attack import recovered
 from retroact.audit.decoding import ceiling
 from retroact.audit.reconstruction import plan_for
 from retroact.audit.target import make_stream
@@ -48,7 +59,7 @@ def daily():
     found = []
     for repeat in range(REPEATS):
         own = SEEDS.branch("daily", repeat)
-        found.append(reconstruct(plan.answering(), plan.attack(own), own).lp)
+        found.append(recovered(plan.answering(), plan.attack(own), own))
     return plan.deviation(plan.attack(SEEDS)) / math.sqrt(plan.n), sum(found) / len(found)
 
 
@@ -121,7 +132,7 @@ def blocks_at_their_pace():
     found = []
     for repeat in range(3):
         own = SEEDS.branch("blocks", repeat)
-        found.append(reconstruct(FromNoise(plan), plan.attack(own), own))
+        found.append(reconstruct(FromNoise(plan), paced(plan.attack(own)), own))
     lp, squares, error = (sum(row[i] for row in found) / len(found) for i in range(3))
     print(f"blocks of {plan.block} rounds, n = {plan.n}, T = {plan.rounds:,}: {lp:.3f} (LP), {squares:.3f} (squares), "
           f"error {error:.1f}")  # fmt: skip

@@ -18,11 +18,11 @@ from markupsafe import Markup
 import retroact as ra
 from retroact.arrays import F64, I64
 from retroact.report.axes import dots
+from retroact.report.cluster_picture import PALETTE, Viewport, moved, panel, unit_of, viewed
 from retroact.report.page import style
 from retroact.report.svg import document as drawing
 from retroact.report.svg import joined, text
 from retroact.statistics.clusters.centres import Centres
-from retroact.statistics.clusters.picture import PALETTE, Viewport, moved, panel, unit_of, viewed
 
 EPSILON, DELTA, HORIZON = 1.0, 1e-6, 63
 BUDGET = "ε = 1, δ = 10⁻⁶ for all 63 rounds"

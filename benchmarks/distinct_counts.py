@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from lives import Lives
-from retroact.audit.counting_attack import seen
 from retroact.coins import Key
 from retroact.noise import AnyRounds, Mechanism, Process, StampedBlocks, best_block
 from retroact.params import words
@@ -25,6 +24,16 @@ from retroact.privacy import Share, check_budget, largest_mu
 Answers = npt.NDArray[np.float64]
 # A retroactive form: the answers of all rounds of a history, for epsilon, delta and a key.
 Form = Callable[[Lives, float, float, Key], Answers]
+
+
+def seen(round: npt.ArrayLike, length: int) -> npt.NDArray[np.int64]:
+    """The last stamp that counts in a round.
+
+    >>> seen([1, 4, 5, 8], 4).tolist(), seen([1, 4, 5, 8], 0).tolist()
+    ([0, 0, 4, 4], [1, 4, 5, 8])
+    """
+    rounds = np.asarray(round, dtype=np.int64)
+    return length * ((rounds - 1) // length) if length else rounds
 
 
 def fresh(lives: Lives, epsilon: float, delta: float, key: Key) -> Answers:

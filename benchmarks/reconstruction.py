@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from distinct_counts import block_mechanism, fresh_mechanism
+from distinct_counts import seen as last_counted
 from lives import Lives
-from retroact.audit.counting_attack import Answering, BitAttack, SeenCounts, random_bits, random_sets
-from retroact.audit.counting_attack import seen as last_counted
+from retroact.audit.counting_attack import BitAttack, random_bits, random_sets
 from retroact.audit.decoding import F64, I64, Bits, checked, decode_lp, fraction_right
 from retroact.audit.reconstruction import AttackPlan
 from retroact.errors import InputError
+from retroact.ledger.definition import Add, Delete, Sequence, Update
 from retroact.noise import Mechanism
 from retroact.stateful.tracker import coins_of
 from retroact.stateful.tracker_design import TrackerDesign
@@ -23,8 +25,67 @@ from retroact.testing.seeds import Seeds
 from tracker_columns import track
 
 
+class SeenCounts(NamedTuple):
+    """The answers where the attacker looks, and the public length of blocks (0: every record counts at once)."""
+
+    answers: F64
+    block: int = 0
+
+
 @dataclass(frozen=True, eq=False)
-class PaperAttack(BitAttack):
+class PacedAttack(BitAttack):
+    """The attack at any pace within its units, also on counts of the stamps before the current block."""
+
+    @property
+    def births(self) -> I64:
+        """When the records of each value are added, within a unit."""
+        return np.ones(self.n, dtype=np.int64)
+
+    def deaths(self, query: I64, births: I64) -> I64:
+        """When records of these queries are deleted again."""
+        return self.starts[query] + (2 + self.wait) * self.unit
+
+    def records(self, secret: Bits) -> tuple[I64, I64, I64]:
+        """Values, births and deaths of all records: those of the secret stay (until after the last round), those of a
+        query go again."""
+        held = np.flatnonzero(secret)
+        query, value = np.nonzero(self.sets)
+        births = self.starts[query] + self.births[value]
+        return (
+            np.concatenate([held, value]),
+            np.concatenate([self.births[held], births]),
+            np.concatenate([np.full(len(held), self.rounds + 1), self.deaths(query, births)]),
+        )
+
+    def history(self, secret: Bits) -> Sequence:
+        rounds: list[list[Update]] = [[] for _ in range(self.rounds + 1)]
+        for value, birth, death in zip(*(column.tolist() for column in self.records(secret)), strict=True):
+            rounds[birth - 1].append(Add(value))
+            rounds[death - 1].append(Delete(value, birth))
+        return tuple(map(tuple, rounds[:-1]))
+
+    def seen(self, block: int = 0) -> tuple[Bits, Bits]:
+        """For every query the values of the set that count when the attacker looks, and those values of which only the
+        secret record can count."""
+        known = last_counted(self.looks[1:], block)[:, None]
+        sets = self.sets & (self.starts[:, None] + self.births <= known)
+        return sets, ~sets & (self.births <= known)
+
+    def queries(self, answers: F64, block: int = 0) -> tuple[I64, F64]:
+        sets, others = self.seen(block)
+        return 1 - 2 * others.astype(np.int64), answers[0] + 2 * sets.sum(axis=1) - 2 * answers[1:]
+
+
+def paced(attack: BitAttack) -> PacedAttack:
+    return PacedAttack(attack.sets, attack.unit, attack.wait)
+
+
+# Any distinct count: what it publishes on S(y).
+Answering = Callable[[PacedAttack, Bits, Seeds], SeenCounts]
+
+
+@dataclass(frozen=True, eq=False)
+class PaperAttack(PacedAttack):
     """As in the proof: a unit is n rounds with one update in each, T = (2k + 1) n rounds in all.
 
     >>> attack = PaperAttack.of(3, 2, Seeds(1))
@@ -44,7 +105,7 @@ class PaperAttack(BitAttack):
         return births + (1 + self.wait) * self.unit
 
 
-def counts(attack: BitAttack, secret: Bits, block: int = 0) -> I64:
+def counts(attack: PacedAttack, secret: Bits, block: int = 0) -> I64:
     """The exact counts where the attacker looks: |Y| and |Y ∪ Q_j|."""
     sets, others = attack.seen(block)
     first = int(secret[attack.births <= last_counted(attack.looks[0], block)].sum())
@@ -59,7 +120,7 @@ class Recovered(NamedTuple):
     error: float
 
 
-def reconstruct(answering: Answering, attack: BitAttack, seeds: Seeds, *, shift: bool = True) -> Recovered:
+def reconstruct(answering: Answering, attack: PacedAttack, seeds: Seeds, *, shift: bool = True) -> Recovered:
     """Fair secret bits, published through ``answering``, decoded; without a ``shift`` by the paper's own program.
 
     >>> reconstruct(Gaussian(0.0), PaperAttack.of(16, 64, Seeds(1)), Seeds(2))
@@ -95,7 +156,7 @@ class Gaussian:
     deviation: float
     junk: float = 0.0
 
-    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
+    def __call__(self, attack: PacedAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
         random = seeds.numpy()
         answers = counts(attack, secret) + self.deviation * random.standard_normal(attack.k + 1)
         wrong = random.random(attack.k + 1) < self.junk
@@ -116,7 +177,7 @@ def transition(
         found = []
         for repeat in range(repeats):
             own = seeds.branch("transition", n, str(ratio), str(junk), repeat)
-            attack = BitAttack(random_sets(n, 4 * n, own))
+            attack = PacedAttack(random_sets(n, 4 * n, own))
             found.append(reconstruct(Gaussian(ratio * math.sqrt(n), junk), attack, own)[:2])
         lp, squares = np.mean(found, axis=0).tolist()
         rows.append((ratio, lp, squares))
@@ -131,7 +192,7 @@ class Retroactive:
     epsilon: float
     delta: float
 
-    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
+    def __call__(self, attack: PacedAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
         make = {"fresh": fresh_mechanism, "blocks": block_mechanism}.get(self.form)
         if make is None:
             raise InputError(f"expected fresh or blocks, got {self.form!r}", place="form")
@@ -147,14 +208,14 @@ class Tracker:
     epsilon: float
     delta: float
 
-    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
+    def __call__(self, attack: PacedAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
         coins = coins_of(seeds.key(), attack.rounds, self.epsilon, self.delta, None)
         design = TrackerDesign(attack.rounds, self.epsilon, self.delta, None, coins)
         found = track(design, Lives(attack.rounds, *attack.records(secret)).flips())
         return SeenCounts(found.numerators[attack.looks - 1] / found.denominator)
 
 
-def exact(attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
+def exact(attack: PacedAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
     """Retraining: the count of the surviving data, computed again."""
     return SeenCounts(Lives(attack.rounds, *attack.records(secret)).distinct()[attack.looks - 1].astype(np.float64))
 
@@ -165,7 +226,7 @@ class FreshLaplace:
 
     epsilon: float
 
-    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
+    def __call__(self, attack: PacedAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
         noise = seeds.numpy().laplace(scale=1 / self.epsilon, size=attack.k + 1)
         return SeenCounts(counts(attack, secret) + noise)
 
@@ -178,7 +239,7 @@ class FromNoise:
     plan: AttackPlan
 
     def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
-        plan = self.plan
+        plan, attack = self.plan, paced(attack)
         mechanism = plan.specification.mechanism(plan.name, seeds.key().coins("stream"))
         return SeenCounts(counts(attack, secret, plan.block) + draws(mechanism, plan.places(attack)), plan.block)
 

@@ -19,7 +19,7 @@ import opendp.prelude as dp
 import retroact as ra
 from retroact.coins import Key, distinct
 from retroact.compilers.live_records import Live, smallest
-from retroact.compilers.outlook import drawn_from
+from retroact.compilers.sample_bound import drawn_from
 from retroact.oneshot import InteriorPoint, Median
 from retroact.oneshot.exponential import interior_point
 from retroact.paper import gate_union

@@ -8,7 +8,7 @@ from typing import Any
 
 def paper_form(name: str) -> Any:
     """
-    >>> paper_form("PaperTree")(1024).sensitivity(1)
-    22.0
+    >>> paper_form("PaperTree")(1024).l1
+    Fraction(22, 1)
     """
     return getattr(importlib.import_module("retroact.paper"), name)

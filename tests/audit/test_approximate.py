@@ -10,7 +10,7 @@ import pytest
 import retroact as ra
 from grudge import Grudge
 from retroact.audit import Approximate, Seeds, Target
-from retroact.audit.approximate import Encode, _churned, approximate, shown, smoothed_by_gaussian
+from retroact.audit.approximate import _churned, approximate, shown, smoothed_by_gaussian
 from retroact.audit.distinguish import attack
 from retroact.compilers.maps import GaussianMap
 from retroact.compilers.smooth import smooth
@@ -18,6 +18,7 @@ from retroact.ledger.definition import Add, Delete, trajectory
 from retroact.privacy import GaussianDP, Guarantee, PureDP, epsilon_of
 from retroact.stateful import FlippancyTracker, tracker_design
 from retroact.testing import Shape
+from support.encoded import Encode
 from support.two_worlds import features_of
 
 CLAIM = Guarantee(PureDP(8.0), 8.0)

@@ -11,11 +11,11 @@ import pytest
 
 import retroact as ra
 from retroact.audit import Seeds
-from retroact.audit.answers import parts
 from retroact.audit.distinguish import attack
-from retroact.audit.features import columns, telling_most
 from retroact.errors import InputError
 from retroact.privacy import GaussianDP, Guarantee, PureDP
+from retroact.testing.answers import parts
+from retroact.testing.features import columns, telling_most
 from support.two_worlds import apart, features_of
 
 ROUNDS, NODES = 32, 9

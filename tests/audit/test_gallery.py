@@ -28,6 +28,9 @@ def gallery():
 
 
 STREAMS = gallery()
+# What is published has the noise of its names in every example (tests/testing): here one of each class is asked, in the
+# slow tier all are.
+KINDS = {tuple(type(one) for one in stream.statistics.values()): name for name, stream in reversed(STREAMS.items())}
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -35,6 +38,8 @@ def test_from_inside(name):
     target = Target.stream(STREAMS[name], name=name)
     judged = 0
     for test, options in SMALL.items():
+        if test == "published noise" and name not in KINDS.values():
+            continue
         for result in Piece(test, TESTS[test].test, target, options).run(1):
             assert result.verdict in ("passed", "not applicable"), result
             judged += result.verdict == "passed"

@@ -120,10 +120,9 @@ def test_silent_tests_are_counted():
 
 def test_pictures_come_in_the_order_of_what_they_show():
     def kinds(*results):
-        return re.findall(r"-(tradeoff|twins|transition)-title\"", re.sub(r"aria-\S+", "", page(report(*results))))
+        return re.findall(r"-(tradeoff|twins)-title\"", re.sub(r"aria-\S+", "", page(report(*results))))
 
-    every = ["tradeoff", "twins", "transition"]
-    assert kinds(RECONSTRUCTION, TWIN, LIKELIHOOD) == kinds(*RESULTS) == every
+    assert kinds(RECONSTRUCTION, TWIN, LIKELIHOOD) == kinds(*RESULTS) == ["tradeoff", "twins"]
     assert kinds(TWIN, LIKELIHOOD, TWIN, LIKELIHOOD) == ["tradeoff", "tradeoff", "twins", "twins"]
 
 
@@ -144,17 +143,11 @@ def texts(svg):
         yield left, y - 11, left + width, y + 3, element.text
 
 
-MANY = {f"LP, n = {n}": curve([(0.01 * n, 1), (n, 0.6)]) for n in (8, 16, 32, 64, 128)}
-
-
 @pytest.mark.parametrize(
     "result",
     [
         TWIN,
         LIKELIHOOD,
-        RECONSTRUCTION,
-        replace(RECONSTRUCTION, curves={**RECONSTRUCTION.curves, **MANY}),
-        replace(RECONSTRUCTION, curves={"ceiling": curve([(0, 0.7)]), "LP, n = 8": curve([(0, 1), (0.5, 0.3)])}),
         replace(TWIN, curves={"one": curve([(1, 7)]), "other": curve([(1, 7)]), "unite": curve([(1, 0)])}),
         replace(TWIN, curves={k: [(x, f"{float(y) * 1e6}") for x, y in v] for k, v in TWIN.curves.items()}),
         replace(TWIN, curves={k: [(x, f"{float(y) * 1e-3}") for x, y in v] for k, v in TWIN.curves.items()}),
@@ -186,9 +179,8 @@ def test_violations_are_drawn_as_such():
     def classes(result):
         return {element.get("class") for svg in drawn(result) for element in svg.iter("path")}
 
-    for result in (LIKELIHOOD, RECONSTRUCTION):
-        assert "dots over" not in classes(result)
-        assert "dots over" in classes(replace(result, verdict="violation"))
+    assert "dots over" not in classes(LIKELIHOOD)
+    assert "dots over" in classes(replace(LIKELIHOOD, verdict="violation"))
 
 
 def test_without_enough_curves_there_is_no_picture():

@@ -43,7 +43,7 @@ def test_noise_that_depends_on_the_data_is_a_violation(monkeypatch):
     monkeypatch.setattr(answer, "with_noise", smaller)
     result = published(target())
     assert result.verdict == "violation"
-    assert "depends on the data" in result.found
+    assert "is not its totals plus the noise of their names" in result.found
 
 
 def test_records_that_count_twice_are_a_violation(monkeypatch):

@@ -129,19 +129,19 @@ def test_records_of_any_fields_are_told_apart_by_their_values():
 def test_ranks_are_uniform_and_independent_of_each_other():
     live = live_of([(1, (v,)) for v in range(100)] * 40, ranks=COINS)
     (block,) = live.blocks.values()
-    share = block.ranks.high.astype(np.float64) / 2.0**64
+    share = block.ranks.words[0].astype(np.float64) / 2.0**64
     assert len(share) == 4000
     counts = np.histogram(share, bins=20, range=(0, 1))[0]
     assert ((counts - 200) ** 2 / 200).sum() < 60  # chi-square with 19 degrees: beyond it with probability 4e-6
     other = live_of([(1, (v,)) for v in range(100)] * 40, ranks=Coins(bytes(32)))
-    assert not np.intersect1d(block.ranks.high, other.blocks[0].ranks.high).size
+    assert not np.intersect1d(block.ranks.words[0], other.blocks[0].ranks.words[0]).size
 
 
 def test_a_deletion_takes_the_last_copy():
     three = live_of([(1, (7,))] * 3 + [(1, (8,))], ranks=COINS)
     smallest(three, 1)
     two = three - live_of([(1, (7,))], ranks=COINS)
-    gone = set(three.blocks[0].ranks.high.tolist()) - set(two.blocks[0].ranks.high.tolist())
+    gone = set(three.blocks[0].ranks.words[0].tolist()) - set(two.blocks[0].ranks.words[0].tolist())
     assert gone == {int(COINS.words([2], [1], cell_of(7)).block(0)[0][0, 0])}
 
 
@@ -166,7 +166,7 @@ def test_nothing_of_an_erased_record_stays_in_memory():
         assert live.count == 11
         for block in live.blocks.values():
             arrays = [*block.tally.words, block.tally.amounts, *block.tally.labels]
-            arrays += [block.ranks.high, block.ranks.low, *block.ranks.labels]
+            arrays += [*block.ranks.words, *block.ranks.labels]
             for array in [*arrays, *live.empty.columns.values()]:
                 root = array if array.base is None else array.base
                 assert root.nbytes <= max(array.nbytes, 16 * len(array))

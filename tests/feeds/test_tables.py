@@ -340,7 +340,7 @@ def test_what_is_recognised(tmp_path):
     seen = []
     with open_feed(path, stream().schema, options(stream(), id="order")) as feed:
         feed.play(stream(), recognised=seen.append)
-    assert (feed.source.format, feed.source.rows, feed.reader.ignored) == ("Parquet", 2, ("note",))
+    assert (feed.source.format, feed.source.size, feed.reader.ignored) == ("Parquet", 2, ("note",))
     assert feed.reader.label == "operations in 'op'"
     assert dict(feed.reader.roles.items()) == {"id": "order", "subject": "subject"}
     assert seen[0].example() == (1, {"op": "add", "record": A, "id": "a", "subject": "u"})

@@ -22,17 +22,7 @@ from retroact.ledger.definition import (
     trajectory,
     unite_at,
 )
-from support.ledger_histories import WORLDS, histories
-
-RUNNING = (
-    (Add("a"),),
-    (Add("b"), Add("b")),
-    (Delete("b", 2),),
-    (Delete("b", 1),),
-    (Delete("b", 2),),
-    (Delete("b", 2),),
-)
-TWIN = ((Add("a"),), (), (), (), (), ())
+from support.ledger_histories import RUNNING, TWIN, WORLDS, histories
 
 
 def data(*points: Point) -> Counter[Point]:

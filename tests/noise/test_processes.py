@@ -105,7 +105,7 @@ def test_a_window_gets_the_process_with_the_least_error(kind, window, expected):
 
     def worst(process):
         norm = process.l1**2 if p == 1 else process.l2_squared
-        return float(norm) * process.extremes(p, horizon=min(65_535, 4 * window))[0]
+        return float(norm) * process.variances(np.arange(1, (process.horizon or min(65_535, 4 * window)) + 1), p).max()
 
     others = [Windowed(window, inner=inner), Fresh(window), inner(65_535)]
     assert worst(chosen) <= 1.0001 * min(map(worst, others))
@@ -198,11 +198,13 @@ def test_errors_of_the_study():
     """Worst and root-mean-square factors at epsilon = 1 for horizons 2^k - 1 (noise study, section 4)."""
     for bits, worst, mean in [(8, 15.73, 12.87), (10, 22.44, 18.33), (12, 28.74, 23.48), (16, 44.1, 36.1)]:
         process = Bridge((1 << bits) - 1)
-        found = [float(process.l1) * math.sqrt(2 * v) for v in process.extremes(1)]
+        variances = process.variances(np.arange(1, process.horizon + 1), 1)
+        found = [float(process.l1) * math.sqrt(2 * v) for v in (variances.max(), variances.mean())]
         assert found == pytest.approx([worst, mean], rel=2e-3)
     for bits, worst, mean in [(8, 17.92, 15.26), (10, 21.91, 18.69), (12, 25.89, 22.13), (16, 33.9, 29.03)]:
         process = Schauder((1 << bits) - 1)
-        found = [4.2247 * process.sensitivity(2) * math.sqrt(v) for v in process.extremes(2)]
+        variances = process.variances(np.arange(1, process.horizon + 1))
+        found = [4.2247 * math.sqrt(process.l2_squared * v) for v in (variances.max(), variances.mean())]
         assert found == pytest.approx([worst, mean], rel=2e-3)
 
 

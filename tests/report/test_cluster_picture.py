@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import retroact as ra
+from retroact.report.cluster_picture import MOST_POINTS, PALETTE
 from retroact.statistics.clusters.centres import Centres
-from retroact.statistics.clusters.picture import MOST_POINTS, PALETTE
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -59,7 +59,7 @@ def bad_result(**changes):
     fields = dict.fromkeys(("test", "question", "tried", "found", "detectable"), HOSTILE)
     curves = {
         "claimed": curve([(0, 1), (1, 0)]), "measured": curve([(0.5, 0.4)]), "one": curve([(1, 3), (2, 5)]),
-        "other": curve([(1, 2), (2, 5)]), "unite": curve([(2, 0)]), "ceiling": curve([(0, 0.7), (1, 0.7)]),
+        "other": curve([(1, 2), (2, 5)]), "unite": curve([(2, 0)]),
         HOSTILE: curve([(1, 1)]),
     }  # fmt: skip
     given = {
@@ -88,7 +88,7 @@ def test_the_page_of_an_audit(verdict):
 
 def test_the_pictures_of_an_audit():
     drawn = pictures(bad_result(), "p")
-    assert {*drawn} == {"tradeoff", "twins", "transition"}
+    assert {*drawn} == {"tradeoff", "twins"}
     for svg in drawn.values():
         harmless(svg)
         ElementTree.fromstring(svg)

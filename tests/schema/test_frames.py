@@ -12,21 +12,8 @@ import pyarrow as pa
 import pytest
 
 from retroact.errors import InputError
-from retroact.schema import (
-    Boolean,
-    Bytes,
-    Category,
-    Date,
-    Field,
-    Integer,
-    Number,
-    Schema,
-    Text,
-    Timestamp,
-    Vector,
-    columns_of,
-)
-from retroact.schema.arrow import _views
+from retroact.schema import Boolean, Bytes, Category, Date, Field, Integer, Number, Schema, Text, Timestamp, Vector
+from retroact.schema.arrow import _views, columns_of
 
 TEXTS = ["a", "", "é👩‍👧", None, "twelve bytes", "thirteen byte", "a\0b"]
 BLOBS = [b"", b"\0", None, b"\xff\0", b"a\0", b"twelve bytes", b"thirteen byte", b"\xc3\xa9\xff" * 30]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from retroact.errors import InputError
 from retroact.messages import decimal_text
-from retroact.schema import column_to_lattice, to_lattice
-from retroact.schema.lattice import saturated, shortcut_scale
+from retroact.schema.lattice import column_to_lattice, saturated, shortcut_scale, to_lattice
 
 CENT = Fraction(1, 100)
 STEPS = [

@@ -309,7 +309,7 @@ def test_error_on_insertion_only_histories(flips):
         made = tracker(horizon, flips=flips, seed=seed)
         answers = close_all(made, [(Add(r),) for r in range(horizon)])
         base = made.design.bases[0]
-        deviation = math.sqrt(base.law.variance * base.process.extremes()[0])
+        deviation = math.sqrt(base.law.variance * base.process.variances(range(1, horizon + 1)).max())
         worst = max([worst, *(abs(float(a.value) - r) / deviation for r, a in enumerate(answers, start=1))])
     # 3,000 correlated normal answers: 4.5 deviations are passed with a probability of 1 in 50 at most.
     assert 1 < worst < 4.5

@@ -27,6 +27,7 @@ from retroact.testing import (
 )
 from support.in_bound import Planted
 from support.quantile_streams import BOTH, HIGHEST, LOWEST, PROBABILITIES, Silent, specification, tally, totals_of
+from support.tiers import in_turns
 
 SCHEMA = {
     "age": ra.Integer(0, 99),
@@ -59,11 +60,7 @@ def plenty(statistic, schema, delta):
     return (10.0 if delta else 4.0) * float(statistic.layout(ra.Schema(schema)).norm1)
 
 
-# The others take turns with pure and Gaussian noise.
-IN_BOTH = ("quartiles", "window", "with cdf and counts", "64 bits")
-CASES = [
-    (name, delta) for i, name in enumerate(VARIANTS) for delta in (0.0, 1e-6) if name in IN_BOTH or i % 2 == (delta > 0)
-]
+CASES = in_turns(VARIANTS, (0.0, 1e-6), always=("quartiles", "window", "with cdf and counts", "64 bits"))
 
 
 # All the generic checks -----------------------------------------------------------------------------------------------

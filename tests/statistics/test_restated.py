@@ -46,12 +46,18 @@ STATISTICS = {
 }
 
 
-@pytest.mark.parametrize("name", STATISTICS)
-def test_every_check(name):
-    """Without a horizon only where nothing but the count is on top of the noise."""
+@pytest.mark.parametrize(("turn", "name"), [*enumerate(STATISTICS)], ids=STATISTICS)
+def test_every_check(turn, name):
+    """With pure or Gaussian noise in turns; in full below."""
     statistic, options = STATISTICS[name]
-    horizons = (8, None) if "count" in name and "horizons" not in options else (8,)
-    check_statistic(statistic, SCHEMA, **{**options, "horizons": horizons, "pairs": 5, "draws": 300})
+    effort = {"deltas": ((0.0,), (1e-6,))[turn % 2], **options, "horizons": (8,), "pairs": 5, "draws": 300}
+    check_statistic(statistic, SCHEMA, **effort)
+
+
+def test_every_check_without_a_horizon():
+    """Where nothing but the count is on top of the noise."""
+    count, _ = STATISTICS["count, noise for every lag"]
+    check_statistic(count, SCHEMA, deltas=(1e-6,), horizons=(None,), pairs=5, draws=300)
 
 
 @pytest.mark.slow

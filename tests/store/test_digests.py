@@ -8,7 +8,7 @@ import retroact as ra
 from retroact.errors import InputError, VerificationError
 from retroact.noise.mechanism import Mechanism
 from retroact.noise.process import Process
-from retroact.stream import granting
+from retroact.stream import choosing
 
 SCHEMA = {"country": ra.Text(), "amount": ra.Integer(0, 100)}
 STATISTICS = {"n": ra.Count(), "by": ra.Histogram("country"), "total": ra.Sum("amount")}
@@ -22,7 +22,7 @@ def renamed(patch):
 
 
 def shared_differently(patch):
-    patch.setattr(granting, "THRESHOLD_SHARE", Fraction(1, 4))
+    patch.setattr(choosing, "THRESHOLD_SHARE", Fraction(1, 4))
 
 
 def calibrated_differently(patch):

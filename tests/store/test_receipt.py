@@ -1,3 +1,5 @@
+"""Receipts: what is signed cannot be changed, and what was not signed is refused."""
+
 import json
 from pathlib import Path
 

@@ -1,3 +1,5 @@
+"""What SQLite leaves behind in pages and logs is found, whichever way it came there, and nothing else is."""
+
 import contextlib
 import os
 import random

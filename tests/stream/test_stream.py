@@ -8,17 +8,8 @@ import pytest
 import retroact as ra
 from retroact.ledger.definition import Add, Delete, Erase, unite_at
 from retroact.testing import StreamAlgorithm
+from support.ledger_histories import RUNNING, TWIN
 from support.order_streams import ORDER, SCHEMA, stream, totals
-
-EXAMPLE = (
-    (Add("a"),),
-    (Add("b"), Add("b")),
-    (Delete("b", 2),),
-    (Delete("b", 1),),
-    (Delete("b", 2),),
-    (Delete("b", 2),),
-)
-TWIN = ((Add("a"),), (), (), (), (), ())
 
 
 def as_records(sequence):
@@ -34,7 +25,7 @@ def as_records(sequence):
 def test_the_running_example_and_its_twin():
     spec = ra.Specification({"v": ra.Text()}, {"n": ra.Count()}, epsilon=1.0, horizon=6)
     answers, counts = {}, {}
-    for name, sequence in (("S", EXAMPLE), ("twin", TWIN)):
+    for name, sequence in (("S", RUNNING), ("twin", TWIN)):
         algorithm = StreamAlgorithm(spec, ra.Key.for_testing(1))
         answers[name], counts[name] = [], []
         for updates in as_records(sequence):
@@ -42,7 +33,7 @@ def test_the_running_example_and_its_twin():
             counts[name].append(int(algorithm.stream._core.engine.running["n"].totals[0][0]))
     assert counts["S"] == [1, 3, 2, 2, 1, 1]
     assert counts["twin"] == [1, 1, 1, 1, 1, 1]
-    assert unite_at(EXAMPLE, TWIN) == 5
+    assert unite_at(RUNNING, TWIN) == 5
     assert answers["S"][4:] == answers["twin"][4:]
     assert all(a != b for a, b in zip(answers["S"][1:4], answers["twin"][1:4], strict=True))
 

@@ -14,6 +14,17 @@ from retroact.ledger.definition import Add, Delete, DeleteId, Erase, Point, Upda
 from retroact.schema import Bytes, Integer, Rows, Schema, Text, Vector
 from support.updates_by_hand import Updates
 
+# The paper's running example, and the history that it unites with in round 5.
+RUNNING = (
+    (Add("a"),),
+    (Add("b"), Add("b")),
+    (Delete("b", 2),),
+    (Delete("b", 1),),
+    (Delete("b", 2),),
+    (Delete("b", 2),),
+)
+TWIN = ((Add("a"),), (), (), (), (), ())
+
 IDS = ("i", "j", "")
 SUBJECTS = ("s", "t", "\u00e9\U0001f600")
 LARGE = 2**53 - 1

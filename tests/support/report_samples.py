@@ -88,12 +88,6 @@ RECONSTRUCTION = Result(
     detectable="a share of 0.80",
     control=Control(bug="exact answers, as by retraining", caught=True, how="all bits were recovered"),
     measured={"recovered": "0.53", "ceiling": "0.731059"},
-    curves={
-        "LP, n = 32": curve([(0, 1), (0.1, 1), (0.2, 0.98), (0.5, 0.78), (1, 0.64), (2, 0.57)]),
-        "LP, n = 64": curve([(0, 1), (0.1, 1), (0.2, 0.99), (0.5, 0.8), (1, 0.65), (2, 0.56)]),
-        "ceiling": curve([(0, 0.731), (40, 0.731)]),
-        "this stream": curve([(31.5, 0.53)]),
-    },
 )
 RESULTS = [TWIN, LIKELIHOOD, ADAPTIVE, SAMPLER, RECONSTRUCTION]
 VIOLATION = msgspec.structs.replace(

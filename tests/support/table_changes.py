@@ -49,7 +49,7 @@ def options(into, source=None, *, ignore=True, **given):
 def play_table(into, source, options, publish=None, *, progress=None):
     """A table by options that are made already; ``progress`` is told how many rows are done, after each batch."""
     with open_feed(source, into.schema, options) as feed:
-        return feed.play(into, publish, after=progress and (lambda: progress(feed.source.done)))
+        return feed.play(into, publish, after=progress and (lambda: progress(feed.source.count)))
 
 
 def play(source, into=None, *, progress=None, **given):

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from retroact.audit.distinguish import Attack, attack
-from retroact.audit.features import Features
 from retroact.privacy import Guarantee, PureDP
+from retroact.testing.features import Features
 
 
 def features_of(values: npt.ArrayLike) -> Features:

@@ -28,7 +28,7 @@ from support.in_bound import Planted
 
 @pytest.mark.parametrize(("kind", "bug"), CASES)
 def test_a_bug_in_a_release_is_caught_number_by_number(kind, bug):
-    with pytest.raises(ra.VerificationError, match=r"not its totals with its noise on|another way than through"):
+    with pytest.raises(ra.VerificationError, match=r"not its totals plus|not only through"):
         check_published(specification(crooked(kind, bug)), "n", Random(1), keys=1)
 
 
@@ -109,7 +109,7 @@ class Narrow(Planted, ra.Quantiles):
     "statistic", [Exact(), Peeking("place", 2), Narrow("age", [0.5])], ids=lambda s: type(s).__name__
 )
 def test_what_is_not_explained_by_noisy_totals_is_caught(statistic):
-    with pytest.raises(ra.VerificationError, match=r"value that is not what|another way than through"):
+    with pytest.raises(ra.VerificationError, match="not only through"):
         check_published(specification(statistic), "n", Random(1), keys=1, looks=2)
 
 
@@ -157,7 +157,7 @@ def test_noise_that_is_drawn_too_small_is_refuted_by_what_is_published(monkeypat
 def test_a_node_that_is_narrower_than_the_budget_asks_is_caught(monkeypatch, delta):
     right = Mechanism._size
     monkeypatch.setattr(Mechanism, "_size", lambda self, *rest: right(self, *rest) * Fraction(99, 100))
-    with pytest.raises(ra.VerificationError, match="the budget asks for"):
+    with pytest.raises(ra.VerificationError, match="the budget requires"):
         check_published(specification(ra.Count(), delta=delta), "n", Random(1))
 
 
@@ -240,7 +240,7 @@ def twice_the_rate(form, live, coins, round, *, size, rate):
 @pytest.mark.parametrize(
     ("form", "bug", "words"),
     [
-        ("fresh", first_ones, "how often a record is drawn|the same one again"),
+        ("fresh", first_ones, "how often a record is drawn|the same sample again"),
         ("fresh", the_same_again, "memory between samples"),
         ("by rate", the_same_again, "memory between samples"),
         ("by rate", twice_the_rate, "how often a record is drawn"),

@@ -14,7 +14,7 @@ from ..coins import Key
 from ..ledger.definition import Add, Delete, Update
 from ..ledger.definition import Sequence as History
 from ..testing import Adversary, Shape
-from .answers import numbers, parts
+from ..testing.answers import numbers, parts
 from .target import Make, answers
 
 Move = tuple[Sequence[Update], Add | Delete | None]

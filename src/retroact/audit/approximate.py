@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from ..coins import Key
 from ..compilers.maps import GaussianMap
@@ -34,38 +33,6 @@ from .twin import raises
 TEST = "approximate retroactivity"
 # What is planted leaks this many times what is claimed; the first that is caught counts.
 FACTORS = (2, 4, 8, 16, 32, 64)
-
-
-class Encoded:
-    """A stateful algorithm, smoothed or not, with bytes as answers."""
-
-    def __init__(self, inside: Any) -> None:
-        self.inside = inside
-
-    def close(self, updates: Sequence[Update]) -> bytes:
-        answer = self.inside.close(updates)
-        encoded: bytes = answer.encode() if hasattr(answer, "encode") else str(answer).encode()
-        return encoded
-
-
-@dataclass(frozen=True)
-class Encode:
-    """Makes an `Encoded` algorithm from a function of a key and a second key for smoothing.
-
-    >>> from retroact.compilers.maps import RankMap
-    >>> from retroact.compilers.smooth import smooth
-    >>> from retroact.stateful import MedianTracker
-    >>> def median(key, own):
-    ...     base = MedianTracker(0, 9, 3, epsilon=60, delta=1e-6, records=100, key=key)
-    ...     return smooth(base, failure=1e-4, map=RankMap(0, 9), key=own)
-    >>> Encode(median)(Key.for_testing(1)).close([Add(5)])[:4]
-    b'(1, '
-    """
-
-    make: Callable[[Key, Key], Any]
-
-    def __call__(self, key: Key, /) -> Encoded:
-        return Encoded(self.make(key, Key(key.derive("smoothing"), testing=key.testing)))
 
 
 def approximate(
@@ -178,7 +145,8 @@ def _alpha(found: Attack) -> float:
 
 
 def smoothed_by_gaussian(algorithm: object) -> bool:
-    """Whether what is claimed of an algorithm is a claim on mu: Gaussian noise over a base that never fails."""
+    """Whether what is claimed of an algorithm, or of what it holds as ``inside``, is a claim on mu: Gaussian noise
+    over a base that never fails."""
     inside = getattr(algorithm, "inside", algorithm)
     return isinstance(inside, Smoothed) and isinstance(inside.map, GaussianMap) and not inside.retroactivity.failure
 

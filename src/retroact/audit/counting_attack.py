@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import InputError
 from ..ledger.definition import Add, Delete, Sequence, Update
@@ -60,78 +58,34 @@ class BitAttack:
         """The round before each query."""
         return (1 + self.wait) * self.unit + np.arange(self.k) * (2 + self.wait) * self.unit
 
-    @property
-    def births(self) -> I64:
-        """When the records of each value are added, within a unit."""
-        return np.ones(self.n, dtype=np.int64)
-
-    def deaths(self, query: I64, births: I64) -> I64:
-        """When records of these queries are deleted again."""
-        return self.starts[query] + (2 + self.wait) * self.unit
-
-    def records(self, secret: Bits) -> tuple[I64, I64, I64]:
-        """Values, births and deaths of all records: those of the secret stay (until after the last round), those of a
-        query go again."""
-        held = np.flatnonzero(secret)
-        query, value = np.nonzero(self.sets)
-        births = self.starts[query] + self.births[value]
-        return (
-            np.concatenate([held, value]),
-            np.concatenate([self.births[held], births]),
-            np.concatenate([np.full(len(held), self.rounds + 1), self.deaths(query, births)]),
-        )
-
     def history(self, secret: Bits) -> Sequence:
         """As the model has it; every deletion names the stamp of the attacker's own copy.
 
         >>> BitAttack(np.array([[True, False]])).history(np.array([False, True]))[1]
         (Add(value=0, stamp=None, id=None, subject=None),)
         """
-        rounds: list[list[Update]] = [[] for _ in range(self.rounds + 1)]
-        for value, birth, death in zip(*(column.tolist() for column in self.records(secret)), strict=True):
-            rounds[birth - 1].append(Add(value))
-            rounds[death - 1].append(Delete(value, birth))
-        return tuple(map(tuple, rounds[:-1]))
+        rounds: list[list[Update]] = [[] for _ in range(self.rounds)]
+        rounds[0] += [Add(value) for value in np.flatnonzero(secret).tolist()]
+        for start, own in zip(self.starts.tolist(), self.sets, strict=True):
+            values = np.flatnonzero(own).tolist()
+            rounds[start] += [Add(value) for value in values]
+            rounds[start + (2 + self.wait) * self.unit - 1] += [Delete(value, start + 1) for value in values]
+        return tuple(map(tuple, rounds))
 
-    def seen(self, block: int = 0) -> tuple[Bits, Bits]:
-        """For every query the values of the set that count when the attacker looks, and those values of which only the
-        secret record can count; ``block`` is that of a count of stamps before the block."""
-        known = seen(self.looks[1:], block)[:, None]
-        sets = self.sets & (self.starts[:, None] + self.births <= known)
-        return sets, ~sets & (self.births <= known)
-
-    def queries(self, answers: F64, block: int = 0) -> tuple[I64, F64]:
+    def queries(self, answers: F64) -> tuple[I64, F64]:
         """The signs s_j, and b_j = a_n + 2 |Q_j| - 2 a_(m_j)."""
-        sets, others = self.seen(block)
-        return 1 - 2 * others.astype(np.int64), answers[0] + 2 * sets.sum(axis=1) - 2 * answers[1:]
+        return 2 * self.sets.astype(np.int64) - 1, answers[0] + 2 * self.sets.sum(axis=1) - 2 * answers[1:]
 
 
-class SeenCounts(NamedTuple):
-    """The answers where the attacker looks, and the public length of blocks (0: every record counts at once)."""
-
-    answers: F64
-    block: int = 0
-
-
-# Any distinct count: what it publishes on S(y).
-Answering = Callable[[BitAttack, Bits, Seeds], SeenCounts]
+# Any distinct count: what it publishes on S(y) where the attacker looks.
+Answering = Callable[[BitAttack, Bits, Seeds], F64]
 
 
 def recovered(answering: Answering, attack: BitAttack, seeds: Seeds) -> float:
     """Fair secret bits, published through ``answering`` and decoded: the fraction that is right."""
     secret = random_bits(attack.n, seeds.branch("secret"))
-    answers, block = answering(attack, secret, seeds.branch("noise"))
-    return fraction_right(decode_lp(*attack.queries(answers, block)), secret)
-
-
-def seen(round: npt.ArrayLike, length: int) -> I64:
-    """The last stamp that counts in a round.
-
-    >>> seen([1, 4, 5, 8], 4).tolist(), seen([1, 4, 5, 8], 0).tolist()
-    ([0, 0, 4, 4], [1, 4, 5, 8])
-    """
-    rounds = np.asarray(round, dtype=np.int64)
-    return length * ((rounds - 1) // length) if length else rounds
+    answers = answering(attack, secret, seeds.branch("noise"))
+    return fraction_right(decode_lp(*attack.queries(answers)), secret)
 
 
 def rounds_of(k: int, unit: int, wait: int = 0) -> int:

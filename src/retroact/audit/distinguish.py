@@ -17,9 +17,9 @@ import numpy.typing as npt
 from ..arrays import F64, Mask
 from ..errors import InputError
 from ..privacy import GaussianDP, Guarantee
+from ..testing.features import Features, telling_most
 from ..testing.seeds import Seeds
 from .bounds import game_bound, measured_tradeoff, mu_bound
-from .features import Features, telling_most
 from .result import decimal
 from .scores import SCORES
 
@@ -95,7 +95,7 @@ def attack(
     world of each run. Equal numbers fixed beforehand are less spread than a coin makes them (sampling without
     replacement: Hoeffding 1963, theorem 4), but the exact bounds are not proven for them.
 
-    >>> from retroact.audit.features import columns
+    >>> from retroact.testing.features import columns
     >>> from retroact.privacy import PureDP
     >>> random = Seeds(3).numpy()
     >>> truth, lies = random.random(8000) < 0.5, random.random(8000) < 0.25

@@ -19,11 +19,11 @@ from ..coins import Key
 from ..ledger.definition import Sequence as History
 from ..privacy import GaussianDP, Guarantee
 from ..testing import AdaptGame, Check, Finding, Shape
+from ..testing.features import columns
 from ..testing.seeds import Seeds
 from .adversaries import PLAYERS, Player, fixed_pairs, moved, telling
 from .bounds import game_bound, mu_bound
 from .distinguish import NOTHING, SHARE, Attack, attack
-from .features import columns
 from .result import Result, Verdict, curve, decimal, idle, report
 from .shrink import written
 from .target import Guarded, Make, Target, answers, fewer, raised
@@ -98,10 +98,7 @@ class ToldApart(Check[Target]):
     factors: tuple[int, ...]
     adaptive: bool = False
     """Whether updates react to answers."""
-
-    @property
-    def question(self) -> str:
-        return ADAPTIVE if self.adaptive else NEIGHBOURS
+    question: str = NEIGHBOURS
 
     def planted(self, target: Target) -> list[Iterator[tuple[str, Target]]]:
         """Noise that is too small, by larger and larger factors. A stream that publishes nothing of few records shows
@@ -209,7 +206,7 @@ def _against(target: Target, player: Player, seeds: Seeds, runs: int, confidence
         return idle("privacy", name, ADAPTIVE, reason)
     weaker, last = Weaker.of(target, blind=player.name == "no-op deletion"), factors(target)[-1]
     tried, code = f"An adversary who {player.does}.", [f"retroact.audit.adversaries, {player.name}: {player.does}"]
-    check = ToldApart(play, tried, code, runs, confidence, weaker, (last, 2 * last), adaptive=True)
+    check = ToldApart(play, tried, code, runs, confidence, weaker, (last, 2 * last), True, ADAPTIVE)
     return check.result(target, seeds, name)
 
 

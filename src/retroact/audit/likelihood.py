@@ -134,12 +134,10 @@ class Likelihood(Check[Specification]):
     confidence: float
     pairs: int
 
-    @property
-    def question(self) -> str:
-        return (
-            f"Can somebody who is given all of the noise that hides one record in {self.name!r}, and knows everything "
-            "else, tell whether the record is there more often than the claim allows?"
-        )
+    question = (
+        "Can somebody who is given all of the noise that hides one record in {self.name!r}, and knows everything else, "
+        "tell whether the record is there more often than the claim allows?"
+    )
 
     def not_applicable(self, target: Specification) -> str | None:
         return obstacle(target, self.name)

@@ -7,10 +7,9 @@ norms and declared sensitivity ask for, by tests whose error is bounded without 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 
@@ -19,32 +18,92 @@ from ..compilers import sample_in
 from ..errors import VerificationError
 from ..noise import Oblivious
 from ..stream import Specification
-from ..testing import Conformance, in_memory
+from ..testing import in_memory
 from ..testing.check import Check, Finding
-from ..testing.claimed_law import Nodes
 from ..testing.judgement import ERROR, FACTORS, Kind, judge
-from ..testing.noise_law import (
-    Noise,
-    check_draws,
-    check_identity,
-    conforms,
-    drawn,
-    looked_at,
-    names_of,
-    noises,
-    pairs_of,
-    twice,
-)
+from ..testing.noise_law import Noise, check_draws, drawn, looked_at, names_of, noises, pairs_of, twice
 from ..testing.published import Scene
 from ..testing.residuals import enough_keys, residuals
 from ..testing.seeds import Seeds
 from .result import Result, decimal, idle_inside, report
 from .target import Target
 
-# Noise is planted that is smaller by these factors: of the first kind until it is caught, of the others by one.
-TIMES, PLANTED = (1.02, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0), 1.5
-# Where the claimed correlation of two releases is smaller, fresh noise is no bug that could be seen.
-CORRELATED = 0.1
+# Fresh noise is planted where the correlation of two releases is at least this, over the root of the number of draws.
+CORRELATED = 15.0
+DRAWN = "Does the noise of {self.name!r} have the claimed size, shape and memory between rounds?"
+PUBLISHED = (
+    "Is what {self.name!r} publishes off from the truth by the noise that is claimed: in size, in its tails, in its "
+    "memory between rounds, and independently from number to number?"
+)
+
+
+@dataclass(frozen=True)
+class NoiseLaw(Check[list[Kind]]):
+    """All noise of one statistic, over many draws; ``problem``: what is known to be wrong without statistics."""
+
+    name: str
+    question: str
+    tried: str
+    draws: int
+    problem: str = ""
+
+    def run(self, target: list[Kind], seeds: Seeds) -> Finding:
+        judged = judge(target)
+        if judged.holds and not judged.compared and not self.problem:
+            few = f"{self.draws:,} draws say nothing about a noise that is claimed to be 0 so often"
+            return Finding(verdict="not applicable", found=f"It does not apply: {few}.")
+        return Finding(
+            tried=f"{self.tried} {judged.tests:,} tests of {judged.coordinates:,} numbers in each release.",
+            runs=self.draws,
+            verdict="passed" if judged.holds and not self.problem else "violation",
+            found=self.problem
+            or ("Nothing speaks against it. " if judged.holds else f"Refuted: {judged.worst.asked}. ")
+            + "By the claim, what was seen in all tests together has a probability of at most "
+            f"{decimal(judged.chance)}; the claim is refuted at {ERROR:g}.",
+            detectable=f"Noise of at most {decimal(judged.smallest or FACTORS[-1])} of the claimed size with 99 %; "
+            "noise that is missing from one number or one round, or that two of them share. A correct statistic is "
+            f"refuted with probability {ERROR:g} at most (Bernstein and Chernoff bounds, all tests together).",
+            measured={"probability by the claim": decimal(judged.chance), "tests": str(judged.tests)},
+        )
+
+    def planted(self, target: list[Kind]) -> Iterator[Iterator[tuple[str, list[Kind]]]]:
+        yield (_changed(f"noise of {decimal(f)} of the size", target, lambda v, f=f: v * f) for f in FACTORS)  # type: ignore[misc]
+        yield iter([_changed("noise that is missing in the last of these releases", target, _without_last)])
+        if any(len({*kind.looks}) > 1 for kind in target):
+            same = "the noise of the first release in all of them"
+            yield iter([_changed(same, target, lambda values: values[:, :, :1] + values * 0)])
+        if any(len(kind.values) > 1 for kind in target):
+            yield iter([_changed("the noise of the first number in all of them", target, lambda v: v[:1] + v * 0)])
+        if any(map(_remembers, target)):
+            yield iter([_changed("noise drawn anew in the last of these releases", target, _renewed)])
+
+
+def _changed(bug: str, kinds: list[Kind], change: Callable[[F64], F64]) -> tuple[str, list[Kind]]:
+    return bug, [kind._replace(values=change(kind.values)) for kind in kinds]
+
+
+def _without_last(values: F64) -> F64:
+    out = values.copy()
+    out[:, :, -1] = np.where(np.isnan(out[:, :, -1]), np.nan, 0.0)
+    return out
+
+
+def _renewed(values: F64) -> F64:
+    """The last release of another draw."""
+    out = values.copy()
+    out[:, :, -1] = np.roll(out[:, :, -1], 1, axis=1)
+    return out
+
+
+def _remembers(kind: Kind) -> bool:
+    """Whether the noises of the first and the last of these releases are claimed to be clearly correlated."""
+    first, last = (kind.nodes.form(kind.looks[at]) for at in (0, -1))
+    apart = first.deviation**2 + last.deviation**2 - first.plus(last, -1).deviation ** 2
+    clear = CORRELATED / math.sqrt(kind.values[:, :, 0].size)
+    return kind.looks[0] != kind.looks[-1] and abs(apart) > 2 * clear * first.deviation * last.deviation
+
+
+# What is drawn --------------------------------------------------------------------------------------------------------
 
 
 def conformance(target: Target, seeds: Seeds, *, draws: int = 4000) -> list[Result]:
@@ -61,48 +120,31 @@ def conformance(target: Target, seeds: Seeds, *, draws: int = 4000) -> list[Resu
         return [idle_inside("noise")]
     last = spec.horizon or 7
     rounds = max(1, min(3, last - 1)), min(7, last)
-    differs = ""
-    try:
-        check_identity(spec, rounds[1])
-    except VerificationError as error:
-        differs = str(error)
-    results = [_drawn_law(spec, name, seeds.branch(name), draws, rounds, differs) for name in spec.statistics]
+    results = [_drawn_law(spec, name, seeds.branch(name), draws, rounds) for name in spec.statistics]
     own = seeds.branch("shared names")
     every = [named for name in spec.statistics for named in names_of(spec, name, own.coins())]
     return [*results, report(SharedNames(), every, own, part="privacy", test="noise: shared names")]
 
 
-def _drawn_law(
-    spec: Specification, name: str, seeds: Seeds, draws: int, rounds: tuple[int, int], differs: str
-) -> Result:
+def _drawn_law(spec: Specification, name: str, seeds: Seeds, draws: int, rounds: tuple[int, int]) -> Result:
     test, kinds = f"noise: {name}", list(noises(spec, name, rounds))
     if not kinds:
         return idle_inside(test, "it has no noise of a known law in these rounds")
-    problem, again = differs if f" of {name}:" in differs else "", 0
+    problem, again = "", 0
     try:
         again = check_draws(spec, name, seeds.branch("again").number())
     except VerificationError as error:
-        problem = problem or str(error)
+        problem = str(error)
     looks = _looks(spec, name, kinds, seeds.branch("pairs"))
-    copies = [Copies(noise, drawn(noise, draws, seeds.branch("draws", i).coins())) for i, noise in enumerate(looks)]
-    compared = [one for one in copies if one.judged.compared]
-    if not compared and not problem:
-        few = f"its noise is claimed to be 0 so often that {draws:,} draws say nothing about its law "
-        few += f"(in {again:,} releases it is, number by number, the sum of the noises of its nodes)"
-        return idle_inside(test, few)
-    left = len(looks) - len(compared)
+    copies = [noise.kind(drawn(noise, draws, seeds.branch("draws", i).coins())) for i, noise in enumerate(looks)]
     pairs = ", ".join(f"{one:,} and {two:,}" for one, two in sorted({tuple(noise.indices) for noise in looks}))
     tried = (
         f"{draws:,} independent copies of the noise in pairs of releases ({pairs}), {len(kinds)} "
         f"kind{'s' * (len(kinds) != 1)} of it, against the law that the budget asks for by the declared sensitivity of "
-        "its process (which is checked by the search for sensitivity); whether what is drawn in one release is, number "
-        f"by number, the sum of the noises of its nodes ({again:,} releases); and, where all of it is published, "
-        f"whether an empty stream publishes just that noise in rounds 1 to {rounds[1]}."
+        "its process (which is checked by the search for sensitivity); and whether what is drawn in one release is, "
+        f"number by number, the sum of the noises of its nodes ({again:,} releases)."
     )
-    if left:
-        tried += f" {left} of {len(looks)} comparisons were left out: the noise is claimed to be 0 too often."
-    check = DrawnLaw(name, draws, len(kinds), tried, problem, seeds)
-    return report(check, compared, seeds, part="privacy", test=test)
+    return report(NoiseLaw(name, DRAWN, tried, draws, problem), copies, seeds, part="privacy", test=test)
 
 
 def _looks(spec: Specification, name: str, kinds: list[Noise], seeds: Seeds) -> list[Noise]:
@@ -116,76 +158,6 @@ def _looks(spec: Specification, name: str, kinds: list[Noise], seeds: Seeds) -> 
         seen.add(id(noise.mechanism))
         out += [noise.at(pair) for pair in pairs[-most:]]
     return out
-
-
-@dataclass(frozen=True)
-class Copies:
-    """Many independent copies of one noise, in two releases."""
-
-    noise: Noise
-    samples: F64
-
-    @cached_property
-    def judged(self) -> Conformance:
-        return conforms(self.noise, self.samples)
-
-
-@dataclass(frozen=True)
-class DrawnLaw(Check[list[Copies]]):
-    """The noise of one statistic; ``problem``: what is known to be wrong with it without statistics."""
-
-    name: str
-    draws: int
-    kinds: int
-    tried: str
-    problem: str
-    seeds: Seeds
-
-    @property
-    def question(self) -> str:
-        return f"Does the noise of {self.name!r} have the claimed size, shape and memory between rounds?"
-
-    def run(self, target: list[Copies], seeds: Seeds) -> Finding:
-        broken = dict.fromkeys(one.noise.name for one in target if not one.judged.holds)
-        chance = decimal(min((one.judged.chance for one in target), default=1.0))
-        return Finding(
-            tried=self.tried,
-            runs=self.draws,
-            verdict="violation" if broken or self.problem else "passed",
-            found=self.problem
-            or (f"Refuted: {', '.join(broken)}." if broken else "Nothing speaks against it.")
-            + f" By the claim, the least likely of {len(target)} comparisons has a probability of at most {chance}; "
-            f"{ERROR:g} would refute the claim.",
-            detectable="" if target else "Only noise that is not the sum of the noises of its nodes.",
-            measured={"least probability by the claim": chance, "kinds of noise": str(self.kinds)},
-        )
-
-    def planted(self, target: list[Copies]) -> Iterator[Iterator[tuple[str, list[Copies]]]]:
-        if not target:
-            return
-        first, last = target[0], target[-1]
-        yield (self._smaller(first.noise, factor) for factor in TIMES)
-        for one in target[1 : self.kinds]:
-            yield iter([self._smaller(one.noise, PLANTED)])
-        missing = np.array([last.samples[0], np.zeros(self.draws)])
-        yield iter([(f"noise missing in release {last.noise.indices[1]:,}", [Copies(last.noise, missing)])])
-        if _remembers(first.noise):
-            anew = drawn(first.noise, self.draws, self.seeds.branch("renewed").coins())[0]
-            yield iter([("noise drawn anew in every round", [Copies(first.noise, np.array([anew, first.samples[1]]))])])
-
-    def _smaller(self, noise: Noise, factor: float) -> tuple[str, list[Copies]]:
-        wrong = noise._replace(mechanism=noise.mechanism.understated(1 / Fraction(factor)))
-        coins = self.seeds.branch("smaller", noise.name, str(factor)).coins()
-        return f"noise {factor:g} times too small", [Copies(noise, drawn(wrong, self.draws, coins))]
-
-
-def _remembers(noise: Noise) -> bool:
-    """Whether the noises of the two releases are claimed to be correlated."""
-    one, other = noise.indices
-    nodes = Nodes(noise.claim, noise.unit, dict.fromkeys(noise.indices, 1))
-    first, last = nodes.form(one), nodes.form(other)
-    apart = first.deviation**2 + last.deviation**2 - first.plus(last, -1).deviation ** 2
-    return one != other and abs(apart) >= 2 * CORRELATED * first.deviation * last.deviation
 
 
 class SharedNames(Check[list[tuple[str, bytes]]]):
@@ -239,61 +211,10 @@ def _published(spec: Specification, name: str, seeds: Seeds, draws: int) -> Resu
     scene = Scene(spec, name, seeds.random())
     keys = enough_keys(scene, draws)
     kinds = residuals(scene, keys=keys, first=seeds.number() % (1 << 40))
-    return report(PublishedLaw(name, keys), kinds, seeds, part="privacy", test=test)
-
-
-@dataclass(frozen=True)
-class PublishedLaw(Check[list[Kind]]):
-    """What one statistic publishes under this many keys, less the truth."""
-
-    name: str
-    keys: int
-
-    @property
-    def question(self) -> str:
-        return (
-            f"Is what {self.name!r} publishes off from the truth by the noise that is claimed: in size, in its tails, "
-            "in its memory between rounds, and independently from number to number?"
-        )
-
-    def run(self, target: list[Kind], seeds: Seeds) -> Finding:
-        judged = judge(target)
-        if judged.holds and judged.smallest is None:
-            few = f"It does not apply: {self.keys:,} keys say nothing about the law of its noise; it takes more."
-            return Finding(verdict="not applicable", found=few)
-        looks = sorted({look for kind in target for look in kind.looks})
-        return Finding(
-            tried=f"{self.keys:,} keys, releases {', '.join(f'{look:,}' for look in looks)}, {judged.coordinates:,} "
-            "numbers in each: the published noisy totals less exact totals that were added up record by record, "
-            "against the law that budget, norms and declared sensitivity ask for, computed from its characteristic "
-            f"function; {judged.tests:,} tests.",
-            runs=self.keys,
-            verdict="passed" if judged.holds else "violation",
-            found=("Nothing speaks against it. " if judged.holds else f"Refuted: {judged.worst.asked}. ")
-            + f"By the claim, what was seen in all tests together has a probability of at most "
-            f"{decimal(judged.chance)}; the claim is refuted at {ERROR:g}.",
-            detectable=f"Noise of at most {decimal(judged.smallest or FACTORS[-1])} of the claimed size with 99 %; "
-            "noise that is missing from one number or one round, or that two of them share. A correct statistic is "
-            f"refuted with probability {ERROR:g} at most (Bernstein and Chernoff bounds, all tests together).",
-            measured={"probability by the claim": decimal(judged.chance), "tests": str(judged.tests)},
-        )
-
-    def planted(self, target: list[Kind]) -> Iterator[list[tuple[str, list[Kind]]]]:
-        factor = judge(target).smallest or FACTORS[-1]
-        yield [_changed(f"noise of {decimal(factor)} of the size", target, lambda values: values * factor)]
-        yield [_changed("noise that is missing in the last of these releases", target, _without_last)]
-        if any(len(kind.looks) > 1 for kind in target):
-            same = "the noise of the first release in all of them"
-            yield [_changed(same, target, lambda values: values[:, :, :1] + values * 0)]
-        if any(len(kind.values) > 1 for kind in target):
-            yield [_changed("the noise of the first number in all of them", target, lambda v: v[:1] + v * 0)]
-
-
-def _changed(bug: str, kinds: list[Kind], change: Callable[[F64], F64]) -> tuple[str, list[Kind]]:
-    return bug, [kind._replace(values=change(kind.values)) for kind in kinds]
-
-
-def _without_last(values: F64) -> F64:
-    out = values.copy()
-    out[:, :, -1] = np.where(np.isnan(out[:, :, -1]), np.nan, 0.0)
-    return out
+    looks = sorted({look for kind in kinds for look in kind.looks})
+    tried = (
+        f"{keys:,} keys, releases {', '.join(f'{look:,}' for look in looks)}: the published noisy totals less exact "
+        "totals that were added up record by record, against the law that budget, norms and declared sensitivity ask "
+        "for, computed from its characteristic function."
+    )
+    return report(NoiseLaw(name, PUBLISHED, tried, keys), kinds, seeds, part="privacy", test=test)

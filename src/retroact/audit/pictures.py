@@ -1,4 +1,4 @@
-"""Pictures of an audit: what attacks reached, histories that unite, bits that were recovered.
+"""Pictures of an audit: what attacks reached, and histories that unite.
 
 Legends stand above the panels, so that texts never overlap.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -32,14 +31,11 @@ def pictures(result: Result, name: str) -> dict[str, Markup]:
     """
     curves = {series: _points(points) for series, points in result.curves.items()}
     curves = {series: points for series, points in curves.items() if points}
-    wrong = result.verdict == "violation"
-    out = {}
+    wrong, out = result.verdict == "violation", dict[str, Markup]()
     if {"claimed", "measured"} <= curves.keys():
         out["tradeoff"] = tradeoff(name, result.test, curves["claimed"], curves["measured"], wrong=wrong)
     if {"one", "other", "unite"} <= curves.keys():
         out["twins"] = twins(name, result.test, curves["one"], curves["other"], curves["unite"][0][0])
-    if "ceiling" in curves:
-        out["transition"] = transition(name, result.test, curves, wrong=wrong)
     return out
 
 
@@ -97,33 +93,6 @@ def twins(name: str, test: str, one: Sequence[XY], other: Sequence[XY], unite: f
     return frame.draw(f"{name}-twins", f"Two histories that unite: {test}", words, body)
 
 
-def transition(name: str, test: str, curves: dict[str, list[XY]], *, wrong: bool = False) -> Markup:
-    """The share of secret bits that a decoder recovers, by the size of the noise."""
-    attacks = sorted(curves.keys() - {"ceiling", "this stream"}, key=lambda series: (len(series), series))
-    entries: list[Entry] = [("line", f"series{i % 4}", series) for i, series in enumerate(attacks)]
-    entries.append(("line", "ceiling", "limit set by privacy"))
-    shown, found = [*attacks, "ceiling"], "over" if wrong else "own"
-    if "this stream" in curves:
-        entries.append(("dot", found, "this stream"))
-        shown.append("this stream")
-    scale = _Scale.of([x for series in shown for x, _ in curves[series]])
-    placed = {series: [(scale(x), y) for x, y in curves[series]] for series in shown}
-    lowest = math.floor(10 * min(0.5, *(y for series in shown for _, y in curves[series])))
-    steps = [tick / 10 for tick in range(lowest, 11)]
-    up = steps[:: 1 + len(steps) // 7]
-    frame = _Frame(entries, 250, (0, 1), (lowest / 10 - 0.02, 1.02), up, "share of bits recovered")
-    panel = frame.panel
-    across = [(panel.x(scale(tick)), f"{tick:g}") for tick in scale.ticks()]
-    body = panel.grid(up) + panel.axis_at(across, unit="error of an answer / √n")
-    for i, series in enumerate(attacks):
-        line = sorted(placed[series])
-        body += panel.line(line, f"series{i % 4}") + panel.dots(line, f"series{i % 4}", 2.6)
-    body += panel.line(sorted(placed["ceiling"]), "ceiling") + panel.dots(placed.get("this stream", []), found, 5.5)
-    words = "; ".join(f"{series}: {curves[series][-1][1]:.2f} at {curves[series][-1][0]:g}" for series in shown)
-    title = f"Bits recovered by the error of answers: {test}"
-    return frame.draw(f"{name}-transition", title, f"Last points: {words}.", body)
-
-
 class _Frame:
     """A panel below its legend, with the name of its vertical axis."""
 
@@ -135,28 +104,6 @@ class _Frame:
 
     def draw(self, name: str, title: str, words: str, body: Markup) -> Markup:
         return picture(name, WIDTH, self.panel.bottom + BELOW, title, words, self._head + body)
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """Maps errors to [0, 1] by their logarithms; zero is at the left end."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> _Scale:
-        positive = sorted(value for value in values if value > 0) or [1.0]
-        spread = min(values) > 0 and positive[0] < positive[-1]
-        return cls(positive[0] if spread else positive[0] / 2, positive[-1])
-
-    def __call__(self, value: float) -> float:
-        return math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
-
-    def ticks(self) -> list[float]:
-        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        every = [m * 10.0**p for p in powers for m in ((1, 2, 5) if len(powers) < 4 else (1,))]
-        return [float(f"{tick:.6g}") for tick in every if self.low <= tick <= self.high]
 
 
 def _points(curve: Curve) -> list[XY]:

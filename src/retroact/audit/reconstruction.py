@@ -28,9 +28,9 @@ from ..testing import StreamAlgorithm, in_memory, values_of
 from ..testing.altered import publishing
 from ..testing.check import Check, Finding, Verdict
 from ..testing.seeds import Seeds
-from .counting_attack import Answering, BitAttack, SeenCounts, random_sets, recovered, rounds_of
-from .decoding import I64, Bits, ceiling, chance, significant
-from .result import Curve, Result, curve, decimal, idle, report
+from .counting_attack import Answering, BitAttack, random_sets, recovered, rounds_of
+from .decoding import F64, I64, Bits, ceiling, chance, significant
+from .result import Result, decimal, idle, report
 from .target import Make, Target
 
 SMALLEST, LARGEST = 8, 32
@@ -39,13 +39,6 @@ QUERIES = 4
 # About as many rounds of the stream as an audit closes in all, with fewer bits and repetitions where an attack is long,
 # but enough bits to contradict a claim; and the longest attack.
 ROUNDS, MOST_ROUNDS = 4_000, 150_000
-# Fractions of n bits that the linear program recovers from answers with errors of c sqrt(n), by c: as measured by
-# benchmarks/attacks.py.
-RATIOS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 4.0, 10.0)
-TRANSITION = {
-    32: (1.00, 1.00, 0.95, 0.84, 0.77, 0.72, 0.66, 0.61, 0.58, 0.58, 0.48),
-    64: (1.00, 1.00, 0.98, 0.86, 0.77, 0.70, 0.64, 0.59, 0.51, 0.52, 0.48),
-}
 # Beyond it no stream can be made, and nothing is promised.
 LARGEST_EPSILON = 1000
 TEST = "bits from distinct counts"
@@ -60,7 +53,7 @@ class FromStream:
     plan: AttackPlan
     make: Make
 
-    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> SeenCounts:
+    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> F64:
         algorithm = self.make(seeds.key())
         if not isinstance(algorithm, StreamAlgorithm):
             raise InputError(f"expected a stream, got {type(algorithm).__name__}", place="make")
@@ -71,7 +64,7 @@ class FromStream:
                 release = algorithm.release([self._named(update) for update in updates])
                 if round in looks:
                     answers.append(float(release[self.plan.name].value))
-        return SeenCounts(np.array(answers) - self.plan.fresh, self.plan.block)
+        return np.array(answers) - self.plan.fresh
 
     def _named(self, update: Update) -> Update:
         assert isinstance(update, Add | Delete)
@@ -114,7 +107,7 @@ class AttackPlan:
         """The same stream, whose distinct count leaves its noise off: exact retraining, on the same way."""
         bare = copy(in_memory(self.specification))
         own = bare.bounds[self.name]
-        bare.bounds = {**bare.bounds, self.name: publishing(own, lambda drawn, _: drawn * 0)}
+        bare.bounds = {**bare.bounds, self.name: publishing(own, lambda drawn: drawn.numbers * 0)}
         return FromStream(self, partial(StreamAlgorithm, bare))
 
     @property
@@ -249,7 +242,6 @@ class Reconstruction(Check[Counts]):
                 "standard error of an answer": decimal(deviation),
                 "standard error over the root of the number of bits": decimal(deviation / math.sqrt(plan.n)),
             },
-            curves=_curves(deviation / math.sqrt(plan.n), lp, allowed),
             seen=lp >= EXACTLY,
         )
 
@@ -286,24 +278,10 @@ def _values(field: Field, n: int) -> list[Hashable]:
     return list(range(field.lower, min(field.lower + n, field.upper + 1))) if type(field) is Integer else []
 
 
-def _curves(ratio: float, lp: float, allowed: float) -> dict[str, Curve]:
-    """Bits recovered with errors of c sqrt(n), for two n, and from this stream."""
-    lines = {f"LP, n = {n}": curve(zip(RATIOS, line, strict=True)) for n, line in TRANSITION.items()}
-    ends = [(RATIOS[0], allowed), (max(RATIOS[-1], ratio), allowed)]
-    return {**lines, "ceiling": curve(ends), "this stream": curve([(ratio, lp)])}
-
-
 def _detectable(bits: int, least: int, confidence: float) -> str:
     if least > bits:
         return f"Nothing: even all {bits} bits right would not contradict the promise."
-    enough = [c for c, fraction in zip(RATIOS, TRANSITION[32], strict=True) if fraction >= least / bits]
-    from_error = (
-        f"; in a measurement with 32 bits, answers with a standard error of up to {enough[-1] * math.sqrt(32):.1f} "
-        "gave that many away"
-        if enough
-        else ""
-    )
     return (
         f"{least} of {bits} bits ({least / bits:.1%}) or more would have been called a violation: the promise gives "
-        f"that a probability of at most {1 - confidence:.2g}{from_error}."
+        f"that a probability of at most {1 - confidence:.2g}."
     )

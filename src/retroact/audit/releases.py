@@ -25,7 +25,7 @@ from ..testing import StreamAlgorithm, check_published, check_sample, history, i
 from ..testing.altered import publishing
 from ..testing.check import Check, Finding
 from ..testing.histories import crowded
-from ..testing.running import differs, published_noise
+from ..testing.running import check_history
 from ..testing.seeds import Seeds
 from .result import Result, decimal, idle_inside, report
 from .target import Target
@@ -106,7 +106,7 @@ class Releases(Check[Publisher]):
         noisy = [name for name, bound in spec.bounds.items() if sample_in(bound) is None]
         if noisy:
             thin = copy(spec)
-            few = {name: publishing(spec.bounds[name], lambda drawn, _: drawn * 9 // 10) for name in noisy}
+            few = {name: publishing(spec.bounds[name], lambda drawn: drawn.numbers * 9 // 10) for name in noisy}
             thin.bounds = {**spec.bounds, **few}
             rows.append([("statistics that publish nine tenths of their noise", Publisher(thin, target.make, (), 1))])
         return rows
@@ -134,13 +134,9 @@ class Releases(Check[Publisher]):
 
 def _first_difference(running: Publisher, key: Key) -> str | None:
     """In whole histories."""
-    spec = running.specification
     try:
-        empty = published_noise(spec, ((),) * len(running.histories[0]), key=key) if running.histories else {}
         for sequence in running.histories:
-            problem = differs(empty, published_noise(spec, sequence, running.make, key))
-            if problem:
-                return f"{problem}\n{sequence}"
+            check_history(running.specification, sequence, running.make, key)
     except VerificationError as error:
         return str(error)
     return None

@@ -89,16 +89,16 @@ def report(check: Check[T], target: T, seeds: Seeds, *, part: Part, test: str) -
     """What a check says about a target, and about the same target with the bugs that it plants."""
     reason = check.not_applicable(target)
     if reason is not None:
-        return idle(part, test, check.question, reason)
+        return idle(part, test, check.asked(), reason)
     own = check.run(target, seeds)
     if own.verdict == "not applicable":
-        return idle(part, test, check.question, own.found)
+        return idle(part, test, check.asked(), own.found)
     bug, seen, how = caught(check, target, seeds.branch("control"))
     measured = f"{bug}: measured, with as many runs" if seen else "nothing: the control was not caught"
     return Result(
         part=part,
         test=test,
-        question=check.question,
+        question=check.asked(),
         tried=own.tried,
         runs=own.runs,
         verdict=own.verdict,

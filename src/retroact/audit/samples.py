@@ -13,7 +13,7 @@ Within a kind, the tests of all pairs and places keep the level of the kind toge
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -26,13 +26,12 @@ from ..arrays import F64
 from ..coins import Key
 from ..errors import InputError
 from ..ledger.definition import Add, Update
-from ..testing import CheckFailedError, Pair
+from ..testing import Pair
+from ..testing.answers import parts
 from ..testing.check import Check, Finding
 from ..testing.families import FAMILIES, draw, live_window
-from ..testing.law import chance, seen_from
+from ..testing.law import parts_of, seen_from
 from ..testing.seeds import Seeds
-from .answers import parts
-from .features import Features, columns
 from .result import Result, decimal, idle, report
 from .shrink import as_code
 from .target import ROUNDS, Make, Target, answers, fewer
@@ -141,15 +140,15 @@ def compare_laws(make: Make, pairs: Sequence[Pair], seeds: Seeds, runs: int) -> 
     findings: list[Comparison] = []
     skipped = 0
     for number, pair in enumerate(pairs):
-        sample = _sample(make, pair, seeds.branch(number), runs)
-        for name, column, numeric in sample:
-            cells: list[object] = column.tolist() if numeric else [str(code) for code in column.tolist()]
-            try:
-                findings.append(Comparison(KINDS[0], number, name, chance(cells[:runs], cells[runs:])))
-            except CheckFailedError:
-                skipped += 1
+        keys, sides = seeds.branch(number), enumerate((pair.one, pair.other))
+        both = [answers(make, keys.key(2 * i + side), past) for side, past in sides for i in range(runs)]
+        sample = parts_of([seen[pair.unite - 1 :] for seen in both], pair.unite)
+        for part in sample:
+            chance = part.chance()
+            skipped += chance is None
+            findings += [] if chance is None else [Comparison(KINDS[0], number, part.name, chance)]
         if sample:
-            table = np.stack([column for _, column, _ in sample], axis=1)
+            table = np.stack([part.values for part in sample], axis=1)
             by_guess = _classified(table, seeds.branch(number, "classifier"))
             findings.append(Comparison(KINDS[1], number, "all answers together", by_guess))
     return findings, skipped
@@ -176,36 +175,6 @@ def _drawn(target: Target, seeds: Seeds, count: int) -> list[Pair]:
     if not turns:
         raise InputError("expected a shape with histories that unite, got none", place="shape")
     return turns[:count]
-
-
-def _sample(make: Make, pair: Pair, seeds: Seeds, runs: int) -> list[tuple[str, F64, bool]]:
-    """Runs of the one history, then as many of the other, by everything that is compared: its name, its values, and
-    whether they are numbers."""
-    found = columns(
-        [
-            answers(make, seeds.key(2 * number + side), history)[pair.unite - 1 :]
-            for side, history in enumerate((pair.one, pair.other))
-            for number in range(runs)
-        ]
-    )
-    kept: dict[bytes, tuple[str, F64, bool]] = {}
-    for name, column, numeric in _compared(found, pair.unite):
-        # Features that order the runs alike say the same.
-        kept.setdefault(np.unique(column, return_inverse=True)[1].tobytes(), (name, column, numeric))
-    return list(kept.values())
-
-
-def _compared(found: Features, unite: int) -> Iterator[tuple[str, F64, bool]]:
-    """Every number, its change from the round before, every text."""
-    places = {where: i for i, where in enumerate(zip(found.series, found.rounds, strict=True))}
-    for (series, round), index in places.items():
-        name = f"{series} in round {round + unite - 1}"
-        yield name, found.numbers[:, index], True
-        if (series, round - 1) in places:
-            change = found.numbers[:, index] - found.numbers[:, places[series, round - 1]]
-            yield f"the change of {name}", change, True
-    for index, label in enumerate(found.labels):
-        yield f"{label} (rounds counted from {unite})", found.categories[:, index].astype(np.float64), False
 
 
 def _classified(table: F64, seeds: Seeds) -> float:

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ..arrays import F64, I64, Mask
 from ..errors import InputError
+from ..testing.features import THERE, Features, separations
 from ..testing.seeds import Seeds
-from .features import THERE, Features, separations
 
 Score = Callable[[Features], F64]
 Fit = Callable[[Features, Mask, Seeds], Score | None]

@@ -12,8 +12,8 @@ from ..arrays import F64, I64
 from ..coins import DiscreteLaplace
 from ..compilers import sample_in
 from ..noise import Mechanism, Threshold
-from ..noise.process import ENUMERATED, some_rounds
-from ..noise.threshold import threshold_for
+from ..noise.process import some_rounds
+from ..noise.threshold import ENUMERATED, threshold_for
 from ..paper_forms import paper_form
 from ..privacy.normal import upper_tail_float
 from ..statistics.histogram import Histogram
@@ -78,10 +78,7 @@ class ThresholdTail(Check[Threshold]):
 
     spec: Specification
     name: str
-
-    @property
-    def question(self) -> str:
-        return f"Is a value that only one record in {self.name!r} has shown as rarely as the claim allows?"
+    question = "Is a value that only one record in {self.name!r} has shown as rarely as the claim allows?"
 
     def planted(self, target: Threshold) -> list[list[tuple[str, Threshold]]]:
         bug = "a threshold for one release only, as if it were not looked at again and again"

@@ -15,10 +15,10 @@ from ..coins import Key
 from ..ledger.definition import Add, Delete, Update
 from ..ledger.definition import Sequence as History
 from ..testing import Pair
+from ..testing.answers import numbers
 from ..testing.check import Check, Finding
 from ..testing.families import FAMILIES, draw, live_window
 from ..testing.seeds import Seeds
-from .answers import numbers
 from .result import Curve, Result, Verdict, curve, idle, report
 from .shrink import as_code, shrink
 from .target import RAISED, ROUNDS, Make, Target, answers, fewer

@@ -24,7 +24,7 @@ from ..ledger import sorted_keys
 from ..privacy import Form
 from ..schema import Rows, Schema
 from ..statistics.tally import Labels, Tally
-from .persistent_ranks import RankColumns
+from .persistent_ranks import ranks_of
 
 SIGN = np.uint64(1 << 63)
 
@@ -35,7 +35,7 @@ class LiveBlock:
 
     __slots__ = ("_coins", "_ranks", "size", "tally")
 
-    def __init__(self, tally: Tally, size: int, coins: Coins | None, ranks: RankColumns | None = None) -> None:
+    def __init__(self, tally: Tally, size: int, coins: Coins | None, ranks: Tally | None = None) -> None:
         self.tally, self.size = tally, size
         self._coins, self._ranks = coins, ranks
 
@@ -46,22 +46,19 @@ class LiveBlock:
             before = self.tally.find(touched.words)[:, 0]
             after = before + touched.amounts[:, 0]
             fewer, more = np.flatnonzero(before > after), np.flatnonzero(after > before)
-            ranks = ranks.edited(
-                RankColumns.of(taken(touched, fewer), after[fewer], before[fewer], self._coins),
-                RankColumns.of(taken(touched, more), before[more], after[more], self._coins),
-            )
+            new = ranks_of(touched.take(more), before[more], after[more], self._coins)
+            ranks = ranks + (new - ranks_of(touched.take(fewer), after[fewer], before[fewer], self._coins))
         return LiveBlock(self.tally + other.tally, self.size + other.size, self._coins, ranks)
 
     def __neg__(self) -> LiveBlock:
-        tally = self.tally
-        return LiveBlock(Tally(tally.words, -tally.amounts, tally.labels), -self.size, self._coins)
+        return LiveBlock(-self.tally, -self.size, self._coins)
 
     @property
-    def ranks(self) -> RankColumns:
+    def ranks(self) -> Tally:
         assert self._coins is not None
         if self._ranks is None:
             counts = self.tally.amounts[:, 0]
-            self._ranks = RankColumns.of(self.tally, np.zeros_like(counts), counts, self._coins)
+            self._ranks = ranks_of(self.tally, np.zeros_like(counts), counts, self._coins)
         return self._ranks
 
 
@@ -109,7 +106,7 @@ class Live:
         blocks = {}
         for start, stop in pairwise([*begins.tolist(), len(tally)]):
             # A copy, not a view: a block must not keep its neighbours' records, or those deleted in the round.
-            part = taken(tally, np.arange(start, stop))
+            part = tally.take(np.arange(start, stop))
             blocks[int(numbers[start])] = LiveBlock(part, int(part.amounts.sum()), ranks)
         return cls(Rows({name: rows.columns[name][:0].copy() for name in names}, 0), blocks)
 
@@ -165,13 +162,6 @@ def repeated(tally: Tally) -> Labels:
     return tally.labels if (counts == 1).all() else tuple(np.repeat(label, counts, axis=0) for label in tally.labels)
 
 
-def taken(tally: Tally, where: I64) -> Tally:
-    """Some keys of a tally, with their labels, copied."""
-    return Tally(
-        tuple(word[where] for word in tally.words), tally.amounts[where], tuple(label[where] for label in tally.labels)
-    )
-
-
 def _keys(rows: Rows, names: tuple[str, ...], schema: Schema, coins: Coins) -> tuple[U64, ...]:
     """What orders the records of a stamp: their values, if these are at most two numbers; otherwise 128 bits that the
     key makes of them (two values collide with probability 2^-128)."""
@@ -213,8 +203,8 @@ def smallest(live: Live, size: int) -> Rows:
     limit = (2 * size + 64 << 64) // live.count
     while True:
         bound = np.uint64(min(limit, (1 << 64) - 1))
-        parts = [one.first(int(np.searchsorted(one.high, bound, side="right"))) for one in ranks]
-        high, low = (np.concatenate(words) for words in zip(*((part.high, part.low) for part in parts), strict=True))
+        parts = [one.take(slice(int(np.searchsorted(one.words[0], bound, side="right")))) for one in ranks]
+        high, low = (np.concatenate(words) for words in zip(*(part.words for part in parts), strict=True))
         if len(high) >= size or limit >= 1 << 64:
             break
         limit *= 2
@@ -227,7 +217,7 @@ def below(live: Live, bound: int) -> Rows:
     if bound >= 1 << 64:
         return live.all()
     ranks = [block.ranks for block in live.blocks.values()]
-    return live.joined([one.first(int(np.searchsorted(one.high, np.uint64(bound)))).labels for one in ranks])
+    return live.joined([one.take(slice(int(np.searchsorted(one.words[0], np.uint64(bound))))).labels for one in ranks])
 
 
 def threshold(rate: Fraction | None, bits: int) -> int:

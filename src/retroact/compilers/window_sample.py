@@ -38,7 +38,7 @@ from ..paper_forms import paper_form
 from ..params import Parameters
 from ..privacy import Cost, Form, largest_epsilon0, window_cost
 from ..schema import Schema
-from ..statistics.grant import Demand, Grant, Layout, StreamTerms
+from ..statistics.grant import ONE_COUNT, Demand, Grant, Layout, StreamTerms
 from ..statistics.statistic import Example, Statistic
 from .gate import PARTS, Calibrated, Gate, gate_of
 from .sample_bound import SampleBound
@@ -186,7 +186,8 @@ class WindowSample(Statistic):
             mine.calibrated = Calibrated(self.gate, given, lost, lost if self._rests_on and lost else None)
         if self.of.epsilon is None:
             # Where samples are so rare that delta covers them, any epsilon would do, but a huge one is not wanted.
-            spent = min(self._largest(reach, epsilon, own), max(MOST, epsilon))
+            largest = paper_form("paper_epsilon0") if self.accounting == "paper" else largest_epsilon0
+            spent = min(largest(self.form, epsilon=float(epsilon), **self._terms(reach, own)), max(MOST, epsilon))
             try:
                 mine.of = self.of.at(spent)
             except InputError as error:
@@ -236,14 +237,9 @@ class WindowSample(Statistic):
         found: Cost = cost(self.form, epsilon0=float(self.of.contract.epsilon), **self._terms(reach, delta))
         return found
 
-    def _largest(self, reach: int, epsilon: Fraction, delta: Fraction) -> Fraction:
-        largest = paper_form("paper_epsilon0") if self.accounting == "paper" else largest_epsilon0
-        found: Fraction = largest(self.form, epsilon=float(epsilon), **self._terms(reach, delta))
-        return found
-
     def layout(self, schema: Schema) -> Layout:
         """Of the count behind the gate."""
-        return Layout((1,), Fraction(1), Fraction(1), 1)
+        return ONE_COUNT
 
     def candidates(self, grant: Grant) -> Candidates:
         """For the count behind the gate."""

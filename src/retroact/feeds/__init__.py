@@ -1,8 +1,8 @@
 """Change feeds in: files, standard input and frames become additions, deletions and rounds of a stream."""
 
-from retroact.feeds.options import Options
-from retroact.feeds.play import play
-from retroact.feeds.totals import Totals
-from retroact.stream.grid import Grid
+from ..stream.grid import Grid
+from .options import Options
+from .play import play
+from .totals import Totals
 
 __all__ = ["Grid", "Options", "Totals", "play"]

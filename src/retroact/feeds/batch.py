@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, Place
-from retroact.messages import mismatch
-from retroact.schema.arrow import Column
-from retroact.schema.field import Coded
+from ..arrays import I64, Mask
+from ..errors import Place
+from ..messages import mismatch
+from ..schema.arrow import Column
+from ..schema.field import Coded
 
 ColumnReader = Callable[[list[Any]], list[Any]]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)
@@ -210,8 +210,3 @@ class Changes:
             copies = np.concatenate([one if some is None else some for some, one in zip(counts, ones, strict=True)])
         numbers, codes = (np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", "codes"))
         return cls(numbers, codes, fields, roles, copies, first.readers)
-
-
-def in_row(error: InputError, row: int) -> InputError:
-    """The same error, in this row of a batch, counted from 0."""
-    return error.moved(Place(error.path or "", row + 1))

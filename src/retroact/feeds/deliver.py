@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, RetroactError, Unit
-from retroact.feeds.batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
-from retroact.feeds.held_ids import HeldIds
-from retroact.feeds.refusals import Refusals
-from retroact.feeds.rounds import RoundCloser
-from retroact.ledger import Entry, Operations, Stamped
-from retroact.ledger.operations import NO_RECORDS
-from retroact.stream import Stream
-from retroact.stream.door import names_of
-from retroact.stream.erasure import Outcome
+from ..arrays import I64, Mask
+from ..errors import InputError, RetroactError, Unit
+from ..ledger import Entry, Operations, Stamped
+from ..ledger.operations import NO_RECORDS
+from ..stream import Stream
+from ..stream.door import names_of
+from ..stream.erasure import Outcome
+from .batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
+from .held_ids import HeldIds
+from .refusals import Refusals
+from .rounds import RoundCloser
 
 Position = tuple[int, ...]
 
@@ -53,12 +53,6 @@ class Delivery:
     def place(self, number: int) -> str:
         """A row of the source, as messages name it."""
         return f"{self.name}:{number}" if self.unit == "line" else f"{self.name}: row {number}"
-
-    @property
-    def finished_before(self) -> bool:
-        """Whether the whole input went into rounds that were closed before."""
-        reached = self.reached()
-        return not self.begun and bool(reached) and self.settled() == reached
 
     def deliver(
         self, changes: Changes, position: Position, *, delivered: Sequence[int] = (), close: int | None = None
@@ -118,17 +112,23 @@ class Delivery:
             self.rounds.closed(accepted.round)
 
     @contextmanager
-    def at(self, numbers: I64) -> Iterator[None]:
-        """Errors inside name the source, and the row: the one that the error has, or one of these."""
+    def at(self, numbers: I64 | None = None, *, during: str = "") -> Iterator[None]:
+        """Errors inside name the source, and the row: the one that the error has, or one of these. Without rows they
+        say when it was."""
         try:
             yield
         except RetroactError as error:
-            first, last = int(numbers[0]), int(numbers[-1])
-            row: int | None = first if first == last else None
-            if isinstance(error, InputError) and error.row is not None:
-                row = error.row
-            during = "" if row is not None else f"{self.unit}s {first}-{last}"
-            raise located(error, self.name, row=row, unit=self.unit, during=during) from None
+            row: int | None = None
+            if numbers is not None:
+                first, last = int(numbers[0]), int(numbers[-1])
+                row = first if first == last else None
+                if isinstance(error, InputError) and error.row is not None:
+                    row = error.row
+                during = "" if row is not None else f"{self.unit}s {first}-{last}"
+            if isinstance(error, InputError):
+                raise error.found_in(self.name, row=row, unit=self.unit, during=during) from None
+            where = self.name if row is None else self.place(row)
+            raise type(error)(f"{where}{', ' if during else ''}{during}: {error}") from None
 
     def _operations(self, changes: Changes, adds: Mask) -> Operations:
         codes, named = changes.codes, changes.there("id")
@@ -146,9 +146,13 @@ class Delivery:
     def _stamped(self, changes: Changes, chosen: Mask) -> Stamped:
         if not chosen.any():
             return NO_RECORDS
-        some = _chosen(changes, chosen)
-        data, subjects, stamps = self._records(some), some.names("subject"), self._stamps(some)
-        return self.stream.stamped(data, subject=subjects, stamp=stamps, numbers=some.numbers)
+        some, now = _chosen(changes, chosen), self.stream.round
+        data, stamps = some.records(), np.where(some.there("stamp"), some.whole("stamp"), now)
+        if self._constant:
+            data[EVERY_RECORD] = np.zeros(len(some), np.int64)
+        # one stamp for all is faster
+        stamp = stamps if bool((stamps != now).any()) else None
+        return self.stream.stamped(data, subject=some.names("subject"), stamp=stamp, numbers=some.numbers)
 
     def _names(self, changes: Changes, role: str) -> list[str]:
         if not len(changes):
@@ -173,15 +177,6 @@ class Delivery:
             places = unfound(outcomes, added, np.cumsum(adds)[chosen].tolist())
             if places:
                 self.rounds.totals.missed.add(self.name, self.unit, changes.numbers[chosen][places].tolist())
-
-    def _records(self, changes: Changes) -> dict[str, Any]:
-        return {**changes.records(), **({EVERY_RECORD: np.zeros(len(changes), np.int64)} if self._constant else {})}
-
-    def _stamps(self, changes: Changes) -> I64 | None:
-        """None if all are the open round, which is faster."""
-        now = self.stream.round
-        stamps = np.where(changes.there("stamp"), changes.whole("stamp"), now)
-        return stamps if bool((stamps != now).any()) else None
 
 
 def _chosen(changes: Changes, chosen: Mask) -> Changes:
@@ -215,17 +210,3 @@ def unfound(outcomes: Sequence[Outcome], subjects: Sequence[Any], before: Sequen
         if not outcome.surviving and (outcome.waiting or 0) <= later[outcome.identifier]:
             missed.append(place)
     return missed[::-1]
-
-
-def located(
-    error: RetroactError, source: str, *, row: int | None = None, unit: Unit = "row", during: str = ""
-) -> RetroactError:
-    """The same error, with the source and the row or line in it.
-
-    >>> print(located(InputError("expected a number, got 'x'", place="amount"), "events.jsonl", row=17, unit="line"))
-    events.jsonl:17: expected a number, got 'x' - at amount
-    """
-    if isinstance(error, InputError):
-        return error.found_in(source, row=row, unit=unit, during=during)
-    number = "" if row is None else f":{row}" if unit == "line" else f": row {row}"
-    return type(error)(f"{source}{number}{', ' if during else ''}{during}: {error}")

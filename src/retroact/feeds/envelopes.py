@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from retroact.errors import InputError
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, UPDATE
-from retroact.feeds.json_rows import RowForm, Step
-from retroact.feeds.native_events import KEYS, NATIVE
-from retroact.feeds.roles import (
-    CODES,
-    ONE_ON_AN_ID,
-    OPERATION_COLUMNS,
-    PROGRESS,
-    WEIGHT_COLUMNS,
-    code_of,
-    weigh,
-)
-from retroact.messages import mismatch, show
+from ..errors import InputError
+from ..messages import mismatch, show
+from .batch import ADD, CLOSE, DELETE, ERASE, UPDATE
+from .json_rows import RowForm, Step
+from .native_events import KEYS, NATIVE
+from .roles import CODES, ONE_ON_AN_ID, OPERATION_COLUMNS, PROGRESS, WEIGHT_COLUMNS, code_of, weigh
 
 PLAIN, CHANGES = "plain records", "insert/delete"
 DEBEZIUM, WRAPPED = "Debezium", "Debezium with its schema"
@@ -156,150 +149,115 @@ def operation_in(label: str, row: Mapping[str, Any]) -> str | None:
     return next((column for column in row if label == marked_by(column)), None)
 
 
-class Envelope(Protocol):
-    """What the lines of an envelope do, and with which rows."""
-
-    def steps(self, value: Any) -> list[Step] | str:
-        """The steps of a line or, if it is skipped, what it is called. Rows are not checked here."""
+Envelope = Callable[[Any], list[Step] | str]
+"""The steps of a line or, if it is skipped, what it is called. Rows are not checked here."""
 
 
 def envelope_for(label: str, form: RowForm, data: set[str], contribution: int | None, mark: str | None) -> Envelope:
     """The envelope of this name, for all but native events."""
     if label == PLAIN:
-        return Plain(form, data)
-    if label in (DEBEZIUM, WRAPPED):
-        return Debezium(form, wrapped=label == WRAPPED)
-    if label == CHANGES or mark is None:
-        return InsertsAndDeletes(form)
-    return Weighted(form, mark, contribution) if mark in WEIGHT_COLUMNS else Worded(form, mark)
-
-
-class Plain:
-    """Rows that are added. One with a key of another envelope is refused."""
-
-    def __init__(self, form: RowForm, data: set[str]) -> None:
-        self._form, self._data = form, data
         own = form.columns.column("op") or "op"
-        self._marks = {*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *_MARKS, own}.difference(data)
-
-    def steps(self, value: Any) -> list[Step] | str:
-        if not isinstance(value, dict):
-            raise mismatch("an object", value, None)
-        marked = not self._marks.isdisjoint(value)
-        if marked or "after" in value:
-            mark = mark_in(value, self._data)
-            if mark is not None:
-                wrong = f"expected {PLAIN}, as in the first events, got {show(mark)}, a key of another envelope"
-                raise InputError(wrong)
-        if marked:
-            self._form.check(value)
-            raise InputError(f"expected {PLAIN}")
-        return [(ADD, value, "", None)]
+        marks = {*OPERATION_COLUMNS, *WEIGHT_COLUMNS, PROGRESS, *_MARKS, own}.difference(data)
+        return partial(_plain, form, data, marks)
+    if label in (DEBEZIUM, WRAPPED):
+        return partial(_debezium, form, label == WRAPPED)
+    if label == CHANGES or mark is None:
+        return partial(_inserts_and_deletes, form)
+    return partial(_weighted, form, mark, contribution) if mark in WEIGHT_COLUMNS else partial(_worded, form, mark)
 
 
-class InsertsAndDeletes:
+def _plain(form: RowForm, data: set[str], marks: set[str], value: Any) -> list[Step]:
+    """Rows that are added. One with a key of another envelope is refused."""
+    if not isinstance(value, dict):
+        raise mismatch("an object", value, None)
+    marked = not marks.isdisjoint(value)
+    if marked or "after" in value:
+        mark = mark_in(value, data)
+        if mark is not None:
+            wrong = f"expected {PLAIN}, as in the first events, got {show(mark)}, a key of another envelope"
+            raise InputError(wrong)
+    if marked:
+        form.check(value)
+        raise InputError(f"expected {PLAIN}")
+    return [(ADD, value, "", None)]
+
+
+def _inserts_and_deletes(form: RowForm, value: Any) -> list[Step]:
     """{"insert": {...}}, {"delete": {...}} and {"update": {...}}, or several of them as an array."""
-
-    def __init__(self, form: RowForm) -> None:
-        self._form = form
-
-    def steps(self, value: Any) -> list[Step] | str:
-        found: list[Step] = []
-        several = isinstance(value, list)
-        for position, change in enumerate(value if several else [value]):
-            if not isinstance(change, dict) or not {*change} <= _CODES.keys():
-                raise mismatch('an object such as {"insert": {...}}', change, None)
-            if len(change) != 1:
-                raise InputError(f"expected one of {', '.join(_CODES)} in an event")
-            ((kind, row),) = change.items()
-            part = f"[{position}].{kind}" if several else kind
-            row = self._form.require_id(row, part) if kind == "delete" else row
-            found.append((_CODES[kind], row, part, None))
-        return found
+    found: list[Step] = []
+    several = isinstance(value, list)
+    for position, change in enumerate(value if several else [value]):
+        if not isinstance(change, dict) or not {*change} <= _CODES.keys():
+            raise mismatch('an object such as {"insert": {...}}', change, None)
+        if len(change) != 1:
+            raise InputError(f"expected one of {', '.join(_CODES)} in an event")
+        ((kind, row),) = change.items()
+        part = f"[{position}].{kind}" if several else kind
+        row = form.require_id(row, part) if kind == "delete" else row
+        found.append((_CODES[kind], row, part, None))
+    return found
 
 
-class Worded:
+def _worded(form: RowForm, column: str, value: Any) -> list[Step]:
     """Rows with a word for the operation: Flink's +I, -U, +U, -D, Delta's change types and the like."""
-
-    def __init__(self, form: RowForm, column: str) -> None:
-        self._form, self._column = form, column
-
-    def steps(self, value: Any) -> list[Step] | str:
-        code = code_of(_marked(value, self._column), self._column)
-        if code in (CLOSE, ERASE):
-            self._form.check(value)
-            word = "close" if code == CLOSE else "erase"
-            raise InputError(f'expected {{"op": "{word}"}} without a record', place=self._column)
-        return [(code, self._form.by_id(value) if code == DELETE else value, "", None)]
+    code = code_of(_marked(value, column), column)
+    if code in (CLOSE, ERASE):
+        form.check(value)
+        word = "close" if code == CLOSE else "erase"
+        raise InputError(f'expected {{"op": "{word}"}} without a record', place=column)
+    return [(code, form.by_id(value) if code == DELETE else value, "", None)]
 
 
-class Weighted:
+def _weighted(form: RowForm, column: str, contribution: int | None, value: Any) -> list[Step] | str:
     """Rows with a weight, as Materialize and differential dataflow have them: 1 adds, -1 deletes, in the order of
     arrival; on an id, 1 makes it hold the record, and -1 empties it."""
-
-    def __init__(self, form: RowForm, column: str, contribution: int | None) -> None:
-        self._form, self._column, self._contribution = form, column, contribution
-
-    def steps(self, value: Any) -> list[Step] | str:
-        weight = weigh(_marked(value, self._column), self._column, self._contribution)
-        if is_progress(value):
-            raise InputError("expected a row, got a progress message")
-        if weight == 0:
-            if not self._form.is_whole(tuple(value)):
-                self._form.check(value)
-            return "weights of 0"
-        if abs(weight) > 1 and self._form.has_id(value):
-            raise InputError(expected=ONE_ON_AN_ID, found=str(weight), place=self._column)
-        code, row = (ADD, value) if weight > 0 else (DELETE, self._form.by_id(value))
-        return [(code, row, "", None)] * abs(weight)
+    weight = weigh(_marked(value, column), column, contribution)
+    if is_progress(value):
+        raise InputError("expected a row, got a progress message")
+    if weight == 0:
+        if not form.is_whole(tuple(value)):
+            form.check(value)
+        return "weights of 0"
+    if abs(weight) > 1 and form.has_id(value):
+        raise InputError(expected=ONE_ON_AN_ID, found=str(weight), place=column)
+    code, row = (ADD, value) if weight > 0 else (DELETE, form.by_id(value))
+    return [(code, row, "", None)] * abs(weight)
 
 
-class Debezium:
+def _debezium(form: RowForm, wrapped: bool, value: Any) -> list[Step] | str:
     """Debezium's change events, {"op": "u", "before": {...}, "after": {...}}, bare or as a payload with their schema.
 
     With an id an update is one event on that id and a deletion needs nothing but the id; without one both delete the
     row before by value, which needs all its fields and its stamp."""
+    if value is None or (wrapped and isinstance(value, dict) and value.get("payload", value) is None):
+        return "tombstones"
+    if not isinstance(value, dict):
+        raise mismatch("an object", value, None)
+    change = value.get("payload") if wrapped else value
+    if not isinstance(change, dict):
+        raise mismatch("an object", change, "payload")
+    if "op" not in change:
+        raise InputError(f'expected "op" with one of {_OPS}, got none')
+    op, before, after = change["op"], change.get("before"), change.get("after")
+    if op in ("c", "r", "u"):
+        added = (ADD, _there(after, "after"), "after", None)
+        if op != "u" or (form.has_id(after) and (before is None or form.id_of(before) == form.id_of(after))):
+            return [added]
+        return [_replaced(form, _there(before, "before"), after), added]
+    if op == "d":
+        return [(DELETE, form.require_id(_there(before, "before"), "before"), "before", None)]
+    if op == "m":
+        return "messages"
+    if op == "t":
+        raise InputError(_TRUNCATED, place="op")
+    raise mismatch(f"one of {_OPS}", op, "op")
 
-    def __init__(self, form: RowForm, *, wrapped: bool) -> None:
-        self._form, self._wrapped = form, wrapped
 
-    def steps(self, value: Any) -> list[Step] | str:
-        if value is None or (self._wrapped and isinstance(value, dict) and value.get("payload", value) is None):
-            return "tombstones"
-        change, form = self._change(value), self._form
-        if "op" not in change:
-            raise InputError(f'expected "op" with one of {_OPS}, got none')
-        op, before, after = change["op"], change.get("before"), change.get("after")
-        if op in ("c", "r", "u"):
-            added = (ADD, _there(after, "after"), "after", None)
-            if op != "u" or (form.has_id(after) and (before is None or self._same_id(before, after))):
-                return [added]
-            return [self._replaced(_there(before, "before"), after), added]
-        if op == "d":
-            return [(DELETE, form.require_id(_there(before, "before"), "before"), "before", None)]
-        if op == "m":
-            return "messages"
-        if op == "t":
-            raise InputError(_TRUNCATED, place="op")
-        raise mismatch(f"one of {_OPS}", op, "op")
-
-    def _change(self, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise mismatch("an object", value, None)
-        change = value.get("payload") if self._wrapped else value
-        if not isinstance(change, dict):
-            raise mismatch("an object", change, "payload")
-        return change
-
-    def _same_id(self, before: Any, after: Any) -> bool:
-        column = self._form.known["id"]
-        return isinstance(before, dict) and bool(before.get(column) == after[column])
-
-    def _replaced(self, before: Any, after: Any) -> Step:
-        """The row before, deleted in the round of the row after."""
-        row, round = self._form.require_id(before, "before"), self._form.known.get("round")
-        both = round is not None and isinstance(row, dict) and isinstance(after, dict)
-        return DELETE, {**row, round: after.get(round)} if both else row, "before", None
+def _replaced(form: RowForm, before: Any, after: Any) -> Step:
+    """The row before, deleted in the round of the row after."""
+    row, round = form.require_id(before, "before"), form.known.get("round")
+    both = round is not None and isinstance(row, dict) and isinstance(after, dict)
+    return DELETE, {**row, round: after.get(round)} if both else row, "before", None
 
 
 def _there(row: Any, part: str) -> Any:

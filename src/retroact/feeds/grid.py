@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, Place, RetroactError, Unit
-from retroact.feeds.batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
-from retroact.feeds.deliver import Delivery, located
-from retroact.feeds.options import Options
-from retroact.feeds.sequence import Sequence, Versions
-from retroact.stream import Durable, moments
-from retroact.stream.grid import Grid, last_rows
+from ..arrays import I64, Mask
+from ..errors import InputError, Place, Unit
+from ..stream import Durable, moments
+from ..stream.grid import Grid, last_rows
+from .batch import ADD, CLOSE, DELETE, NOTHING, UPDATE, Changes
+from .deliver import Delivery
+from .options import Options
+from .sequence import Sequence, Versions
 
 _NO_TIME, _REFUSED = -1, -2
 _UNITS: dict[str, moments.Unit] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
@@ -134,14 +134,14 @@ class Complete(_OnGrid):
         if isinstance(self._stream, Durable):
             self._stream.keep_boundaries()
 
-    def read_times(self, times: Iterable[tuple[Any, Any]], count: Any) -> int:
+    def read_times(self, times: Iterable[tuple[Any, Any]], source: Any) -> int:
         """Read the round of every row before any is played; return the row up to which all were played before.
-        ``count`` gives the number of rows, once all were read."""
+        The ``source`` has counted its rows once all were read."""
         parts = []
         for numbers, found in times:
             cells = self.cells(found, numbers)
             parts.append((numbers, np.where(self.inside(cells, numbers), cells, _REFUSED)))
-        self._count = count()
+        self._count = source.count
         reached = self._reached
         if reached and reached[3] != self._count:
             raise InputError(
@@ -225,10 +225,8 @@ class Complete(_OnGrid):
                 self._delivery.deliver(changes, position)
             if read < self._ends[round - self._first]:
                 return
-            try:
+            with self._delivery.at(during=f"at the end of round {round:,}"):
                 self._rounds.close()
-            except RetroactError as error:
-                raise located(error, self._delivery.name, during=f"at the end of round {round:,}") from None
             # the order of the source counts only within a round
             self._versions = Versions()
 
@@ -288,11 +286,8 @@ class Followed(_OnGrid):
         cut = self._options.cut
         wait = cut.grace if cut.publish_after is None else cut.publish_after
         while not self.ended and now() >= (self._grid.closes(self._stream.round) + wait).timestamp():
-            try:
+            with self._delivery.at(during=f"at the end of round {self._stream.round:,}"):
                 self._rounds.close()
-            except RetroactError as error:
-                during = f"at the end of round {self._stream.round:,}"
-                raise located(error, self._delivery.name, during=during) from None
             for changes in self._later.pop(self._stream.round, []):
                 self._take(changes)
 

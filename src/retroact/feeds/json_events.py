@@ -9,28 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from retroact.errors import InputError
-from retroact.feeds.batch import CLOSE, Changes, ColumnValues
-from retroact.feeds.envelopes import (
-    PLAIN,
-    Envelope,
-    envelope_for,
-    is_progress,
-    of_row,
-    operation_in,
-    places_in,
-    recognise,
-    row_in,
-    value_at,
-)
-from retroact.feeds.json_rows import Cells, RowForm, Step
-from retroact.feeds.native_events import DECODING, KEYS, NATIVE, NativeEvents
-from retroact.feeds.options import Options
-from retroact.feeds.readers.repeated_keys import most_keys
-from retroact.feeds.roles import METADATA, ROLES, position_of, refuse
-from retroact.feeds.row_reader import require_needs
-from retroact.messages import mismatch
-from retroact.schema import Schema
+from ..errors import InputError
+from ..messages import mismatch
+from ..schema import Schema
+from . import envelopes
+from .batch import CLOSE, Changes, ColumnValues
+from .envelopes import PLAIN
+from .json_rows import Cells, RowForm, Step
+from .native_events import DECODING, KEYS, NATIVE, NativeEvents
+from .options import Options
+from .readers.repeated_keys import most_keys
+from .roles import METADATA, ROLES, position_of, refuse
+from .row_reader import require_needs
 
 _WHOLE = ("stamp", "round", "position")
 
@@ -60,7 +50,7 @@ class JsonEvents:
         self.ignored: tuple[str, ...] = ()
         self.skipped: Counter[str] = Counter()
         """Lines that are no events, by what they are."""
-        self._envelope: Envelope | None = None
+        self._envelope: envelopes.Envelope | None = None
         self._form = self._base
 
     def recognise(self, values: Sequence[Any]) -> bool:
@@ -75,23 +65,23 @@ class JsonEvents:
     def _label(self, value: Any) -> str | None:
         operation = self._columns.column("op")
         own = None if operation in ("op", *self._asked) else operation
-        return recognise(value, self._form.fields, self._asked, self._beside, own)
+        return envelopes.recognise(value, self._form.fields, self._asked, self._beside, own)
 
     def _begin(self, label: str, value: Any) -> None:
         """From now on all lines must have this envelope."""
         self.label = label
-        row, own = row_in(label, value), self._columns.column("op")
-        mark = operation_in(label, row)
+        row, own = envelopes.row_in(label, value), self._columns.column("op")
+        mark = envelopes.operation_in(label, row)
         if mark is not None and mark != own and not self._columns.marked:
             refuse(row, self._form.fields, self._columns, [mark])
         if label != NATIVE:
             # rows in other envelopes may have a column that is called round and means something else
-            numbered = label == PLAIN
-            form = RowForm(self._schema, self._columns, mark, of_row(label, self._options.time), numbered=numbered)
+            time = envelopes.of_row(label, self._options.time)
+            form = RowForm(self._schema, self._columns, mark, time, numbered=label == PLAIN)
             told = () if label == PLAIN else {"id", "round"}.intersection(form.named)
             self.roles = {role: column for role, column in form.known.items() if column in row or role in told}
             data = {*self._asked, *self._beside}
-            self._envelope = envelope_for(label, form, data, self._options.cut.contribution, mark)
+            self._envelope = envelopes.envelope_for(label, form, data, self._options.cut.contribution, mark)
             self._form = form
         others = METADATA.get(mark or "", ())
         needed = {*self._schema.fields, *self.roles.values(), *others, *self._form.tops, mark}
@@ -143,7 +133,7 @@ class JsonEvents:
         if options.follow and options.time is not None:
             # otherwise all times were read before
             places = self.places("time")
-            roles["time"] = [value_at(event, places) for event in events]
+            roles["time"] = [envelopes.value_at(event, places) for event in events]
         if options.position is not None:
             roles["position"] = self._positions(codes, events)
         changes = _changes([numbers[line] for line in lines], codes, fields, roles)
@@ -155,11 +145,11 @@ class JsonEvents:
 
     def places(self, role: str) -> list[tuple[str, ...]]:
         """Where a line may hold its time or position."""
-        return places_in(self.label or NATIVE, getattr(self._options, role) or "")
+        return envelopes.places_in(self.label or NATIVE, getattr(self._options, role) or "")
 
     def _positions(self, codes: Sequence[int], values: Sequence[Any]) -> list[int | None]:
         places, name = self.places("position"), self._options.position or ""
-        found = [value_at(value, places) for value in values]
+        found = [envelopes.value_at(value, places) for value in values]
         # a round may end without a position
         return [
             None if position is None and code == CLOSE else position_of(position, name, row)
@@ -169,11 +159,11 @@ class JsonEvents:
     def _steps_of(self, value: Any) -> list[Step] | str:
         try:
             if self._envelope is not None:
-                return self._envelope.steps(value)
+                return self._envelope(value)
         except InputError:
-            if not is_progress(value) and not self._may_be_native(value):
+            if not envelopes.is_progress(value) and not self._may_be_native(value):
                 raise
-        if is_progress(value):
+        if envelopes.is_progress(value):
             return [(CLOSE, {}, "", None)] if self._options.cut.close_by == "progress" else "progress messages"
         return [self._native.step(value)]
 

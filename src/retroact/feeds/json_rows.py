@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-from retroact.errors import InputError
-from retroact.feeds.batch import ADD, DELETE, EVERY_RECORD, UPDATE, in_row
-from retroact.feeds.roles import METADATA, ROLES, refuse
-from retroact.messages import mismatch, show
-from retroact.schema import Schema
-from retroact.stream.columns import Columns
+from ..errors import InputError, Place
+from ..messages import mismatch, show
+from ..schema import Schema
+from ..stream.columns import Columns
+from .batch import ADD, DELETE, EVERY_RECORD, UPDATE
+from .roles import METADATA, ROLES, refuse
 
 Row = dict[str, Any]
 Step = tuple[int, Any, str, Any]
@@ -60,8 +60,11 @@ class RowForm:
         self.taken = {*schema.fields, *(own.column for _, own in columns.items()), *others}
         """Every key that a row may have in a strict feed."""
 
+    def id_of(self, row: Any) -> Any:
+        return row.get(self.known["id"]) if "id" in self.known and isinstance(row, dict) else None
+
     def has_id(self, row: Any) -> bool:
-        return "id" in self.known and isinstance(row, dict) and row.get(self.known["id"]) is not None
+        return self.id_of(row) is not None
 
     def by_id(self, row: Any) -> Any:
         """A row that is deleted: only its id and round, if it has an id."""
@@ -117,7 +120,7 @@ class RowForm:
             self.check(row, part, deleted=code == DELETE)
         except InputError as found:
             error = found
-        raise in_row(error, place) from None
+        raise error.moved(Place(error.path or "", place + 1)) from None
 
     def check(self, row: Any, part: str = "", *, deleted: bool = False) -> None:
         """Raise what is wrong with a row that does not fit; ``part`` is its path in the line."""

@@ -8,27 +8,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from retroact.errors import InputError
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE
-from retroact.feeds.json_rows import Cells, RowForm, Step, check_role
-from retroact.feeds.roles import OPS, ROLES
-from retroact.messages import mismatch, show
+from ..errors import InputError
+from ..messages import mismatch, show
+from .batch import ADD, CLOSE, DELETE, ERASE
+from .json_rows import Cells, RowForm, Step, check_role
+from .roles import OPS, ROLES
 
 NATIVE = "native events"
 KEYS = ("op", "record", *ROLES)
 _TYPES = {"op": Literal[*OPS], "id": str | int | None, "subject": str | int | None}
 DECODING = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What the JSON decoder raises, also for another type."""
-
-
-class _NoRecord:
-    """A record whose fields are all missing."""
-
-    def __getattr__(self, name: str) -> None:
-        return None
-
-
-_NO_RECORD = _NoRecord()
 
 
 class NativeEvents:
@@ -51,6 +41,7 @@ class NativeEvents:
         columns += [_optional(f"o{place}", name) for place, name in enumerate(others)]
         # JSON has no cycles, so the garbage collector need not look for them
         record: Any = msgspec.defstruct("NativeRecord", columns, forbid_unknown_fields=form.strict, gc=False)
+        self._no_record = record(*[None] * len(required))
         self._attributes = {field.encode_name: field.name for field in msgspec.structs.fields(record)}
         parts: list[Any] = [("op", _TYPES["op"]), ("record", record | None, None)]
         parts += [(role, _TYPES.get(role, int | None), None) for role in ROLES]
@@ -60,9 +51,16 @@ class NativeEvents:
 
     def decoded(self, lines: Sequence[bytes]) -> tuple[list[int], Cells, Cells, int]:
         """The operations, fields and roles of lines, and the least number of their keys."""
-        events = list(map(self._decode, lines))
-        codes, fields, roles = self._columns(events)
-        columns = (list(map(attrgetter("record"), events)), *roles.values(), *fields.values())
+        events: list[Any] = list(map(self._decode, lines))
+        codes = list(map(OPS.__getitem__, map(attrgetter("op"), events)))
+        records = list(map(attrgetter("record"), events))
+        for code, event in zip(codes, events, strict=True):
+            if code != ADD or event.record is None:
+                self._check_parts(code, event.record, event.id, event.subject, event.stamp)
+        rows = [self._no_record if record is None else record for record in records]
+        fields = {name: list(map(attrgetter(self._attributes[name]), rows)) for name in self._form.fields}
+        roles = {role: list(map(attrgetter(role), events)) for role in ROLES}
+        columns = (records, *roles.values(), *fields.values())
         return codes, fields, roles, len(events) + sum(len(events) - column.count(None) for column in columns)
 
     def step(self, value: Any) -> Step:
@@ -75,16 +73,6 @@ class NativeEvents:
         code = OPS[event.op]
         self._check_parts(code, event.record, event.id, event.subject, event.stamp)
         return code, value.get("record") or {}, "record", value
-
-    def _columns(self, events: list[Any]) -> tuple[list[int], Cells, Cells]:
-        codes = list(map(OPS.__getitem__, map(attrgetter("op"), events)))
-        records = list(map(attrgetter("record"), events))
-        for code, event in zip(codes, events, strict=True):
-            if code != ADD or event.record is None:
-                self._check_parts(code, event.record, event.id, event.subject, event.stamp)
-        rows = [_NO_RECORD if record is None else record for record in records]
-        fields = {name: list(map(attrgetter(self._attributes[name]), rows)) for name in self._form.fields}
-        return codes, fields, {role: list(map(attrgetter(role), events)) for role in ROLES}
 
     def _check_parts(self, code: int, record: Any, id: Any, subject: Any, stamp: Any) -> None:
         """That an event has what its operation needs, and no more."""

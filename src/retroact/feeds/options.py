@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from retroact.errors import InputError
-from retroact.feeds.refusals import Refusals
-from retroact.messages import show
-from retroact.stream.columns import Columns
-from retroact.stream.rounds import Rounds as Cut
-from retroact.stream.stored import differences
+from ..errors import InputError
+from ..messages import show
+from ..stream.columns import Columns
+from ..stream.rounds import Rounds as Cut
+from ..stream.stored import differences
+from .refusals import Refusals
 
 if TYPE_CHECKING:
-    from retroact.stream import Stream
+    from ..stream import Stream
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,23 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
-from retroact.errors import InputError
-from retroact.feeds import source as sources
-from retroact.feeds.batch import Changes
-from retroact.feeds.deliver import Delivery
-from retroact.feeds.grid import Complete, Followed
-from retroact.feeds.options import Options, options_for
-from retroact.feeds.readers.arrow import ColumnarSource, is_table, open_table
-from retroact.feeds.readers.csv import CsvFile
-from retroact.feeds.readers.json_lines import JsonLines
-from retroact.feeds.readers.table import TableReader
-from retroact.feeds.rounds import Publish, RoundCloser
-from retroact.feeds.sequence import AfterTheEnd, Sequence
-from retroact.feeds.source import Source, open_source
-from retroact.feeds.totals import Totals, Waiting
-from retroact.schema import Schema
-from retroact.stream import Durable, Stream
-from retroact.stream.grid import Grid
-from retroact.stream.rounds import CloseBy, Late
+from ..errors import InputError
+from ..schema import Schema
+from ..stream import Durable, Stream
+from ..stream.grid import Grid
+from ..stream.rounds import CloseBy, Late
+from . import source as sources
+from .batch import Changes
+from .deliver import Delivery
+from .grid import Complete, Followed
+from .options import Options, options_for
+from .readers.arrow import ColumnarSource, TableReader, is_table, open_table
+from .readers.csv import CsvFile
+from .readers.json_lines import JsonLines
+from .rounds import Publish, RoundCloser
+from .sequence import AfterTheEnd, Sequence
+from .source import Source, open_source
+from .totals import Totals, Waiting
 
 Player = Sequence | Complete | Followed
 NO_EVENTS = "a file of records has at least one; in CSV, below a line with the names of the columns"
@@ -123,7 +122,10 @@ class Feed:
         on being counted."""
         rounds = RoundCloser(stream, publish, self.options.rounds, totals)
         totals = rounds.totals
-        delivery = self.delivery = Delivery(stream, rounds, self.source.name, self.reader.unit, self._kept_under())
+        kept_under = self.options.source_name or (self.source.path if self.source.is_table else self.source.name)
+        if kept_under is None and self.options.position:
+            raise InputError("expected a name for the source of the positions", place="source_name")
+        delivery = self.delivery = Delivery(stream, rounds, self.source.name, self.reader.unit, kept_under)
         delivery.refusals = self.options.refusals
         player = self._player(delivery)
         seen = False
@@ -147,7 +149,8 @@ class Feed:
         totals.skipped.update(self.reader.skipped)
         if isinstance(player, Complete | Followed) or not self.source.follow:
             player.finish()
-        while isinstance(player, Followed) and player.holds and not self._stopped():
+        stop = self.source.stop if isinstance(self.source, Source) else None
+        while isinstance(player, Followed) and player.holds and stop and not stop.wait(sources.POLL):
             player.tick()
         self.clocked = not isinstance(player, Sequence) or player.clocked
         totals.left_open = rounds.open
@@ -183,9 +186,9 @@ class Feed:
             self.reader.begin_after = begin
             yield changes
             if begin and source.follow and not len(changes):
-                sequence.require(begin, source.lines)
+                sequence.require(begin, source.count)
         if begin and not source.follow:
-            sequence.require(begin, source.lines)
+            sequence.require(begin, source.count)
 
     def _kept(self) -> Iterator[Changes]:
         """All changes, beginning with those that `look` kept."""
@@ -195,33 +198,26 @@ class Feed:
 
     def _after(self, begin: int, table: ColumnarSource, sequence: Sequence) -> Iterator[Changes]:
         """The rows of a table after those that were read before."""
-        if table.rows is not None:
-            sequence.require(begin, table.rows)
+        if table.size is not None:
+            sequence.require(begin, table.size)
             first = self._first or next(iter(self.reader), None)
             if first is not None:
                 sequence.adopt_numbering(first)
         self.reader.begin_after = begin
         yield from self.reader
-        if not table.done:
+        if not table.count:
             sequence.require(begin, None)
 
     def _in_rounds(self, player: Complete) -> Iterator[Changes]:
         """All changes, once the times of all of them are known."""
         if self._rest is not None:
             self.source.again()
-        self.reader.begin_after = player.read_times(self.reader.times(), self.reader.count)
+        self.reader.begin_after = player.read_times(self.reader.times(), self.source)
         self.source.require_whole_lines()
         self.source.again()
         yield from self.reader
         if isinstance(self.source, ColumnarSource):
-            player.require_all(self.source.done)
-
-    def _kept_under(self) -> str | None:
-        """What positions of the source are kept under."""
-        name = self.options.source_name or (self.source.path if self.source.is_table else self.source.name)
-        if name is None and self.options.position:
-            raise InputError("expected a name for the source of the positions", place="source_name")
-        return name
+            player.require_all(self.source.count)
 
     def _waiting(self) -> Waiting | None:
         """The last line, if nothing ends it and it was not read before."""
@@ -229,9 +225,6 @@ class Feed:
         if found is None or found[0] <= self.reader.begin_after:
             return None
         return Waiting(self.source.name, *found)
-
-    def _stopped(self) -> bool:
-        return not isinstance(self.source, Source) or self.source.stop.wait(sources.POLL)
 
     @property
     def _may_be_empty(self) -> bool:

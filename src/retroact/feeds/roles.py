@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from retroact.checks import is_int
-from retroact.errors import InputError, Place
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, EVERY_RECORD, UPDATE
-from retroact.messages import hint, mismatch, show
-from retroact.schema import Schema
-from retroact.stream.columns import Columns
-from retroact.stream.open_round import LARGEST
+from ..checks import is_int
+from ..errors import InputError, Place
+from ..messages import hint, mismatch, show
+from ..schema import Schema
+from ..stream.columns import Columns
+from ..stream.open_round import LARGEST
+from .batch import ADD, CLOSE, DELETE, ERASE, EVERY_RECORD, UPDATE
 
 OPS = {"add": ADD, "delete": DELETE, "erase": ERASE, "close": CLOSE}
 """Retroact's own words."""
@@ -55,27 +55,19 @@ class Heading:
 
     fields: tuple[str, ...]
     roles: dict[str, str]
+    """With ``version``, the column of the version of a Delta table."""
     operation: str | None
     """The column of operations or weights; None if all rows are additions."""
-    time: str | None
-    position: str | None
     ignored: tuple[str, ...]
-    version: str | None
-    """The column of the version of a Delta table."""
 
     @property
     def weighted(self) -> bool:
         return self.operation in WEIGHT_COLUMNS
 
     @property
-    def all_roles(self) -> dict[str, str]:
-        others = {"time": self.time, "position": self.position, "version": self.version}
-        return {**self.roles, **{role: column for role, column in others.items() if column}}
-
-    @property
     def needed(self) -> set[str]:
         """Every column that is read."""
-        return {*self.fields, *self.all_roles.values(), *((self.operation,) if self.operation else ())}
+        return {*self.fields, *self.roles.values(), *((self.operation,) if self.operation else ())}
 
     @property
     def words(self) -> set[str]:
@@ -109,11 +101,10 @@ def heading(names: Sequence[str], schema: Schema, columns: Columns, *, by_number
     free = [name for name in names if name not in (*fields, *there.values(), operation)]
     ignored = tuple(name for name in free if columns.ignores(name) or name in METADATA.get(operation or "", ()))
     refuse(names, fields, columns, [name for name in free if name not in ignored])
-    # on a grid, or with one round for all, round numbers are not read
-    roles = {role: column for role, column in there.items() if role in ROLES and (by_number or role != "round")}
-    version = VERSION if VERSION in ignored else None
-    time = there.get("time") if timed else None
-    return Heading(fields, roles, operation, time, there.get("position"), ignored, version)
+    # on a grid, or with one round for all, round numbers are not read; without a grid, times are not
+    unread = {"op"} | ({"round"} if not by_number else set()) | ({"time"} if not timed else set())
+    roles = {role: column for role, column in there.items() if role not in unread}
+    return Heading(fields, roles | ({"version": VERSION} if VERSION in ignored else {}), operation, ignored)
 
 
 def _operation(names: Sequence[str], taken: Collection[str], columns: Columns) -> str | None:

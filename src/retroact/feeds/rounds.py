@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from retroact.errors import InputError
-from retroact.feeds.totals import Totals
-from retroact.stream import Round, Stream
+from ..errors import InputError
+from ..stream import Round, Stream
+from .totals import Totals
 
 Publish = Callable[[Round], None]
 # A longer leap is a mistake, such as a date taken for the number of a round.

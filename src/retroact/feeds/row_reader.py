@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, Place, Unit
-from retroact.feeds.batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
-from retroact.feeds.options import Options
-from retroact.feeds.roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, PROGRESS, Heading, code_of, heading, weigh
-from retroact.messages import mismatch, show
-from retroact.schema import Schema
-from retroact.stream.columns import Columns
-from retroact.stream.open_round import LARGEST
+from ..arrays import I64, Mask
+from ..errors import InputError, Place, Unit
+from ..messages import mismatch, show
+from ..schema import Schema
+from ..stream.columns import Columns
+from ..stream.open_round import LARGEST
+from .batch import ADD, CLOSE, DELETE, ERASE, NOTHING, UPDATE, Batch, Changes, ColumnReader, ColumnValues
+from .options import Options
+from .roles import CODES, NEEDS_ID, NEEDS_STAMP, ONE_ON_AN_ID, PROGRESS, ROLES, Heading, code_of, heading, weigh
 
 BY_TIME = "rounds are numbered from 1; for dates and times: --time COLUMN with --start, --length and --end"
 RoleReader = Callable[[ColumnValues, str], ColumnValues]
@@ -63,8 +63,8 @@ class RowReader:
             except InputError:
                 raise wrong from None
             self.options.refusals.add(wrong)
-        self.heading, self.roles, self.ignored, self.skipped = found, found.roles, found.ignored, Counter()
-        self.label = None
+        self.heading, self.ignored, self.skipped, self.label = found, found.ignored, Counter(), None
+        self.roles = {role: found.roles[role] for role in ROLES if role in found.roles}
         if found.operation is not None:
             self.label = f"{'weights' if found.weighted else 'operations'} in {show(found.operation)}"
         return found
@@ -91,11 +91,15 @@ class RowReader:
     def _changes(self, batch: Batch) -> Changes:
         found = self.heading
         assert found is not None
-        progress = self._is_progress(batch) if found.weighted and self._strict else None
+        progress: Mask | None = None
+        if found.weighted and self._strict and PROGRESS in batch.columns:
+            cells = batch.columns[PROGRESS].values.tolist()
+            marks = np.fromiter((cell in ("t", "true", "True", "1") for cell in cells), np.bool_, len(batch))
+            progress = marks if marks.any() else None
         codes, copies = self._operations(batch, found, progress)
-        roles = {role: self._role(batch, role, column) for role, column in found.all_roles.items()}
+        roles = {role: self._role(batch, role, column) for role, column in found.roles.items()}
         if "position" in roles:
-            _check_positions(roles["position"], codes, found.position or "")
+            _check_positions(roles["position"], codes, found.roles["position"])
         fields = {name: batch.columns[name] for name in found.fields}
         changes = Changes(batch.numbers, codes, fields, roles, copies, self._fields)
         self._check(changes, found)
@@ -119,13 +123,6 @@ class RowReader:
             raise
         return cells
 
-    def _is_progress(self, batch: Batch) -> Mask | None:
-        if PROGRESS not in batch.columns:
-            return None
-        cells = batch.columns[PROGRESS].values.tolist()
-        found = np.fromiter((cell in ("t", "true", "True", "1") for cell in cells), np.bool_, len(batch))
-        return found if found.any() else None
-
     def _operations(self, batch: Batch, found: Heading, progress: Mask | None) -> tuple[NDArray[np.int8], I64 | None]:
         """What each row does, and how many copies it stands for, if any stands for more than one."""
         column = found.operation
@@ -148,7 +145,7 @@ class RowReader:
     def _check(self, changes: Changes, found: Heading) -> None:
         """That each row has what its operation needs and, in strict sources, nothing else."""
         codes, named = changes.codes, changes.there("id")
-        require_needs(changes, timed=found.time is not None)
+        require_needs(changes, timed="time" in found.roles)
         if changes.copies is not None:
             odd = named & (changes.copies > 1)
             if odd.any():

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError, RetroactError
-from retroact.feeds.batch import CLOSE, NOTHING, Changes
-from retroact.feeds.deliver import Delivery, Position, located, waits
-from retroact.feeds.options import Options
-from retroact.feeds.roles import VERSION
+from ..arrays import I64, Mask
+from ..errors import InputError
+from .batch import CLOSE, NOTHING, Changes
+from .deliver import Delivery, Position, waits
+from .options import Options
+from .roles import VERSION
 
 
 class Versions:
@@ -120,13 +120,14 @@ class Sequence:
     def finish(self) -> None:
         """The input ends. The number of rounds never depends on the last records: it is ``rounds`` if that is given,
         one if nothing closes rounds, and otherwise what close lines made it."""
-        try:
+        reached = self._delivery.reached()
+        # whether the whole input went into rounds that were closed before
+        finished = not self._delivery.begun and bool(reached) and self._delivery.settled() == reached
+        with self._delivery.at(during="at its end"):
             if self._rounds.limit is not None:
                 self._rounds.close_before(self._rounds.limit + 1)
-            elif not self.clocked and not self._delivery.finished_before:
+            elif not self.clocked and not finished:
                 self._rounds.close_last()
-        except RetroactError as error:
-            raise located(error, self._delivery.name, during="at its end") from None
 
     def _play(self, changes: Changes) -> None:
         """Deliver piece by piece: up to the next round number, or to a row that closes the round."""

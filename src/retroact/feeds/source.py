@@ -10,13 +10,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from io import BufferedIOBase, BufferedReader, UnsupportedOperation
+from io import BufferedIOBase, BufferedReader, FileIO, UnsupportedOperation
 from pathlib import Path
 from typing import Literal, cast
 
-from retroact.errors import InputError
-from retroact.feeds.workbook import refuse_workbook
-from retroact.files import os_errors
+from ..errors import InputError
+from ..files import os_errors
+from .workbook import refuse_workbook
 
 Format = Literal["JSON lines", "CSV"]
 STDIN = "-"
@@ -55,8 +55,8 @@ class Source:
     """Whether a last line without an end is left unread: more of it may be on its way."""
     rest: bytes = b""
     """That line."""
-    lines: int = 0
-    """How many were read, with the one left unread."""
+    count: int = 0
+    """How many lines were read, with the one left unread."""
     is_table = False
 
     def blocks(self) -> Iterator[bytes]:
@@ -68,7 +68,7 @@ class Source:
         >>> list(Source("", "JSON lines", io.BytesIO(b"1\\n2\\n3"), holds=True).blocks())
         [b'1\\n2\\n']
         """
-        rest, self.lines = b"", 0
+        rest, self.count = b"", 0
         for piece in self._pieces():
             if self.bytes_read == 0 and piece:
                 for mark, encoding in _OTHER_ENCODINGS.items():
@@ -82,13 +82,13 @@ class Source:
             cut = rest.rfind(b"\n") + 1
             if cut or not piece:
                 whole, rest = rest[:cut], rest[cut:]
-                self._count(whole)
+                self._count_lines(whole)
                 yield whole
             if len(rest) > LONGEST_LINE:
                 longest = f"expected a line of at most {LONGEST_LINE >> 20} MB, got a longer one"
-                raise self.refused(InputError(longest), self.lines + 1)
+                raise self.refused(InputError(longest), self.count + 1)
         self.rest = b""
-        self._count(rest)
+        self._count_lines(rest)
         # where a followed source is stopped, it may be in the middle of a line
         if self.stop.is_set() or self.holds:
             cut = rest.rfind(b"\r") + 1 if self.format == "CSV" else 0
@@ -96,11 +96,11 @@ class Source:
         if rest:
             yield rest
 
-    def _count(self, block: bytes) -> None:
+    def _count_lines(self, block: bytes) -> None:
         # the reader of CSV takes either for the end of a line
         ends = (b"\n", b"\r") if self.format == "CSV" else (b"\n",)
-        self.lines += sum(map(block.count, ends)) - (block.count(b"\r\n") if self.format == "CSV" else 0)
-        self.lines += bool(block) and not block.endswith(ends)
+        self.count += sum(map(block.count, ends)) - (block.count(b"\r\n") if self.format == "CSV" else 0)
+        self.count += bool(block) and not block.endswith(ends)
 
     def progress(self) -> tuple[int, str]:
         """How much of the size was read, as a number and in words."""
@@ -123,7 +123,7 @@ class Source:
     def require_whole_lines(self) -> None:
         if self.holds and self.rest.strip():
             wrong = "the last line has no end, so it may be half of one: end it, or say --complete, before rounds close"
-            raise self.refused(InputError(wrong), self.lines)
+            raise self.refused(InputError(wrong), self.count)
 
     def refused(self, error: InputError, line: int) -> InputError:
         return error.found_in(self.name, row=line, unit="line")
@@ -151,7 +151,7 @@ class Source:
         with suppress(KeyboardInterrupt, UnsupportedOperation):
             if isinstance(self.file, BufferedReader):
                 # what a buffer holds cannot be waited for
-                self.file = cast(BufferedIOBase, _Unbuffered(self.file.fileno()))
+                self.file = cast(BufferedIOBase, _Unbuffered(self.file.fileno(), closefd=False))
             return bool(select.select([self.file.fileno()], [], [], POLL)[0])
         # there is no descriptor to wait for, or Ctrl-C was pressed
         return not isinstance(self.file, _Unbuffered)
@@ -175,17 +175,10 @@ class Source:
             raise InputError(wrong, source=self.name)
 
 
-class _Unbuffered:
+class _Unbuffered(FileIO):
     """Standard input, read by its descriptor."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def read1(self, size: int) -> bytes:
-        return os.read(self._descriptor, size)
+    read1 = FileIO.read
 
 
 @contextmanager

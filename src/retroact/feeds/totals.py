@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from retroact.errors import Unit
+from ..errors import Unit
 
 NAMED = 5
 """How many rows a message names; others are counted."""

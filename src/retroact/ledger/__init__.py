@@ -1,8 +1,8 @@
 """The ledger of surviving data, and the paper's definitions that it must agree with (`retroact.ledger.definition`)."""
 
-from retroact.ledger.ledger import Change, Ledger
-from retroact.ledger.operations import Entry, Operations, Single, Stamped
-from retroact.ledger.removal import Removal
-from retroact.ledger.updates import Updates
+from .ledger import Change, Ledger
+from .operations import Entry, Operations, Single, Stamped
+from .removal import Removal
+from .updates import Updates
 
 __all__ = ["Change", "Entry", "Ledger", "Operations", "Removal", "Single", "Stamped", "Updates"]

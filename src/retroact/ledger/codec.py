@@ -16,12 +16,12 @@ from typing import Any, cast
 import msgspec
 import numpy as np
 
-from retroact.arrays import I64
-from retroact.checks import is_int
-from retroact.errors import InputError, VerificationError
-from retroact.ledger.operations import NO_RECORDS, Stamped
-from retroact.ledger.text_column import ABSENT, Texts
-from retroact.schema import Rows, Schema
+from ..arrays import I64
+from ..checks import is_int
+from ..errors import InputError, VerificationError
+from ..schema import Rows, Schema
+from .operations import NO_RECORDS, Stamped
+from .text_column import ABSENT, Texts
 
 FORMAT = "retroact ledger"
 VERSION = 2
@@ -170,20 +170,18 @@ def unpack_whole(schema: Schema, block: bytes | None) -> Stamped:
     return Stamped(records.rows(), records.stamps, subjects, copies=None if parts[2] == 1 else records.counts)
 
 
-class _State(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The surviving records in canonical order as one block, which is empty if nothing survives."""
-
+class _Header(msgspec.Struct):
     format: str
     version: int
+
+
+class _State(_Header, forbid_unknown_fields=True, omit_defaults=True):
+    """The surviving records in canonical order as one block, which is empty if nothing survives."""
+
     fields: list[str]
     records: bytes
     missing: list[str] = []
     """The optional fields."""
-
-
-class _Header(msgspec.Struct):
-    format: str
-    version: int
 
 
 def to_bytes(schema: Schema, surviving: Stamped) -> bytes:

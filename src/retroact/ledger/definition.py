@@ -18,7 +18,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from retroact.errors import InputError
+from ..errors import InputError
 
 
 class Point(NamedTuple):

@@ -12,10 +12,10 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from retroact.arrays import I64, U64, Mask, Words
-from retroact.errors import InputError
-from retroact.ledger.sorted_keys import take
-from retroact.schema import Schema
+from ..arrays import I64, U64, Mask, Words
+from ..errors import InputError
+from ..schema import Schema
+from .sorted_keys import take
 
 _WORD = 64
 # widths grow by this many bits at a time, because every growth rewrites all keys

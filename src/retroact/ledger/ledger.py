@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retroact.arrays import I64, Words
-from retroact.errors import InputError
-from retroact.ledger import multiset, registers, sorted_keys
-from retroact.ledger.codec import Records, from_bytes, to_bytes
-from retroact.ledger.operations import Stamped
-from retroact.ledger.record_keys import RecordKeys
-from retroact.ledger.text_codes import TextCodes
-from retroact.ledger.text_column import Texts
-from retroact.ledger.updates import Updates
-from retroact.schema import Rows, Schema
+from ..arrays import I64, Words
+from ..errors import InputError
+from ..schema import Rows, Schema
+from . import multiset, registers, sorted_keys
+from .codec import Records, from_bytes, to_bytes
+from .operations import Stamped
+from .record_keys import RecordKeys
+from .text_codes import TextCodes
+from .text_column import Texts
+from .updates import Updates
 
 
 @dataclass(frozen=True, eq=False)

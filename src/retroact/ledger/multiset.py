@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retroact.arrays import I64, Words
-from retroact.ledger import sorted_keys
-from retroact.ledger.sorted_keys import Erased, write_edited
+from ..arrays import I64, Words
+from . import sorted_keys
+from .sorted_keys import Erased, write_edited
 
 
 @dataclass(frozen=True, slots=True)

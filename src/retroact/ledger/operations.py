@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError
-from retroact.schema import Rows, Schema
-from retroact.schema.field import Record
+from ..arrays import I64, Mask
+from ..errors import InputError
+from ..schema import Rows, Schema
+from ..schema.field import Record
 
 Subjects = Sequence[str | None] | str | None
 """One for all records, or one for each."""

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from retroact.arrays import I64, Mask, Words
-from retroact.ledger import sorted_keys
-from retroact.ledger.key_layout import KeyLayout, Widths
-from retroact.ledger.multiset import Multiset
-from retroact.ledger.operations import Stamped
-from retroact.ledger.registers import Registers
-from retroact.ledger.sorted_keys import Erased
-from retroact.ledger.text_codes import TextCodes
-from retroact.schema import Rows, Schema
+from ..arrays import I64, Mask, Words
+from ..schema import Rows, Schema
+from . import sorted_keys
+from .key_layout import KeyLayout, Widths
+from .multiset import Multiset
+from .operations import Stamped
+from .registers import Registers
+from .sorted_keys import Erased
+from .text_codes import TextCodes
 
 Coding = tuple[I64, Mapping[str, I64], I64, Mapping[str, Mask]]
 """Stamps, values and subjects with codes for text, and which values are missing."""

@@ -11,10 +11,10 @@ from itertools import compress, repeat
 
 import numpy as np
 
-from retroact.arrays import I64, Words
-from retroact.ledger import sorted_keys
-from retroact.ledger.sorted_keys import Erased
-from retroact.ledger.text_codes import require_utf8
+from ..arrays import I64, Words
+from . import sorted_keys
+from .sorted_keys import Erased
+from .text_codes import require_utf8
 
 # a table this small is not worth shrinking
 _SMALL = 256

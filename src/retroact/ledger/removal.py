@@ -12,10 +12,10 @@ from hashlib import sha256
 
 import numpy as np
 
-from retroact.arrays import Mask
-from retroact.ledger.operations import Operations, Stamped
-from retroact.ledger.updates import Updates
-from retroact.schema import Schema
+from ..arrays import Mask
+from ..schema import Schema
+from .operations import Operations, Stamped
+from .updates import Updates
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from retroact.arrays import I64, U64, AnyArray, Mask, Words
+from ..arrays import I64, U64, AnyArray, Mask, Words
 
 Erased = Callable[[Words], Mask] | None
 """Which keys belong to an erased subject; None if nobody is erased."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from retroact.arrays import I64, AnyArray
-from retroact.errors import InputError
+from ..arrays import I64, AnyArray
+from ..errors import InputError
 
 # with fewer codes, unused ones are not worth renumbering
 _SMALL = 256

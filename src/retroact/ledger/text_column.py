@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import U64, AnyArray, Mask
-from retroact.schema.field import Coded
+from ..arrays import U64, AnyArray, Mask
+from ..schema.field import Coded
 
 ABSENT = -1
 SHORT = 64

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64
-from retroact.errors import InputError
-from retroact.ledger.operations import PARTS, Operations, Single, Stamped
-from retroact.ledger.text_codes import by_digest
-from retroact.schema import Schema
-from retroact.schema.field import Record
+from ..arrays import I64
+from ..errors import InputError
+from ..schema import Schema
+from ..schema.field import Record
+from .operations import PARTS, Operations, Single, Stamped
+from .text_codes import by_digest
 
 UpdatesMark = tuple[int, int, int]
 """The number of batches, of fields of single records since the last one, and of operations before these."""

@@ -6,8 +6,7 @@ from .by_size import BySize
 from .few_changes import FewChanges
 from .fresh import Fresh
 from .independent_copy import IndependentCopy
-from .mechanism import Mechanism
-from .oblivious import Oblivious
+from .mechanism import Mechanism, Oblivious
 from .one_sided import OneSided
 from .process import Process, Terms, difference
 from .rectangle import Rectangle

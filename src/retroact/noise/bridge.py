@@ -32,8 +32,8 @@ LONGEST = 1 << 42
 
 class Bridge(Process):
     """
-    >>> Bridge(65535).radices, Bridge(65535).sensitivity(1)
-    ((16, 16, 16, 16), 8.0)
+    >>> Bridge(65535).radices, Bridge(65535).l1
+    ((16, 16, 16, 16), Fraction(8, 1))
     """
 
     kind: ClassVar[str] = "bridge"

@@ -18,7 +18,7 @@ from ..paper_forms import paper_form
 from ..privacy import Kind
 from .bridge import Bridge
 from .fresh import Fresh
-from .oblivious import Oblivious
+from .mechanism import Oblivious
 from .process import Process
 from .schauder import Schauder
 from .tree import Tree

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +25,12 @@ from ..arrays import I64, U64, Integers
 from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law, integer_cells
 from ..coins.law import WIDEST
 from ..errors import InputError
+from ..params import Parameters
 from ..privacy import FINENESS, Share, discreteness
-from .oblivious import Oblivious
 from .process import Process, Terms
 from .spread import Spread
 from .tails import Summand, Tail
+from .tree import Tree
 
 # A sample of scale b exceeds 128 b with probability below 2^-180: this decides whether products fit 64 bits.
 REACH = 128
@@ -40,6 +41,24 @@ BLOCK = 64
 CHUNK = 1 << 13
 # Streams without a horizon are checked up to this round.
 LAST_ROUND = 1 << 36
+
+
+@dataclass(frozen=True)
+class Oblivious(Parameters):
+    """An integer noise law of the user's own, drawn independently for every coordinate, with a declared (epsilon,
+    delta) for one record and one release of the query (Definition "oblivious-noise mechanism")."""
+
+    unwritten: ClassVar[tuple[str, ...]] = ("law",)
+
+    law: Law
+    name: str
+    epsilon: float
+    delta: float = 0.0
+
+    def cost(self, horizon: int) -> tuple[Fraction, Fraction]:
+        """(2m epsilon, 2m delta): Theorem "linear", part 2."""
+        factor = 2 * Tree(horizon).height
+        return factor * Fraction(self.epsilon), factor * Fraction(self.delta)
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,6 @@ from ..checks import choice, positive_int
 from ..errors import InputError
 from ..params import Parameters
 
-# Up to this many rounds, the worst and the mean variance are taken over every round.
-ENUMERATED = 1 << 17
 # Rounds times nodes examined for the worst and the typical round.
 LOOKED_AT = 1 << 21
 INDEX_BITS = 48
@@ -212,12 +210,6 @@ class Process(Parameters, ABC):
 
     def variance(self, round: int, p: int = 2) -> float:
         return float(self.variances([round], p)[0])
-
-    def extremes(self, p: int = 2, horizon: int | None = None) -> tuple[float, float]:
-        """The worst and the mean of the variance over the rounds (a sample of them beyond 2^17)."""
-        last = self.horizon or horizon or ENUMERATED
-        variances = self.variances(some_rounds(last, ENUMERATED), p)
-        return float(variances.max()), float(variances.mean())
 
     def outlook(self, p: int, last: int) -> Outlook | None:
         """Over rounds 1 .. last, or a sample of them. None where no round has noise, which means that none is ever

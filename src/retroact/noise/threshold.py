@@ -40,34 +40,27 @@ from ..errors import InputError
 from ..privacy.halving import halved
 from ..privacy.normal import upper_tail_float
 from .mechanism import Mechanism
-from .process import ENUMERATED
 
 # Thresholds are rounded up to this grid, far coarser than the last digits of floats.
 GRID = 64
 # The smallest chance of failure in one release of one bin: below it, floats lose digits.
 SMALLEST = Fraction(1, 10**250)
+# Up to this many releases, a threshold for all of them is computed from the noise of each.
+ENUMERATED = 1 << 17
 
 Variances = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
+Reach = Callable[[int, float], float]
+"""From (release, chance) to what its noise exceeds with at most that chance."""
 
 
 class Threshold:
-    """Fails with probability at most ``failure`` over all releases: an equal part of it for each of them, or for each
-    in which a record can be live (``live``); without any bound 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on,
-    which sums to 1. This is the one for Laplace noise: the noise of a release exceeds ``reach(release, chance)`` with
-    probability at most ``chance``."""
+    """Fails with probability at most ``failure`` over all ``releases``, or over those in which a record can be live:
+    an equal part of it for each of them; without any bound 1/((j+1)(j+2)) of it for the 2^j releases from 2^j on, which
+    sums to 1. This is the one for Laplace noise."""
 
-    def __init__(
-        self,
-        reach: Callable[[int, float], float],
-        failure: Fraction,
-        releases: int | None,
-        *,
-        live: int | None = None,
-        bins: int = 1,
-    ) -> None:
-        self._reach = reach
-        self._failure, self._releases = failure / bins, releases if live is None else live
-        check_failure(failure, bins, self._releases)
+    def __init__(self, reach: Reach, failure: Fraction, releases: int | None, *, bins: int = 1) -> None:
+        check_failure(failure, bins, releases)
+        self._reach, self._failure, self._releases = reach, failure / bins, releases
 
     def at(self, release: int) -> Fraction:
         return _rounded(self._reach(release, float(self._part(release))))
@@ -80,7 +73,7 @@ class Threshold:
 
 
 class GaussianThreshold(Threshold):
-    """For Gaussian noise. With a known number of releases, all of them have one threshold."""
+    """For Gaussian noise. Where ``releases`` are those from 1 on, and known, all of them have one threshold."""
 
     def __init__(
         self,
@@ -89,13 +82,13 @@ class GaussianThreshold(Threshold):
         failure: Fraction,
         releases: int | None,
         *,
-        live: int | None = None,
         bins: int = 1,
+        windowed: bool = False,
     ) -> None:
-        super().__init__(self._tail, failure, releases, live=live, bins=bins)
+        super().__init__(self._tail, failure, releases, bins=bins)
         self._variances, self._half_spacing = variances, spacing / 2
         self._one = None
-        if live is None and releases is not None and releases <= ENUMERATED:
+        if not windowed and releases is not None and releases <= ENUMERATED:
             self._one = self._common(releases)
 
     def at(self, release: int) -> Fraction:
@@ -134,10 +127,11 @@ def threshold_for(
     noise: Mechanism, failure: Fraction, releases: int | None, *, live: int | None = None, bins: int = 1
 ) -> Threshold:
     """For the first coordinate, by the law of its noise."""
+    counted = releases if live is None else live
     if noise.share.kind == "pure":
-        return Threshold(partial(_proven_reach, noise), failure, releases, live=live, bins=bins)
-    variances = partial(noise.variances_of, 0)
-    return GaussianThreshold(variances, 1 / noise.refinement, failure, releases, live=live, bins=bins)
+        return Threshold(partial(_proven_reach, noise), failure, counted, bins=bins)
+    variances, windowed = partial(noise.variances_of, 0), live is not None
+    return GaussianThreshold(variances, 1 / noise.refinement, failure, counted, bins=bins, windowed=windowed)
 
 
 def _proven_reach(noise: Mechanism, release: int, chance: float) -> float:

@@ -24,8 +24,8 @@ from .process import Process, Shift, Terms, check_horizon
 
 class Tree(Process):
     """
-    >>> Tree(1024).sensitivity(1)
-    19.0
+    >>> Tree(1024).l1
+    Fraction(19, 1)
     """
 
     kind: ClassVar[str] = "tree"

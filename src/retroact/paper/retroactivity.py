@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from ..checks import number
 from ..compilers.closeness import check_block, check_probability
 from ..compilers.maps import GaussianMap
 from ..errors import InputError
+from ..oneshot.ordered_domain import log_up
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def paper_variance(squared: Fraction, alpha: Fraction, beta: Fraction) -> Fracti
     """Of noise that makes answers at a distance of sqrt(``squared``) (alpha, beta)-close, rounded up."""
     if alpha > 1:
         raise InputError(f"expected at most 1 with the calibration of the paper, got {alpha}", place="alpha")
-    return squared / alpha**2 * 2 * _log_above(Fraction(5, 4) / beta)
+    return squared / alpha**2 * 2 * log_up(Fraction(5, 4) / beta)
 
 
 def paper_error(map: GaussianMap, beta: float) -> float:
@@ -68,9 +68,3 @@ def paper_error(map: GaussianMap, beta: float) -> float:
     (5286, 4133)
     """
     return map.sigma * (math.sqrt(map.dimension) + math.sqrt(2 * math.log(1 / beta)))
-
-
-def _log_above(value: Fraction) -> Fraction:
-    context = Context(prec=40, rounding=ROUND_CEILING)
-    logarithm = context.ln(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
-    return Fraction(context.next_plus(logarithm))

@@ -13,10 +13,10 @@ from typing import Any
 from ..errors import InputError
 from ..privacy import Cost, Form
 from ..privacy.dominating_pair import mixed_loss
+from ..privacy.sampled_cost import largest_within
 
 # The part of delta for a failure of the ranks.
 RANKS = 0.5
-DIGITS = 100_000
 
 
 def paper_basic(releases: int, epsilon0: float, delta0: float) -> tuple[float, float]:
@@ -106,28 +106,23 @@ def paper_cost(
             epsilon, total = paper_ranks(releases, size, occupancy, *whole, (delta - failure) * RANKS)
             if total <= delta:
                 found.append(Cost(epsilon, total, "the paper's, Appendix C", False, True))
-    return min(found, key=lambda cost: cost.epsilon, default=Cost(math.inf, delta, "none applies", True, False))
+    return min(found, key=lambda cost: cost.epsilon, default=_none(delta))
+
+
+def _none(delta: float) -> Cost:
+    return Cost(math.inf, delta, "none applies", True, False)
 
 
 def paper_epsilon0(form: Form, *, releases: int, epsilon: float, delta: float, **terms: Any) -> Fraction:
-    """The largest epsilon0 that costs at most epsilon, rounded down to a multiple of 10^-5 of its power of ten.
+    """The largest epsilon0 of six digits that costs at most epsilon.
 
     >>> paper_epsilon0("fresh", releases=10, epsilon=1.0, delta0=0, delta=0, size=5, occupancy=None)
     Fraction(1, 20)
     """
 
-    def fits(epsilon0: Fraction) -> bool:
-        cost = paper_cost(form, releases=releases, epsilon0=float(epsilon0), delta=delta, **terms)
-        return cost.epsilon <= epsilon
+    def cost(epsilon0: Fraction) -> Cost:
+        if epsilon0 > max(1, epsilon):
+            return _none(delta)  # beyond 1 only part 2 applies, which charges more than epsilon0
+        return paper_cost(form, releases=releases, epsilon0=float(epsilon0), delta=delta, **terms)
 
-    exponent = math.floor(math.log10(epsilon / (4 * releases)))
-    while exponent < 3 and fits(Fraction(10) ** (exponent + 1)):
-        exponent += 1
-    low, high = DIGITS, 10 * DIGITS
-    unit = Fraction(10) ** exponent / DIGITS
-    if not fits(low * unit):
-        raise InputError(f"expected a delta that delta0 leaves room in, got {delta!r}", place="delta")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle * unit) else (low, middle)
-    return low * unit
+    return largest_within(cost, epsilon, releases, delta)

@@ -14,8 +14,8 @@ from ..noise.tree import Tree
 
 class PaperTree(Tree):
     """
-    >>> PaperTree(1024).sensitivity(1), Tree(1024).sensitivity(1)
-    (22.0, 19.0)
+    >>> PaperTree(1024).l1, Tree(1024).l1
+    (Fraction(22, 1), Fraction(19, 1))
     """
 
     kind: ClassVar[str] = "paper_tree"

@@ -23,7 +23,7 @@ Amplified bounds of persistent samples are those of `persistent_samples`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -223,16 +223,23 @@ def _bounds(setting: SampledRounds, single: float, rate: float, delta: float) ->
 
 @lru_cache(maxsize=1024)
 def _largest(setting: SampledRounds, epsilon: float) -> Fraction:
-    def cost(place: int) -> float:
-        return _cost(setting, _number(place)).epsilon
+    return largest_within(lambda single: _cost(setting, single), epsilon, setting.releases, setting.delta)
 
-    if _cost(setting, Fraction(LARGEST)).epsilon <= epsilon:
+
+def largest_within(cost_of: Callable[[Fraction], Cost], epsilon: float, releases: int, delta: float) -> Fraction:
+    """The largest epsilon0 of six digits that costs at most epsilon. The cost must grow with epsilon0, and be at most
+    that of basic composition at distance two."""
+
+    def cost(place: int) -> float:
+        return cost_of(_number(place)).epsilon
+
+    low, high = _place(epsilon / (2 * releases)) - 1, _place(float(LARGEST))
+    if cost(high) <= epsilon:
         return Fraction(LARGEST)
-    # Basic composition at distance two is a lower start, if delta0 leaves room for any epsilon0 at all.
-    low, high = _place(epsilon / (2 * setting.releases)) - 1, _place(float(LARGEST))
+    # Basic composition is a lower start, if delta0 leaves room for any epsilon0 at all.
     at, over = cost(low), math.inf
     if at > epsilon:
-        raise InputError(f"expected a delta that delta0 leaves room in, got {setting.delta!r}", place="delta")
+        raise InputError(f"expected a delta that delta0 leaves room in, got {delta!r}", place="delta")
     slow = 0
     while high - low > 1:
         # Costs are nearly powers of epsilon0: follow the power, and bisect where that does not help.

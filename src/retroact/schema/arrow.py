@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import Mask
-from retroact.errors import InputError
-from retroact.messages import mismatch
+from ..arrays import Mask
+from ..errors import InputError
+from ..messages import mismatch
 
 Column = NDArray[Any] | list[Any]
 

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, Literal, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import Mask
-from retroact.checks import choice
-from retroact.errors import InputError, Place
-from retroact.messages import At, mismatch
-from retroact.params import Parameters
+from ..arrays import Mask
+from ..checks import choice
+from ..errors import InputError, Place
+from ..messages import At, mismatch
+from ..params import Parameters
 
 Encoded = int | str | tuple[int, ...]
 Record = tuple[Encoded | None, ...]

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import F64, I64, U64, Mask
-from retroact.errors import Place
-from retroact.messages import At, mismatch
-from retroact.schema.field import encode_each
+from ..arrays import F64, I64, U64, Mask
+from ..errors import Place
+from ..messages import At, mismatch
+from .field import encode_each
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _TEXT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)

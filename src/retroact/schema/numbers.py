@@ -9,20 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64
-from retroact.checks import flag
-from retroact.errors import InputError
-from retroact.messages import At, decimal_text, exact_text, mismatch
-from retroact.schema.field import Field, Missing, encode_each
-from retroact.schema.lattice import (
-    INT64_MAX,
-    INT64_MIN,
-    column_to_lattice,
-    exact_ratio,
-    saturated,
-    shortcut_scale,
-    to_lattice,
-)
+from ..arrays import I64
+from ..checks import flag
+from ..errors import InputError
+from ..messages import At, decimal_text, exact_text, mismatch
+from .field import Field, Missing, encode_each
+from .lattice import INT64_MAX, INT64_MIN, column_to_lattice, exact_ratio, saturated, shortcut_scale, to_lattice
 
 CLAMPED = "clip=True on the field (--clip) moves values that are out of bounds to the bound"
 LARGEST = 2**53 - 1

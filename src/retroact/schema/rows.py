@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64, Mask
-from retroact.errors import InputError
+from ..arrays import I64, Mask
+from ..errors import InputError
 
 if TYPE_CHECKING:
-    from retroact.schema.field import Field, Record
-    from retroact.schema.schema import Schema
+    from .field import Field, Record
+    from .schema import Schema
 
 
 @dataclass(frozen=True, eq=False)

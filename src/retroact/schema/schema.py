@@ -7,13 +7,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from retroact.errors import InputError, Place
-from retroact.messages import hint, mismatch, show
-from retroact.schema.arrow import columns_of
-from retroact.schema.field import Encoded, Field, Record
-from retroact.schema.rows import Rows
-from retroact.schema.text_fields import check_utf8
-from retroact.schema.vector import Vector, is_sequence
+from ..errors import InputError, Place
+from ..messages import hint, mismatch, show
+from .arrow import columns_of
+from .field import Encoded, Field, Record
+from .rows import Rows
+from .text_fields import check_utf8
+from .vector import Vector, is_sequence
 
 __all__ = ["Rows", "Schema", "field_of"]
 
@@ -137,15 +137,7 @@ class Schema:
         whole = data.keys() == self.fields.keys()
         if not whole:
             self._completed(data, None)
-        one = self._is_record(data)
-        if not one and not whole:
-            self._refuse_names(data, None)  # a record may lack a field; a missing column is more likely a typo
-        return one
-
-    def _is_record(self, data: Mapping[str, Any]) -> bool:
         plain = [name for name in self._plain if name in data]
-        if not plain:
-            return not any(_is_table(value) for value in data.values())
         single = [name for name in plain if not _is_many(data[name])]
         if 0 < len(single) < len(plain):
             several = next(name for name in plain if name not in single)
@@ -153,7 +145,10 @@ class Schema:
                 "expected one record (a single value for every field) or columns (several for every field), "
                 f"got several for {several} and one for {single[0]}"
             )
-        return bool(single)
+        one = bool(single) if plain else not any(_is_table(value) for value in data.values())
+        if not one and not whole:
+            self._refuse_names(data, None)  # a record may lack a field; a missing column is more likely a typo
+        return one
 
 
 def _is_many(value: object) -> bool:

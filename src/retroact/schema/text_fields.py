@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64
-from retroact.checks import is_integral
-from retroact.errors import InputError
-from retroact.messages import At, mismatch, show
-from retroact.schema.field import Field, Missing, is_bytes
+from ..arrays import I64
+from ..checks import is_integral
+from ..errors import InputError
+from ..messages import At, mismatch, show
+from .field import Field, Missing, is_bytes
 
 MAX_BYTES = 2**20
 

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64
-from retroact.errors import InputError
-from retroact.messages import At, mismatch
-from retroact.schema.field import Missing
-from retroact.schema.lattice import INT64_MAX, INT64_MIN, column_to_lattice, half_even
-from retroact.schema.numbers import Bounded, exact_number
+from ..arrays import I64
+from ..errors import InputError
+from ..messages import At, mismatch
+from .field import Missing
+from .lattice import INT64_MAX, INT64_MIN, column_to_lattice, half_even
+from .numbers import Bounded, exact_number
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY = date(1970, 1, 1).toordinal()

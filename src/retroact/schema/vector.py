@@ -11,13 +11,13 @@ from typing import Any, ClassVar, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64, Mask
-from retroact.checks import flag, is_integral
-from retroact.errors import InputError, Place
-from retroact.messages import At, exact_text, mismatch
-from retroact.schema.field import Field, Missing, as_cells, encode_each, is_bytes
-from retroact.schema.lattice import column_to_lattice, shortcut_scale, to_lattice
-from retroact.schema.numbers import exact_number
+from ..arrays import I64, Mask
+from ..checks import flag, is_integral
+from ..errors import InputError, Place
+from ..messages import At, exact_text, mismatch
+from .field import Field, Missing, as_cells, encode_each, is_bytes
+from .lattice import column_to_lattice, shortcut_scale, to_lattice
+from .numbers import exact_number
 
 
 class Vector(Field):

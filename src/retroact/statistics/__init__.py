@@ -1,13 +1,12 @@
 """What a stream publishes."""
 
-from .answer import Answer, Noisy, Published
+from .answer import Answer, Bins, Noisy, Published
 from .clusters import Centres, Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
 from .grant import Demand, Grant, Layout, View
 from .group import GroupBy
 from .histogram import Histogram
-from .histogram_answer import Bins
 from .linear import Contributions, Linear
 from .linear_query import LinearQuery
 from .mapped import Mapped

@@ -18,6 +18,7 @@ from .declared_groups import DeclaredGroups
 from .linear import Contributions, Layout, Linear
 from .moments import Mean
 from .statistic import Example, Statistic
+from .wrapper import Inner
 
 
 class GroupBy(Linear):
@@ -32,6 +33,8 @@ class GroupBy(Linear):
     kind: ClassVar[str] = "group"
     outer: ClassVar[tuple[str, ...]] = ("by",)
     tables: ClassVar[Mapping[str, type[Parameters]]] = {"of": Statistic}
+    statement: Any = Inner()
+    declared_by: Any = Inner()
 
     def __init__(self, by: str | Sequence[str], of: Linear, **options: Any) -> None:
         if not isinstance(of, Linear) or isinstance(of, GroupBy):
@@ -58,12 +61,6 @@ class GroupBy(Linear):
 
     def argument(self, name: str) -> Any:
         return one_or_list(self.by) if name == "by" else super().argument(name)
-
-    def statement(self) -> str:
-        return self.of.statement()
-
-    def declared_by(self) -> str:
-        return self.of.declared_by()
 
     def layout(self, schema: Schema) -> Layout:
         inner = self.of.layout(schema)

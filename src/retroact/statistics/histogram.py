@@ -21,11 +21,10 @@ from ..noise.threshold import check_failure, tail_quantile, threshold_for
 from ..paper_forms import paper_form
 from ..schema import Boolean, Integer, Number, Rows, Schema, field_of
 from ..schema.field import field_names, one_or_list
-from .answer import Answer, NoisyTotals, Published, with_noise
+from .answer import Answer, Bins, NoisyTotals, Published, with_noise
 from .answer_rows import NUMBER, AnswerRows, by_fields
 from .bound import At, Totals
 from .grant import ONE_COUNT, Demand, Grant, Layout, StreamTerms
-from .histogram_answer import Bins
 from .keys import KeyedBound, Keys
 from .statistic import Example, Statistic
 from .tally import Labelled, Tally

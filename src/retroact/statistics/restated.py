@@ -179,9 +179,8 @@ class RestatedBound(WrapperBound):
         chosen = "one noise over rounds and past times" if shared else "separate noise for every lag"
         separate, together = float(lags) if pure else math.sqrt(lags), "not possible here"
         if horizon is not None and self.grant.window is None:
-            past = OneSided(horizon)
-            norm = float(past.l1) ** 2 if pure else float(past.l2_squared)
-            together = f"{math.sqrt(norm * past.extremes()[0]):.3g}"
+            past = OneSided(horizon).outlook(1 if pure else 2, horizon)
+            together = f"{past.deviation:.3g}" if past else together
         how = (
             f"{lags} lags by {chosen}: errors grow by a factor of {separate:.3g} with noise for every lag, "
             f"{together} with one noise for all"

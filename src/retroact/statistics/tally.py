@@ -40,14 +40,17 @@ class Labelled:
     @classmethod
     def of(cls, labels: Labels, amounts: I64) -> Labelled:
         """Labels may repeat."""
-        # Renumbered after every column, so numbers stay below the square of 2^31 records.
+        # Renumbered before every further column, so numbers stay below the square of 2^31 records.
         if len(amounts) >> 31:
             raise InputError(f"expected fewer than 2^31 records at once, got {len(amounts):,}")
-        combined, parts = np.zeros(len(amounts), dtype=np.int64), []
+        combined = np.zeros(len(amounts), dtype=np.int64)
+        parts: list[tuple[npt.NDArray[Any], I64]] = []
         for column in labels:
+            if parts:
+                combined = np.unique(combined, return_inverse=True)[1].reshape(-1)
             values, where = distinct(column)
             parts.append((values, where))
-            combined = np.unique(combined * len(values) + where, return_inverse=True)[1].reshape(-1)
+            combined = combined * len(values) + where
         _, first, inverse = np.unique(combined, return_index=True, return_inverse=True)
         totals = np.zeros((len(first), amounts.shape[1]), dtype=np.int64)
         np.add.at(totals, inverse.reshape(-1), amounts)
@@ -119,12 +122,13 @@ class Tally:
         if not len(self):
             return other
         at, found = sorted_keys.find(self.words, other.words)
-        amounts = self.amounts.copy()
-        touched = at[found]
-        amounts[touched] += other.amounts[found]
-        gone = touched[~amounts[touched].any(axis=1)]
-        new = ~found
-        places = at[new]
+        touched, new = at[found], ~found
+        changed = self.amounts[touched] + other.amounts[found]
+        left = changed.any(axis=1)
+        gone, places, amounts = touched[~left], at[new], self.amounts
+        if left.any():
+            amounts = amounts.copy()
+            amounts[touched] = changed
 
         def merged(old: npt.NDArray[Any], added: npt.NDArray[Any]) -> npt.NDArray[Any]:
             return edited(old, gone, places, added[new])
@@ -135,8 +139,15 @@ class Tally:
             tuple(merged(old, label) for old, label in zip(self.labels, other.labels, strict=True)),
         )
 
+    def __neg__(self) -> Tally:
+        return Tally(self.words, -self.amounts, self.labels)
+
     def __sub__(self, other: Tally) -> Tally:
-        return self + Tally(other.words, -other.amounts, other.labels)
+        return self + -other
+
+    def take(self, where: I64 | slice) -> Tally:
+        """Some of the keys; by positions they are copied."""
+        return Tally(sorted_keys.take(self.words, where), self.amounts[where], tuple(one[where] for one in self.labels))
 
     @cached_property
     def below(self) -> I64:

@@ -242,9 +242,14 @@ def _expect_files(path: Path) -> None:
     header = b""
     if path.exists():
         with os_errors(path), path.open("rb") as opened:
-            header = opened.read(20)
-    if header.startswith(MAGIC) and header[18:] not in (b"", b"\1\1", b"\2\2"):
+            header = opened.read(60)
+    if not header.startswith(MAGIC):
+        return
+    if header[18:20] not in (b"", b"\1\1", b"\2\2"):
         raise refusal(str(path), ["expected a database that may be written to, as its header says"])
+    # SQLite notices another encoding late, when the data are read together with the journal or rewritten.
+    if header[56:] not in (b"", bytes(4), b"\0\0\0\1"):
+        raise refusal(str(path), ["expected UTF-8 as the text encoding of its header, got another one"])
 
 
 class _SqliteErrors:

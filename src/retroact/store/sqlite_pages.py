@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
+INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF = KINDS = 2, 5, 10, 13
+INNER = (INDEX_INNER, TABLE_INNER)
 TWO, FOUR = struct.Struct(">H"), struct.Struct(">I")
 
 
@@ -30,7 +31,7 @@ class PageCells:
 
     def read(self, content: bytes, kind: int, start: int) -> Cell:
         at, child, key, key_at = start, 0, 0, 0
-        if kind in (INDEX_INNER, TABLE_INNER):
+        if kind in INNER:
             child = FOUR.unpack_from(content, at)[0]
             at += 4
         if kind == TABLE_INNER:

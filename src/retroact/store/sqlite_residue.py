@@ -35,18 +35,7 @@ from typing import NoReturn
 import numpy as np
 
 from ..errors import InputError
-from .sqlite_pages import (
-    FOUR,
-    INDEX_INNER,
-    INDEX_LEAF,
-    TABLE_INNER,
-    TABLE_LEAF,
-    TWO,
-    Cell,
-    PageCells,
-    only_offsets,
-    root_page,
-)
+from .sqlite_pages import FOUR, INNER, KINDS, TABLE_INNER, TABLE_LEAF, TWO, Cell, PageCells, only_offsets, root_page
 
 MAGIC = b"SQLite format 3\0"
 DEPTH = 20  # SQLite's own limit
@@ -243,10 +232,10 @@ class _Scan:
         content = self.data[at : at + self.size]
         head = 100 if page == 1 else 0
         kind, block, count, start, fragments = struct.unpack_from(">BHHHB", content, head)
-        if kind not in (INDEX_INNER, TABLE_INNER, INDEX_LEAF, TABLE_LEAF):
+        if kind not in KINDS:
             self.bad("a b-tree page of type 2, 5, 10 or 13", f"type {kind}", page)
         start = start or 65536
-        inner = kind in (INDEX_INNER, TABLE_INNER)
+        inner = kind in INNER
         array = head + (12 if inner else 8)
         top = array + 2 * count
         if not top <= start <= self.usable:

@@ -8,11 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
+import msgspec
+
 from ..coins import Key
 from ..errors import ExhaustedError, InputError
 from ..ledger import Change, Ledger, Operations, Removal, Single
 from ..ledger.operations import Position
 from ..privacy import Guarantee
+from .choosing import Choice
 from .door import Barred, Door
 from .engine import Engine, composed
 from .erasure import Outcome
@@ -23,6 +26,8 @@ from .releases import RecentReleases, table_form
 from .specification import Specification
 
 WARN_AT = 0.8
+FORMAT = 3
+"""Of states."""
 
 
 class HorizonWarning(UserWarning):
@@ -267,6 +272,43 @@ class Core:
         removal, ledger = Removal.of(self.open.updates, self.round), Ledger.from_state(self.schema, self.ledger.state())
         ledger.apply(self.round, removal.deletions(self.schema))
         return removal, ledger
+
+    # State -----------------------------------------------------------------------------------------------------------
+
+    def state(self) -> bytes:
+        """See `Stream.state`."""
+        with self.lock:
+            if len(self.open.updates):
+                raise InputError("expected no operations in the open round: the state is taken between rounds")
+            if self.followed:
+                raise InputError("this stream has a successor: take the state of that one")
+            digest, choice = self.specification.whole_digest, self.specification.choice
+            chosen = [choice.law, *choice.noise.values()]
+            before, ledger = len(self.before), self.ledger.state()
+            return msgspec.msgpack.encode([FORMAT, digest, chosen, self.round, self.origin, before, ledger])
+
+    @classmethod
+    def from_state(cls, specification: Specification, state: bytes, key: Key, before: Sequence[Guarantee]) -> Core:
+        """See `Stream.from_state`."""
+        try:
+            parts = msgspec.msgpack.decode(state, type=tuple[int, bytes, list[str], int, int, int, bytes])
+        except msgspec.MsgspecError as error:
+            raise InputError(f"expected the state of a stream, got something else ({error})", place="state") from None
+        version, digest, chosen, round, origin, streams, ledger = parts
+        if version != FORMAT:
+            raise InputError(f"expected state format {FORMAT}, got {version}", place="state")
+        names = list(specification.statistics)
+        if len(chosen) == len(names) + 1:
+            stored = {"law": chosen[0], "noise": dict(zip(names, chosen[1:], strict=True))}
+            specification = specification.running_under(Choice.from_dict(stored))
+        if digest != specification.whole_digest:
+            raise InputError("expected the specification that the state was made under, got another", place="state")
+        if len(before) != streams:
+            raise InputError(f"expected the guarantees of {streams} predecessors, got {len(before)}", place="before")
+        data = Ledger.from_state(specification.schema, ledger)
+        return cls(specification, key, data, Persistence(), origin=origin, round=round, before=before)
+
+    # The end ---------------------------------------------------------------------------------------------------------
 
     @property
     def grid(self) -> Grid | None:

@@ -11,8 +11,10 @@ import numpy as np
 from ..arrays import I64, Mask
 from ..errors import InputError, Place
 from ..ledger import Operations, Single, Stamped
+from ..ledger.operations import NO_RECORDS
 from ..messages import show
 from ..schema import Rows
+from ..schema.field import encode_each
 from .columns import Splitter
 from .specification import Specification
 
@@ -64,9 +66,7 @@ class Door:
         self, data: Any, id: Names, deleted: Sequence[bool] | Mask, subject: Names, stamp: Stamps, now: int
     ) -> Operations:
         flags = np.asarray(deleted, dtype=np.bool_)
-        part = Stamped.of(Rows.empty(self._schema), 1)
-        if data is not None:
-            part = self.stamped(data, now, subject=subject, stamp=stamp)
+        part = NO_RECORDS if data is None else self.stamped(data, now, subject=subject, stamp=stamp)
         if not self._is_record(data):
             _require_one_each(id=id, subject=subject)
         held = int((~flags).sum())
@@ -266,12 +266,7 @@ def names_of(given: Any, count: int, place: str) -> list[str | None] | str | Non
         raise InputError(f"expected {count}, one for each record, got {len(listed)}", place=place)
     if _are_plain(listed):
         return listed
-    try:
-        return [name_of(value, place) for value in listed]
-    except InputError:
-        for row, value in enumerate(listed, 1):
-            name_of(value, Place(place, row))
-        raise
+    return encode_each(name_of, listed, lambda index: Place(place, index + 1))
 
 
 def required(given: Any, place: str) -> list[str]:

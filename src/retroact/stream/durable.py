@@ -53,7 +53,7 @@ class Durable(Stream):
     @property
     def replaying(self) -> bool:
         """Whether the open round was released before a restore, and so will not be released again."""
-        return self._vault.replaying(self._core)
+        return self._core.round <= self._vault.silent
 
     @property
     def missing_erasures(self) -> int | None:

@@ -7,7 +7,6 @@ import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
 from copy import copy
-from functools import partial
 from typing import Any
 
 from ..checks import choice as one_of
@@ -24,9 +23,8 @@ from ..privacy.budget import check_weight
 from ..schema import Field, Schema
 from ..statistics import Statistic
 from ..statistics.grant import StreamTerms
-from .choosing import Choice, choose
+from .choosing import Choice, choose, granted
 from .columns import Columns, sources_from_spec
-from .granting import granted
 from .grid import Grid
 from .rounds import Rounds, declared_rounds
 
@@ -252,8 +250,7 @@ class Specification:
     def _choose(self) -> Choice:
         if self.law == "gaussian" and not self.delta:
             raise InputError("expected a delta above 0 with Gaussian noise", place="law")
-        laws = (self.law,) if self.law else self.laws
-        return choose(self.statistics, self.exact_weights, partial(granted, self), laws, self.records)
+        return choose(self, (self.law,) if self.law else self.laws)
 
     def _checked_choice(self, choice: Choice) -> Choice:
         if set(choice.noise) != set(self.statistics) or (self.law or choice.law) != choice.law:

@@ -31,7 +31,6 @@ from .release import Round
 from .releases import Publishing
 from .rounds import Rounds
 from .specification import Specification
-from .state import from_bytes, to_bytes
 
 if TYPE_CHECKING:
     from .durable import Durable
@@ -335,7 +334,7 @@ class Stream(Publishing):
     def state(self) -> bytes:
         """The round, the surviving data, and the choice of law and processes, in canonical bytes: equal for histories
         that unite. The key is not part of it."""
-        return to_bytes(self._core)
+        return self._core.state()
 
     @classmethod
     def from_state(
@@ -344,4 +343,4 @@ class Stream(Publishing):
         """Continue from a state, under the same key and specification, with the law and processes chosen then. The
         caller vouches that the state is the latest. A successor also needs the guarantees of its predecessors
         (`before`): they compose with its own."""
-        return cls._of(from_bytes(specification, state, key, before))
+        return cls._of(Core.from_state(specification, state, key, before))

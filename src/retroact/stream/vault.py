@@ -128,13 +128,9 @@ class Vault(Persistence):
 
     # Rounds ----------------------------------------------------------------------------------------------------------
 
-    def replaying(self, core: Core) -> bool:
-        """Whether the open round was released before a restore, and so will not be released again."""
-        return core.round <= self.silent
-
     @contextmanager
     def closing(self, core: Core) -> Iterator[None]:
-        if not self.replaying(core):
+        if core.round > self.silent:
             self.guard.require_erasures(core)
         try:
             yield

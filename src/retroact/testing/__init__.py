@@ -1,4 +1,4 @@
-"""Checks for any statistic or dynamic algorithm: your own too."""
+"""Checks for any statistic or dynamic algorithm, including your own."""
 
 from .algorithm import Algorithm, CheckFailedError, Persistent, StreamAlgorithm, in_memory, run
 from .check import Check, Finding, require

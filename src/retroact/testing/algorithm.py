@@ -1,4 +1,4 @@
-"""What the checks run: any dynamic algorithm, round by round, and a stream as one of them."""
+"""What the checks run: any dynamic algorithm, round by round; a stream is one of them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ MANY = 100
 
 
 class CheckFailedError(VerificationError):
-    """A check found what it looks for; the message holds the history that shows it."""
+    """A check failed; the message holds the history that shows it."""
 
 
 class Algorithm(Protocol):
-    """A dynamic algorithm (paper, section 2): takes the updates of a round, gives an answer."""
+    """A dynamic algorithm (paper, section 2): takes the updates of a round and answers."""
 
     def close(self, updates: Sequence[Update]) -> bytes:
-        """The answer of the round, as bytes that are equal exactly when the answers are."""
+        """The answer of the round, as bytes that are equal if and only if the answers are."""
 
 
 @runtime_checkable
 class Persistent(Protocol):
-    """An algorithm whose state can be taken and given back between rounds."""
+    """An algorithm whose state can be saved and restored between rounds."""
 
     def state(self) -> bytes: ...
 
@@ -38,15 +38,15 @@ Make = Callable[[Key], Algorithm]
 
 
 def without_sources(specification: Specification) -> Specification:
-    """The same stream without what its sources look like, which roles they must have, and how long its rounds last:
-    histories are made here, and noise knows nothing of either."""
+    """The same stream without columns, sources and the length of rounds: histories are generated, and noise depends on
+    none of these."""
     if not specification.columns.given and not specification.sources and specification.rounds == Rounds():
         return specification
     return specification.replace(columns=None, sources=None, rounds=None)
 
 
 def in_memory(specification: Specification) -> Specification:
-    """As a stream in memory can have it: it keeps no list of erased subjects to reject."""
+    """The same stream as it can run in memory, where there is no list of erased subjects to reject."""
     bare = without_sources(specification)
     return bare if bare.after_erasure == "accept" else bare.replace(after_erasure="accept")
 
@@ -54,8 +54,8 @@ def in_memory(specification: Specification) -> Specification:
 class StreamAlgorithm:
     """A stream under a key. The value of an update is a tuple, in the order of the fields.
 
-    ``chunk`` feeds the additions of a round in batches of that many records. Without it they go in one by one, and all
-    at once in rounds of `MANY` updates or more.
+    ``chunk``: feed the additions of a round in batches of this many records. By default they go in one by one, or all
+    at once in rounds of at least `MANY` updates.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class StreamAlgorithm:
                 self.stream.erase(subject=subject)  # type: ignore[arg-type]
 
     def _feed_batches(self, updates: list[Update], chunk: int) -> None:
-        """Runs of additions of one kind go in together; everything keeps its order."""
+        """Consecutive additions, all with ids or all without, go in together; the order stays."""
         run: list[Add] = []
         for update in [*updates, None]:
             fits = isinstance(update, Add) and (not run or (run[-1].id is None) == (update.id is None))

@@ -1,11 +1,11 @@
-"""Noise that is changed on its way to a release: for planted bugs, and for other records with the same noisy totals."""
+"""Noise that is changed on its way to a release: for planted bugs, and to keep noisy totals equal for other records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,24 @@ from ..statistics.wrapper import WrapperBound
 from ..stream import Specification
 from .definitions import Definition, Totals
 
-Change = Callable[[Any, int], Any]
-"""Drawn integers (a list, or cells by places) and the release that they are for, to others."""
+
+class DrawnNoise(NamedTuple):
+    """Integers that ``noise`` drew for one view of a release, over a denominator: coordinate by coordinate, or for each
+    of these cells and places."""
+
+    numbers: Any
+    noise: Mechanism
+    view: int
+    release: int
+    denominator: int
+    cells: Any = None
+    places: Sequence[int] = ()
 
 
-def altered(noise: Mechanism, change: Change) -> Mechanism:
+Change = Callable[[DrawnNoise], Any]
+
+
+def altered(noise: Mechanism, change: Change, *, view: int = 0) -> Mechanism:
     """
     >>> from retroact.noise import Fresh
     >>> from retroact.privacy import Share
@@ -31,29 +44,30 @@ def altered(noise: Mechanism, change: Change) -> Mechanism:
     >>> from fractions import Fraction
     >>> one, coins = Fraction(1), Coins(bytes(32))
     >>> noise = Mechanism(Fresh(1), Share("pure", one), units=(1,), norm1=one, norm2_squared=one).under(coins)
-    >>> altered(noise, lambda drawn, release: drawn * 0).draw(5)[0].tolist()
+    >>> altered(noise, lambda drawn: drawn.numbers * 0).draw(5)[0].tolist()
     [0]
     """
     out = copy(noise)
     if isinstance(noise, Lagged):
         assert isinstance(out, Lagged)
-        out.parts = [altered(part, change) for part in noise.parts]
+        out.parts = [altered(part, change, view=number) for number, part in enumerate(noise.parts)]
         return out
 
     def draw(round: int) -> tuple[Any, int]:
         drawn, denominator = noise.draw(round)
-        return change(drawn, round), denominator
+        return change(DrawnNoise(drawn, noise, view, round, denominator)), denominator
 
     def sample(round: int, cells: Any, chosen: Sequence[int] | None = None) -> tuple[Any, int]:
         drawn, denominator = noise.sample(round, cells, chosen)
-        return change(drawn, round), denominator
+        places = range(noise.size) if chosen is None else chosen
+        return change(DrawnNoise(drawn, noise, view, round, denominator, cells, places)), denominator
 
     out.draw, out.sample = draw, sample  # type: ignore[method-assign]
     return out
 
 
 def publishing(bound: Bound, change: Change) -> Bound:
-    """The same statistic, whose release changes its noise."""
+    """The same statistic, publishing with changed noise."""
     return _Altered(bound.statistic, bound, bound.grant, change)
 
 
@@ -67,7 +81,7 @@ class _Altered(WrapperBound):
 
 
 def understated(spec: Specification, name: str, part: Fraction) -> Specification:
-    """The same stream, with noise of one statistic that is calibrated as if a record moved only this part of what it
+    """The same stream, with the noise of one statistic calibrated as if a record moved only this part of what it
     does."""
     planted, bound = copy(spec), copy(spec.bounds[name])
     bound.noise = spec.bounds[name].noise.understated(part)
@@ -78,43 +92,26 @@ def understated(spec: Specification, name: str, part: Fraction) -> Specification
 
 
 def shifted(definition: Definition, noise: Mechanism, moved: Totals) -> Mechanism:
-    """The same noise, with so much more of it on every coordinate."""
-    parts = []
-    for view, part in enumerate(noise.parts if isinstance(noise, Lagged) else [noise]):
-        mine = {(where.name, where.place): amount for where, amount in moved.items() if where.view == view and amount}
-        parts.append(_shifted(definition, part, mine))
-    if not isinstance(noise, Lagged):
-        return parts[0]
-    whole = copy(noise)
-    whole.parts = parts
-    return whole
+    """The same noise, with these amounts added to its coordinates."""
 
+    def change(drawn: DrawnNoise) -> Any:
+        mine = [(where, amount) for where, amount in moved.items() if where.view == drawn.view]
+        if drawn.cells is None:
+            listed = {where.place: amount for where, amount in mine if where.name is None}
+            more = [listed.get(place, 0) for place in range(len(drawn.numbers))]
+        else:
+            named = [(where, amount) for where, amount in mine if where.name is not None]
+            words = definition.cells([where.name for where, _ in named], drawn.noise.coins).tolist()
+            by_cell = {(*cell, where.place): amount for cell, (where, amount) in zip(words, named, strict=True)}
+            more = [by_cell.get((*cell, place), 0) for cell in drawn.cells.tolist() for place in drawn.places]
+        amounts = np.array([int(amount * drawn.denominator) for amount in more], dtype=object)
+        return _sum(drawn.numbers, amounts.reshape(drawn.numbers.shape))
 
-def _shifted(definition: Definition, noise: Mechanism, moved: dict[tuple[Any, int], Fraction]) -> Mechanism:
-    out = copy(noise)
-    listed = {place: amount for (name, place), amount in moved.items() if name is None}
-    named = [name for name, _ in moved if name is not None]
-    cells = definition.cells(named, noise.coins) if named else ()
-    words = {name: tuple(map(int, cell)) for name, cell in zip(named, cells, strict=True)}
-    by_cell = {(*words[name], place): amount for (name, place), amount in moved.items() if name is not None}
-
-    def draw(round: int) -> tuple[Any, int]:
-        drawn, denominator = noise.draw(round)
-        more = [int(listed.get(place, Fraction(0)) * denominator) for place in range(len(drawn))]
-        return _sum(drawn, np.array(more, dtype=object)), denominator
-
-    def sample(round: int, cells: Any, chosen: Sequence[int] | None = None) -> tuple[Any, int]:
-        drawn, denominator = noise.sample(round, cells, chosen)
-        places = range(noise.size) if chosen is None else chosen
-        more = [[int(by_cell.get((a, b, p), 0) * denominator) for p in places] for a, b in cells.tolist()]
-        return _sum(drawn, np.array(more, dtype=object).reshape(drawn.shape)), denominator
-
-    out.draw, out.sample = draw, sample  # type: ignore[method-assign]
-    return out
+    return altered(noise, change)
 
 
 def _sum(drawn: Any, more: Any) -> Any:
-    """In 64 bits where the noise is and the sum has room."""
+    """In 64 bits if the noise is and the sum fits."""
     total = drawn.astype(object) + more
     small = drawn.dtype != object and all(abs(number) < 1 << 61 for number in total.ravel().tolist())
     return total.astype(np.int64) if small else total

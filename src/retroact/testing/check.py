@@ -1,8 +1,8 @@
 """One engine for checks and audits: a question about a target, a run that answers it, and the same run on a target
 with a planted bug.
 
-For authors of statistics a violation raises (`require`). For privacy officers an audit reports what was asked, tried
-and found, and what the same run says about the planted bug: a check that misses it proves nothing.
+For authors of statistics, a violation raises (`require`). For privacy officers, an audit reports what was asked, tried
+and found, and whether the same run catches the planted bug: a check that misses it proves nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Finding:
     curves: dict[str, Curve] = field(default_factory=dict)
     counterexample: Callable[[], list[str]] = list
     seen: bool = False
-    """Whether it saw what it looks for, where that refutes no claim."""
+    """It saw what it looks for, though that refutes no claim."""
 
     @property
     def caught(self) -> bool:
@@ -54,13 +54,15 @@ class Check(ABC, Generic[T]):
     ('passed', ('one more', True, '1 is left.'))
     """
 
-    @property
-    @abstractmethod
-    def question(self) -> str:
-        """For people who do not read code."""
+    question: str
+    """For people who do not read code; may name the check's own fields: "Is {self.name!r} large enough?"."""
+
+    def asked(self) -> str:
+        """The question about this target."""
+        return self.question.format(self=self)
 
     def not_applicable(self, target: T) -> str | None:
-        """Why it says nothing about this target, if so."""
+        """Why the check cannot judge this target, or None if it can."""
         return None
 
     @abstractmethod
@@ -69,11 +71,13 @@ class Check(ABC, Generic[T]):
 
     @abstractmethod
     def planted(self, target: T) -> Iterable[Iterable[tuple[str, T]]]:
-        """Rows of bugs, smaller ones first: each in words, and the target with it. One of every row must be caught."""
+        """Rows of bugs, smaller ones first: a description and the target with that bug. One of each row must be
+        caught."""
 
 
 def caught(check: Check[T], target: T, seeds: Seeds) -> tuple[str, bool, str]:
-    """The first bug of every row that is caught, or its last: in words, whether all rows were caught, and how."""
+    """The first bug of each row that is caught, or else its last: descriptions, whether one of every row was caught,
+    and what the runs found."""
     number, rows = count(), list[tuple[str, Finding]]()
     for row in check.planted(target):
         tried: list[tuple[str, Finding]] = []
@@ -87,7 +91,7 @@ def caught(check: Check[T], target: T, seeds: Seeds) -> tuple[str, bool, str]:
 
 
 def require(check: Check[T], target: T, seeds: Seeds, *, what: str) -> Finding | None:
-    """Raise if the check finds a violation; None where it does not apply."""
+    """Raises if the check finds a violation; returns None where it does not apply."""
     if check.not_applicable(target) is not None:
         return None
     finding = check.run(target, seeds)

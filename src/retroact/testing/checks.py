@@ -1,7 +1,7 @@
-"""Checks of any dynamic algorithm from outside, and of a statistic as a whole.
+"""Black-box checks of any dynamic algorithm, and all checks of a statistic.
 
 >>> import retroact as ra
->>> report = check_statistic(ra.Count(), {"age": ra.Integer(0, 120)}, pairs=5, draws=0)
+>>> report = check_statistic(ra.Count(), {"age": ra.Integer(0, 120)}, horizons=(8,), pairs=5, draws=0)
 >>> "twin" in report
 True
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import product
 from random import Random
 from typing import Any
@@ -33,13 +34,13 @@ from .sampling import check_sample
 from .sensitivity import check_sensitivity
 
 KEYS = (1, 2)
-# How many bytes the round number itself may add to a state.
+# The most bytes that the round number itself adds to a state.
 NUMBERS = 16
 
 
 def check_twin(make: Make, pairs: Iterable[Pair], *, keys: Iterable[int] = KEYS) -> int:
-    """Shows retroactivity: histories that unite give equal bytes from that round on, under the same key, for
-    each of the keys. Returns how many answers were compared.
+    """Retroactivity: histories that unite give equal bytes from that round on, under each of the keys. Returns how
+    many answers were compared.
 
     >>> import retroact as ra
     >>> spec = ra.Specification({"v": ra.Boolean()}, {"n": ra.Count()}, epsilon=1.0, horizon=2)
@@ -61,41 +62,41 @@ def check_twin(make: Make, pairs: Iterable[Pair], *, keys: Iterable[int] = KEYS)
 
 
 def check_replay(make: Make, sequences: Iterable[Sequence]) -> None:
-    """Shows that the same history under the same key gives the same answers."""
+    """The same history under the same key gives the same answers."""
     for sequence in sequences:
         _same_answers("replay", make, sequence, sequence)
 
 
 def check_no_op_deletions(make: Make, sequences: Iterable[Sequence], shape: Shape, random: Random) -> None:
-    """Shows that deletions that name nothing change no answer, neither in their own round nor later."""
+    """Deletions that match nothing change no answer, neither in their own round nor later."""
     for sequence in sequences:
         _same_answers("no-op deletions", make, sequence, without_effect(sequence, shape, random))
 
 
 def check_order(make: Make, sequences: Iterable[Sequence], random: Random) -> None:
-    """Shows that the arrival order within a round does not matter (except for events on one id)."""
+    """The order of arrival within a round does not matter (except among events on one id)."""
     for sequence in sequences:
         other = tuple(shuffled(updates, random) for updates in sequence)
         _same_answers("order within a round", make, sequence, other)
 
 
-def _same_answers(check: str, make: Make, one: Sequence, other: Sequence, *, again: Make | None = None) -> None:
-    if run(make, Key.for_testing(1), one) != run(again or make, Key.for_testing(1), other):
+def _same_answers(check: str, make: Make, one: Sequence, other: Sequence) -> None:
+    if run(make, Key.for_testing(1), one) != run(make, Key.for_testing(1), other):
         raise CheckFailedError(f"{check}: answers changed:\n  {one}\n  {other}")
 
 
 def check_key(make: Make, sequence: Sequence) -> None:
-    """Shows that noise comes from the key: two keys give different answers in at least half of the rounds."""
+    """Noise comes from the key: two keys give different answers in at least half of the rounds."""
     one, other = (run(make, Key.for_testing(seed), sequence) for seed in KEYS)
-    # A round without any release says nothing.
+    # Rounds without a release do not count.
     answers = [(a, b) for a, b in zip(one, other, strict=True) if a or b]
     if sum(a == b for a, b in answers) > len(answers) / 2:
         raise CheckFailedError("key: two keys gave the same answers in most rounds: no noise comes from the key")
 
 
 def check_state(make: Make, pairs: Iterable[Pair]) -> None:
-    """Shows that a state can be saved and restored between rounds, and that histories that have united have the same
-    state: nothing of the past is kept."""
+    """A state can be saved and restored between rounds, and histories that have united have the same state: nothing of
+    the past is kept."""
     for pair in pairs:
         states = []
         for sequence in (pair.one, pair.other):
@@ -108,7 +109,7 @@ def check_state(make: Make, pairs: Iterable[Pair]) -> None:
             resumed = algorithm.resume(states[-1])
             for round, updates in enumerate(sequence[pair.unite :], pair.unite + 1):
                 if algorithm.close(updates) != resumed.close(updates):
-                    raise CheckFailedError(f"state round trip: round {round} differs after it:\n  {sequence}")
+                    raise CheckFailedError(f"state round trip: round {round} differs after restoring:\n  {sequence}")
         if states[0] != states[1]:
             raise CheckFailedError(
                 f"state: histories united at round {pair.unite}, their states differ: something of the past is kept\n"
@@ -117,7 +118,8 @@ def check_state(make: Make, pairs: Iterable[Pair]) -> None:
 
 
 def check_bounded_state(make: Make, churn: Callable[[int], tuple[Update, ...]], *, rounds: int = 24) -> None:
-    """Shows that records that come and go leave nothing: the state does not grow with the number of rounds."""
+    """Records that come and go leave nothing behind: the state does not grow with the number of rounds. A byte that is
+    left behind in every round is found within 18 rounds."""
     algorithm = make(Key.for_testing(1))
     if not isinstance(algorithm, Persistent):
         return
@@ -130,7 +132,7 @@ def check_bounded_state(make: Make, churn: Callable[[int], tuple[Update, ...]], 
 
 
 def check_algorithm(make: Make, shape: Shape, *, pairs: int = 100, seed: int = 0) -> list[str]:
-    """All checks of a dynamic algorithm from outside. Returns the names of those that ran."""
+    """All black-box checks of a dynamic algorithm. Returns the names of those that ran."""
     random = Random(seed)
     histories = [history(shape, random) for _ in range(max(1, pairs // 5))]
     check_twin(make, uniting_pairs(shape, random, pairs))
@@ -155,11 +157,11 @@ def check_statistic(
     updates: int = 3,
     late: bool = True,
 ) -> list[str]:
-    """All checks of one statistic: with Laplace noise and, where there is a delta, with Gaussian noise, with a horizon
-    and without. Raises `CheckFailedError`. Returns the names of the checks that ran.
+    """All checks of one statistic: with Laplace noise and, for each positive delta, Gaussian noise; with and without a
+    horizon. Raises `CheckFailedError`. Returns the names of the checks that ran.
 
-    ``pairs`` and ``draws`` set the effort; ``draws=0`` leaves out the statistical tests. ``updates`` is the most that a
-    round has: take more, and a larger epsilon, for a statistic that shows nothing of few records.
+    ``pairs`` and ``draws`` set the effort; ``draws=0`` leaves out the statistical tests. ``updates``: the most in a
+    round; increase it, and epsilon, for a statistic that publishes nothing of few records.
     """
     whole = schema if isinstance(schema, Schema) else Schema(schema)
     ran: list[str] = []
@@ -187,17 +189,18 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
 
     if not all(bound.keyed for bound in spec.bounds.values()):
         check_law(make, uniting_pairs(shape, random, max(1, pairs // 10)))
-        return ["law", *_check_gathered(spec, random, seed)]
+        return ["law", *_check_gathered(spec, random, seed, pairs)]
     ran = check_algorithm(make, shape, pairs=pairs, seed=seed)
     for _ in range(max(1, pairs // 8)):
         sequence = history(shape, random)
+        answers = run(make, Key.for_testing(1), sequence)
         for chunk in (1, 2, 1000):
-            again = lambda key, chunk=chunk: make(key, chunk)  # noqa: E731
-            _same_answers(f"batch boundaries, batches of {chunk}", make, sequence, sequence, again=again)
+            if run(partial(make, chunk=chunk), Key.for_testing(1), sequence) != answers:
+                raise CheckFailedError(f"batch boundaries, batches of {chunk}: answers changed:\n  {sequence}")
     longer = spec.replace(horizon=spec.horizon and 100)
-    check_bounded_state(lambda key: StreamAlgorithm(longer, key), _churn(shape))
+    check_bounded_state(lambda key: StreamAlgorithm(longer, key), _churn(shape), rounds=min(60, 20 + pairs))
     check_oblivious(spec, random, pairs=max(2, pairs // 4))
-    ran += ["batch boundaries", "bounded state", "oblivious noise", *_check_gathered(spec, random, seed)]
+    ran += ["batch boundaries", "bounded state", "oblivious noise", *_check_gathered(spec, random, seed, pairs)]
     for name in spec.statistics:
         check_published(spec, name, random)
         check_sample(spec, name, random)
@@ -212,10 +215,10 @@ def _check_specification(spec: Specification, *, pairs: int, draws: int, seed: i
     return [*ran, "noise law", "published law"]
 
 
-def _check_gathered(spec: Specification, random: Random, seed: int) -> list[str]:
+def _check_gathered(spec: Specification, random: Random, seed: int, pairs: int) -> list[str]:
     if spec.schema != may_lack(spec.schema):  # otherwise `check_missing` searches the same pairs
         check_sensitivity(spec, random)
-    check_missing(spec, random)
+    check_missing(spec, random, pairs=max(10, pairs))
     check_gathering(spec, Random(seed))
     return ["sensitivity", "missing values", "gathering"]
 
@@ -239,11 +242,11 @@ def every_example() -> dict[str, Example]:
 
 
 def check_example(
-    example: Example, *, crossed: bool = False, lacking: bool = False, streams: int = 2, **effort: Any
+    example: Example, *, crossed: bool = False, lacking: bool = False, only: int | None = None, **effort: Any
 ) -> list[str]:
     """All checks of one example in two streams: pure with a horizon and Gaussian without, or the other way round
-    (``crossed``), as far as its own options allow; with values that may be missing (``lacking``); ``streams=1``: only
-    in the first. Returns the names of the checks that ran."""
+    (``crossed``), as far as its own options allow; ``lacking``: values may be missing; ``only=0`` or ``only=1``: in one
+    of the two streams. Returns the names of the checks that ran."""
     schema = may_lack(Schema(example.schema)) if lacking else example.schema
     stream, ran = example.stream, list[str]()
     cases = [(0.0, None), (1e-6, 8)] if crossed else [(0.0, 8), (1e-6, None)]
@@ -251,7 +254,7 @@ def check_example(
         cases = [(stream["delta"], horizon) for _, horizon in cases]
     if "horizon" in stream:
         cases = [(delta, stream["horizon"] and 8) for delta, _ in cases]
-    for delta, horizon in list(dict.fromkeys(cases))[:streams]:
+    for delta, horizon in dict.fromkeys(cases if only is None else cases[only : only + 1]):
         usual = {"deltas": (delta,), "horizons": (horizon,), "late": stream.get("late", True)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", HorizonWarning)
@@ -260,5 +263,5 @@ def check_example(
 
 
 def check_examples(kind: type[Statistic], **effort: Any) -> dict[str, list[str]]:
-    """All checks of all examples of a class: what ran, by example."""
+    """All checks of all examples of a class: the names of those that ran, by example."""
     return {example.name: check_example(example, **effort) for example in kind.examples()}

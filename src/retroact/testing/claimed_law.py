@@ -1,6 +1,6 @@
-"""The law that the guarantee asks of every noise, by budget, norms and the sensitivity of its process.
+"""The law that the guarantee requires of every noise, by budget, norms and the sensitivity of its process.
 
-It is worked out from its characteristic function, a product over the nodes of the process. For a node with discrete
+It is computed from its characteristic function, a product over the nodes of the process. For a node with discrete
 Laplace noise of scale b, with q = exp(-1/b), E cos(x X) = (1 - q)^2 / (1 - 2 q cos x + q^2); for discrete Gaussian
 noise of variance V it is exp(-x^2 V / 2) up to the lattice, which is so fine (at least four steps to a deviation) that
 the difference is below e^-300. A sum over nodes with weights w has the product at x w.
@@ -27,18 +27,18 @@ from ..stream import Specification
 
 Node = tuple[int, int]
 
-# Rounds that are looked at where a stream has no end.
+# The last release to check of a stream without a horizon.
 ENDLESS = 1 << 20
 
-# Gaussian noise is wider than the claim by its lattice: its variance by so much at most.
+# The lattice makes the variance of Gaussian noise at most this many times the claimed one.
 WIDER = 1.021
-# Of the integral for tails: how many inverse deviations it goes for Gaussian noise, its points for each of them, the
-# most points, and what it is off by at most.
+# The integral for tails: its range for Gaussian noise in inverse deviations, its points for each of these, the most
+# points, and its largest error.
 REACH, RESOLUTION, MOST_POINTS, ROUNDED = 12.0, 64, 1 << 17, 1e-4
 
 
 class Claim(NamedTuple):
-    """What a guarantee asks of one noise."""
+    """What a guarantee requires of one noise."""
 
     layout: Layout
     share: Share
@@ -46,14 +46,14 @@ class Claim(NamedTuple):
 
 
 def claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterator[tuple[str, int, Claim, Mechanism]]:
-    """Every noise of a statistic: its name, how many releases later than the statistic it begins, what is claimed of
-    it, and the mechanism that draws it."""
+    """Every noise of a statistic: its name, how many releases after the statistic it starts, what is claimed of it, and
+    the mechanism that draws it."""
     statistic, share = spec.statistics[name], spec.shares[name]
     layout = spec.bounds[name].layout
     noise = spec.mechanism(name, coins or Coins(bytes(32)))
     sample = sample_in(spec.bounds[name])
     if sample is not None:
-        if sample.limit is not None:  # the rest of it has no noise
+        if sample.limit is not None:  # only the gate has noise
             yield f"{name}, gate", 0, Claim(layout, noise.share, spec.processes[name]), noise
         return
     if not isinstance(noise, Lagged) or not isinstance(statistic, Restated):
@@ -65,8 +65,8 @@ def claims(spec: Specification, name: str, coins: Coins | None = None) -> Iterat
 
 
 def claimed_size(claim: Claim, level: int, unit: int) -> Fraction:
-    """The scale (pure) or the variance (Gaussian) that the guarantee asks of a node, in units of the data, by the
-    sensitivity that its process declares (which `check_sensitivity` tries to refute)."""
+    """The scale (pure) or the variance (Gaussian) that the guarantee requires of a node, in units of the data, by the
+    declared sensitivity of its process (which `check_sensitivity` tries to refute)."""
     layout, share, process = claim
     if share.kind == "pure":
         return unit * layout.norm1 * process.l1 * process.spread(level, 1) / share.amount
@@ -74,7 +74,7 @@ def claimed_size(claim: Claim, level: int, unit: int) -> Fraction:
 
 
 class Nodes:
-    """The nodes of one claim, for coordinates of one unit, in some releases with the denominators of their numbers."""
+    """The nodes of one claim for coordinates of one unit; ``fineness``: the denominator of each release."""
 
     def __init__(self, claim: Claim, unit: int, fineness: Mapping[int, int]) -> None:
         self.claim, self.unit, self._fineness = claim, unit, dict(fineness)
@@ -92,7 +92,7 @@ class Nodes:
         return self._forms[look]
 
     def shares(self, other: Nodes) -> bool:
-        """Whether two views may have nodes in common: lags with one noise for all."""
+        """Whether two views may have nodes in common, as lags with a shared noise do."""
         return self.unit == other.unit and _family(self.claim.process) == _family(other.claim.process) != ""
 
     def size(self, level: int) -> float:
@@ -107,8 +107,8 @@ class Nodes:
 class Form:
     """A sum of weight * noise over nodes.
 
-    ``spacing``: of the lattice that it lies on (0: unknown). ``finer``: how much finer than the data the lattice of a
-    node is.
+    ``spacing``: that of its lattice (0: unknown). ``finer``: how many times finer than the data the lattice of a node
+    is.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Form:
         if not self._nodes.pure:
             return np.asarray(np.exp(-self._copies / 2 * (x**2 * self._sizes).sum(axis=-1)))
         q = np.exp(-1 / self._sizes)
-        # 1 - cos x is 2 sin^2(x / 2), which loses nothing where x is small beside 1.
+        # 1 - cos x is 2 sin^2(x / 2), which stays exact for small x.
         spread = 4 * q * np.sin(x / 2) ** 2 / np.expm1(-1 / self._sizes) ** 2
         return np.asarray(np.exp(-self._copies * np.log1p(spread).sum(axis=-1)))
 
@@ -145,12 +145,12 @@ class Form:
         return (1 + self.at(2 * t)) / 2 - self.at(t) ** 2
 
     def slack(self, t: float) -> float:
-        """By how much E cos(t Z) may be smaller, for the lattice."""
+        """By how much the lattice may lower E cos(t Z)."""
         return 0.0 if self._nodes.pure else self.at(t) - self.at(t * math.sqrt(WIDER))
 
     @cached_property
     def atom(self) -> float:
-        """No value has a larger probability: given all other nodes, that of the widest one."""
+        """The largest probability of any value is at most this: given all other nodes, that of the widest one."""
         if not len(self._used):
             return 1.0
         if self._nodes.pure:
@@ -158,7 +158,7 @@ class Form:
         return float(min(1.0, (1 / (self._finer * np.sqrt(2 * math.pi * self._sizes))).min()))
 
     def plus(self, other: Form, sign: int) -> Form:
-        """The sum with another one, or the difference."""
+        """The sum or the difference of two."""
         weights = dict(self._weights)
         for node, weight in other._weights.items():
             weights[node] = weights.get(node, 0.0) + sign * weight
@@ -171,13 +171,13 @@ class Form:
         return Form(self._nodes, self._weights, 0.0, self._finer, 2)
 
     def within(self, bound: float) -> tuple[float, float, float] | None:
-        """A bound between two points of the lattice next to this one, and P(|Z| is below it), at least and at most;
-        None where the lattice is too fine beside the noise to tell. With N whole steps it is
+        """A bound near this one that lies between two points of the lattice, and a lower and an upper bound on
+        P(|Z| is below it); None where the lattice is too fine for the noise. With N whole steps it is
         (1 / pi) * the integral over 0 .. pi of phi(u / step) sin((N + 1/2) u) / sin(u / 2) du."""
         if not self.spacing or not self.deviation:
             return None
         steps = math.floor(bound / self.spacing)
-        # Gaussian noise has nothing beyond; Laplace noise has peaks up to the end, where the lattices of nodes meet.
+        # The Gaussian integrand ends there; the Laplace one has peaks up to pi, where the lattices of nodes meet.
         narrow = self.spacing / self.deviation
         end = math.pi if self._nodes.pure else min(math.pi, REACH * narrow)
         points = math.ceil(end / narrow * RESOLUTION) + 2
@@ -199,5 +199,5 @@ def _laplace_variance(scales: F64) -> F64:
 
 
 def _family(process: Process) -> str:
-    """What views with one noise have in common."""
+    """What views with a shared noise have in common."""
     return repr(process.process) if isinstance(process, Rectangle) else ""

@@ -1,11 +1,10 @@
-"""What a statistic counts, by its definition: record by record, in Python's whole numbers.
+"""What a statistic counts, by its definition: record by record, in Python integers.
 
-The checks hold what is published against these totals. Nothing here goes through `gather`, `coordinates` or `release`,
-through columns, tallies or sums that are kept from round to round. Three things are taken as given, since they are what
-a statistic is *defined* by: the map of a user's own (`contribute`, a query's function), applied to one record at a
-time; the regions of hashed and theorem clusters, which are drawn from the key; and the door for dates, moments and
-vectors that are too long. A statistic of another shape has no definition but its own: what it gathers is taken, and
-what it publishes of that is checked.
+The checks compare what is published with these totals. Nothing here uses `gather`, `coordinates` or `release`, columns,
+tallies, or sums kept from round to round. Three things are taken as given, since they *define* a statistic: a user's
+map (`contribute`, a query's function), applied to one record at a time; the regions of hashed and theorem clusters,
+which are drawn from the key; and the encoding of dates, times and vectors that are too long. Any other kind of
+statistic has no definition but its code: what it gathers is taken as given, and what it publishes of that is checked.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import U64
+from ..arrays import I64, U64
 from ..coins import Coins, name_bytes
 from ..compilers import WindowSample
-from ..schema import Schema
+from ..schema import Rows, Schema
 from ..schema.field import Field
 from ..statistics import (
     Count,
@@ -48,15 +47,15 @@ from ..stream import Specification
 from .records import Record, code, holds, lattice, many, numbers, rows_of
 
 Name = Hashable
-"""Of a cell: the encoded parts of a bin, the (prefix, number) of an interval, the (region, axis) of a cluster; None
-where coordinates are a list."""
+"""The name of a cell: the encoded parts of a bin, the (prefix, number) of an interval, the (region, axis) of a cluster;
+None where coordinates are a list."""
 Part = tuple[Name, int, int]
 """What a record adds: (name, place, amount)."""
 Map = Callable[[Mapping[str, Any]], Iterator[Part]]
 
 
 class Coordinate(NamedTuple):
-    """One number that gets noise: of which view, which cell, and which of the coordinates that a cell has."""
+    """One number that gets noise: its view, its cell, and its place among the coordinates of the cell."""
 
     view: int
     name: Name
@@ -89,17 +88,17 @@ class Definition:
 
     @property
     def dense(self) -> bool:
-        """Whether coordinates are a list, or cells by their names."""
+        """Whether coordinates are a list, rather than cells by name."""
         return isinstance(self.inner, Linear | Distinct)
 
     @property
     def known(self) -> bool:
-        """Whether the totals are worked out here, and not by the statistic."""
+        """Whether the totals are computed here, not by the statistic."""
         return isinstance(self.inner, Linear | Distinct | Histogram | Quantiles | KMeans)
 
     @property
     def by_key(self) -> bool:
-        """Whether totals depend on the key: regions that are drawn from it, or whatever is not known here."""
+        """Whether totals depend on the key: they do for regions drawn from it, and may for other kinds."""
         grid = isinstance(self._core, KMeansBound) and isinstance(self._core.family, GridRegions)
         return not self.known or (isinstance(self.inner, KMeans) and not grid)
 
@@ -111,7 +110,7 @@ class Definition:
         return (1 if window is None else max(1, round - lag - window + 1)), round - lag
 
     def totals(self, records: Sequence[Record], round: int, coins: Coins) -> Totals:
-        """Of every view in a round; what is 0 may be left out. The coins are those of the statistic."""
+        """The totals of every view in a round; zeros may be left out. The coins are those of the statistic."""
         out: Totals = {}
         for view, lag in enumerate(self.lags):
             first, last = self.span(round, lag)
@@ -121,8 +120,16 @@ class Definition:
                     out[Coordinate(view, name, place)] = Fraction(amount)
         return out
 
+    def seen(self, records: Sequence[Record], round: int) -> list[tuple[Rows, I64]]:
+        """The records that each view counts by their stamps, encoded, with the number of copies of each."""
+        rows, copies = rows_of(self.schema, records)
+        assert rows.stamps is not None
+        spans = [self.span(round, lag) for lag in self.lags]
+        chosen = [np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last)) for first, last in spans]
+        return [(rows.take(seen), copies[seen]) for seen in chosen]
+
     def amounts(self, value: Mapping[str, Any], coins: Coins) -> list[tuple[int, int]]:
-        """How far one record moves each coordinate: (place, amount); those of different cells stand apart."""
+        """How far one record moves each coordinate: (place, amount), listed separately for each cell."""
         if not self.counts(value):
             return []
         if isinstance(self.inner, Distinct):
@@ -131,7 +138,7 @@ class Definition:
         return [(place, int(amount)) for (_, place), amount in found.items() if amount]
 
     def cells(self, names: Sequence[Name], coins: Coins) -> U64:
-        """What the noise of each name is drawn by."""
+        """The cells that the noise of each name is drawn for."""
         if isinstance(self.inner, Histogram):
             return coins.cells(name_bytes(*name) for name in names)  # type: ignore[misc]
         return np.array(names, dtype=np.uint64).astype("<u8").reshape(-1, 2)
@@ -157,7 +164,7 @@ class Definition:
         return out
 
     def _known(self, added: Map, record: Record, coins: Coins) -> list[Part]:
-        """What equal records add is worked out once."""
+        """What a record adds, computed once for equal records."""
         if self._kept[0] is not coins and self.by_key:
             self._kept = coins, {}
         key = tuple(record.value.values())
@@ -166,7 +173,7 @@ class Definition:
         return self._kept[1][key]
 
     def _live(self, records: list[Record]) -> dict[tuple[Name, int], Any]:
-        """Of a sample: the live records that it is drawn from, as far as they are read."""
+        """For a sample: the live records that it is drawn from, by the fields that are read."""
         assert isinstance(self.inner, WindowSample)
         read, out = self.inner.of.reads(self.schema), dict[tuple[Name, int], Any]()
         for record in records:
@@ -175,20 +182,20 @@ class Definition:
         return out
 
     def _drawn(self, coins: Coins) -> Bound:
-        """With what the key decides; kept for the latest coins."""
+        """The bound with what is drawn from the key; cached for the latest coins."""
         if self._under[0] is not coins:
             self._under = coins, self._core.drawn(coins)
         return self._under[1]
 
     def _own(self, records: list[Record], coins: Coins) -> dict[tuple[Name, int], Any]:
-        """Of a statistic of another shape: what it gathers."""
+        """For any other kind of statistic: what it gathers."""
         rows, copies = rows_of(self.schema, records)
         found = self._core.coordinates(self._drawn(coins).gather(rows, copies))
         named = {(key if isinstance(key, tuple) else (None, key)): amount for key, amount in found.items()}
         return {(name, place): amount for (name, place), amount in named.items()}
 
     def counts(self, value: Mapping[str, Any]) -> bool:
-        """Whether the conditions hold, and what is read is there."""
+        """Whether the conditions hold and no field that is read is missing."""
         if any(value[name] is None for name in reads(self.inner, self.schema)):
             return False
         return self._meets(value, self.statistic.where)
@@ -249,7 +256,7 @@ class Definition:
         return group
 
     def _offset(self, statistic: Quantiles, value: Mapping[str, Any]) -> tuple[int, int]:
-        """The value counted from the lowest, and how many bits the values have."""
+        """The value as an offset from the lowest, and the number of bits of such offsets."""
         if isinstance(statistic, Distances):
             point = self._point(statistic.ball.space(self.schema), value)
             return math.isqrt(sum(k * k for k in point)), RADIUS.bit_length()
@@ -272,7 +279,7 @@ class Definition:
         return added
 
     def _point(self, space: Space, value: Mapping[str, Any]) -> tuple[int, ...]:
-        """In steps of the ball, each coordinate cut towards zero."""
+        """In steps of the ball, each coordinate rounded towards zero."""
         read = [value[name] for name in space.columns]
         fields = [self.schema.fields[name] for name in space.columns]
         steps = [Fraction(k) * f.step for f, v in zip(fields, read, strict=True) for k in numbers(f, v)]
@@ -285,7 +292,7 @@ class Definition:
 
 
 def reads(statistic: Statistic, schema: Schema) -> tuple[str, ...]:
-    """The fields without which a record does not count; of a map of the user's own, those that are declared."""
+    """The fields without which a record does not count; for a user's map, those it declares."""
     match statistic:
         case GroupBy():
             return (*statistic.by, *reads(statistic.of, schema))
@@ -306,7 +313,7 @@ def reads(statistic: Statistic, schema: Schema) -> tuple[str, ...]:
 
 
 def _shipped(statistic: Statistic, *kinds: type[Linear]) -> bool:
-    """Whether it is one of these with their own map, not one that somebody has changed."""
+    """Whether it is one of these kinds with its original map, not an overridden one."""
     return any(isinstance(statistic, k) and type(statistic).contribute is k.contribute for k in kinds)
 
 
@@ -331,8 +338,8 @@ def _binned(statistic: Histogram, fields: Mapping[str, Field], value: Mapping[st
 
 
 def _path(offset: int, bits: int, first: int) -> Iterator[Part]:
-    """One for all records, and at every depth 1 in the left half of the interval and -1 in the right one. The nodes of
-    a tree are numbered from ``first`` on."""
+    """1 at the root, and at every depth 1 in the left half of the interval or -1 in the right one. The nodes of a tree
+    are numbered from ``first`` on."""
     yield (0, first), 0, 1
     for depth in range(bits):
         right = offset >> (bits - depth - 1) & 1
@@ -340,8 +347,8 @@ def _path(offset: int, bits: int, first: int) -> Iterator[Part]:
 
 
 def _cells(point: tuple[int, ...], depths: Sequence[int]) -> Iterator[Part]:
-    """A quadtree: the box of the ball is cut in half along one axis after the other. A cell has a count, and a sum
-    around its own middle."""
+    """A quadtree: the box of the ball is halved along one axis after the other. A cell has a count, and a sum around
+    its middle."""
     yield (0, 0), 0, 1
     low, high, cell = [-RADIUS] * len(point), [RADIUS] * len(point), 0
     for depth in range(1, depths[-1] + 1):

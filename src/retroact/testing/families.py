@@ -1,8 +1,8 @@
-"""Families of histories that unite: pairs that an algorithm without a memory must not tell apart from some round on.
+"""Families of histories that unite: pairs that an algorithm must answer alike from some round on.
 
-Every family takes a random history and makes a second one that differs from it in one way: records that came and went,
-deletions that named nothing, another order, and so on. From which round the two unite is never assumed: it is computed
-from the definition of the surviving data, and pairs that do not unite are dropped.
+Each family takes a random history and makes a second one that differs in one way: records that came and went, deletions
+that matched nothing, another order, and so on. The round in which the two unite is never assumed: it is computed from
+the definition of the surviving data, and pairs that do not unite are dropped.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, 
 from ..stream import Specification
 from .histories import Pair, Shape, admitted, history, inserted, shuffled
 
-# Of a base history and its shape, two histories that are meant to unite.
+# Makes two histories that should unite, from a base history and its shape.
 Change = Callable[[Sequence, Shape, Random], tuple[Sequence, Sequence]]
-# A family that has not given a pair after so many draws has none in this shape.
+# A family without a pair after this many draws in a row is taken to have no more of this shape.
 DRAWS = 40
 
 
 def draw(
     family: str, shape: Shape, random: Random, count: int, *, window: int | None = None, by: int | None = None
 ) -> list[Pair]:
-    """Up to ``count`` pairs of a family; none where the shape has no room for it. ``by``: the latest uniting round.
+    """Up to ``count`` pairs of a family; none if the shape does not allow any. ``by``: the latest uniting round.
 
     >>> pairs = draw("erased lifecycles", Shape(values=("a", "b"), rounds=4), Random(1), 10)
     >>> len(pairs), all(unite_at(pair.one, pair.other) == pair.unite for pair in pairs)
@@ -57,12 +57,12 @@ def uniting_pairs(shape: Shape, random: Random, count: int) -> Iterator[Pair]:
 
 
 def without_effect(base: Sequence, shape: Shape, random: Random) -> Sequence:
-    """The same history with deletions that name nothing."""
+    """The same history with additional deletions that match nothing."""
     return admitted(_no_ops(base, shape, random)[1], shape)
 
 
 def live_window(specification: Specification | None) -> int | None:
-    """After how many rounds no statistic counts a record any more; None where one of them always does.
+    """The number of rounds after which no statistic counts a record any more; None if one of them always does.
 
     >>> import retroact as ra
     >>> schema, windowed = {"age": ra.Integer(0, 120)}, {"n": ra.Count(window=3), "s": ra.Sum("age", window=2)}
@@ -103,7 +103,7 @@ def _plain_subject(shape: Shape, random: Random) -> Hashable:
 
 
 def _life(base: Sequence, shape: Shape, random: Random, name: str, *, within: int | None = None) -> Sequence:
-    """A record that comes and goes: deleted by its value, by its id, or with all that is known of its subject."""
+    """A record that comes and goes: deleted by value, by id, or by erasing its subject."""
     first = random.randint(1, within or shape.rounds)
     rounds = range(first, (within or shape.rounds) + 1)
     last = random.choice([first, *rounds])
@@ -126,7 +126,7 @@ def _erased(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Seq
 
 
 def _no_ops(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """Deletions that name nothing: never added, a wrong stamp, an addition still to come, an unknown id or subject."""
+    """Deletions that match nothing: never added, wrong stamp, not yet added, unknown id or subject."""
     other = base
     coming = [(r, u) for r, us in enumerate(base, 1) for u in us if isinstance(u, Add) and u.id is None and not u.stamp]
     for arrival, add in random.sample(coming, min(2, len(coming))):
@@ -148,7 +148,7 @@ def _no_ops(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Seq
 
 
 def _exhausted(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """Copies of one record, and as many deletions or one more; or some copies survive."""
+    """Copies of one record and as many deletions, or one more; sometimes a few copies survive."""
     value, subject = random.choice(shape.values), _plain_subject(shape, random)
     first = random.randint(1, shape.rounds)
     copies, stay = random.randint(1, 3), random.choice([0, 0, 1, 2])
@@ -161,13 +161,13 @@ def _exhausted(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, 
 
 
 def _shuffled(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """Rounds with more in them, so that there is more to shuffle."""
+    """Longer rounds, so that there is more to shuffle."""
     base = history(replace(shape, updates=3 * shape.updates), random)
     return base, tuple(shuffled(updates, random) for updates in base)
 
 
 def _late(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """A record that comes late, against one that came on time; or comes late and goes, against none."""
+    """A late record against one on time; or a late record that is deleted, against none."""
     if not shape.late or shape.rounds < 2:
         return base, base
     stamp = random.randint(1, shape.rounds - 1)
@@ -180,7 +180,7 @@ def _late(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Seque
 
 
 def _flips(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """One value that comes and goes again and again up to some round."""
+    """One value that comes and goes repeatedly up to some round."""
     value, subject = random.choice(shape.values), _plain_subject(shape, random)
     rounds = range(2, shape.rounds + 1, 2) if shape.rounds > 1 else range(1, 2)
     other = base
@@ -192,7 +192,7 @@ def _flips(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequ
 
 
 def _forgotten(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """The strongest twin: up to some round, exactly the survivors of that round, each at its stamp, nothing else."""
+    """The strongest twin: up to some round, only the survivors of that round, each added at its stamp."""
     round = random.randint(1, len(base))
     survivors = trajectory(base)[round - 1]
     rounds: list[list[Update]] = [[] for _ in range(round)]
@@ -202,7 +202,7 @@ def _forgotten(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, 
 
 
 def _moved(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """Records that are dead by some round, against other ones that are dead by then."""
+    """Records that are deleted by some round, against other ones that are deleted by then."""
     within = random.randint(1, shape.rounds)
     one = other = base
     for number in range(random.randint(1, 2)):
@@ -212,7 +212,7 @@ def _moved(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequ
 
 
 def _replaced(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """An id that held something else before, against one that did not; at times it is emptied in the end."""
+    """An id that held another record before, against one that did not; sometimes it is deleted in the end."""
     if not shape.ids:
         return base, base
     id = "again"
@@ -229,7 +229,7 @@ def _replaced(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, S
 
 
 def _expired(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Sequence]:
-    """A record that stays, or is deleted late: gone from every window in either case."""
+    """A record that stays or is deleted late: it has left every window in either case."""
     value, subject = random.choice(shape.values), _plain_subject(shape, random)
     first = random.randint(1, shape.rounds)
     other = inserted(base, first, (Add(value, subject=subject),), random)
@@ -239,13 +239,13 @@ def _expired(base: Sequence, shape: Shape, random: Random) -> tuple[Sequence, Se
 
 
 class Family:
-    """Draws pairs: ``live`` where they unite in what a window still shows, not in all that survives."""
+    """Draws pairs. ``live``: they unite in what is still in a window, not in all surviving data."""
 
     def __init__(self, change: Change, *, live: bool = False) -> None:
         self.change, self.live = change, live
 
     def __call__(self, shape: Shape, random: Random, window: int | None = None) -> Pair | None:
-        """A pair, or None where the draw did not unite or left nothing different."""
+        """A pair, or None if the two do not unite or are equal."""
         if self.live and window is None:
             return None
         one, other = (admitted(side, shape) for side in self.change(history(shape, random), shape, random))
@@ -253,7 +253,7 @@ class Family:
         return None if unite is None or one == other else Pair(one, other, unite)
 
     def unite(self, one: Sequence, other: Sequence, window: int | None = None) -> int | None:
-        """From which round on the two must be answered alike."""
+        """The first round from which the two must be answered alike."""
         if not self.live:
             return unite_at(one, other)
         return None if window is None else unite_live(one, other, window)

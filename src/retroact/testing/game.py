@@ -1,12 +1,12 @@
 """The game of Appendix B: an adversary who picks every update after seeing all answers so far.
 
-World 0 has the challenge update, world 1 does not; privacy says that the adversary's view hardly tells them apart. With
-``challenges="one"`` there is one challenge, an addition or a deletion, as in the definition of neighbours: the
-guarantee is that of one operation. With ``challenges="each"`` there may be one of each kind, as the game is written
-in the paper; then two intervals differ and the guarantee is that of two operations.
+World 0 has the challenge update, world 1 does not; privacy means that the adversary's view hardly tells them apart.
+With ``challenges="one"`` there is one challenge, an addition or a deletion, as in the definition of neighbours: the
+guarantee is that of one operation. With ``challenges="each"`` there may be one of each kind, as in the paper; then two
+intervals differ and the guarantee is that of two operations.
 
-Every game has an adversary of its own, made when it begins: one that played both worlds would bring to the second what
-it learned in the first, and the difference of its views would say nothing about the algorithm.
+Each game makes a new adversary: one that played both worlds would carry over what it learned in the first, and the
+difference of its views would say nothing about the algorithm.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .algorithm import Make
 
 
 class Adversary(Protocol):
-    """Decides on a round from the answers before it (and from coins and a memory of its own)."""
+    """Chooses the updates of a round from the answers before it (and from its own coins and memory)."""
 
     def updates(self, round: int, answers: Sequence[bytes]) -> tuple[Sequence[Update], Add | Delete | None]:
         """The regular updates of the round, and a challenge or None."""
@@ -30,7 +30,7 @@ class Adversary(Protocol):
 
 @dataclass(frozen=True)
 class View:
-    """What the adversary has in the end, and what it made of the world."""
+    """All answers that the adversary saw, and the challenges it made with their rounds."""
 
     answers: tuple[bytes, ...]
     challenges: tuple[tuple[int, Add | Delete], ...] = field(default=())
@@ -53,7 +53,7 @@ class AdaptGame:
 
     make: Make
     adversary: Callable[[], Adversary]
-    """Makes one: a class, or a function without arguments."""
+    """Makes an adversary: a class, or a function without arguments."""
     rounds: int
     challenges: Literal["one", "each"] = "one"
 

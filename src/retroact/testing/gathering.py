@@ -1,4 +1,4 @@
-"""What a bound gathers: of missing values, of many rounds at once, and away from the key."""
+"""What a bound gathers: with missing values, for many rounds at once, and after pickling, without the key."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .histories import values_of
 from .records import Record, rows_of
 from .sensitivity import check_sensitivity
 
-# Of a schema with more fields than this, only some sets of missing fields are tried.
+# With more fields than this, only some sets of missing fields are tried.
 FEW = 4
 ROUNDS = 5
 
 
 def may_lack(schema: Schema) -> Schema:
-    """The same fields, each of which may be missing.
+    """The same schema, in which every field may be missing.
 
     >>> from retroact.schema import Integer
     >>> may_lack(Schema({"age": Integer(0, 120)}))
@@ -37,9 +37,9 @@ def may_lack(schema: Schema) -> Schema:
 
 
 def check_missing(spec: Specification, random: Random, *, records: int = 4, pairs: int = 10) -> None:
-    """Shows that a record counts exactly where it has what the statistic reads, for every set of missing fields: where
-    one of those it reads or has a condition on is missing it contributes nothing, otherwise the same as with any other
-    value there. One operation costs no more than before (`check_sensitivity`, with missing values).
+    """A record counts if and only if it has every field that the statistic reads or has a condition on, for every set
+    of missing fields; the other fields make no difference. One operation costs no more than before
+    (`check_sensitivity`, with missing values).
 
     >>> import retroact as ra
     >>> spec = ra.Specification({"age": ra.Integer(0, 120)}, {"mean": ra.Mean("age")}, epsilon=1.0, horizon=8)
@@ -86,10 +86,10 @@ def check_gathering(spec: Specification, random: Random, *, changes: int = 40) -
         _check_rounds(name, drawn, rows, weights, rounds)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of modules that pickle searches for a function
+                warnings.simplefilter("ignore")  # from modules in which pickle looks for a function
                 sent = pickle.dumps(drawn)
         except (pickle.PicklingError, AttributeError, TypeError, ValueError):
-            continue  # a function of the user's own, or of a C library, that cannot be pickled
+            continue  # a user's function, or one of a C library, that cannot be pickled
         if _gathered(pickle.loads(sent), rows, weights) != _gathered(drawn, rows, weights):
             raise VerificationError(f"gathering of {name}: a pickled bound gathers something else")
 
@@ -120,6 +120,6 @@ def _gathered(bound: Bound, rows: Rows, weights: I64) -> dict[Hashable, int]:
 
 
 def _sets(fields: list[str]) -> Iterator[set[str]]:
-    """Every set of fields but the empty one; of many fields, those of one, of two and of all."""
+    """Every non-empty set of fields; with many fields, only sets of one, of two and of all."""
     sizes = range(1, len(fields) + 1) if len(fields) <= FEW else (1, 2, len(fields))
     return map(set, chain.from_iterable(combinations(fields, size) for size in sizes))

@@ -1,9 +1,7 @@
-"""Which nodes of which noise hide a change, and what that costs: of one series, of separate lags, and of lags that
-share one noise."""
+"""Which nodes of which noise hide a change, and at what cost: for one series, separate lags, lags that share noise."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -15,11 +13,11 @@ from ..noise.process import Shift
 from ..statistics.restated import Lagged
 
 Pattern = tuple[int, ...]
-"""By how much a coordinate moves in each release."""
+"""How far a coordinate moves in each release."""
 
 
 def nodes_hiding(mechanism: Mechanism, coordinate: int, patterns: Sequence[Pattern]) -> list[tuple[Mechanism, Shift]]:
-    """How far nodes move, in units of the data, to hide one pattern for each view; raises where nothing hides it."""
+    """How far nodes move, in units of the data, to hide one pattern for each view; raises if nothing hides it."""
     if isinstance(mechanism, Lagged) and mechanism.shared:
         rectangles = _rectangles([part.process for part in mechanism.parts], patterns)
         shift = min(rectangles, key=lambda shift: cost_of(mechanism, coordinate, shift))
@@ -32,19 +30,21 @@ def nodes_hiding(mechanism: Mechanism, coordinate: int, patterns: Sequence[Patte
 
 
 def cost_of(mechanism: Mechanism, coordinate: int, shift: Shift) -> Fraction:
-    """What it costs to move the nodes of one coordinate, in the exact scales of their laws: an epsilon, or a mu^2."""
-    total, unit = Fraction(0), mechanism.units[coordinate]
-    for (level, value), count in Counter((level, abs(value)) for (level, _), value in shift.items()).items():
+    """The cost of moving the nodes of one coordinate, in the exact scales of their laws: an epsilon, or a mu^2."""
+    total, unit, by_level = Fraction(0), mechanism.units[coordinate], dict[int, list[int]]()
+    for (level, _), value in shift.items():
+        by_level.setdefault(level, []).append(value)
+    for level, values in by_level.items():
         law = mechanism.law(level, unit)
         if isinstance(law, DiscreteLaplace):
-            total += count * value / law.scale
+            total += sum(map(abs, values)) / law.scale
         elif isinstance(law, DiscreteGaussian):
-            total += count * Fraction(value * mechanism.refinement) ** 2 / law.parameter
+            total += sum(value * value for value in values) * mechanism.refinement**2 / law.parameter
     return total
 
 
 def _rectangles(processes: Sequence[Process], patterns: Sequence[Pattern]) -> list[Shift]:
-    """Every rectangle that shows as these patterns (what is never published leaves some choice)."""
+    """Every rectangle that gives these patterns (there may be several, since not everything is published)."""
     parts = [process for process in processes if isinstance(process, Rectangle)]
     amounts = {amount for pattern in patterns for amount in pattern if amount}
     if len(amounts) != 1:
@@ -66,7 +66,7 @@ def _rectangles(processes: Sequence[Process], patterns: Sequence[Pattern]) -> li
 
 
 def _check_hidden(moved: Sequence[tuple[Mechanism, Shift]], patterns: Sequence[Pattern]) -> None:
-    """Moving the nodes by these shifts moves the noise of the releases by the patterns, and by nothing else."""
+    """Checks that moving the nodes by these shifts moves the noise of the releases by exactly these patterns."""
     for (part, shift), pattern in zip(moved, patterns, strict=True):
         if not _hides(part.process, shift, pattern):
             raise InputError(f"expected nodes that move the releases by {list(pattern)}, got {shift}")
@@ -79,7 +79,7 @@ def _hides(process: Process, shift: Shift, pattern: Sequence[int]) -> bool:
         except InputError:
             if wanted:
                 return False
-            continue  # a lag that reaches back beyond the beginning
+            continue  # a lag that reaches back before the first round
         if sum(weight * shift.get(node, 0) for node, weight in nodes) != wanted * denominator:
             return False
     return True
@@ -87,7 +87,7 @@ def _hides(process: Process, shift: Shift, pattern: Sequence[int]) -> bool:
 
 @lru_cache(maxsize=256)
 def _nodes_at(process: Process, index: int) -> tuple[list[tuple[tuple[int, int], int]], int]:
-    """The nodes of a release with their weights, and the denominator of these."""
+    """The nodes of a release with their weights, and the denominator of the weights."""
     terms = process.at(index)
     nodes = zip(terms.levels.tolist(), terms.indices.tolist(), strict=True)
     return list(zip(nodes, terms.weights.tolist(), strict=True)), terms.denominator

@@ -1,4 +1,4 @@
-"""Histories, and histories that are neighbours, from a seeded generator; pairs that unite are in `families`."""
+"""Random histories and neighbouring histories from a seeded generator; pairs that unite are in `families`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from random import Random
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update
 from ..schema import Boolean, Category, Field, Schema, Vector
 
-# Where a value may be missing, so often it is.
+# How often a value that may be missing is.
 ABSENT = 0.5
 
 
@@ -27,7 +27,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two histories, and the first round from which they must not differ."""
+    """Two histories, and the first round from which their answers must be equal."""
 
     one: Sequence
     other: Sequence
@@ -35,8 +35,8 @@ class Pair:
 
 
 def values_of(schema: Schema, random: Random, count: int = 6, *, whole: bool = False) -> tuple[Hashable, ...]:
-    """Records of a schema, as tuples: the corners of the bounds among them. Every other one is whole, or all are; the
-    rest may lack what a record of this schema may lack, and have None there."""
+    """Records of a schema, as tuples, often at the ends of their bounds. In every other record, optional fields may be
+    None; with ``whole``, in none."""
     return tuple(
         tuple(_value(field, random, may_lack=number % 2 > 0 and not whole) for field in schema.fields.values())
         for number in range(count)
@@ -44,7 +44,7 @@ def values_of(schema: Schema, random: Random, count: int = 6, *, whole: bool = F
 
 
 def history(shape: Shape, random: Random) -> Sequence:
-    """Additions, late ones too, deletions that hit, miss, come too often or too early, events on ids, erasures."""
+    """Additions, some of them late; deletions that hit, miss, or come too often or too early; ids; erasures."""
     rounds: list[tuple[Update, ...]] = []
     known: list[Add] = []
     for round in range(1, shape.rounds + 1):
@@ -59,12 +59,12 @@ def history(shape: Shape, random: Random) -> Sequence:
 
 
 def crowded(base: Sequence, shape: Shape, copies: int = 300) -> Sequence:
-    """The history with many copies of every value from its first round on: enough for any threshold."""
+    """The history with many copies of every value added in its first round: enough for any threshold."""
     return (tuple(Add(value) for value in shape.values for _ in range(copies)) + base[0], *base[1:])
 
 
 def admitted(base: Sequence, shape: Shape) -> Sequence:
-    """The history without what a stream of this shape refuses at its door."""
+    """The history without the updates that a stream of this shape refuses."""
     return tuple(
         tuple(update for update in updates if _admits(shape, round, update)) for round, updates in enumerate(base, 1)
     )
@@ -75,7 +75,7 @@ def _admits(shape: Shape, round: int, update: Update) -> bool:
 
 
 def neighbouring_pairs(shape: Shape, random: Random, count: int) -> Iterator[tuple[Sequence, Sequence]]:
-    """Pairs that differ in one addition or deletion (an addition over a surviving id, which is two, is left out)."""
+    """Pairs that differ in one addition or deletion (replacing the record of an id would be two)."""
     while count:
         base = history(shape, random)
         round = random.randint(1, shape.rounds)
@@ -89,7 +89,7 @@ def neighbouring_pairs(shape: Shape, random: Random, count: int) -> Iterator[tup
 
 
 def shuffled(updates: tuple[Update, ...], random: Random) -> tuple[Update, ...]:
-    """Another arrival order within a round; events on one id keep theirs, which decides."""
+    """Another order of arrival within a round; events on one id keep their order, which matters."""
     order = random.sample(range(len(updates)), len(updates))
     places: dict[Hashable, list[int]] = {}
     for position in order:
@@ -106,7 +106,7 @@ def _register(update: Update) -> Hashable:
 
 
 def inserted(base: Sequence, round: int, updates: tuple[Update, ...], random: Random, end: bool = False) -> Sequence:
-    """The history with more updates in one round, somewhere among the others or at the end."""
+    """The history with more updates in one round, at a random place or at the end."""
     old = base[round - 1]
     at = len(old) if end else random.randint(0, len(old))
     return (*base[: round - 1], (*old[:at], *updates, *old[at:]), *base[round:])

@@ -1,10 +1,10 @@
 """Noise against the law that is claimed for it: many tests, each with a proven bound on its error.
 
-By the claim noise is a sum of weight * noise(node), independent from coordinate to coordinate, with nodes as wide as
-budget, norms and the declared sensitivity ask (`claimed_size`). That law is worked out from its characteristic function
-(`characteristic`), which is a product over nodes: no sampler, tail or variance of the program.
+By the claim, noise is a sum of weight * noise(node), independent from coordinate to coordinate, with nodes as wide as
+budget, norms and the declared sensitivity require (`claimed_size`). That law is computed from its characteristic
+function, which is a product over nodes: no sampler, tail or variance of the program is used.
 
-**Tests.** Each is a mean over independent draws with a known mean m and variance v by the claim:
+**Tests.** Each takes a mean over independent draws, with mean m and variance v by the claim:
 
 - *size and shape*: cos(t Z) at several t, and how often |Z| stays within three bounds (its tails), round by round over
   all coordinates together, and coordinate by coordinate over all rounds together;
@@ -12,11 +12,11 @@ budget, norms and the declared sensitivity ask (`claimed_size`). That law is wor
 - *independence*: the same for pairs of coordinates, within one kind and across kinds;
 - *middle*: sin(t Z);
 - *missing and shared noise*: how often Z is exactly 0, and how often the noises of two coordinates or two rounds are
-  equal or opposite. No value of Z is likelier than the likeliest value of its widest node.
+  equal or opposite. No value of Z is more likely than the likeliest value of its widest node.
 
 **Error rate.** A mean of n independent variables that are never more than b above (below) m is e or more above (below)
-it with probability at most exp(-n e^2 / (2 v + 2 b e / 3)) (Bernstein); frequencies with at most exp(-n KL) (Chernoff);
-both without any limit theorem, and doubled where both sides count. All tests together refute a right claim with
+it with probability at most exp(-n e^2 / (2 v + 2 b e / 3)) (Bernstein); for frequencies, at most exp(-n KL) (Chernoff).
+Neither uses a limit theorem; both are doubled for two-sided tests. All tests together refute a correct claim with
 probability at most `ERROR` (union bound).
 """
 
@@ -32,29 +32,29 @@ import numpy as np
 from ..arrays import F64
 from .claimed_law import Form, Nodes
 
-# A right claim is refuted with at most this probability.
+# A correct claim is refuted with at most this probability.
 ERROR = 1e-6
-# Frequencies, in deviations of what they are applied to.
+# Frequencies t, in inverse deviations of the noise.
 SIZES = (0.8, 1.7, 2.8)
 BETWEEN = (1.0, 2.0)
-# Bounds of tails, in deviations.
+# Where tails begin, in deviations.
 TAILS = (0.7, 2.0, 2.7)
-# Coordinates of one kind that are compared pair by pair.
+# The most coordinates of one kind that are compared pair by pair.
 PAIRED = 32
-# How much smaller noise can be before it is seen.
+# Parts of the claimed noise for which the power is computed.
 FACTORS = (0.95, 0.9, 0.8, 2 / 3, 0.5, 0.1)
 
 
 class Tested(NamedTuple):
-    """One test: a bound on the probability of what was seen, if the claim holds, and what it asked."""
+    """One test: what it tests, and a bound on the probability of what was seen, if the claim holds."""
 
     chance: float
     asked: str
 
 
 class Conformance(NamedTuple):
-    """All tests of one claim. ``smallest``: noise that is at most this part of the claimed one is refuted with 99 %
-    (None: not even a tenth)."""
+    """All tests of one claim. ``smallest``: noise of at most this part of the claimed size is refuted with probability
+    99 % (None: not even a tenth would be)."""
 
     worst: Tested
     tests: int
@@ -64,7 +64,7 @@ class Conformance(NamedTuple):
 
     @property
     def chance(self) -> float:
-        """At most this probable, if the claim holds, over all tests together."""
+        """If the claim holds, what all tests saw together has at most this probability."""
         return min(1.0, self.worst.chance * self.tests)
 
     @property
@@ -73,12 +73,12 @@ class Conformance(NamedTuple):
 
     @property
     def compared(self) -> bool:
-        """False where so few draws say nothing about the claimed noise: it is too often 0."""
+        """False if there are too few draws to judge: the claimed noise is 0 too often."""
         return self.smallest is not None
 
 
 class Kind(NamedTuple):
-    """The residuals of coordinates with one law: coordinates by keys by rounds, not a number where there is none."""
+    """The noise of coordinates with one law: an array of coordinates by draws by releases, NaN where there is none."""
 
     name: str
     nodes: Nodes
@@ -136,7 +136,7 @@ def _missing(values: F64, form: Form, where: str) -> Iterator[Tested]:
 
 
 def _pairs(values: F64, form: Form, where: str) -> Iterator[Tested]:
-    """Coordinates of one kind: none shares its noise with another."""
+    """No two coordinates of one kind share their noise."""
     some = values[:PAIRED]
     for i, j in combinations(range(len(some)), 2):
         for sign, word in ((1, "equal"), (-1, "opposite")):
@@ -155,7 +155,7 @@ def _pairs(values: F64, form: Form, where: str) -> Iterator[Tested]:
 
 
 def _rows(kind: Kind, forms: list[Form]) -> Iterator[Tested]:
-    """Coordinate by coordinate, the mean over all rounds: its deviation is at most the mean of theirs."""
+    """For each coordinate the mean over all rounds, whose deviation is at most the mean of their deviations."""
     used = [(at, form) for at, form in enumerate(forms) if form.deviation]
     if not used or len(kind.values) < 2:
         return
@@ -186,7 +186,7 @@ def _memory(kind: Kind, one: Form, other: Form, r: int, s: int) -> Iterator[Test
         both = kind.values[:, :, r] + sign * kind.values[:, :, s]
         there = both[~np.isnan(both)]
         if form.deviation < 1e-9 * max(one.deviation, other.deviation, 1e-300):
-            yield Tested(0.0 if np.abs(there).max(initial=0.0) > 1e-6 else 1.0, f"noise that should be one ({where})")
+            yield Tested(0.0 if np.abs(there).max(initial=0.0) > 1e-6 else 1.0, f"noise that should be equal ({where})")
             continue
         for size in BETWEEN:
             t = size / form.deviation
@@ -197,7 +197,7 @@ def _memory(kind: Kind, one: Form, other: Form, r: int, s: int) -> Iterator[Test
 
 
 def _across(one: Kind, other: Kind) -> Iterator[Tested]:
-    """Kinds of one view or of several: in the same round their noises are independent, unless views share nodes."""
+    """Noises of two kinds in the same round are independent, unless their views share nodes."""
     shared = sorted({*one.looks} & {*other.looks})
     for look in shared[:1] + shared[-1:]:
         a, b = one.nodes.form(look), other.nodes.form(look)
@@ -216,7 +216,7 @@ def _across(one: Kind, other: Kind) -> Iterator[Tested]:
 
 
 def _smallest(kind: Kind, tests: int) -> float | None:
-    """The largest part of the claimed noise that would be refuted with 99 % by its size alone."""
+    """The largest part of the claimed noise that would be refuted with probability 99 % by its size alone."""
     form = next((form for form in map(kind.nodes.form, kind.looks) if form.deviation), None)
     if form is None:
         return None
@@ -243,25 +243,25 @@ def _sine(sines: F64, form: Form, t: float, asked: str) -> Tested:
 
 
 def _off(mean: float, claimed: float, variance: float, n: int, slack: float = 0.0) -> float:
-    """P(a mean of n variables from -1 to 1 as far from the claimed one), which may be off by the slack itself."""
+    """A bound on P(a mean of n variables in [-1, 1] is as far from the claimed one), which may be off by the slack."""
     reach = 1 - claimed if mean > claimed else 1 + claimed
     return bernstein(abs(mean - claimed) - slack, variance, n, reach + slack)
 
 
 def bernstein(off: float, variance: float, n: int, within: float = 2.0) -> float:
-    """P(a mean of n independent variables is off by at least so much)."""
+    """A bound on P(a mean of n independent variables is off by at least ``off``)."""
     if off <= 0 or not n:
         return 1.0
     return min(1.0, 2 * math.exp(-n * off * off / (2 * max(variance, 0.0) + 2 * within * off / 3)))
 
 
 def often(hits: int, n: int, p: float) -> float:
-    """P(so many hits or more), where each has probability p at most."""
+    """A bound on P(at least this many hits), if each has probability at most p."""
     return 1.0 if not n or hits / n <= p or (p <= 0 and not hits) else math.exp(-n * _divergence(hits / n, p))
 
 
 def _two_sided(frequency: float, least: float, most: float, n: int) -> float:
-    """P(a frequency as far off), where the probability lies between these."""
+    """A bound on P(a frequency as far off), if the probability is between ``least`` and ``most``."""
     near = min(max(frequency, least), most)
     return min(1.0, 2 * math.exp(-n * _divergence(frequency, near)))
 

@@ -1,8 +1,8 @@
-"""Does the noise of a stream have the law that is claimed? Exactly, and statistically.
+"""Does the noise of a stream have the law that is claimed? Checked exactly and statistically.
 
-Exactly: what a stream releases, minus the exact totals, is the noise of its mechanism, integer by integer, and that is
-the sum over the nodes of its process. Statistically: many independent copies of that noise, as the stream draws it,
-have the law that the guarantee asks for, in size, shape and memory between rounds (`judgement`).
+Exactly: what a mechanism draws is, integer by integer, the sum over the nodes of its process; `running` and `published`
+check that a stream adds this noise to its totals. Statistically: many independent copies of that noise, drawn as the
+stream draws it, have the law that the guarantee requires, in size, shape and memory between rounds (`judgement`).
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from ..noise.mechanism import BLOCK
 from ..statistics import Distinct, Linear
 from ..statistics.restated import Lagged
 from ..statistics.wrapper import layers
-from ..stream import Specification, Stream
-from .algorithm import in_memory
+from ..stream import Specification
 from .claimed_law import ENDLESS, Claim, Nodes, claims
 from .judgement import Conformance, Kind, judge
 
-# Pairs of releases that are looked at.
+# The most pairs of releases to check.
 PAIRS = 4
-# Coordinates whose noise is computed again.
+# The most coordinates whose noise is recomputed.
 SOME = 16
-# For the coins of a statistic themselves: a level that no process has.
+# Stands for the coins of a statistic themselves: no process has this level.
 NO_LEVEL = (1 << 32) - 1
 
 
 class Noise(NamedTuple):
-    """One noise of a stream: of the coordinates with one unit, in two releases."""
+    """One noise of a stream: that of all coordinates with one unit, in two releases."""
 
     name: str
     claim: Claim
@@ -50,13 +49,16 @@ class Noise(NamedTuple):
         """The same in two other releases."""
         return self._replace(indices=list(pair))
 
+    def kind(self, samples: F64) -> Kind:
+        """Samples of each release, to be judged."""
+        return _kind(samples, self.claim, self.indices, self.mechanism.refinement, self.unit)
+
 
 def check_noise_law(
     spec: Specification, *, draws: int = 2000, rounds: tuple[int, int] = (3, 7)
 ) -> dict[str, Conformance]:
-    """Compare the noise of every statistic, and of every unit in it, with the law it claims; raises where that is
+    """Compares the noise of every statistic, for each of its units, with the law it claims; raises if that is
     refuted."""
-    check_identity(spec, max(rounds))
     out = {}
     for name in spec.statistics:
         for noise in noises(spec, name, rounds):
@@ -70,10 +72,10 @@ def check_noise_law(
 
 
 def noises(spec: Specification, name: str, rounds: tuple[int, int] = (3, 7)) -> Iterator[Noise]:
-    """All that a statistic has: for each lag one, which begins as many releases later, and for each unit one."""
+    """Every noise of a statistic: one for each lag (which starts as many releases later) and unit."""
     statistic = spec.statistics[name]
     if isinstance(statistic.noise, Oblivious):
-        return  # the law is the user's own
+        return  # the law is defined by the user
     dense = _dense(spec, name)
     for which, later, claim, mechanism in claims(spec, name):
         indices = [max(1, round // statistic.every) + later for round in rounds]
@@ -88,14 +90,14 @@ def noises(spec: Specification, name: str, rounds: tuple[int, int] = (3, 7)) -> 
 
 
 def _dense(spec: Specification, name: str) -> bool:
-    """Whether all coordinates are drawn, or cells by their names."""
+    """Whether noise is drawn for all coordinates, rather than for cells by name."""
     statistic = spec.statistics[name]
     return isinstance(layers(statistic)[-1], Linear | Distinct) or sample_in(spec.bounds[name]) is not None
 
 
 def looked_at(spec: Specification, name: str, mechanism: Mechanism, random: Random) -> list[int]:
-    """Releases at which something could change: the first and the last, powers of two, edges of the blocks in which
-    noise is computed, and some at random."""
+    """Releases where something could change: the first and the last, powers of two, edges of the blocks in which
+    noise is computed, and a few random ones."""
     ends = [end for end in (mechanism.process.horizon, spec.releases(name)) if end is not None]
     last, length = min(ends, default=ENDLESS), max(1, BLOCK // mechanism.size)
     powers = [1 << i for i in range(last.bit_length())]
@@ -105,7 +107,7 @@ def looked_at(spec: Specification, name: str, mechanism: Mechanism, random: Rand
 
 
 def pairs_of(indices: list[int], random: Random) -> list[tuple[int, int]]:
-    """At most `PAIRS` pairs of them, the last one always among them."""
+    """At most `PAIRS` pairs of releases; the last release is always included."""
     chosen = sorted(random.sample(indices[:-1], min(2 * PAIRS - 1, len(indices) - 1)) + indices[-1:])
     if len(chosen) % 2:
         chosen.insert(0, chosen[0])
@@ -113,8 +115,8 @@ def pairs_of(indices: list[int], random: Random) -> list[tuple[int, int]]:
 
 
 def check_draws(spec: Specification, name: str, seed: int = 0) -> int:
-    """What a mechanism draws is, integer by integer, the sum over the nodes of its process, each drawn by itself.
-    Returns how many releases were looked at; raises where they differ."""
+    """Checks that what a mechanism draws is, integer by integer, the sum over the nodes of its process, each drawn
+    separately. Returns the number of releases checked; raises where they differ."""
     count = 0
     if isinstance(spec.statistics[name].noise, Oblivious):
         return count
@@ -139,7 +141,7 @@ def check_draws(spec: Specification, name: str, seed: int = 0) -> int:
 
 
 def noise_again(mechanism: Mechanism, index: int, place: int, cells: U64, *, named: bool) -> list[int]:
-    """The noise of one coordinate in some cells, drawn and added up node by node."""
+    """The noise of one coordinate in some cells, drawn and summed node by node."""
     terms, totals = mechanism.process.at(index), [0] * len(cells)
     coins = mechanism.coins.branch("coordinate", place) if named else mechanism.coins
     for level in np.unique(terms.levels).tolist():
@@ -152,12 +154,12 @@ def noise_again(mechanism: Mechanism, index: int, place: int, cells: U64, *, nam
 
 
 def names_of(spec: Specification, name: str, coins: Coins) -> list[tuple[str, bytes]]:
-    """The coins of a statistic, and of some of its nodes for some coordinates: what each is called, and the first bits
-    behind it."""
+    """The coins of a statistic, and those of some of its nodes and coordinates: a description of each, and its first
+    bits."""
     noise = spec.mechanism(name, coins)
     out = [(name, _bits(noise.coins, NO_LEVEL, 0, 0))]
     parts = {name: noise}
-    if isinstance(noise, Lagged) and not noise.shared:  # where they share their noise it is one for all
+    if isinstance(noise, Lagged) and not noise.shared:  # lags that share their noise have the same coins
         parts = {f"{name}, lag part {number}": part for number, part in enumerate(noise.parts)}
     elif (sample := sample_in(spec.bounds[name])) is not None and sample.limit is None:
         return out
@@ -174,7 +176,7 @@ def names_of(spec: Specification, name: str, coins: Coins) -> list[tuple[str, by
 
 
 def twice(named: list[tuple[str, bytes]]) -> list[tuple[str, str]]:
-    """Those with the same bits as one before them."""
+    """Pairs with the same bits."""
     seen: dict[bytes, str] = {}
     return [(seen[bits], name) for name, bits in named if seen.setdefault(bits, name) != name]
 
@@ -185,7 +187,7 @@ def _bits(coins: Coins, level: int, index: int, cell: int) -> bytes:
 
 
 def drawn(noise: Noise, draws: int, coins: Coins) -> F64:
-    """Independent copies of the noise of both releases, as the stream draws it."""
+    """Independent copies of the noise in both releases, drawn as the stream draws it."""
     many = noise.mechanism.copies(noise.coordinate, draws if noise.dense else 1, coins)
     out = []
     for index in noise.indices:
@@ -195,30 +197,17 @@ def drawn(noise: Noise, draws: int, coins: Coins) -> F64:
 
 
 def conforms(noise: Noise, samples: F64) -> Conformance:
-    return conformance(samples, noise.claim, noise.indices, noise.mechanism.refinement, unit=noise.unit)
+    return judge([noise.kind(samples)])
 
 
 def conformance(
     noise: F64, claim: Claim, indices: Sequence[int], refinement: int = 1, *, unit: int | None = None
 ) -> Conformance:
-    """``noise``: for each of these releases, many independent samples of the noise of a coordinate of this unit (the
-    first one's, unless said otherwise), on a lattice so many times finer than the data."""
-    unit = claim.layout.units[0] if unit is None else unit
+    """``noise``: for each of these releases, many independent samples of the noise of a coordinate of this unit (by
+    default that of the first coordinate), on a lattice that is ``refinement`` times finer than the data."""
+    return judge([_kind(noise, claim, indices, refinement, claim.layout.units[0] if unit is None else unit)])
+
+
+def _kind(samples: F64, claim: Claim, indices: Sequence[int], refinement: int, unit: int) -> Kind:
     fineness = {index: claim.process.at(index).denominator * refinement for index in indices}
-    kind = Kind(f"unit {unit}", Nodes(claim, unit, fineness), list(indices), np.asarray(noise).T[None])
-    return judge([kind])
-
-
-def check_identity(spec: Specification, rounds: int) -> None:
-    """What an empty stream releases is its noise, integer by integer, where all of it is released."""
-    spec = in_memory(spec)
-    key = Key.for_testing(rounds)
-    stream = Stream.from_specification(spec, key=key)
-    mechanisms = {name: spec.mechanism(name, key.coins("stream")) for name in spec.statistics}
-    for round in range(1, rounds + 1):
-        for name, release in stream.close_round().items():
-            if not isinstance(spec.statistics[name], Linear):
-                continue  # an empty stream shows none of its noise; `check_oblivious` compares releases
-            numerators, denominator = mechanisms[name].draw(round // spec.statistics[name].every)
-            if (tuple(numerators.tolist()), denominator) != (release.numerators, release.denominator):
-                raise VerificationError(f"noise law of {name}: round {round} of an empty stream is not its noise")
+    return Kind(f"unit {unit}", Nodes(claim, unit, fineness), list(indices), np.asarray(samples).T[None])

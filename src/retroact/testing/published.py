@@ -1,12 +1,13 @@
-"""What is published, held against exact totals that are worked out apart (`definitions`).
+"""What is published, compared with independently computed exact totals (`definitions`).
 
-Three questions about every release, under any key and in any round, each answered number by number:
+Three questions about every release, under any key and in any round, answered number by number:
 
-- `check_numbers`: are the noisy totals that the answer is made of the exact totals with the noise of their names on,
-  drawn here anew, node by node; is all of them there, and is the value what they say?
-- `check_nothing_else`: does the answer depend on the records through these noisy totals alone? Other records are handed
-  in with as much other noise, so that the noisy totals are the same; value, error, interval and bytes must be too.
-- `check_calibration`: is the law of every node as wide as the budget asks, by the declared norms?
+- `check_numbers`: are the noisy totals behind the answer the exact totals plus the noise of their names, which is drawn
+  again here, node by node; and are they complete?
+- `check_nothing_else`: does the answer depend on the records only through these noisy totals? Other records come with
+  noise that makes up for the difference, so that the noisy totals are equal; value, error, interval and bytes must be
+  equal too.
+- `check_calibration`: is the law of every node as wide as the budget requires, by the declared norms?
 """
 
 from __future__ import annotations
@@ -40,14 +41,13 @@ from .claimed_law import ENDLESS, claimed_size, claims
 from .definitions import Coordinate, Definition, Name, Totals
 from .histories import values_of
 from .noise_law import noise_again
-from .reading import explained
-from .records import Record, rows_of
+from .records import Record
 
-# The noisy count of a bin or a node stands out by so many deviations: it is below with probability e^-40 or less.
+# A bin or a node has records for this many deviations of noise: its noisy count is too low with probability e^-40.
 CLEAR = 60
 FEWEST, MOST = 100, 1 << 20
 LEVELS = (0.5, 0.95)
-# The lattice of Gaussian noise makes it a little wider than the claim: by so much at most.
+# The lattice makes Gaussian noise at most this much wider than the claim.
 WIDER = Fraction(1, 100)
 
 
@@ -56,12 +56,16 @@ class Look(NamedTuple):
 
     published: Published
     noise: Mechanism
-    told: dict[Coordinate, int]
+    noisy: dict[Coordinate, int]
+
+    @classmethod
+    def of(cls, published: Published, noise: Mechanism) -> Look:
+        return cls(published, noise, {Coordinate(*where): total for where, total in noisy_totals(published).items()})
 
 
 class Scene:
-    """Records enough for whatever has a threshold, half of them old and half of them new in every round, and what is
-    published of them under any key in any release: by random access, since a release remembers nothing."""
+    """Enough records to pass any threshold, half of them old and half new in every round, and what is published of
+    them under any key in any release: by random access, since a release remembers nothing."""
 
     def __init__(self, spec: Specification, name: str, random: Random) -> None:
         self.spec, self.name, self.statistic = spec, name, spec.statistics[name]
@@ -76,7 +80,7 @@ class Scene:
 
     @property
     def last(self) -> int:
-        """The last release that is looked at."""
+        """The last release to check."""
         releases = self.spec.releases(self.name)
         return ENDLESS if releases is None else releases
 
@@ -91,7 +95,7 @@ class Scene:
         return min(MOST, max(FEWEST, math.ceil(least + CLEAR * wide)))
 
     def records(self, index: int, *, other: bool = False) -> list[Record]:
-        """Those of a release; ``other``: in other numbers, and of fewer values where values are counted."""
+        """The records of a release; ``other``: in other numbers, and of fewer values where values are counted."""
         round, out = index * self.statistic.every, []
         for number, value in enumerate(self._values):
             if other and number % 2 and isinstance(self.definition.inner, Distinct):
@@ -108,12 +112,11 @@ class Scene:
         return self.bound.noise.under(key.coins("stream").branch(self._digest))
 
     def under(self, noise: Mechanism, index: int) -> Look:
-        """What is published with this noise."""
-        published = self.release(noise, noise, index)
-        return Look(published, noise, {Coordinate(*where): total for where, total in noisy_totals(published).items()})
+        """The release with this noise."""
+        return Look.of(self.release(noise, noise, index), noise)
 
     def release(self, names: Mechanism, noise: Mechanism, index: int, *, other: bool = False) -> Published:
-        """``names`` has the coins that name cells."""
+        """``names``: the mechanism whose coins name the cells."""
         bound = self._drawn(names.coins)
         gathered = self._gathered.get((index, other))
         if gathered is None:
@@ -124,7 +127,7 @@ class Scene:
         return bound.release(totals, noise, At(index, index * self.statistic.every))
 
     def _drawn(self, coins: Coins) -> Bound:
-        """Kept for the latest coins."""
+        """Cached for the latest coins."""
         if self._latest is None or self._latest[0] is not coins:
             self._latest = coins, self.bound.drawn(coins)
         return self._latest[1]
@@ -132,15 +135,12 @@ class Scene:
     def _seen(self, index: int, other: bool) -> list[tuple[Rows, I64]]:
         """The records that each view of a release counts, encoded."""
         if (index, other) not in self._rows:
-            rows, copies = rows_of(self.spec.schema, self.records(index, other=other))
-            assert rows.stamps is not None
-            spans = [view.span(index * self.statistic.every) for view in self.bound.views]
-            chosen = [np.flatnonzero((rows.stamps >= first) & (rows.stamps <= last)) for first, last in spans]
-            self._rows[index, other] = [(rows.take(seen), copies[seen]) for seen in chosen]
+            records = self.records(index, other=other)
+            self._rows[index, other] = self.definition.seen(records, index * self.statistic.every)
         return self._rows[index, other]
 
     def exact(self, noise: Mechanism, index: int, *, other: bool = False) -> Totals:
-        """By the definition; kept where it does not depend on the key."""
+        """The totals by the definition; cached if they do not depend on the key."""
         if (index, other) in self._exact:
             return self._exact[index, other]
         records = self.records(index, other=other)
@@ -164,9 +164,9 @@ def parts_of(noise: Mechanism) -> list[Mechanism]:
 
 
 def check_published(spec: Specification, name: str, random: Random, *, keys: int = 2, looks: int = 6) -> int:
-    """All of it for one statistic; returns how many numbers were compared."""
+    """All three checks of one statistic; returns how many numbers were compared."""
     if sample_in(spec.bounds[name]) is not None:
-        return 0  # a sample has no noise of its own: `check_sample` asks what is drawn
+        return 0  # a sample has no noise on totals: `check_sample` tests what is drawn
     check_calibration(spec, name)
     scene, compared = Scene(spec, name, random), 0
     for index in looked_at(scene, random, looks):
@@ -177,7 +177,7 @@ def check_published(spec: Specification, name: str, random: Random, *, keys: int
 
 
 def looked_at(scene: Scene, random: Random, count: int) -> list[int]:
-    """The first releases, the last one, and some at random."""
+    """The first releases, the last one, and some random ones."""
     chosen = {1, 2, 3, scene.last, (scene.last + 1) // 2}
     while len(chosen) < min(count, scene.last):
         chosen.add(random.randint(1, scene.last))
@@ -188,26 +188,29 @@ def looked_at(scene: Scene, random: Random, count: int) -> list[int]:
 
 
 def check_numbers(scene: Scene, key: Key, index: int) -> int:
-    """What a release is made of is exact totals with the noise of their names on; returns how many numbers that is."""
+    """A release is made of exact totals plus the noise of their names; returns how many numbers were compared."""
     look = scene.look(key, index)
     exact = scene.exact(look.noise, index)
     _check_complete(scene, look, exact, index)
-    drawn = drawn_again(scene.definition, look, index)
-    for where, total in look.told.items():
-        if total != exact.get(where, 0) * look.published.denominator + drawn[where]:
-            raise scene.fail(index, f"is not its totals with its noise on, at {_words(where)}")
+    wrong = first_wrong(scene.definition, look, exact, index)
+    if wrong is not None:
+        raise scene.fail(index, f"is not its totals plus their noise, at {_words(wrong)}")
     check_numerators(scene, look, index)
-    told, clear = list(look.told.values()), scene.copies / 2
-    if not explained(scene.statistic, look.published, told, scene.spec.schema, clear):
-        raise scene.fail(index, "has a value that is not what its noisy totals say")
-    return len(look.told)
+    return len(look.noisy)
+
+
+def first_wrong(definition: Definition, look: Look, exact: Totals, index: int) -> Coordinate | None:
+    """The first coordinate whose noisy total is not the exact total plus the noise of its name, if there is one."""
+    drawn, denominator = drawn_again(definition, look, index), look.published.denominator
+    wrong = (where for where, total in look.noisy.items() if total != exact.get(where, 0) * denominator + drawn[where])
+    return next(wrong, None)
 
 
 def drawn_again(definition: Definition, look: Look, index: int) -> dict[Coordinate, int]:
-    """The noise of every coordinate of a look, node by node."""
+    """The noise of every coordinate of a release, node by node."""
     out: dict[Coordinate, int] = {}
     groups: dict[tuple[int, int], list[Coordinate]] = {}
-    for where in look.told:
+    for where in look.noisy:
         groups.setdefault((where.view, where.place), []).append(where)
     for (view, place), members in groups.items():
         part = parts_of(look.noise)[view]
@@ -222,13 +225,13 @@ def drawn_again(definition: Definition, look: Look, index: int) -> dict[Coordina
 
 
 def _check_complete(scene: Scene, look: Look, exact: Totals, index: int) -> None:
-    """Nothing is left out, and nothing is there that should not be."""
-    inner, told = scene.definition.inner, look.told
+    """No number is missing, and there is none that should not be there."""
+    inner, noisy = scene.definition.inner, look.noisy
     views = [k for k, lag in enumerate(scene.definition.lags) if index * scene.statistic.every - lag >= 1]
-    if not told and views:
+    if not noisy and views:
         raise scene.fail(index, "does not say which noisy totals it is made of")
-    if not told:
-        return  # before the first round that it looks back on
+    if not noisy:
+        return  # before the first round of its lags
     expected: set[Coordinate] = set()
     if isinstance(inner, Linear):
         places = range(inner.layout(scene.spec.schema).size)
@@ -237,18 +240,18 @@ def _check_complete(scene: Scene, look: Look, exact: Totals, index: int) -> None
         expected = _bins(scene, look, exact, index, views)
     elif isinstance(inner, Distinct):
         expected = {Coordinate(view, None, group) for view in views for group in range(scene.bound.layout.size)}
-    if expected and expected != told.keys():
-        wrong = min(expected ^ told.keys(), key=repr)
+    if expected and expected != noisy.keys():
+        wrong = min(expected ^ noisy.keys(), key=repr)
         raise scene.fail(index, f"has {'no number' if wrong in expected else 'a number'} at {_words(wrong)}")
     if isinstance(inner, Quantiles):
         groups = len(DeclaredGroups(inner.by, scene.spec.schema))
         roots = {Coordinate(view, (0, NUMBERS * group), 0) for view in views for group in range(groups)}
-        if not roots <= told.keys():
+        if not roots <= noisy.keys():
             raise scene.fail(index, "does not say how many records there are")
 
 
 def _bins(scene: Scene, look: Look, exact: Totals, index: int, views: list[int]) -> set[Coordinate]:
-    """Declared bins, or those that hold records: there are enough in each to pass the threshold."""
+    """Declared bins, or those with records, which have enough of them to pass the threshold."""
     assert isinstance(scene.definition.inner, Histogram)
     out: set[Coordinate] = set()
     for view in views:
@@ -269,20 +272,20 @@ def below_threshold(bound: Bound, look: Look, index: int) -> bool:
     for view, part in enumerate(_parts(bound)):
         if part.threshold is not None:
             least = part.threshold.at(index) * look.published.denominator
-            if any(total < least for where, total in look.told.items() if (where.view, where.place) == (view, 0)):
+            if any(total < least for where, total in look.noisy.items() if (where.view, where.place) == (view, 0)):
                 return True
     return False
 
 
 def check_numerators(scene: Scene, look: Look, index: int) -> None:
-    """The bytes of a release hold the same numbers as it says."""
-    inner, numerators, told = scene.definition.inner, look.published.numerators, list(look.told.values())
+    """The bytes of a release hold its noisy totals."""
+    inner, numerators, noisy = scene.definition.inner, look.published.numerators, list(look.noisy.values())
     if isinstance(inner, Linear | Histogram | Distinct):
-        same = list(numerators) == told
+        same = list(numerators) == noisy
     elif isinstance(inner, Quantiles):
-        same = bool(numerators) and numerators[-1] in told
+        same = bool(numerators) and numerators[-1] in noisy
     elif isinstance(inner, KMeans):
-        same = set(numerators) <= {*told}
+        same = set(numerators) <= {*noisy}
     else:
         return
     if not same:
@@ -293,13 +296,13 @@ def check_numerators(scene: Scene, look: Look, index: int) -> None:
 
 
 def check_nothing_else(scene: Scene, key: Key, index: int) -> None:
-    """The same noisy totals from other records: all that is published is the same."""
+    """The same noisy totals from other records give the same release."""
     look = scene.look(key, index)
     before, after = (scene.exact(look.noise, index, other=other) for other in (False, True))
     moved = {where: before.get(where, Fraction(0)) - after.get(where, Fraction(0)) for where in {*before, *after}}
     again = scene.release(look.noise, shifted(scene.definition, look.noise, moved), index, other=True)
     if _all(look.published) != _all(again):
-        raise scene.fail(index, "depends on the records in another way than through its noisy totals")
+        raise scene.fail(index, "depends on the records not only through its noisy totals")
 
 
 def _all(published: Published) -> tuple[Any, ...]:
@@ -310,7 +313,7 @@ def _all(published: Published) -> tuple[Any, ...]:
 
 
 def _shown(value: Any) -> tuple[Any, dict[str, Any]]:
-    """As it is written, and what else can be read off it."""
+    """The value as it is written, and its public attributes."""
     more = {name: part for name, part in getattr(value, "__dict__", {}).items() if not name.startswith("_")}
     return plain(value), {name: plain(part) for name, part in more.items() if not callable(part)}
 
@@ -319,9 +322,9 @@ def _shown(value: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def check_calibration(spec: Specification, name: str) -> None:
-    """Every node is as wide as the budget asks by the declared norms and sensitivity, and hardly wider."""
+    """Every node is as wide as the budget requires by the declared norms and sensitivity, and hardly wider."""
     if isinstance(spec.statistics[name].noise, Oblivious):
-        return  # the law is the user's own
+        return  # the law is defined by the user
     for which, later, claim, mechanism in claims(spec, name):
         last = claim.process.horizon or ENDLESS
         for index in sorted({1 + later, last} if 1 + later <= last else {last}):
@@ -336,7 +339,7 @@ def check_calibration(spec: Specification, name: str) -> None:
                     if not wanted <= drawn <= wanted * (1 + WIDER) ** 2:
                         raise VerificationError(
                             f"noise law of {which}: a node of level {level} is {float(drawn):.6g} wide, the budget "
-                            f"asks for {float(wanted):.6g}"
+                            f"requires {float(wanted):.6g}"
                         )
 
 

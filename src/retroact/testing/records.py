@@ -1,4 +1,4 @@
-"""Records as people write them, and their values as the definitions of their fields have them: one at a time."""
+"""Records as people write them, and their values by the definitions of their fields, one at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..schema.field import Field
 
 
 class Record(NamedTuple):
-    """Copies of one record: its values by field, as people write them."""
+    """Copies of one record, with its values by field as people write them."""
 
     value: Mapping[str, Any]
     stamp: int
@@ -24,7 +24,7 @@ class Record(NamedTuple):
 
 
 def lattice(field: Field, value: Any) -> Any:
-    """The whole number (of a vector: numbers) or the text that a value is, by the definition of its field.
+    """The integer (for a vector: integers) or the text that represents a value, by the definition of its field.
 
     >>> lattice(Number(0, 500, step="0.01"), 12.345), lattice(Category(["DE", "FR"]), "FR"), lattice(Boolean(), True)
     (1234, 1, 1)
@@ -45,7 +45,7 @@ def lattice(field: Field, value: Any) -> Any:
 
 
 def records_of(schema: Schema, data: Mapping[Point, int]) -> list[Record]:
-    """Surviving data, as `ledger.definition` has it."""
+    """The records of surviving data."""
     return [
         Record(dict(zip(schema.fields, point.value, strict=True)), point.stamp, copies)  # type: ignore[call-overload]
         for point, copies in data.items()
@@ -53,7 +53,7 @@ def records_of(schema: Schema, data: Mapping[Point, int]) -> list[Record]:
 
 
 def rows_of(schema: Schema, records: Sequence[Record]) -> tuple[Rows, I64]:
-    """Encoded, with their stamps, and how many copies there are of each: what a stream would hand on."""
+    """Encoded records with their stamps, and the number of copies of each, as a stream passes them on."""
     bare = Rows.from_tuples(schema, [schema.encode_record(dict(record.value)) for record in records])
     stamps = np.array([record.stamp for record in records], dtype=np.int64)
     return replace(bare, stamps=stamps), np.array([record.copies for record in records], dtype=np.int64)

@@ -1,15 +1,16 @@
-"""The law of what is published: residuals over many keys, against the law that the budget asks for.
+"""The law of what is published: residuals over many keys, against the law that the budget requires.
 
-Under every key a release is taken in several rounds. What it publishes, less the exact totals of `definitions`, is a
-residual for each coordinate and round, and `judgement` holds these against the claim. Where coordinates are looked at
-or not by what others show (intervals of a quantile, cells of a cluster), that choice does not depend on their own
-noise, so what is there has the claimed law.
+Releases of several rounds are taken under every key. What they publish, less the exact totals of `definitions`, is a
+residual for each coordinate and round, which `judgement` compares with the claim. Where one coordinate decides whether
+another is read (intervals of a quantile, cells of a cluster), that choice does not depend on the noise of the latter,
+so the residuals that there are have the claimed law.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from random import Random
 
 import numpy as np
 
@@ -21,18 +22,20 @@ from ..statistics import Quantiles
 from .claimed_law import Nodes, claims
 from .definitions import Coordinate
 from .judgement import Conformance, Kind, judge
-from .published import Scene, parts_of
+from .published import Scene, looked_at, parts_of
 
-# Coordinates of one kind that are looked at.
+# Releases that are taken under each key.
+LOOKS = 6
+# The most coordinates of one kind.
 MOST = 64
-# Keys in which a coordinate must have been there to be looked at.
+# A coordinate counts if it is there under each of this many first keys.
 PILOT = 8
 
 
 def check_residuals(
     scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None
 ) -> Conformance | None:
-    """Raises where the claim is refuted; None where there is no noise of a known law."""
+    """Raises if the claim is refuted; returns None where there is no noise of a known law."""
     kinds = residuals(scene, keys=keys, first=first, looks=looks)
     if not kinds:
         return None
@@ -46,30 +49,24 @@ def check_residuals(
 
 
 def enough_keys(scene: Scene, draws: int) -> int:
-    """So many that there are as many draws of a noise of one kind, but no fewer than 64."""
+    """Enough keys for this many draws of noise of one kind, at least 64."""
     look = scene.look(Key.for_testing(0), 1)
-    kinds = Counter(_kind(scene, parts_of(look.noise)[where.view].units[where.place], where) for where in look.told)
+    kinds = Counter(_kind(scene, parts_of(look.noise)[where.view].units[where.place], where) for where in look.noisy)
     return max(64, -(-draws // max(kinds.values(), default=1)))
 
 
 def _kind(scene: Scene, unit: int, where: Coordinate) -> tuple[int, int, int]:
-    """Coordinates that are compared with one another: of one view and unit. Whether a node of a tree is looked at
-    depends on those above it, so only those of one depth are."""
+    """Coordinates that are compared with one another: of one view and unit, and of one depth in a tree, where nodes
+    decide whether those below them are read."""
     depth = where.name[1] if isinstance(scene.definition.inner, Quantiles) else 0  # type: ignore[index]
     return where.view, unit, depth
 
 
-def rounds_looked_at(scene: Scene, some: int) -> list[int]:
-    """The first three releases, the last one, one in the middle."""
-    middle = 1 + some % scene.last
-    return sorted({index for index in (1, 2, 3, middle, scene.last) if index <= scene.last})
-
-
 def residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None) -> list[Kind]:
-    """What is published less what is true, under as many keys, by kinds of coordinates with one law."""
+    """What is published less what is true, under this many keys, for each kind of coordinates with one law."""
     if isinstance(scene.statistic.noise, Oblivious) or sample_in(scene.bound) is not None:
         return []
-    indices = list(looks or rounds_looked_at(scene, 7919 * first))
+    indices = list(looks or looked_at(scene, Random(first), LOOKS))
     found: dict[Coordinate, dict[tuple[int, int], float]] = {}
     fineness = [1] * len(indices)
     for number in range(keys):
@@ -78,7 +75,7 @@ def residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] |
             look = scene.under(noise, index)
             exact, below = scene.exact(look.noise, index), look.published.denominator
             fineness[at] = below
-            for where, total in look.told.items():
+            for where, total in look.noisy.items():
                 if number < PILOT or where in found:
                     found.setdefault(where, {})[number, at] = float(total - exact.get(where, 0) * below) / below
     return list(_kinds(scene, found, indices, fineness, keys))

@@ -1,11 +1,12 @@
-"""Is what a one-shot algorithm is handed a sample as its guarantee has it?
+"""Does a one-shot algorithm get a sample as its guarantee requires?
 
-The algorithm of a `WindowSample` is replaced by one that tells what it was handed, and run through `release` under many
-keys. A sample of a fixed size k has k records of n, each with probability k / n; one by rate q has each copy with
-probability q; without either, all are there. Fresh samples of two releases are independent, lasting ones are the same.
+The algorithm of a `WindowSample` is replaced by one that returns its input, and run through `release` under many keys.
+A sample of fixed size k has k of n records, each with probability k / n; a sample by rate q has each copy with
+probability q; without either, it has all records. Fresh samples of two releases are independent, persistent ones are
+equal.
 
-**Error rate.** The part of the copies of one value that is drawn lies in 0 .. 1, with a mean and a variance that are
-known (hypergeometric or binomial): Bernstein's inequality, and the union bound over all tests (`judgement.ERROR`).
+**Error rate.** The part of the copies of one value that is drawn is in [0, 1], with known mean and variance
+(hypergeometric or binomial): Bernstein's inequality, and the union bound over all tests (`judgement.ERROR`).
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ FEWEST = 12
 
 
 class Drawn(NamedTuple):
-    """The samples of two releases, value by value, and how many copies there are of each."""
+    """The samples of two releases: how many copies of each value."""
 
     first: Counter[Any]
     second: Counter[Any] | None
 
 
 def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 300) -> Tested | None:
-    """Raises where samples are refuted to be as claimed; the least likely of all tests, or None where there is no
+    """Raises if the claimed sampling is refuted; returns the test with the smallest probability, or None if there is no
     sample."""
     bound = sample_in(spec.bounds[name])
     if bound is None:
@@ -53,7 +54,7 @@ def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 
     definition = Definition(spec, name)
     live = [record for record in records if definition.counts(record.value)]
     if not live:
-        return None  # none of these records passes the conditions
+        return None  # no record meets the conditions
     copies = Counter({_value(spec.schema, sample, record): record.copies for record in live})
     tests = list(_tests(sample, copies, drawn))
     worst = min(tests, key=lambda tested: tested.chance)
@@ -65,10 +66,10 @@ def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 
 def _draw(
     spec: Specification, name: str, bound: SampleBound, random: Random, keys: int
 ) -> tuple[list[Record], list[Drawn]]:
-    sample, told = bound.statistic, copy(bound)
-    told.statistic = copy(sample)
-    told.statistic.of = copy(sample.of)
-    told.statistic.of.run = _tell  # type: ignore[method-assign]
+    sample, spy = bound.statistic, copy(bound)
+    spy.statistic = copy(sample)
+    spy.statistic.of = copy(sample.of)
+    spy.statistic.of.run = _counted  # type: ignore[method-assign]
     grant, every, limits = bound.grant, sample.every, bound.limit
     last = spec.releases(name) or 1 << 20
     index = max(1, min(3, last - 1))
@@ -89,9 +90,9 @@ def _draw(
     out = []
     for number in range(keys):
         noise = spec.mechanism(name, Key.for_testing(number + 1).coins("stream"))
-        live = told.named(told.gather(rows, weights), noise.coins)
+        live = spy.named(spy.gather(rows, weights), noise.coins)
         seen = [
-            told.release([live], noise, At(i, i * every)).answer.value
+            spy.release([live], noise, At(i, i * every)).answer.value
             for i in ((index, index + 1) if both else (index,))
         ]
         if BOTTOM in seen:
@@ -100,7 +101,7 @@ def _draw(
     return records, out
 
 
-def _tell(rows: Rows, schema: Schema, coins: Coins) -> Counter[Any]:
+def _counted(rows: Rows, schema: Schema, coins: Coins) -> Counter[Any]:
     columns = [[tuple(row) for row in c.tolist()] if c.ndim > 1 else c.tolist() for c in rows.columns.values()]
     return Counter(zip(*columns, strict=True))
 
@@ -116,14 +117,14 @@ def _tests(sample: WindowSample, copies: Counter[Any], drawn: list[Drawn]) -> li
     tests = []
     strange = [value for one in drawn for value in one.first if one.first[value] > copies[value]]
     if strange:
-        tests.append(Tested(0.0, "records are there that are not live"))
+        tests.append(Tested(0.0, "records in a sample that are not live"))
     if part == 1 or fixed:
         wrong = any(one.first.total() != part * live for one in drawn)
         tests.append(Tested(0.0 if wrong else 1.0, "the size of a sample"))
     if drawn[0].second is not None and part < 1 and not sample.persistent:
         same = sum(one.first == one.second for one in drawn)
         likeliest = min(_likeliest(count, live, sample.size, part) for count in copies.values())
-        tests.append(Tested(often(same, keys, likeliest), "the memory between samples: the same one again"))
+        tests.append(Tested(often(same, keys, likeliest), "the memory between samples: the same sample again"))
     for value, count in copies.items():
         parts = np.array([[one.first[value], (one.second or one.first)[value]] for one in drawn]) / count
         mean = float(part)
@@ -136,7 +137,7 @@ def _tests(sample: WindowSample, copies: Counter[Any], drawn: list[Drawn]) -> li
             continue
         if sample.persistent:
             wrong = bool((parts[:, 0] != parts[:, 1]).any())
-            tests.append(Tested(0.0 if wrong else 1.0, "a lasting sample that changes"))
+            tests.append(Tested(0.0 if wrong else 1.0, "a persistent sample that changes"))
         else:
             together = ((parts[:, 0] - mean) * (parts[:, 1] - mean)).mean()
             tests.append(Tested(bernstein(abs(float(together)), variance**2, keys, 1.0), "the memory between samples"))
@@ -144,8 +145,8 @@ def _tests(sample: WindowSample, copies: Counter[Any], drawn: list[Drawn]) -> li
 
 
 def _likeliest(count: int, live: int, size: int | None, part: Fraction) -> float:
-    """The probability of the likeliest number of copies of one value in a sample: two samples that are independent
-    agree in it no more often."""
+    """The probability of the likeliest number of copies of one value in a sample: independent samples agree in it at
+    most this often."""
     if size is None:
         return max(float(comb(count, k) * part**k * (1 - part) ** (count - k)) for k in range(count + 1))
     chosen, whole = min(size, live), comb(live, min(size, live))

@@ -1,6 +1,6 @@
-"""All randomness of an audit, by name from one number: the same audit again whatever runs first, on however many cores.
+"""All randomness of an audit, by name from one seed: the same on any number of cores, in any order of tests.
 
-The keys of an audit are made from its seed, so anybody can guess them: nothing that was made with them is private.
+The keys of an audit follow from its seed, so anybody can guess them: nothing made with them is private.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Seeds:
         self._path: tuple[str | int, ...] = (seed, *names)
 
     def branch(self, *names: str | int) -> Seeds:
-        """Randomness of its own for one test, or one part of it."""
+        """Separate randomness for one test, or one part of it."""
         return Seeds(*self._path, *names)  # type: ignore[arg-type]
 
     def number(self, index: int = 0) -> int:
-        """63 bits by name."""
+        """A number of 63 bits."""
         text = "\0".join(map(repr, (*self._path, index)))
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 

@@ -1,8 +1,8 @@
-"""Brute force: what one operation can do to the true totals, against the noise that is there to hide it.
+"""Brute force: what one operation can do to the true totals, against the noise that is meant to hide it.
 
-Without a single draw: what hiding the difference of two histories costs is a sum over the noises that move, in the
-exact scales of their laws. A search over pairs finds mistakes of calibration (a norm, a unit, a height that is wrong)
-that no number of draws shows as surely. What it cannot find is a pair worse than those it looks at.
+Nothing is drawn: the cost of hiding the difference of two histories is a sum over the nodes that move, in the exact
+scales of their laws. A search over pairs finds calibration errors (a wrong norm, unit or height) more reliably than any
+number of draws. It cannot find a pair that is worse than those it tries.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .worst_pair import BY_PATTERN, MOST_NODES, ROUNDS, Candidate, Search, bare_
 HALF = Fraction(1, 2)
 UNHIDDEN = "A change was found that the noise is not made to hide."
 NO_RECORD = "It does not apply: no record was found that moves its totals."
-# Rounds of the longest history of a sample.
+# The most rounds of a history for a sample.
 LONGEST = 64
 
 
 def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -> None:
     """For neighbouring histories, hiding the difference of the totals by shifting the noise costs at most the share of
-    the statistic (in the exact scales of its laws). Of samples: every answer in which one operation can be seen is paid
-    for."""
+    the statistic (in the exact scales of its laws). For samples, every answer in which one operation can be seen is
+    paid for."""
     for name, bound in spec.bounds.items():
         seeds = Seeds(random.getrandbits(63))
         if sample_in(bound) is None:
@@ -44,13 +44,13 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
 
 
 def obstacle(spec: Specification, name: str) -> str | None:
-    """Why the noise of a statistic cannot be looked at from inside."""
+    """Why the noise of a statistic cannot be examined from inside, or None if it can."""
     statistic = spec.statistics[name]
     reason = None
     if isinstance(statistic.noise, Oblivious):
-        reason = "its noise is a law of the user's own with a declared cost, which is taken on trust"
+        reason = "its noise law is the user's, with a declared cost that is taken on trust"
     elif sample_in(spec.bounds[name]) is not None:
-        reason = "it hides records by sampling them and not by noise on totals"
+        reason = "it hides records by sampling them, not by noise on totals"
     elif isinstance(bare_process(spec.bounds[name].process), BY_PATTERN) and (spec.releases(name) or 0) > MOST_NODES:
         reason = f"one change moves a noise for every release, more than {MOST_NODES:,}"
     return reason and f"It does not apply: {reason}."
@@ -58,14 +58,11 @@ def obstacle(spec: Specification, name: str) -> str | None:
 
 @dataclass(frozen=True)
 class Sensitivity(Check[Specification]):
-    """Of one statistic, over so many random pairs and all others that are looked at."""
+    """One statistic, over this many random pairs and all systematic ones."""
 
     name: str
     pairs: int
-
-    @property
-    def question(self) -> str:
-        return f"Is the noise of {self.name!r} large enough for the most that one operation can change?"
+    question = "Is the noise of {self.name!r} large enough for the most that one operation can change?"
 
     def not_applicable(self, target: Specification) -> str | None:
         return obstacle(target, self.name)
@@ -118,7 +115,7 @@ class Sensitivity(Check[Specification]):
 
 
 class Counting(NamedTuple):
-    """A stream with a sample, and how many times an addition counts its record: more than once is a bug."""
+    """A stream with a sample, and how often an addition counts its record: more than once is a bug."""
 
     specification: Specification
     times: int = 1
@@ -126,14 +123,11 @@ class Counting(NamedTuple):
 
 @dataclass(frozen=True)
 class SampledAnswers(Check[Counting]):
-    """Of a sample: in how many answers one operation can be seen, against what is paid for."""
+    """A sample: in how many answers one operation can be seen, against how many are paid for."""
 
     name: str
     pairs: int
-
-    @property
-    def question(self) -> str:
-        return f"Is every answer of {self.name!r} in which one operation can be seen paid for?"
+    question = "Is every answer of {self.name!r} in which one operation can be seen paid for?"
 
     def planted(self, target: Counting) -> list[list[tuple[str, Counting]]]:
         return [[("an addition that counts its record twice", target._replace(times=2))]]
@@ -141,13 +135,13 @@ class SampledAnswers(Check[Counting]):
     def run(self, target: Counting, seeds: Seeds) -> Finding:
         spec, tried, worst = target.specification, 0, 0
         search, paid = Search(spec, self.name), spec.grants[self.name].reach or 0
-        told, broken = list[str](), list[str]()
+        shown, broken = list[str](), list[str]()
         try:
             for one, other in self._pairs(target, seeds.random()):
                 tried += 1
                 differing = sum(map(abs, moved_samples(search, one, other)))
                 if differing > worst:
-                    worst, told = differing, [f"one = {one}", f"other = {other}"]
+                    worst, shown = differing, [f"one = {one}", f"other = {other}"]
         except VerificationError as error:
             broken = str(error).splitlines()
         return Finding(
@@ -162,11 +156,11 @@ class SampledAnswers(Check[Counting]):
             detectable=f"One answer more than {paid}, or one record more in an answer, would be shown with certainty, "
             "if it happens in these pairs.",
             measured={"answers that differ": str(worst), "answers paid for": str(paid)},
-            counterexample=lambda: broken or told,
+            counterexample=lambda: broken or shown,
         )
 
     def _pairs(self, target: Counting, random: Random) -> list[tuple[Sequence, Sequence]]:
-        """One record that is never deleted, for as long as it can live and a little longer; then short histories."""
+        """One record that is never deleted, over its whole life and a little longer; then short histories."""
         spec = target.specification
         rounds = min(spec.horizon or LONGEST, (spec.window_of(self.name) or LONGEST) + 2, LONGEST)
         shape = Shape(values_of(spec.schema, random), rounds=min(spec.horizon or ROUNDS, ROUNDS), late=spec.late)
@@ -176,8 +170,8 @@ class SampledAnswers(Check[Counting]):
 
 
 def moved_samples(search: Search, one: Sequence, other: Sequence) -> list[int]:
-    """By how much each release differs that looks at a sample: one operation moves one live record by one, and a gate
-    hides that."""
+    """By how much the live records of each release differ. One operation may move one record by one, and a gate must
+    hide that."""
     name, noise, moved = search.name, search.mechanism, []
     for (old,), (new,) in zip(search.coordinates(one), search.coordinates(other), strict=True):
         differences = [int(new.get(key, Fraction(0)) - old.get(key, Fraction(0))) for key in old.keys() | new.keys()]

@@ -1,6 +1,9 @@
-"""Hypothesis strategies for histories that unite and histories that are neighbours (extra: ``retroact[testing]``).
+"""Hypothesis strategies for the histories and pairs of the seeded generators (extra: ``retroact[testing]``).
+
+Hypothesis makes every random choice of the generator itself, so a failure shrinks to a short history.
 
 >>> from hypothesis import Phase, find, settings
+>>> from retroact.ledger.definition import unite_at
 >>> shape = Shape(values=("a", "b"), rounds=4)
 >>> first = settings(database=None, derandomize=True, phases=[Phase.generate])
 >>> pair = find(uniting_pairs(shape), lambda pair: pair.unite > 1, settings=first)
@@ -10,75 +13,26 @@ True
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 
 from hypothesis import strategies as st
 
-from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update, neighbouring, unite_at
-from .families import FAMILIES
+from ..ledger.definition import Sequence
+from . import families
+from . import histories as generated
 from .histories import Pair, Shape
-
-__all__ = ["Pair", "Shape", "histories", "neighbouring_pairs", "unite_at", "uniting_pairs", "updates"]
-
-
-def updates(shape: Shape, round: int) -> st.SearchStrategy[Update]:
-    """One update of a round, of any kind, whether it finds anything or not."""
-    values = st.sampled_from(shape.values)
-    stamps = st.integers(1, shape.rounds)
-    subjects = st.sampled_from([None, *(f"s{i}" for i in range(shape.subjects))])
-    ids = st.sampled_from([None, None, *(f"id{i}" for i in range(shape.ids))])
-    late = st.one_of(st.none(), st.integers(1, round + 1)) if shape.late else st.none()
-    kinds: list[st.SearchStrategy[Update]] = [
-        st.builds(Add, values, late, ids, subjects),
-        st.builds(Delete, values, stamps, subjects),
-    ]
-    if shape.ids:
-        kinds.append(st.builds(DeleteId, st.sampled_from([f"id{i}" for i in range(shape.ids)])))
-    if shape.subjects:
-        kinds.append(st.builds(Erase, st.sampled_from([f"s{i}" for i in range(shape.subjects)])))
-    return st.one_of(kinds)
 
 
 def histories(shape: Shape) -> st.SearchStrategy[Sequence]:
-    return st.tuples(
-        *(st.lists(updates(shape, round), max_size=shape.updates).map(tuple) for round in range(1, shape.rounds + 1))
-    )
+    """Histories of any kind of update, whether it finds anything or not."""
+    return st.randoms(use_true_random=False).map(partial(generated.history, shape))
 
 
-@st.composite
-def uniting_pairs(draw: st.DrawFn, shape: Shape) -> Pair:
-    """A history, and another one that a family makes from it, which leaves no other trace from some round on."""
-    family = draw(st.sampled_from(list(FAMILIES.values())))
-    base, other = family.change(draw(histories(shape)), shape, draw(st.randoms(use_true_random=False)))
-    unite = unite_at(base, other)
-    if unite is None:
-        # Whatever does not unite by itself unites where both lose everything.
-        wipe: tuple[Update, ...] = tuple(_everything(base, other))
-        base, other = (*base[:-1], (*base[-1], *wipe)), (*other[:-1], (*other[-1], *wipe))
-        unite = unite_at(base, other)
-    if unite is None:
-        return Pair(base, base, 1)
-    return Pair(base, other, unite)
+def uniting_pairs(shape: Shape) -> st.SearchStrategy[Pair]:
+    """Two histories with the same surviving data from some round on."""
+    return st.randoms(use_true_random=False).map(lambda random: next(families.uniting_pairs(shape, random, 1)))
 
 
-@st.composite
-def neighbouring_pairs(draw: st.DrawFn, shape: Shape) -> tuple[Sequence, Sequence]:
-    """A history, and the same with one addition or deletion by value inserted."""
-    base = draw(histories(shape))
-    round = draw(st.integers(1, shape.rounds))
-    extra = draw(updates(replace(shape, ids=0, subjects=0), round))
-    other = (*base[: round - 1], (*base[round - 1], extra), *base[round:])
-    assert neighbouring(base, other)
-    return base, other
-
-
-def _everything(*sequences: Sequence) -> list[Update]:
-    """Deletions of all that any of the histories could hold."""
-    out: list[Update] = []
-    for sequence in sequences:
-        for round, given in enumerate(sequence, 1):
-            for update in given:
-                if isinstance(update, Add):
-                    gone = Delete(update.value, update.stamp or round, update.subject)
-                    out.append(gone if update.id is None else DeleteId(update.id))
-    return out
+def neighbouring_pairs(shape: Shape) -> st.SearchStrategy[tuple[Sequence, Sequence]]:
+    """A history, and the same with one more addition or deletion."""
+    return st.randoms(use_true_random=False).map(lambda random: next(generated.neighbouring_pairs(shape, random, 1)))

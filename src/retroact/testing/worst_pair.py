@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from random import Random
 from typing import Any, NamedTuple
 
@@ -36,12 +35,12 @@ Amounts = list[tuple[int, int]]
 
 ROUNDS = 8
 VALUES = 12
-# Without a horizon the search ends at this release; under a window it covers this many windows.
+# Without a horizon the search ends at this release; with a window it covers this many windows.
 LAST, WINDOWS = 1 << 20, 4
 # Processes in which any change moves every node of a block are not searched beyond this many releases.
 MOST_NODES = 1 << 14
 BY_PATTERN = (AnyRounds, StampedBlocks, BySize)
-"""Processes that choose their shift for a whole pattern, not for each end of an interval."""
+"""Processes whose shift depends on the whole pattern, not on each end of an interval."""
 
 
 class Moved(NamedTuple):
@@ -104,7 +103,7 @@ def single_pairs(shape: Shape) -> list[tuple[History, History]]:
 
 
 class Search:
-    """The search for one statistic. Totals and shifts recur from pair to pair, so they are kept."""
+    """The search for one statistic. Totals and shifts recur from pair to pair, so they are cached."""
 
     def __init__(self, spec: Specification, name: str) -> None:
         self.spec, self.name = spec, name
@@ -113,11 +112,18 @@ class Search:
         self._definition, self._every = Definition(spec, name), spec.statistics[name].every
         self._totals: dict[tuple[int, frozenset[tuple[Point, int]]], Coordinates] = {}
         self._hidden: dict[tuple[int, tuple[Pattern, ...]], tuple[list[Moved], Fraction]] = {}
+        self._shifts: dict[tuple[int, int], Shift] = {}
+        self._empty: list[Coordinates] = []
 
     def coordinates(self, history: History) -> list[Coordinates]:
         """The totals of every release and view, by the definition of the statistic."""
+        if not any(history) and len(history) // self._every == len(self._empty):
+            return self._empty
         data = enumerate(trajectory(history), 1)
-        return [self._coordinates(round, points) for round, points in data if round % self._every == 0]
+        found = [self._coordinates(round, points) for round, points in data if round % self._every == 0]
+        if not any(history):
+            self._empty = found
+        return found
 
     def _coordinates(self, round: int, points: dict[Point, int]) -> Coordinates:
         key = round, frozenset(points.items())
@@ -132,7 +138,7 @@ class Search:
     # Short histories --------------------------------------------------------------------------------------------------
 
     def candidate(self, one: History, other: History) -> Candidate:
-        """Coordinate by coordinate: how it moves over the releases, and which nodes hide that."""
+        """For each coordinate: how it moves over the releases, and which nodes hide that."""
         before, after = self.coordinates(one), self.coordinates(other)
         patterns: dict[tuple[Hashable, int], list[list[int]]] = {}
         for release, (views, others) in enumerate(zip(before, after, strict=True)):
@@ -182,7 +188,7 @@ class Search:
     def _counted_record(
         self, record: Any, amounts: Amounts, parts: list[tuple[Mechanism, Shift]], start: int, end: int
     ) -> Candidate:
-        """The cost grows with the amount as its norm does, and is the same for all coordinates of one unit."""
+        """The cost is that of the norm of the amounts, and is the same for all coordinates of one unit."""
         by_unit: dict[int, tuple[int, int]] = {}
         for coordinate, amount in amounts:
             unit = self.mechanism.units[coordinate]
@@ -206,7 +212,7 @@ class Search:
         return self._definition.amounts(record, self.mechanism.coins)
 
     def _size(self, amounts: Amounts) -> Fraction:
-        """In the norm of the noise."""
+        """The amounts in the norm of the noise."""
         units = self.mechanism.units
         return sum((Fraction(abs(amount), units[coordinate]) ** self._p for coordinate, amount in amounts), Fraction(0))
 
@@ -219,16 +225,24 @@ class Search:
                 return [(mechanism, mechanism.parts[0].process.rectangle(start, end, stamp))]
             views = zip(mechanism.parts, self.spec.bounds[self.name].views, strict=True)
             seen = [(part, *_counted(view, self._every, start, end, stamp)) for part, view in views]
-            return [(part, _interval(part.process, s, e)) for part, s, e in seen if s < e]
+            return [(part, self._interval(part.process, s, e)) for part, s, e in seen if s < e]
         if isinstance(bare_process(process), BY_PATTERN):
             try:
                 return [(mechanism, process.shift_hiding([0] * start + [1] * (end - start)))]
             except InputError:
                 return None
-        return [(mechanism, _interval(process, start, end))]
+        return [(mechanism, self._interval(process, start, end))]
+
+    def _interval(self, process: Process, start: int, end: int) -> Shift:
+        """Shifts are kept, since every end belongs to many intervals: by the object, which costs less to look up than
+        what it is made of, and lives as long as the noise."""
+        for boundary in (start, end):
+            if (id(process), boundary) not in self._shifts:
+                self._shifts[id(process), boundary] = process.shift(boundary)
+        return difference(self._shifts[id(process), start], self._shifts[id(process), end])
 
     def _flipping(self, last: int, random: Random) -> Iterator[Candidate]:
-        """A value that comes and goes as often as is promised."""
+        """A value that comes and goes as often as the promise allows."""
         process = self.mechanism.process
         if not isinstance(process, FewChanges):
             return
@@ -237,7 +251,7 @@ class Search:
             even = [round(i * last / (count - 1)) for i in range(count)]
             ends = even if attempt == 0 else sorted(random.sample(range(last + 1), count))
             if len(set(ends)) == count:
-                pieces = [_interval(process, s, e) for s, e in zip(ends[::2], ends[1::2], strict=True)]
+                pieces = [self._interval(process, s, e) for s, e in zip(ends[::2], ends[1::2], strict=True)]
                 moved = Moved(0, self.mechanism, combined(*((1, piece) for piece in pieces)))
                 pair = f"a value that changes after the releases {ends}"
                 yield Candidate(moved.cost, lambda moved=moved: [moved], lambda pair=pair: [pair])  # type: ignore[misc]
@@ -263,21 +277,11 @@ def _intervals(last: int, live: int | None, random: Random) -> list[tuple[int, i
 
 
 def _counted(view: View, every: int, start: int, end: int, stamp: int) -> tuple[int, int]:
-    """In which of the releases start < r <= end a view counts the stamp."""
+    """The releases start < r <= end in which a view counts the stamp, as an interval."""
     releases = range(start + 1, end + 1)
     first = bisect_left(releases, stamp, key=lambda r: view.span(r * every)[1])
     until = bisect_left(releases, stamp + 1, key=lambda r: view.span(r * every)[0])
     return start + first, start + until
-
-
-def _interval(process: Process, start: int, end: int) -> Shift:
-    return difference(_shift(process, start), _shift(process, end))
-
-
-@lru_cache(maxsize=256)
-def _shift(process: Process, boundary: int) -> Shift:
-    """Kept: every end belongs to many intervals."""
-    return process.shift(boundary)
 
 
 def bare_process(process: Process) -> Process:

@@ -1,4 +1,4 @@
-"""Columnar sources: Parquet and Arrow files by pyarrow, and any frame that exports an Arrow stream.
+"""Tables as feeds: Parquet and Arrow files by pyarrow, and any frame that exports an Arrow stream.
 
 Files are read in batches, never whole, and only the columns that are needed. Nothing in them is trusted: offsets,
 lengths, dictionary codes and UTF-8 are checked in every batch before a value of it is read, and what the Arrow library
@@ -16,12 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from retroact.errors import InputError
-from retroact.feeds.batch import Batch, ColumnValues
-from retroact.feeds.readers.arrow_cells import Words, arrow_cells
-from retroact.feeds.source import open_file
-from retroact.files import os_errors
-from retroact.schema.arrow import ArrowBatches
+from ...errors import InputError, Unit
+from ...files import os_errors
+from ...schema import Schema
+from ...schema.arrow import ArrowBatches
+from ..batch import Batch, Changes, ColumnValues
+from ..options import Options
+from ..row_reader import RowReader
+from ..source import open_file
+from .arrow_cells import Words, arrow_cells
 
 ROWS = 1 << 16
 SUFFIXES = {".parquet": "Parquet", ".pq": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
@@ -53,21 +56,17 @@ class ColumnarSource:
     """Of the columns."""
     types: list[str]
     """As their schema declares them; files alone have these."""
-    rows: int | None
-    """How many there are, if known in advance."""
-    done: int = 0
+    size: int | None
+    """How many rows there are, if known in advance."""
+    count: int = 0
     """How many were read so far."""
     path: str | None = None
     follow = holds = False
     is_table = rereadable = True
 
-    @property
-    def size(self) -> int | None:
-        return self.rows
-
     def progress(self) -> tuple[int, str]:
         """How much of the size was read, as a number and in words."""
-        return self.done, f"{self.done:,} rows"
+        return self.count, f"{self.count:,} rows"
 
     def again(self) -> None:
         """Nothing to do: batches begin at any row."""
@@ -78,6 +77,41 @@ class ColumnarSource:
     def batches(self, names: Collection[str], *, skip: int = 0, words: Collection[str] = ()) -> Iterator[Batch]:
         """The rows after the first ``skip`` ones; texts of the columns in ``words`` are likely to repeat."""
         raise NotImplementedError
+
+
+class TableReader(RowReader):
+    """Reads only the columns that are needed, and only rows that were not read before."""
+
+    unit: Unit = "row"
+
+    def __init__(self, table: ColumnarSource, schema: Schema, options: Options) -> None:
+        if options.follow:
+            raise InputError("expected JSON lines or CSV to follow: a table is complete", place="follow")
+        if options.cut.close_by == "progress":
+            raise InputError(
+                "expected rounds that close by lines, by a grid or at the end of a table", place="close_by"
+            )
+        super().__init__(table.name, schema, options)
+        self.source = table
+        self._found = self.begin(table.names)
+
+    def __iter__(self) -> Iterator[Changes]:
+        """From the last row that was read before, which shows that it is still there."""
+        found, table = self._found, self.source
+        table.count = 0
+        for batch in table.batches(found.needed, skip=max(0, self.begin_after - 1), words=found.words):
+            table.count = int(batch.numbers[-1])
+            yield from self.read(batch)
+
+    def times(self) -> Iterator[tuple[Any, Any]]:
+        """All rows and their times, batch by batch."""
+        time, self.source.count = self._found.roles["time"], 0
+        for batch in self.source.batches({time}):
+            self.source.count = int(batch.numbers[-1])
+            yield batch.numbers, batch.columns[time].column()
+
+    def unfinished(self) -> None:
+        """A table ends with a whole row."""
 
 
 def open_table(source: Any) -> ColumnarSource:
@@ -136,7 +170,7 @@ class _Parquet(ColumnarSource):
             kinds = zip(self.names, file.schema_arrow.types, strict=True)
             self._texts = {name for name, kind in kinds if str(kind) in ("string", "large_string")}
             self._require_rows(file.metadata.num_rows, sum(self._groups))
-        self.rows = sum(self._groups)
+        self.size = sum(self._groups)
 
     @contextmanager
     def _file(self, words: Collection[str] = ()) -> Iterator[Any]:
@@ -170,7 +204,7 @@ class _Parquet(ColumnarSource):
                     try:
                         deque(found([group]), 0)
                     except Exception:
-                        return self._group(group)
+                        return f"row group {group + 1} of {len(self._groups)}"
                 return None
 
             with arrow_errors(self.name, "a Parquet file", where):
@@ -185,9 +219,6 @@ class _Parquet(ColumnarSource):
             wrong = f"expected {rows:,} rows, as its row groups say, got {got:,}"
             raise InputError(f"expected a Parquet file, got one that cannot be read ({wrong})", source=self.name)
 
-    def _group(self, group: int) -> str:
-        return f"row group {group + 1} of {len(self._groups)}"
-
 
 class _ArrowFile(ColumnarSource):
     """A file of record batches, which can be counted in advance, or a stream of them in a file."""
@@ -198,7 +229,7 @@ class _ArrowFile(ColumnarSource):
         self._streamed = streamed
         with self._reader() as reader:
             self.names, self.types = list(reader.schema.names), list(map(str, reader.schema.types))
-            self.rows = reader.count_rows() if hasattr(reader, "count_rows") else None
+            self.size = reader.count_rows() if hasattr(reader, "count_rows") else None
 
     @contextmanager
     def _reader(self, names: Collection[str] | None = None) -> Iterator[Any]:
@@ -240,7 +271,7 @@ class _Frame(ColumnarSource):
         else:
             with arrow_errors(self.name, "an Arrow table"):
                 self.names = list(self._opened.schema.names)
-        self.rows = frame.num_rows if isinstance(getattr(frame, "num_rows", None), int) else None
+        self.size = frame.num_rows if isinstance(getattr(frame, "num_rows", None), int) else None
 
     def _open(self) -> Any:
         pa = _pyarrow()

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from retroact.feeds.batch import ColumnValues
-from retroact.schema.arrow import columns_of
+from ...schema.arrow import columns_of
+from ..batch import ColumnValues
 
 _FEW = 0.25
 """A dictionary pays if it has at most this share of distinct words."""

@@ -12,14 +12,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from retroact.errors import InputError, Place, Unit
-from retroact.feeds.batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues
-from retroact.feeds.options import Options
-from retroact.feeds.roles import CODES, PROGRESS, position_of
-from retroact.feeds.row_reader import RowReader
-from retroact.feeds.source import LONGEST_LINE, Source, not_utf8
-from retroact.messages import mismatch
-from retroact.schema import Boolean, Field, Integer, Number, Schema, Vector
+from ...errors import InputError, Place, Unit
+from ...messages import mismatch
+from ...schema import Boolean, Field, Integer, Number, Schema, Vector
+from ..batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues
+from ..options import Options
+from ..roles import CODES, PROGRESS, position_of
+from ..row_reader import RowReader
+from ..source import LONGEST_LINE, Source, not_utf8
 
 ROWS = 4096
 _FLOAT_DIGITS = 15
@@ -33,7 +33,8 @@ class CsvFile(RowReader):
     unit: Unit = "line"
 
     def __init__(self, source: Source, schema: Schema, options: Options) -> None:
-        super().__init__(source.name, schema, options, cell_readers(schema))
+        readers = {name: cell_reader(field) for name, field in schema.fields.items() if name != EVERY_RECORD}
+        super().__init__(source.name, schema, options, readers)
         self.source = source
         self.role_readers = _ROLES
         self._names: list[str] = []
@@ -119,10 +120,6 @@ class CsvFile(RowReader):
                 there = cells.there()
                 if there.any():
                     yield batch.numbers[there], cells.take(there).listed()
-
-    def count(self) -> int:
-        """How many lines there are, when all were read."""
-        return self.source.lines
 
     def _rows(self) -> Iterator[tuple[list[int], list[str]]]:
         """The lines that rows begin on, and all their cells, batch by batch; an empty batch at the present end of a
@@ -276,14 +273,14 @@ _ROLES = {
 }  # fmt: skip
 
 
-def cell_readers(schema: Schema) -> dict[str, ColumnReader]:
-    """For each field, from cells to values. Cells that are no values stay as they are, for the field to refuse."""
-    return {name: _column_reader(field) for name, field in schema.fields.items() if name != EVERY_RECORD}
-
-
-def _column_reader(field: Field) -> ColumnReader:
-    # an empty cell is a missing value, unless it is a value of the field itself
-    empty = "" if field.missing != "skip" and _accepts(field, "") else None
+def cell_reader(field: Field) -> ColumnReader:
+    """From cells to values of a field. Cells that are not values stay as they are, for the field to refuse."""
+    empty: str | None = None
+    if field.missing != "skip":
+        # an empty cell is a missing value, unless it is a value of the field itself
+        with suppress(InputError):
+            field.encode("", "")
+            empty = ""
     if isinstance(field, Number):
         return lambda cells: _numbers(cells, float, empty)
     if isinstance(field, Integer):
@@ -294,14 +291,6 @@ def _column_reader(field: Field) -> ColumnReader:
     if isinstance(field, Vector):
         return lambda cells: [_json(cell) if cell else empty for cell in cells]
     return lambda cells: [cell or empty for cell in cells]
-
-
-def _accepts(field: Field, value: object) -> bool:
-    try:
-        field.encode(value, "")
-    except InputError:
-        return False
-    return True
 
 
 def _numbers(cells: list[str], kind: type[float] | type[int], empty: str | None) -> list[Any]:

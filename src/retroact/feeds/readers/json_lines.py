@@ -10,16 +10,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from retroact.errors import InputError, Unit
-from retroact.feeds.batch import ADD, UPDATE, Changes
-from retroact.feeds.envelopes import value_at
-from retroact.feeds.json_events import JsonEvents
-from retroact.feeds.native_events import DECODING, NATIVE
-from retroact.feeds.options import Options
-from retroact.feeds.readers.repeated_keys import first_repeated
-from retroact.feeds.refusals import runs_of
-from retroact.feeds.source import Source, not_utf8
-from retroact.schema import Schema
+from ...errors import InputError, Unit
+from ...schema import Schema
+from ..batch import ADD, UPDATE, Changes
+from ..envelopes import value_at
+from ..json_events import JsonEvents
+from ..native_events import DECODING, NATIVE
+from ..options import Options
+from ..refusals import runs_of
+from ..source import Source, not_utf8
+from .repeated_keys import first_repeated
 
 # Whatever follows, a line that begins like this is an addition, since no key may come twice.
 _ADDS = re.compile(rb'\s*\{\s*"op"\s*:\s*"add"\s*[,}]')
@@ -110,10 +110,6 @@ class JsonLines(JsonEvents):
             return self._line, False
         changes, _, wrong = self.changes([self._line], values)
         return self._line, wrong is None and bool(np.isin(changes.codes, (ADD, UPDATE)).all())
-
-    def count(self) -> int:
-        """How many lines there are, when all were read."""
-        return self.source.lines
 
     def times(self) -> Iterator[tuple[Any, Any]]:
         """The lines that have a time, and their times, block by block."""

@@ -11,12 +11,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
+from ...errors import InputError
+from ...messages import show
 
-from retroact.errors import InputError
-from retroact.messages import show
-
-_decode = msgspec.json.Decoder().decode
 _DEEPER = (dict, list)
 
 
@@ -45,25 +42,16 @@ def keys_in(values: Sequence[Any]) -> int:
 
 
 def first_repeated(lines: Sequence[bytes], values: Sequence[Any]) -> tuple[int, InputError] | None:
-    """The place of the first line with a key that comes twice, and the error."""
-    text = b"\n".join(lines)
-    if keys_in(values) in (text.count(b":"), most_keys(text)):
-        return None
-    return next(((place, wrong) for place, text in enumerate(lines) if (wrong := repeated(text)) is not None), None)
+    """The place of the first line with a key that comes twice in one object, and the error; ``values`` are the lines,
+    decoded.
 
-
-def repeated(text: bytes) -> InputError | None:
-    """The error of a line in which a key comes twice in one object; None if there is none.
-
-    >>> print(repeated(b'{"op": "add", "record": {"amount": 1, "amount": 2}}'))
-    expected every key once, got 'amount' twice - at amount
-    >>> repeated(b'{"op": "add", "record": {"op": 1}, "note": "\\\\": "}')
+    >>> place, error = first_repeated([b'{"op": "add", "op": "delete"}'], [{"op": "delete"}])
+    >>> print(error)
+    expected every key once, got 'op' twice - at op
+    >>> first_repeated([b'{"record": {"op": 1}, "note": "\\\\": "}'], [{"record": {"op": 1}, "note": '": '}])
     """
-    try:
-        value = _decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None  # refused elsewhere
-    if keys_in([value]) == most_keys(text):
+    whole = b"\n".join(lines)
+    if keys_in(values) in (whole.count(b":"), most_keys(whole)):
         return None
     twice: list[str] = []
 
@@ -73,7 +61,9 @@ def repeated(text: bytes) -> InputError | None:
             twice.extend([key] if key in seen else [])
             seen.add(key)
 
-    json.loads(text, object_pairs_hook=once)
-    if not twice:
-        return None
-    return InputError(f"expected every key once, got {show(twice[0])} twice", place=twice[0])
+    for place, (line, value) in enumerate(zip(lines, values, strict=True)):
+        if keys_in([value]) != most_keys(line):
+            json.loads(line, object_pairs_hook=once)
+        if twice:
+            return place, InputError(f"expected every key once, got {show(twice[0])} twice", place=twice[0])
+    return None

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import F64, I64
+from ...report.cluster_picture import drawn
 from ..answer_rows import AnswerRows, Row, part_of
 from .ball import as_points
 from .lloyd import Objective, squares
-from .picture import drawn
 
 BLOCK = 1 << 14
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import retroact as ra
+from support.tiers import in_full
 
 SEED = 20261117
 SPEC: dict[str, Any] = {
@@ -199,14 +200,15 @@ def purges_that_fail_are_tried_again() -> Iterator[None]:
         yield
 
 
-def test_flips(images: list[Image]) -> None:
-    outcomes = flipped(images, 500)
+@pytest.mark.parametrize("count", [200, in_full(500)])
+def test_flips(images: list[Image], count: int) -> None:
+    outcomes = flipped(images, count)
     found: Counter[str] = Counter()
-    for (_, kind), count in outcomes.items():
-        found[kind.partition(",")[0]] += count
-    assert found["refused"] > 150
-    assert found["the same answers"] > 150
-    assert outcomes["orders.fence", "refused"] > 50
+    for (_, kind), times in outcomes.items():
+        found[kind.partition(",")[0]] += times
+    assert found["refused"] > 0.3 * count
+    assert found["the same answers"] > 0.3 * count
+    assert outcomes["orders.fence", "refused"] > 0.1 * count
 
 
 @pytest.mark.parametrize("name", ["data.sqlite", "journal.sqlite"])
@@ -219,6 +221,17 @@ def test_every_byte_of_the_header(images: list[Image], name: str) -> None:
         flip(image.place / name, position, 1 << position % 8)
         where = f"{name}, {position}"
         outcome(image, image.place / name, reference, verify_first=bool(position % 2), where=where)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_text_encoding_of_the_header(images: list[Image], number: int) -> None:
+    """SQLite notices another one late, when the data are read together with the journal."""
+    image = images[number]
+    reference = expected(image)
+    for position, mask in ((56, 165), (59, 2), (59, 3), (59, 165)):
+        image.restore()
+        flip(image.place / "data.sqlite", position, mask)
+        outcome(image, image.place / "data.sqlite", reference, verify_first=True, where=f"{position}, {mask}")
 
 
 def damages(content: bytes) -> dict[str, bytes | None]:

@@ -6,21 +6,20 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from ...arrays import F64
-from ...errors import InputError
-from ...report.axes import Panel, dots, number, ticks
-from ...report.page import style
-from ...report.svg import digits, document, element, joined, path, text
-
-if TYPE_CHECKING:
-    from .centres import Centres
+from ..arrays import F64
+from ..errors import InputError
+from .axes import Panel, dots, number, ticks
+from .page import style
+from .svg import digits, document, element, joined, path, text
 
 Size = tuple[float, float]
+Clusters = Any
+"""`statistics.Centres`, which this package lies below."""
 
 WIDTH, LEFT, TOP, MOST_POINTS = 720, 76, 88, 4000
 PLANE, LINE = (620.0, 410.0), (620.0, 170.0)
@@ -60,7 +59,7 @@ class Viewport:
         return np.column_stack([along[:, 0], self.size[1] - up])
 
 
-def drawn(found: Centres, points: F64 | None, axes: Sequence[int]) -> str:
+def drawn(found: Clusters, points: F64 | None, axes: Sequence[int]) -> str:
     """A complete picture.
 
     >>> from retroact.statistics.clusters.centres import Centres
@@ -93,7 +92,7 @@ def moved(x: float, y: float, body: Markup) -> Markup:
     return element("g", body, transform=f"translate({x} {y})")
 
 
-def panel(found: Centres, points: F64 | None, view: Viewport, unit: float, colours: Sequence[str] = PALETTE) -> Markup:
+def panel(found: Clusters, points: F64 | None, view: Viewport, unit: float, colours: Sequence[str] = PALETTE) -> Markup:
     """Axes, the ball, points and centres, from (0, 0) on; ``unit`` is the radius of a disc of weight 1, in pixels."""
     wide, high = view.size
     own = Markup("") if points is None else _dots(found, points, view, colours)
@@ -106,7 +105,7 @@ def panel(found: Centres, points: F64 | None, view: Viewport, unit: float, colou
     )
 
 
-def viewed(found: Centres, points: F64 | None, axes: Sequence[int], size: Size | None = None) -> Viewport:
+def viewed(found: Clusters, points: F64 | None, axes: Sequence[int], size: Size | None = None) -> Viewport:
     """All centres and points; the ball too, if it is not much larger, or if nothing else sets the scale."""
     which, names = _columns(found, axes)
     size, radius = size or (LINE if len(which) == 1 else PLANE), found.radius or 0.0
@@ -124,8 +123,8 @@ def viewed(found: Centres, points: F64 | None, axes: Sequence[int], size: Size |
     return Viewport(size, which, names, scale, (low + high - step * room) / 2 * scale, step * scale)
 
 
-def _columns(found: Centres, axes: Sequence[int]) -> tuple[list[int], list[str]]:
-    dimension = found.shape[1]
+def _columns(found: Clusters, axes: Sequence[int]) -> tuple[list[int], list[str]]:
+    dimension = found.centres.shape[1]
     which = [0] if dimension == 1 and axes == (0, 1) else list(axes) if np.iterable(axes) else []
     if len(which) not in (1, 2) or len(set(which)) < len(which) or not set(which) <= set(range(dimension)):
         raise InputError(f"expected one or two different numbers from 0 to {dimension - 1}, got {axes!r}", place="axes")
@@ -134,7 +133,7 @@ def _columns(found: Centres, axes: Sequence[int]) -> tuple[list[int], list[str]]
     return which, ["".join(c if c.isprintable() else "\ufffd" for c in names[i]) for i in which]
 
 
-def unit_of(found: Centres, size: Size) -> float:
+def unit_of(found: Clusters, size: Size) -> float:
     """The radius of a disc of weight 1 for which the largest disc with its ring, and all together, leave room."""
     weights = np.maximum(found.weights, 0.0)
     largest = float(weights.max(initial=1e-9)) + float(found.weight_errors.max(initial=0.0))
@@ -142,7 +141,7 @@ def unit_of(found: Centres, size: Size) -> float:
     return min(BIGGEST * size[0] / math.sqrt(largest), math.sqrt(share))
 
 
-def _ball(found: Centres, view: Viewport) -> Markup:
+def _ball(found: Clusters, view: Viewport) -> Markup:
     """The outline of the ball; nothing if no part of it is in view."""
     if found.centre is None or found.radius is None:
         return Markup("")
@@ -157,7 +156,7 @@ def _ball(found: Centres, view: Viewport) -> Markup:
     return element("ellipse", class_="ball", cx=x, cy=y, rx=reach[0], ry=reach[1])
 
 
-def _dots(found: Centres, points: F64, view: Viewport, colours: Sequence[str]) -> Markup:
+def _dots(found: Clusters, points: F64, view: Viewport, colours: Sequence[str]) -> Markup:
     """One path per centre; on a line the points are spread over the height by their numbers."""
     places = view.place(points)
     if len(view.axes) == 1:
@@ -181,7 +180,7 @@ def _sides(view: Viewport) -> Markup:
     return out
 
 
-def _discs(found: Centres, view: Viewport, unit: float, colours: Sequence[str]) -> Markup:
+def _discs(found: Clusters, view: Viewport, unit: float, colours: Sequence[str]) -> Markup:
     """The heaviest first, so that none is hidden; labels over all of them."""
     places, radii = view.place(found.centres), unit * np.sqrt(np.maximum(found.weights, 0.0))
     taken, discs, labels = np.hstack([places - radii[:, None], places + radii[:, None]]), [], []
@@ -210,7 +209,7 @@ def _free_place(middle: Size, r: float, wide: float, size: Size, taken: F64) -> 
     return np.asarray(boxes[np.argmin(areas[:, 1:].sum(axis=1) - 3 * areas[:, 0]), 0])
 
 
-def _remarks(found: Centres, view: Viewport) -> list[str]:
+def _remarks(found: Clusters, view: Viewport) -> list[str]:
     """What the picture alone does not show."""
     out = []
     if found.radius is not None and not _ball(found, view):
@@ -221,7 +220,7 @@ def _remarks(found: Centres, view: Viewport) -> list[str]:
     return out
 
 
-def _in_words(found: Centres, view: Viewport, i: int) -> str:
+def _in_words(found: Clusters, view: Viewport, i: int) -> str:
     where = (f"{n} {number(float(found.centres[i, axis]))}" for n, axis in zip(view.names, view.axes, strict=True))
     error = float(found.weight_errors[i]) if len(found.weight_errors) else None
     return f"centre {i + 1}: {', '.join(where)}, weight {number(float(found.weights[i]), error)}"
