@@ -26,6 +26,7 @@ LAYERS = [
     "escape",
     "errors",
     "messages",
+    "log",
     "report",
     "entry_points",
     "params",

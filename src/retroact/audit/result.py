@@ -41,7 +41,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     found: str
     detectable: str
-    """The smallest effect that this many runs would have shown."""
+    """The smallest effect that this many runs can detect."""
     control: Control | None = None
     measured: dict[str, str] = {}
     counterexample: list[str] = []

@@ -32,7 +32,7 @@ COLUMNS: dict[str, Kind] = {
     "test": "fold",
     "verdict": "left",
     "runs": "right",
-    "would have shown": "fold",
+    "smallest detectable effect": "fold",
     "planted bug": "left",
 }
 

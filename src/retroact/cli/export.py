@@ -26,10 +26,10 @@ def export(
       retroact export orders --format csv --first 100
     """
     targets = [("--out", output.out)]
-    output.chosen()
     check_targets(targets, store=stream, **vars(secrets))
     with opened(stream, secrets) as open_stream:
         check_sources(targets, open_stream)
+        output.chosen()
         releases = open_stream.releases(first, last)
         with output.opened(releases.form) as writer:
             for line in releases:

@@ -132,12 +132,12 @@ def run(
     if asked.unread is not None:
         notes.line(asked.unread)
     targets = [("--out", output.out), ("--html", order.html)]
-    output.chosen()
     used = {
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
         "specification": asked.file if asked.given else None,
     }
     check_targets(targets, used=used, store=order.store, **vars(secrets))
+    output.chosen()
     if order.store is None:
         for name in (*(["fence"] if secrets.fence is not None else []), *restoring.given):
             raise InputError("expected --store: this is for durable streams", place=f"--{name.replace('_', '-')}")
@@ -176,9 +176,9 @@ def run(
             with opened_files((order.html, "--html")) as pages:
                 _play(feed, stream, origin, output, order, notes, totals)
                 put(pages, [stream.releases().page().encode() for _ in pages])
-        notes.summary(stream, feed, totals)
         if not stream.durable:
             notes.line(f"note: {ADD_UP}")
+        notes.summary(stream, feed, totals)
         waiting = totals.waiting
         if waiting is not None:
             if not waiting.adds:

@@ -16,6 +16,7 @@ from ..coins.keyring import from_environment, from_file
 from ..errors import InputError, VerificationError
 from ..ledger import Ledger
 from ..ledger.codec import Records, unpack
+from ..log import INFO, log
 from ..store import canonical_blocks
 from ..store.fence import Fence, Mark
 from ..store.sqlite import SQLiteStore
@@ -137,6 +138,7 @@ def open_stream(
         guard = FenceGuard(barrier, store, mark, now)
         stream = _attached(spec, own, store, guard, hashes, bytes.fromhex(mark.salt))
         undo.pop_all()
+        log(INFO, "%s: %s, round %d is open", store.where, "opened" if new is None else "created", stream.round)
         return stream
 
 

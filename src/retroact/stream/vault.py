@@ -28,6 +28,7 @@ import msgspec
 from ..errors import InputError, RetroactError, VerificationError
 from ..ledger import Change, Entry, Operations, Removal
 from ..ledger.codec import Records
+from ..log import DEBUG, INFO, log
 from ..store import canonical_blocks, inbox
 from ..store.canonical_blocks import Place
 from ..store.receipt import moment
@@ -67,6 +68,7 @@ class Vault(Persistence):
         if self._store is not None:
             self._store.close()
             self.guard.fence.close()
+            log(INFO, "%s: closed", self._store.where)
             self._store = None
 
     def require_ready(self) -> None:
@@ -159,6 +161,7 @@ class Vault(Persistence):
 
     def publish(self, core: Core) -> None:
         self.guard.advance(core)
+        log(INFO, "%s: round %d is published", self.store.where, core.round - 1)
         self._sealing = False
         self._purge(core)
 
@@ -205,6 +208,8 @@ class Vault(Persistence):
         try:
             if self.store.unpurged and self.store.purge():
                 self.store.purged(moment())
+            # in any case: a log that says when there was something to purge would say when somebody was erased
+            log(DEBUG, "%s: purged", self.store.where)
         except RetroactError as error:
             later = "the stream is opened again" if core.over else "the next round closes"
             warnings.warn(f"not purged yet; tried again when {later}: {error}", RuntimeWarning, stacklevel=3)
@@ -279,6 +284,7 @@ class Vault(Persistence):
             releases = {} if round <= self.silent else core.engine.releases(round, core.engine.totals)
             with self.writing():
                 store.commit(round, stored_form(round, releases), moment(), revised)
+            log(INFO, "%s: recovered: round %d was interrupted, and is committed", store.where, round)
         self.load(core)
         noted = store.note("amended")
         if core.over and noted and self._amended() not in noted.split():
