@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import golden_groups
 import golden_streams
 
 FOLDER = Path(__file__).parent
@@ -14,7 +15,10 @@ ROOT = FOLDER.parent.parent
 HASHES = ROOT / ".ci" / "golden.sha256"
 
 Streams = dict[str, Callable[[], Iterator[bytes]]]
-FILES: dict[str, Callable[[], Streams]] = {"releases.json": golden_streams.streams}
+FILES: dict[str, Callable[[], Streams]] = {
+    "releases.json": golden_streams.streams,
+    "groups.json": golden_groups.streams,
+}
 """For each file the streams whose releases it holds."""
 
 
