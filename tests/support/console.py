@@ -18,7 +18,8 @@ def run(command: str, folder: Path) -> str:
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120
     )
-    return "\n".join(line.rstrip() for line in (done.stdout + done.stderr).strip("\n").split("\n"))
+    lines = (line.rstrip() for line in (done.stdout + done.stderr).strip("\n").split("\n"))
+    return "\n".join(line for line in lines if not line.startswith("progress: "))  # those depend on the machine
 
 
 def check_commands(text: str, folder: Path) -> int:
