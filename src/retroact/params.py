@@ -146,9 +146,10 @@ class Parameters:
 
     @classmethod
     def find(cls, kind: str) -> type[Any] | None:
-        """The class of a kind. The paper's forms and other packages are loaded when a kind is not known yet."""
-        if kind not in cls.kinds:
-            importlib.import_module("retroact.paper")
+        """The class of a kind. Clusters, the paper's forms and other packages are loaded when it is not known yet."""
+        for module in ("retroact.statistics.clusters", "retroact.paper"):
+            if kind not in cls.kinds:
+                importlib.import_module(module)
         if kind not in cls.kinds and cls.group:
             load(cls.group, kind, cls.kinds)
         return cls.kinds.get(kind)

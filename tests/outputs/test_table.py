@@ -8,10 +8,11 @@ import pytest
 
 import retroact as ra
 from retroact.outputs.table import FIXED, NOT_PRIVATE
-from retroact.statistics import Statistic
+from retroact.statistics import KMeans, Statistic
 from retroact.statistics.statistic import EXAMPLE_SCHEMA
 from retroact.stream import releases as kept
 
+assert KMeans.kind in Statistic.kinds  # loaded by its name
 EXAMPLES = [example for kind in Statistic.kinds.values() for example in kind.examples() if kind.kind]
 SCHEMA = {
     "day": ra.Date("2026-01-01", "2026-12-31"),

@@ -1,7 +1,9 @@
 """What a stream publishes."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .answer import Answer, Bins, Noisy, Published
-from .clusters import Centres, Distances, KMeans, KMedian
 from .count import Count
 from .distinct import Distinct
 from .grant import Demand, Grant, Layout, View
@@ -17,6 +19,9 @@ from .ratio import Ratio
 from .restated import Restated
 from .statistic import Example, Statistic
 from .sum import Sum
+
+if TYPE_CHECKING:
+    from .clusters import Centres, Distances, KMeans, KMedian
 
 __all__ = [
     "Answer",
@@ -49,3 +54,12 @@ __all__ = [
     "Variance",
     "View",
 ]
+
+_CLUSTERS = ("Centres", "Distances", "KMeans", "KMedian")
+
+
+def __getattr__(name: str) -> Any:
+    """Clusters are loaded on first use: they take as long as all the others together."""
+    if name not in _CLUSTERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(".clusters", __name__), name)

@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from ..errors import InputError, VerificationError
+
+# signatures are loaded when one is made or checked: few programs do, and it takes long
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SECRET = 32
 HEX = re.compile(r"(?:[0-9a-f]{2})+")
@@ -52,6 +52,10 @@ class Signed(Generic[T]):
         """The signing key that belongs to a 32-byte secret."""
         if not isinstance(secret, bytes) or len(secret) != SECRET:
             raise InputError(f"expected a secret of {SECRET} bytes", place="secret")
+        from cryptography.hazmat.primitives import hashes
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
         info = f"retroact {self.name} signing".encode()
         derive = HKDF(algorithm=hashes.SHA256(), length=32, salt=None, info=info)
         return Ed25519PrivateKey.from_private_bytes(derive.derive(secret))
@@ -92,6 +96,9 @@ class Signed(Generic[T]):
             raise VerificationError(
                 f"expected the public key of a signer, found one that anybody can sign for: {key.hex()} - at {place}"
             )
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
         try:
             Ed25519PublicKey.from_public_bytes(key).verify(signature, self._domain + canonical(value))
         except (InvalidSignature, ValueError):
@@ -152,4 +159,6 @@ def _small_order(key: bytes) -> bool:
 
 
 def _raw(key: Ed25519PrivateKey) -> bytes:
+    from cryptography.hazmat.primitives import serialization
+
     return key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
