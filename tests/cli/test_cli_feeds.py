@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -127,3 +128,45 @@ def test_tables(program: Program, folder: Path) -> None:
     assert "subject in 'who'" in table.err
     assert "'note'" in table.err
     assert "2 records added" in table.err
+
+
+def test_csv_on_standard_input_and_other_delimiters(program: Program, folder: Path) -> None:
+    rows = "id;amount;country\n1;12.5;DE\n2;NA;FR\n"
+    options = ["--count", "--sum", "amount:0..500", "--skip-missing", "--epsilon", 1, "--testing-key", 1]
+    piped = program("run", "-", *options, "--na-values", "NA", stdin=rows.encode())
+    assert (piped.code, len(piped.releases)) == (0, 2)
+    assert "stdin: CSV, cells separated by ';'" in piped.err
+    assert "amount leaves out 1 surviving record" in piped.err
+    (folder / "rows.csv").write_bytes(gzip.compress(rows.replace(";", "\t").encode()))
+    packed = program("run", "rows.csv", *options, "--na-values", "NA")
+    assert packed.out == piped.out
+    assert "rows.csv: CSV, compressed with gzip, cells separated by tabs" in packed.err
+    named = program("run", "rows.csv", *options, "--na-values", "NA", "--delimiter", "tab", "--input-format", "csv")
+    assert named.out == piped.out
+
+
+def test_how_input_is_read_is_checked(program: Program, folder: Path) -> None:
+    (folder / "rows.csv").write_text("id,amount\n1,5\n")
+    (folder / "rows.jsonl").write_text('{"id": 1, "amount": 5}\n')
+    options = ["--count", "--sum", "amount:0..500", "--epsilon", 1, "--testing-key", 1]
+    for more, wrong in [
+        (["rows.csv", "--delimiter", ";;"], "expected one character, such as ; or | or tab, got ';;' - at --delimiter"),
+        (["rows.csv", "--input-format", "xml"], "'csv', 'tsv' or 'jsonl', got 'xml' - at --input-format"),
+        (["rows.jsonl", "--na-values", "NA"], "expected CSV, got JSON lines, where null is missing - at --na-values"),
+    ]:
+        ended = program("run", *more, *options)
+        assert (ended.code, ended.out) == (2, "")
+        assert wrong in ended.err
+
+
+def test_rounds_by_the_calendar(program: Program, folder: Path) -> None:
+    (folder / "rows.csv").write_text("amount,at\n5,2026-03-29 00:30:00\n7,2026-03-31T21:59:00Z\n9,2026-04-01\n")
+    grid = ["--time", "at", "--start", "2026-03-01", "--end", "2026-05-01", "--time-zone", "Europe/Berlin"]
+    options = ["--count", "--epsilon", 1, *grid]
+    ended = program("run", "rows.csv", *options, "--length", "1mo", "--store", "orders")
+    assert (ended.code, len(ended.releases)) == (0, 2)
+    assert program("verify", "orders").code == 0
+    wrong = program("run", "rows.csv", *options, "--length", "2mo", "--store", "orders")
+    assert (wrong.code, "rounds.length" in wrong.err) == (2, True)
+    wrong = program("run", "rows.csv", *options[:-1], "Europe/Berlyn", "--length", "1mo")
+    assert (wrong.code, "did you mean 'Europe/Berlin'?) - at --time-zone" in wrong.err) == (2, True)

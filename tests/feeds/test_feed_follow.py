@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -187,7 +188,8 @@ def test_interrupted(tmp_path: Path, how: signal.Signals, name: str) -> None:
     assert json.loads((tmp_path / "out").read_bytes())["round"] == 1
 
 
-def test_a_grid_on_standard_input_needs_the_clock() -> None:
+def test_a_grid_on_standard_input_needs_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"amount": 1}\n')))
     with pytest.raises(InputError, match="a grid on standard input needs --follow"):
         Played("-", grid=Grid(0, 60, 600), time="at")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from retroact.cli.console import say
 from retroact.cli.options import Roles, Secrets, StreamArgument, command, opened, option
 from retroact.errors import InputError
+from retroact.messages import show
 
 
 @command
@@ -40,6 +41,8 @@ def columns(
         for role, own in spec.columns.items():
             say(f"{role}: {own.column}{' (optional)' if own.optional else ''}")
         say(f"others: {_others(spec.columns.ignore)}")
+        if spec.columns.na_values:
+            say(f"missing in CSV: {', '.join(map(show, spec.columns.na_values))}")
         for name in spec.sources:
             own_columns = spec.columns_of(name)
             parts = [f"{role} {own.column}" for role, own in own_columns.items()]

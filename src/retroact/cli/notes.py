@@ -15,6 +15,7 @@ from retroact.errors import RetroactError
 from retroact.feeds.batch import EVERY_RECORD, Changes
 from retroact.feeds.native_events import NATIVE
 from retroact.feeds.options import Options
+from retroact.feeds.readers.csv import CsvFile
 from retroact.feeds.totals import Missed, Totals
 from retroact.messages import show
 from retroact.stream import Durable, HorizonWarning, Specification, Stream, plan
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from retroact.feeds.play import Feed
     from retroact.privacy import Guarantee
 
+TABS: dict[str | None, str] = {"\t": "tabs"}
 ALLOW = "If that is right: --allow-missing"
 
 
@@ -50,6 +52,10 @@ class Notes:
             return
         reader, options = feed.reader, feed.options
         kind: str = "native JSON lines" if reader.label == NATIVE else feed.source.format
+        if feed.source.compressed:
+            kind += f", compressed with {feed.source.compressed}"
+        if isinstance(reader, CsvFile) and reader.delimiter not in (None, ","):
+            kind += f", cells separated by {TABS.get(reader.delimiter, show(reader.delimiter))}"
         if reader.has_column_names and reader.label is not None:
             kind += f", {reader.label}"
         fields = [f"{name} {field!r}" for name, field in spec.schema.fields.items() if name != EVERY_RECORD]

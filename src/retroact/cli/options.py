@@ -142,9 +142,10 @@ class Roles:
     stamp: str | None = option("The round from which it counts; '' for none.", "COLUMN")
     round: str | None = option("The number of its round, from 1; '' for none.", "COLUMN")
     optional: list[str] | None = option("A role that records may lack; repeatable.", "ROLE")
+    na_values: list[str] | None = option("A text in CSV that stands for a missing value; repeatable.", "TEXT")
 
     @property
-    def table(self) -> dict[str, str | dict[str, Any]]:
+    def table(self) -> dict[str, Any]:
         """As the table [columns] of a specification has them."""
         given = asdict(self)
         optional = given.pop("optional") or []

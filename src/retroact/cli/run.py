@@ -42,12 +42,12 @@ from retroact.store.targets import check_targets
 from retroact.stream import Durable, Specification, Stream
 from retroact.stream.open import exists
 
-OF_THIS_RUN = ("rounds", "follow", "complete", "source")
+OF_THIS_RUN = ("rounds", "follow", "complete", "source", "input_format", "delimiter")
 
 
 @dataclass(frozen=True)
 class Cutting:
-    """Where the rounds of a feed end."""
+    """Where the rounds of a feed end, and how it is written."""
 
     rounds: int | None = option("Publish exactly this many rounds. Required for rounds by number.", min=1)
     close_by: str | None = option("What ends a round: lines, progress, grid or end.")
@@ -57,6 +57,8 @@ class Cutting:
     time_zone: str | None = option("The zone of days and local times: UTC, +01:00, Europe/Berlin.", "ZONE")
     late: str | None = option("What to do with records of closed rounds: stamp or refuse.")
     contribution: int | None = option("The most records that one event stands for.", "C", min=1)
+    input_format: str | None = option("csv, tsv or jsonl. Default: by the name or the content.", "FORMAT")
+    delimiter: str | None = option("What separates cells of CSV: ; | tab. Default: found in the header.", "CHARACTER")
     source: str | None = option("The name under which positions are kept. Default: the path of the file.", "NAME")
 
     @property
@@ -70,6 +72,11 @@ class Cutting:
             if text.isascii() and text.isdigit():
                 given[key] = int(text)
         return given
+
+    @property
+    def read(self) -> dict[str, Any]:
+        """How the input is read, as `Options` have it."""
+        return {"format": self.input_format, "delimiter": self.delimiter}
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ class RunOptions:
 
 @command
 def run(
-    events: Annotated[str, argument("JSON lines, CSV, Parquet, Arrow, or - for JSON lines on stdin.", "EVENTS")],
+    events: Annotated[str, argument("JSON lines, CSV, Parquet, Arrow, or - for stdin.", "EVENTS")],
     asked: RunSpecOptions,
     roles: Roles,
     reading: Reading,
@@ -142,7 +149,7 @@ def run(
         for name in (*(["fence"] if secrets.fence is not None else []), *restoring.given):
             raise InputError("expected --store: this is for durable streams", place=f"--{name.replace('_', '-')}")
     source = reading.source or (None if events == STDIN else events)
-    once: dict[str, Any] = {"rounds": reading.rounds, "follow": reading.follow, "complete": reading.complete}
+    once: dict[str, Any] = {name: getattr(reading, name) for name in ("rounds", "follow", "complete")} | reading.read
     with naming_not_found(totals.missed, notes, allowed=order.allow_missing), ExitStack() as opened:
 
         def durable(specification: Specification | None) -> Durable:
@@ -163,6 +170,8 @@ def run(
             read = {"follow": reading.follow, "complete": reading.complete}
             spec, options = new_stream(asked, roles, reading, source, quiet=order.quiet, **read)
         with open_feed(events, spec.schema, options, lasting=order.store is not None) as feed:
+            if roles.na_values and feed.source.format != "CSV":
+                raise InputError(f"expected CSV, got {feed.source.format}, where null is missing", place="--na-values")
             feed.look()
             # a new stream is made last: bad input leaves no store behind
             if order.store is None:
@@ -203,7 +212,9 @@ def new_stream(
             raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
         spec.check_rounds()
         spec.check_rounds(cutting.rounds)
-        return spec, Options(spec.columns_of(source), spec.rounds, source, cutting.rounds, follow, complete)
+        return spec, Options(
+            spec.columns_of(source), spec.rounds, source, cutting.rounds, follow, complete, **cutting.read
+        )
 
 
 def _state(stream: Durable) -> str:

@@ -166,7 +166,8 @@ def at_options() -> Iterator[None]:
         path = (error.path or "").removeprefix("rounds.").removeprefix("columns.")
         if not path or path.startswith("-"):
             raise
-        raise error.moved("--late" if path == "late_events" else f"--{path.replace('_', '-')}") from None
+        name = {"late_events": "late", "format": "input-format"}.get(path, path.replace("_", "-"))
+        raise error.moved(f"--{name}") from None
 
 
 def add_to(
@@ -190,6 +191,10 @@ def add_to(
             if own != other:
                 message = f"expected {show(own)}, as the specification has it, got {show(other)}"
                 raise InputError(message, place=f"--{role}")
+        texts = tuple(roles.get("na_values", columns.na_values))
+        if columns.na_values and texts != columns.na_values:
+            wrong = f"expected {show(list(columns.na_values))}, as the specification has it, got {show(list(texts))}"
+            raise InputError(wrong, place="--na-values")
         added = {role: column for role, column in roles.items() if role not in known}
         tables["columns"] = columns.updated(added).spec()
     if cut:

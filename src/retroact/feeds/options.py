@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..checks import choice
 from ..errors import InputError
-from ..messages import show
+from ..messages import mismatch, show
 from ..stream.columns import Columns
 from ..stream.rounds import Rounds as Cut
 from ..stream.stored import differences
 from .refusals import Refusals
+from .source import FORMATS
 
 if TYPE_CHECKING:
     from ..stream import Stream
@@ -37,8 +39,20 @@ class Options:
     """Whether a last line without an end is complete; otherwise a durable stream leaves it unread."""
     refusals: Refusals | None = None
     """Where what is refused is noted, so that all of it is found; otherwise the first error ends the feed."""
+    format: str | None = None
+    """csv, tsv or jsonl; by the name or the content of the source, if absent."""
+    delimiter: str | None = None
+    """What separates the cells of CSV; found from the header, if absent."""
 
     def __post_init__(self) -> None:
+        if self.format is not None:
+            choice(self.format, tuple(FORMATS), "format")
+        if self.format == "tsv" and self.delimiter not in (None, "\t", "tab"):
+            raise InputError("expected no delimiter with tsv, whose cells are separated by tabs", place="delimiter")
+        if self.delimiter is not None:
+            object.__setattr__(self, "delimiter", _checked_delimiter(self.delimiter))
+        elif self.format == "tsv":
+            object.__setattr__(self, "delimiter", "\t")
         if self.cut.grid is not None and self.rounds is not None:
             raise InputError("expected no number of rounds beside a grid: its end says how many", place="rounds")
         if self.cut.grid is not None and self.time is None and not self.follow:
@@ -73,11 +87,11 @@ def options_for(
     cut: Mapping[str, Any],
     *,
     rounds: int | None = None,
-    follow: bool = False,
-    complete: bool = False,
+    **run: Any,
 ) -> Options:
     """The columns and rounds of a stream, updated for one source. Declared rounds cannot be changed, nor can columns of
-    a durable stream. What cannot be met is refused here, before anything is read."""
+    a durable stream. What cannot be met is refused here, before anything is read. ``run`` are other options of one
+    run."""
     spec = stream.specification
     own = spec.columns_of(source)
     columns = own.updated({role: column for role, column in roles.items() if column is not None})
@@ -90,6 +104,12 @@ def options_for(
                 "columns change by `retroact columns`",
                 place=role,
             )
+    if stream.durable and own.na_values != columns.na_values:
+        raise InputError(
+            f"expected {_listed(own.na_values)}, as this stream has it, got {_listed(columns.na_values)}: texts for "
+            "missing values change by `retroact columns`",
+            place="na_values",
+        )
     given = {key: value for key, value in cut.items() if value is not None}
     asked = Cut.from_spec({**spec.rounds.spec(), **given}, "") if given else spec.rounds
     if asked != spec.rounds and (stream.durable or spec.rounds != Cut()):
@@ -102,7 +122,22 @@ def options_for(
     if roles.get("time") and asked.grid is None:
         raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
     stream.check_rounds(asked.count if rounds is None else rounds)
-    return Options(columns, asked, source, rounds, follow, complete)
+    return Options(columns, asked, source, rounds, **run)
+
+
+def _checked_delimiter(given: str) -> str:
+    """
+    >>> _checked_delimiter("tab"), _checked_delimiter(";")
+    ('\\t', ';')
+    """
+    found = {"tab": "\t", "\\t": "\t"}.get(given, given)
+    if not isinstance(found, str) or len(found) != 1 or found in '"\r\n' or not found.isascii():
+        raise mismatch("one character, such as ; or | or tab", given, "delimiter")
+    return found
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(map(show, texts)) or "no text for missing values"
 
 
 def _named(column: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
@@ -50,8 +50,12 @@ def play(
     rounds: int | None = None,
     follow: bool = False,
     complete: bool = False,
+    format: str | None = None,
+    delimiter: str | None = None,
+    na_values: Iterable[str] | None = None,
 ) -> Totals:
     """Play a file (JSON lines, CSV, Parquet, Arrow), standard input ("-") or an Arrow-capable frame into a stream.
+    JSON lines and CSV may be compressed with gzip or Zstandard.
 
     Columns have the roles that the stream declares; roles named here take precedence. Rounds are those of the stream; a
     stream in memory that declares none takes a grid and the like from here.
@@ -69,12 +73,20 @@ def play(
     (1, 2)
     """
     roles = {
-        "id": id, "subject": subject, "time": time, "op": op, "position": position, "stamp": stamp, "round": round
+        "id": id, "subject": subject, "time": time, "op": op, "position": position, "stamp": stamp, "round": round,
+        "na_values": None if na_values is None else list(na_values),
     }  # fmt: skip
     cut: dict[str, Any] = {} if grid is None else dict(grid.spec())
     cut |= {"close_by": close_by, "late_events": late, "contribution": contribution}
     name = source_name or (os.fspath(source) if isinstance(source, str | os.PathLike) else None)
-    options = options_for(stream, name, roles, cut, rounds=rounds, follow=follow, complete=complete)
+    run: dict[str, Any] = {
+        "rounds": rounds,
+        "follow": follow,
+        "complete": complete,
+        "format": format,
+        "delimiter": delimiter,
+    }
+    options = options_for(stream, name, roles, cut, **run)
     with open_feed(source, stream.schema, options, lasting=isinstance(stream, Durable)) as feed:
         return feed.play(stream, publish)
 
@@ -241,5 +253,5 @@ def open_feed(source: Any, schema: Schema, options: Options, *, lasting: bool = 
         yield Feed(open_table(source), schema, options)
         return
     holds = lasting and not options.complete
-    with open_source(os.fspath(source), follow=options.follow, holds=holds) as opened:
+    with open_source(os.fspath(source), follow=options.follow, holds=holds, format=options.format) as opened:
         yield Feed(opened, schema, options)

@@ -10,15 +10,18 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from io import BufferedIOBase, BufferedReader, FileIO, UnsupportedOperation
+from io import BufferedIOBase, BufferedReader, FileIO, RawIOBase, UnsupportedOperation
 from pathlib import Path
 from typing import Literal, cast
 
 from ..errors import InputError
 from ..files import os_errors
+from .compressed import SUFFIXES, decompressed, kind_of, require_text
 from .workbook import refuse_workbook
 
 Format = Literal["JSON lines", "CSV"]
+FORMATS: dict[str, Format] = {"csv": "CSV", "tsv": "CSV", "jsonl": "JSON lines"}
+"""By the names of `--format`."""
 STDIN = "-"
 BLOCK = 1 << 19
 LONGEST_LINE = 16 << 20
@@ -57,6 +60,8 @@ class Source:
     """That line."""
     count: int = 0
     """How many lines were read, with the one left unread."""
+    compressed: str | None = None
+    """How, if the file is."""
     is_table = False
 
     def blocks(self) -> Iterator[bytes]:
@@ -182,26 +187,52 @@ class _Unbuffered(FileIO):
 
 
 @contextmanager
-def open_source(path: str, *, follow: bool = False, holds: bool = False) -> Iterator[Source]:
-    """A file, or standard input, whose end always ends a line."""
+def open_source(path: str, *, follow: bool = False, holds: bool = False, format: str | None = None) -> Iterator[Source]:
+    """A file, or standard input, whose end always ends a line; so does that of a compressed file, which is whole."""
     if path == STDIN:
-        yield Source("stdin", "JSON lines", cast(BufferedIOBase, sys.stdin.buffer), follow=follow)
+        yield _standard_input(follow, format)
         return
     with open_file(path) as file:
-        start = file.peek(BLOCK).removeprefix(codecs.BOM_UTF8)
-        refuse_workbook(path, start)
-        size = None if follow else os.fstat(file.fileno()).st_size or None
-        yield Source(path, format_of(path, start), file, size, follow=follow, path=path, holds=holds)
+        content, start, kind = _content(file, path)
+        if follow and kind is not None:
+            raise InputError(
+                f"expected a file that can grow, got one compressed with {kind}", place="follow", source=path
+            )
+        size = None if follow or kind else os.fstat(file.fileno()).st_size or None
+        found = FORMATS[format] if format else format_of(path, start)
+        whole = kind is not None
+        yield Source(path, found, content, size, follow=follow, path=path, holds=holds and not whole, compressed=kind)
+
+
+def _standard_input(follow: bool, format: str | None) -> Source:
+    buffer = cast(BufferedIOBase, sys.stdin.buffer)
+    if follow:
+        # nothing is read in advance: what a buffer holds cannot be waited for
+        return Source("stdin", FORMATS[format or "jsonl"], buffer, follow=True)
+    file = buffer if isinstance(buffer, BufferedReader) else BufferedReader(cast(RawIOBase, buffer))
+    content, start, kind = _content(file, "stdin")
+    return Source("stdin", FORMATS[format] if format else format_of("", start), content, compressed=kind)
+
+
+def _content(file: BufferedReader, name: str) -> tuple[BufferedReader, bytes, str | None]:
+    """A file without its compression, how it starts, and how it is compressed."""
+    kind = kind_of(file.peek(BLOCK))
+    content = file if kind is None else decompressed(file, kind, name)
+    start = content.peek(BLOCK).removeprefix(codecs.BOM_UTF8)
+    refuse_workbook(name, start)
+    require_text(start, name)
+    return content, start, kind
 
 
 def format_of(name: str, start: bytes) -> Format:
     """By the suffix or, if that is another, by the first character.
 
-    >>> format_of("events.CSV", b"{"), format_of("events", b' {"op"'), format_of("events.txt", b"id,amount")
+    >>> format_of("events.CSV.gz", b"{"), format_of("events", b' {"op"'), format_of("events.txt", b"id,amount")
     ('CSV', 'JSON lines', 'CSV')
     """
-    suffix = Path(name).suffix.lower()
-    if suffix == ".csv":
+    path = Path(name)
+    suffix = (path.with_suffix("") if path.suffix.lower() in SUFFIXES else path).suffix.lower()
+    if suffix in (".csv", ".tsv"):
         return "CSV"
     return "JSON lines" if suffix in _JSON_SUFFIXES or start.lstrip()[:1] in (b"{", b"[", b"") else "CSV"
 

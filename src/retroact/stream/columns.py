@@ -20,7 +20,7 @@ from ..schema.arrow import columns_of
 ROLES = ("id", "subject", "time", "op", "position", "stamp", "round")
 USUAL = ("id", "subject", "stamp", "round", "op")
 """Without [columns], a column with one of these names has that role."""
-_KEYS = (*ROLES, "ignore")
+_KEYS = (*ROLES, "ignore", "na_values")
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,15 @@ class Columns:
     >>> Columns.from_spec({"subjekt": "customer"})
     Traceback (most recent call last):
     ...
-    retroact.errors.InputError: expected only id, subject, time, op, position, stamp, round, ignore, got 'subjekt' (did
-    you mean 'subject'?) - at columns.subjekt
+    retroact.errors.InputError: expected only id, subject, time, op, position, stamp, round, ignore, na_values, got
+    'subjekt' (did you mean 'subject'?) - at columns.subjekt
     """
 
     roles: Mapping[str, Role] = field(default_factory=dict)
     ignore: bool | tuple[str, ...] = False
     """Whether other columns are skipped, or which of them."""
+    na_values: tuple[str, ...] = ()
+    """Texts in CSV that stand for a missing value, in all columns and exactly so."""
     given: bool = field(default=True, compare=False)
     """False for the usual roles of a specification without [columns]."""
 
@@ -72,7 +74,10 @@ class Columns:
             ignored = tuple(_column(name, at) for name in ignored)
         elif not isinstance(ignored, bool):
             raise mismatch("true, or a list of columns", ignored, at)
-        return cls({role: own for role, own in roles.items() if own is not None}, ignored)
+        texts = table.get("na_values", [])
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            raise mismatch('a list of texts, such as ["NA", "-"]', texts, f"{place}.na_values")
+        return cls({role: own for role, own in roles.items() if own is not None}, ignored, tuple(texts))
 
     @property
     def subject(self) -> Role | None:
@@ -106,7 +111,8 @@ class Columns:
         """
         other = Columns.from_spec(table, place)
         kept = {role: own for role, own in self.roles.items() if role not in table}
-        return replace(self, roles={**kept, **other.roles}, ignore=other.ignore if "ignore" in table else self.ignore)
+        more = {key: getattr(other, key) for key in ("ignore", "na_values") if key in table}
+        return replace(self, roles={**kept, **other.roles}, **more)
 
     def without(self, names: Collection[str]) -> Columns:
         """Without the usual roles of columns that are fields."""
@@ -118,6 +124,8 @@ class Columns:
         table: dict[str, Any] = {role: own.spec() for role, own in self.items()}
         if self.ignore:
             table["ignore"] = self.ignore if isinstance(self.ignore, bool) else list(self.ignore)
+        if self.na_values:
+            table["na_values"] = list(self.na_values)
         return table
 
 
@@ -209,7 +217,7 @@ def sources_from_spec(tables: Any, columns: Columns) -> dict[str, dict[str, Any]
                 "expected a subject in [columns] too, or in neither: all sources of a stream have subjects, or none",
                 place=f"{place}.columns.subject",
             )
-        absent = {"ignore": False}
+        absent = {"ignore": False, "na_values": []}
         own[name] = {"columns": {key: merged.spec().get(key, absent.get(key, "")) for key in table["columns"]}}
     return own
 

@@ -62,6 +62,7 @@ class ColumnarSource:
     """How many were read so far."""
     path: str | None = None
     follow = holds = False
+    compressed: str | None = None
     is_table = rereadable = True
 
     def progress(self) -> tuple[int, str]:

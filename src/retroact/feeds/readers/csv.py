@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
 from io import StringIO
+from itertools import chain
 from typing import Any
 
-import msgspec
 import numpy as np
 
-from ...errors import InputError, Place, Unit
-from ...messages import mismatch
-from ...schema import Boolean, Field, Integer, Number, Schema, Vector
-from ..batch import ADD, EVERY_RECORD, Batch, Changes, ColumnReader, ColumnValues
+from ...errors import InputError, Unit
+from ...schema import Schema
+from ..batch import ADD, Batch, Changes, ColumnValues
 from ..options import Options
-from ..roles import CODES, PROGRESS, position_of
+from ..roles import CODES, PROGRESS
 from ..row_reader import RowReader
 from ..source import LONGEST_LINE, Source, not_utf8
+from .csv_cells import cell_readers, number_in, role_readers
 
 ROWS = 4096
-_FLOAT_DIGITS = 15
-"""A float gives back a decimal of this many characters exactly."""
-_DECIMAL = frozenset("0123456789.-")
+DELIMITERS = (",", ";", "\t", "|")
 
 
 class CsvFile(RowReader):
@@ -33,10 +30,13 @@ class CsvFile(RowReader):
     unit: Unit = "line"
 
     def __init__(self, source: Source, schema: Schema, options: Options) -> None:
-        readers = {name: cell_reader(field) for name, field in schema.fields.items() if name != EVERY_RECORD}
-        super().__init__(source.name, schema, options, readers)
+        missing = frozenset(options.columns.na_values)
+        super().__init__(source.name, schema, options, cell_readers(schema, missing))
         self.source = source
-        self.role_readers = _ROLES
+        self.role_readers = role_readers(missing)
+        self.delimiter: str | None = None
+        """What separates cells; known once the header was seen."""
+        self._known = {*schema.fields, *(own.column for _, own in options.columns.items())}
         self._names: list[str] = []
         self._line = 1
         self._open_quote = False
@@ -94,8 +94,8 @@ class CsvFile(RowReader):
             return self._line, self._adds([])
         if not rest.strip():
             return None
-        # cells before the last comma cannot change any more, unless something is quoted
-        cells = rest.split(",")[:-1] if '"' not in rest else []
+        # cells before the last delimiter cannot change any more, unless something is quoted
+        cells = rest.split(self.delimiter or ",")[:-1] if '"' not in rest else []
         return self._line, self._adds(cells)
 
     def _adds(self, cells: list[str]) -> bool:
@@ -107,7 +107,7 @@ class CsvFile(RowReader):
             return True
         cell = dict(zip(self._names, cells, strict=False)).get(mark, "")
         if self.heading.weighted:
-            weight = _number(cell)
+            weight = number_in(cell)
             return isinstance(weight, int) and weight > 0
         return CODES.get(cell) == ADD
 
@@ -116,7 +116,7 @@ class CsvFile(RowReader):
         time = self.options.time or ""
         for batch in self._batches():
             if batch is not None:
-                cells = _moments(batch.columns[time], time)
+                cells = self.role_readers["time"](batch.columns[time], time)
                 there = cells.there()
                 if there.any():
                     yield batch.numbers[there], cells.take(there).listed()
@@ -163,7 +163,11 @@ class CsvFile(RowReader):
         start = line = self._line
         width = -1 if self.heading is None else len(self._names)
         wrong: Exception | None = None
-        reader, refusals = csv.reader(texts, strict=True), self.options.refusals
+        texts = iter(texts)
+        # the delimiter is known with the first text
+        first = next(texts, "")
+        reader = csv.reader(chain([first], texts), strict=True, delimiter=self.delimiter or ",")
+        refusals = self.options.refusals
         while True:
             try:
                 for row in reader:
@@ -201,11 +205,11 @@ class CsvFile(RowReader):
         for content in self.source.blocks():
             while True:
                 try:
-                    yield content.decode()
+                    yield self._delimited(content.decode())
                     break
                 except UnicodeDecodeError as error:
                     good = content.rfind(b"\n", 0, error.start) + 1
-                    yield content[:good].decode()
+                    yield self._delimited(content[:good].decode())
                     line = first + content.count(b"\n", 0, error.start)
                     wrong = self.source.refused(not_utf8(error, f"column {error.start - good + 1}"), line)
                     if self.options.refusals is None:
@@ -216,97 +220,30 @@ class CsvFile(RowReader):
                     first, content = line, content[end:] if end >= 0 else b""
             first += content.count(b"\n")
 
+    def _delimited(self, text: str) -> str:
+        """A text, when the delimiter is known: from the options, or from the header."""
+        if self.delimiter is None and (header := text.lstrip("\r\n")):
+            named = self.options.delimiter
+            self.delimiter = named or delimiter_of(header.splitlines()[0], self._known)
+        return text
+
+
+def delimiter_of(header: str, known: Collection[str]) -> str:
+    """The delimiter that makes the most known columns of a header or, if several do, the most columns.
+
+    >>> delimiter_of("amount (EUR, net);country", {"country"}), delimiter_of("id\\tamount", {"amount"})
+    (';', '\\t')
+    >>> delimiter_of("amount", {"amount"})
+    ','
+    """
+
+    def columns(delimiter: str) -> tuple[int, int]:
+        names = next(csv.reader([header], delimiter=delimiter), [])
+        return len({*known} & {*names}), len(names)
+
+    return max(DELIMITERS, key=columns)
+
 
 def _is_open(error: csv.Error) -> bool:
     """Whether the text ended inside a quoted cell."""
     return "unexpected end" in str(error)
-
-
-def _number(cell: str) -> int | str:
-    """A whole number, or else the cell itself.
-
-    >>> _number("-3"), _number("+1"), _number("1.5")
-    (-3, 1, '1.5')
-    """
-    digits = cell[1:] if cell[:1] in ("-", "+") else cell
-    return int(cell) if digits.isascii() and digits.isdigit() and len(digits) < 30 else cell
-
-
-def _blank(cells: ColumnValues, column: str) -> ColumnValues:
-    """Texts; an empty cell is missing."""
-    return ColumnValues.of([cell or None for cell in cells.values.tolist()])
-
-
-def _wholes(cells: ColumnValues, column: str) -> ColumnValues:
-    """Whole numbers from 0 on; an empty cell is missing."""
-    texts = cells.values.tolist()
-    digits = "".join(texts)
-    if not digits:
-        return ColumnValues.none(len(texts))
-    if not (digits.isascii() and digits.isdigit()) or max(map(len, texts)) > 18:
-        for row, cell in enumerate(texts):
-            if cell and not (cell.isascii() and cell.isdigit() and len(cell) < 20):
-                raise mismatch("a whole number", cell, Place(column, row + 1))
-        texts = [cell and str(min(int(cell), 2**63 - 1)) for cell in texts]
-    present = np.array([bool(cell) for cell in texts], np.bool_) if "" in texts else None
-    return ColumnValues(np.array([int(cell or 0) for cell in texts], np.int64), present)
-
-
-def _moments(cells: ColumnValues, column: str) -> ColumnValues:
-    """Times as a grid takes them: whole numbers or texts; an empty cell is missing."""
-    return ColumnValues.of([_number(cell) if cell else None for cell in cells.values.tolist()])
-
-
-def _weights(cells: ColumnValues, column: str) -> ColumnValues:
-    return ColumnValues.of([_number(cell) for cell in cells.values.tolist()])
-
-
-def _positions(cells: ColumnValues, column: str) -> ColumnValues:
-    return ColumnValues.of(
-        [position_of(cell, column, row) if cell else None for row, cell in enumerate(cells.values.tolist())]
-    )
-
-
-_ROLES = {
-    "id": _blank, "subject": _blank, "stamp": _wholes, "round": _wholes,
-    "position": _positions, "time": _moments, "weight": _weights,
-}  # fmt: skip
-
-
-def cell_reader(field: Field) -> ColumnReader:
-    """From cells to values of a field. Cells that are not values stay as they are, for the field to refuse."""
-    empty: str | None = None
-    if field.missing != "skip":
-        # an empty cell is a missing value, unless it is a value of the field itself
-        with suppress(InputError):
-            field.encode("", "")
-            empty = ""
-    if isinstance(field, Number):
-        return lambda cells: _numbers(cells, float, empty)
-    if isinstance(field, Integer):
-        return lambda cells: _numbers(cells, int, empty)
-    if isinstance(field, Boolean):
-        words = {"1": True, "0": False, "": empty}
-        return lambda cells: [words.get(cell, cell) for cell in cells]
-    if isinstance(field, Vector):
-        return lambda cells: [_json(cell) if cell else empty for cell in cells]
-    return lambda cells: [cell or empty for cell in cells]
-
-
-def _numbers(cells: list[str], kind: type[float] | type[int], empty: str | None) -> list[Any]:
-    """Numbers, which are faster to encode, if all of them are exact; otherwise texts.
-
-    >>> _numbers(["12.50", "3"], float, None), _numbers(["1.5", "nan"], float, None)
-    ([12.5, 3.0], ['1.5', 'nan'])
-    """
-    if max(map(len, cells), default=0) <= _FLOAT_DIGITS and _DECIMAL.issuperset("".join(cells)):
-        with suppress(ValueError):
-            return list(map(kind, cells))
-    return [cell or empty for cell in cells]
-
-
-def _json(cell: str) -> Any:
-    try:
-        return msgspec.json.decode(cell)
-    except (msgspec.DecodeError, RecursionError):
-        return cell
