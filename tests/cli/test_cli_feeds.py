@@ -89,7 +89,7 @@ OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
     "grid": (("--close-by", "grid"), "expected a grid: --start and --length"),
     "start": (("--time", "t", "--length", "1h"), "expected start and length for a grid of rounds - at --start"),
     "length": (("--time", "t", "--start", "0"), "expected start and length for a grid of rounds - at --length"),
-    "bad length": (("--time", "t", "--start", "0", "--length", "1y"), "got '1y' - at --length"),
+    "bad length": (("--time", "t", "--start", "0", "--length", "1 year"), "got '1 year' - at --length"),
     "bad start": (("--time", "t", "--start", "noon", "--length", "1h"), "got 'noon' - at --start"),
     "bad end": (("--time", "t", "--start", "0", "--length", "1h", "--end", "5"), "- at --end"),
     "grace": (("--grace", "soon"), "got 'soon' - at --grace"),
