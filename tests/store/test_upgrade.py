@@ -194,3 +194,11 @@ def test_somebody_who_reads_bars_it(tmp_path):
         with pytest.raises(InputError, match=r"locked|expected nobody else to read it during an upgrade"):
             opened(folder, tmp_path)
     require_upgraded(folder, tmp_path)
+
+
+def test_what_a_crash_leaves_of_a_transaction_on_both_files_is_removed(tmp_path):
+    format3.fence(tmp_path / "fence")
+    folder = format3.folder(tmp_path / "orders")
+    (folder / "journal.sqlite-mj6952489FA").write_bytes(b"data.sqlite-journal\0")
+    require_upgraded(folder, tmp_path)
+    assert sorted(os.listdir(folder)) == ["data.sqlite", "journal.sqlite"]

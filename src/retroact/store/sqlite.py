@@ -64,6 +64,7 @@ class SQLiteStore(Store):
         self._sides: dict[Side, sqlite3.Connection] = {}
         try:
             self._sides = {"data": self._connect("data"), "journal": self._connect("journal")}
+            self._tidy()
         except BaseException:
             self.close()
             raise
@@ -101,6 +102,13 @@ class SQLiteStore(Store):
                     yield
         finally:
             self._sides = {side: self._connect(side) for side in SIDES}
+
+    def _tidy(self) -> None:
+        """Remove the list of files of a transaction on both, which a crash may leave behind. Both have been opened, so
+        nothing needs it any more."""
+        for left in self.folder.glob("*.sqlite-mj*"):
+            with os_errors(left):
+                left.unlink()
 
     def run(self, side: Side, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         with self._errors:
