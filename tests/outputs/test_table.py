@@ -195,7 +195,7 @@ def test_a_stream_without_releases_has_a_table_without_rows():
 
 
 def test_a_stream_in_memory_keeps_its_latest_rounds(monkeypatch):
-    monkeypatch.setattr(kept, "KEPT", 9)
+    monkeypatch.setattr(kept, "KEPT", 4 * (kept.EACH + 2) + 1)
     stream = stream_of({"sorts": ra.GroupBy("sort", ra.Count())}, horizon=8)
     for _ in range(8):
         stream.close_round()

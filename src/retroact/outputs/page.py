@@ -35,6 +35,8 @@ class About:
     """How many are left; None if no number of rounds was promised."""
     costs: Sequence[tuple[str, str, str]]
     """For each statistic, its share of the budget, and its error in the worst round."""
+    records: int
+    """How many records the errors of means are for: the declared number, whatever the true one is."""
     durable: bool
 
 

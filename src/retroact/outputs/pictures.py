@@ -57,8 +57,9 @@ def _lines(chart: Lines, width: int) -> tuple[Markup, float]:
     dated = any(isinstance(mark.value, datetime) or hasattr(mark.value, "isoformat") for mark in chart.marks)
     left = 96.0 if dated else 74.0
     entries: list[Entry] = [("line", f"series{i % 4}", name) for i, name in enumerate(chart.series) if name]
-    names, height = legend([*entries, ("area", "band", "95 % interval")], 0, 0, width)
     rounds = chart.rounds
+    ends: Entry = ("area", "band", "95 % interval") if len(rounds) > 1 else ("line", "whisker", "95 % interval")
+    names, height = legend([*entries, ends], 0, 0, width)
     xs = (rounds[0] - 0.5, rounds[0] + 0.5) if len(rounds) == 1 else (float(rounds[0]), float(rounds[-1]))
     panel = Panel(left, height + 10, width - left - (44 if chart.starts else 24), 230, xs, _range(chart.marks))
     body = [names, _grid(panel, dated=dated), _rounds(chart, panel, 7 if width > 500 else 3)]

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from .core import Core
     from .specification import Specification
 
-KEPT = 100_000
-"""How many published numbers a stream in memory keeps. The rounds before are dropped; a store keeps everything."""
+KEPT, EACH = 250_000, 10
+"""How many published numbers a stream in memory keeps, where a release counts as ten more: about 50 MB. Earlier rounds
+are dropped; a store keeps everything."""
 
 
 def table_form(spec: Specification, *, testing: bool, origin: int = 0) -> TableForm:
@@ -62,7 +63,7 @@ class RecentReleases:
 
 
 def _size(releases: Mapping[str, Release]) -> int:
-    return sum(max(1, len(release.numerators)) for release in releases.values())
+    return sum(EACH + len(release.numerators) for release in releases.values())
 
 
 class Releases(Shown):
@@ -100,8 +101,8 @@ class Publishing(Shown):
     _core: Core
 
     def releases(self, first: int = 1, last: int | None = None) -> Releases:
-        """What was published in these rounds, as lines, a table, frames, plots or a page. A stream in memory keeps the
-        latest rounds (`stream.releases.KEPT` numbers), a store all of them.
+        """What was published in these rounds, as lines, a table, frames, plots or a page. A stream in memory keeps its
+        latest rounds (about 20,000 releases or 250,000 numbers), a store all of them.
 
         >>> import retroact as ra
         >>> schema = {"country": ra.Category(["DE", "FR"])}
@@ -142,4 +143,4 @@ def _about(core: Core) -> About:
     limits = [*([] if spec.horizon is None else [spec.horizon]), *([] if count is None else [count - core.origin])]
     most = min(limits, default=None)
     left = None if most is None else 0 if core.over else most - used
-    return About(core.engine.guarantee, most, used, left, costs, core.persistence.durable)
+    return About(core.engine.guarantee, most, used, left, costs, expected.records, core.persistence.durable)
