@@ -91,7 +91,7 @@ class TableForm:
         testing: bool = False,
         threshold: Threshold | None = None,
     ) -> None:
-        self.threshold = threshold or (lambda name, round: None)
+        self.threshold = threshold or _no_threshold
         self.testing = testing
         """Whether the releases are made with a testing key, and so not private."""
         self._statistics, self._span, self._zone = statistics, span, zone
@@ -180,6 +180,10 @@ class TableForm:
         yield from [value if isinstance(value, str) else None] if self._text else []
         yield from numbers[1:]
         yield from times[1:] if self._time else []
+
+
+def _no_threshold(statistic: str, round: int) -> None:
+    return None
 
 
 def _own_names(rows: AnswerRows) -> list[str]:

@@ -22,11 +22,20 @@ KeyColumn = tuple[str, Kind]
 Row = tuple[tuple[Any, ...], Any, Any, Any, Any]
 """Keys, value, standard error, and the ends of the 95 % interval."""
 
+
+def _same(part: Any) -> Any:
+    return part
+
+
+def _truth(part: Any) -> bool:
+    return part is True or part == "true"
+
+
 READ: dict[Kind, Callable[[Any], Any]] = {
     "text": str,
     "integer": int,
     "number": float,
-    "boolean": lambda part: part if isinstance(part, bool) else part == "true",
+    "boolean": _truth,
     "date": date.fromisoformat,
     "time": datetime.fromisoformat,
     "bytes": b64decode,
@@ -53,7 +62,7 @@ class OneValue(AnswerRows):
 
     def __init__(self, kind: Kind = "number") -> None:
         self.values = (kind,)
-        self._read: Callable[[Any], Any] = (lambda part: part) if kind == "number" else READ[kind]
+        self._read: Callable[[Any], Any] = _same if kind == "number" else READ[kind]
 
     def rows(self, value: Any, error: Any, interval: Any) -> Iterator[Row]:
         found, low, high = (None if part is None else self._read(part) for part in (value, *(interval or (None, None))))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..outputs.shown import Shown, rounds_text
 from ..outputs.table import Table, TableForm
 from ..statistics import Histogram
+from ..statistics.bound import Bound
 from .release import Release
 
 if TYPE_CHECKING:
@@ -25,21 +26,29 @@ def table_form(spec: Specification, *, testing: bool, origin: int = 0) -> TableF
     """The table of a stream's releases; ``origin`` is the last round before its first."""
     rows = {name: statistic.answer_rows(spec.schema) for name, statistic in spec.statistics.items()}
     grid = spec.rounds.grid
-
-    def threshold(name: str, round: int) -> float | None:
-        """The noisy count from which a bin is published."""
-        statistic, found = spec.statistics[name], spec.bounds[name].threshold
-        if found is None or not isinstance(statistic, Histogram) or statistic.sum is not None:
-            return None
-        return float(found.at((round - origin) // statistic.every))
-
+    counts = [name for name, own in spec.statistics.items() if isinstance(own, Histogram) and own.sum is None]
+    bounds = {name: spec.bounds[name] for name in counts}
     return TableForm(
         rows,
         span=None if grid is None else spec.rounds.span,
         zone="UTC" if grid is None else grid.time_zone,
         testing=testing,
-        threshold=threshold,
+        threshold=BinThresholds(bounds, origin),
     )
+
+
+class BinThresholds:
+    """The noisy counts from which bins are published; releases with it can be pickled."""
+
+    def __init__(self, bounds: Mapping[str, Bound], origin: int) -> None:
+        self._bounds, self._origin = bounds, origin
+
+    def __call__(self, statistic: str, round: int) -> float | None:
+        bound = self._bounds.get(statistic)
+        found = None if bound is None else bound.threshold
+        if bound is None or found is None:
+            return None
+        return float(found.at((round - self._origin) // bound.statistic.every))
 
 
 class RecentReleases:
