@@ -14,7 +14,7 @@ GAP = "FILL IN"
 CHOICES = {
     "epsilon": "the budget of the whole published sequence, such as 1.0",
     "delta": "a small probability, far below 1 / records, such as 1e-6; or 0",
-    "horizon": "how many rounds will be published, such as 365",
+    "horizon": "how many rounds will be published, such as 12; a single file without times is one round",
     "records": "about how many records to expect, a public guess such as 10000",
     "lower": "the smallest value that can occur",
     "upper": "the largest value that can occur",
@@ -26,8 +26,8 @@ CHOICES = {
     "radius": "the largest length of a vector",
     "start": 'when the first round starts, such as "2026-01-01"',
     "end": 'when the last round ends, such as "2027-01-01"',
-    "length": 'the length of a round, such as "1d"',
-    "time_zone": 'the zone of dates without one, such as "UTC"',
+    "length": 'the length of a round, such as "1d", "1w" or "1mo"',
+    "time_zone": 'the zone of dates, such as "UTC" or "Europe/Berlin"',
     "k": "how many clusters",
 }
 """What each gap is for."""

@@ -54,7 +54,8 @@ def init(
     _write(text, out, replaceable)
     left = len(gaps_in(text))
     gaps = f"{plural(left, 'gap')} to fill in (search for FILL IN)" if left else "nothing left to fill in"
-    say(f"{out}: {gaps}. Then: retroact check {file}", err=True)
+    own = "" if out == DEFAULT_FILE else f"{out} "
+    say(f"{out}: {gaps}. Then: retroact check {own}{file}", err=True)
 
 
 def _with_options(

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from retroact.feeds.header import FileHeader, Kind
 from retroact.feeds.roles import OPERATION_COLUMNS, WEIGHT_COLUMNS
 
-MOST = 6
-"""How many columns are proposed for publication; others can be chosen."""
+MOST = 4
+"""How many columns are proposed for publication, since all share one budget; others can be chosen."""
 
 
 def _words(text: str) -> set[str]:
@@ -102,7 +102,8 @@ def _roles(columns: Mapping[str, Kind]) -> dict[str, str]:
     people = [name for name in people if left[name][1] in ("text", "number", "integer")]
     take("subject", [name for name in people if {*left[name][0]} & _IDS], people)
     ids = [name for name, (parts, _) in left.items() if parts[-1:] and parts[-1] in _IDS and not {*parts} & _PEOPLE]
-    take("id", [name for name in ids if len(left[name][0]) == 1], ids)
+    numbered = [name for name, (parts, _) in left.items() if parts in (["rownames"], ["index"], ["unnamed", "0"])]
+    take("id", [name for name in ids if len(left[name][0]) == 1], ids, numbered)
     moments = [name for name, (_, kind) in left.items() if kind in ("time", "date")]
     named = [
         name
