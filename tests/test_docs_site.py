@@ -12,7 +12,7 @@ import pytest
 from support.console import check_commands
 
 ROOT = Path(__file__).parent.parent
-WITH_COMMANDS = ["howto-backups", "howto-epsilon", "howto-erasure", "howto-groups"]
+WITH_COMMANDS = ["howto-backups", "howto-epsilon", "howto-erasure", "howto-groups", "howto-own-file"]
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)

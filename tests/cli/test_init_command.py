@@ -252,3 +252,18 @@ def test_without_a_terminal_nothing_is_asked(program: Program, folder: Path) -> 
     ended = program("init", "e.csv", "--out", "q.toml", stdin=b"y\n" * 100)
     assert ended.code == 0
     assert "?" not in ended.out
+
+
+def test_the_example_is_what_init_writes_with_its_gaps_filled() -> None:
+    examples = Path(__file__).parents[2] / "examples"
+    header = header_of(str(examples / "visits.csv"))
+    given = tomllib.loads((examples / "visits.toml").read_text())
+    choices = {name: str(given[name]) for name in ("epsilon", "delta", "records")}
+    choices |= {f"rounds.{key}": f'"{value}"' for key, value in given["rounds"].items()}
+    choices |= {
+        f"schema.{name}.{key}": str(value).lower() if isinstance(value, bool) else str(value).replace("'", '"')
+        if isinstance(value, list | int) else f'"{value}"'
+        for name, table in given["schema"].items()
+        for key, value in table.items()
+    }  # fmt: skip
+    assert draft(proposed(header), choices, declared=False) == (examples / "visits.toml").read_text()

@@ -23,7 +23,7 @@ TYPES = {"text": "category"}
 _WHY = """\
 # A specification for Retroact, made from the names and types of columns alone.
 #
-# Every "FILL IN" is a public choice, and yours to make: `retroact run` and `retroact plan` list those that are left.
+# Every "FILL IN" is a public choice, and yours to make: `retroact check`, `plan` and `run` list those that are left.
 # None of them was taken from the data, and none should be. A bound, a category or a date that is read off the data is
 # published with the results, and reveals the record that it comes from: the largest salary is somebody's salary.
 # Choose from what you know without looking: what can occur, not what did. No value and no count of the file is in here.
