@@ -128,7 +128,7 @@ class InputError(RetroactError, ValueError):
     def moved(self, place: str | None) -> InputError:
         """The same error at another path or `Place`."""
         if isinstance(place, Place):
-            return self._with(path=place.path or None, row=place.row)
+            return self._with(path=place.path or None, row=place.row, rows=None)
         return self._with(path=place or None)
 
     def _with(self, **fields: object) -> InputError:

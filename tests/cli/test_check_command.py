@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from support.cli_program import CLOSE, Ended, Program, add, lines
@@ -38,6 +38,13 @@ age = { type = "mean", field = "age" }
 GRID = '\n[rounds]\nstart = "2026-01-01"\nlength = "1d"\nend = "2026-01-08"\n'
 HEAD = "order,customer,country,amount,age,note"
 GOOD = ["o1,u1,DE,12.5,31,hello", "o2,u2,FR,3,,", "o3,u1,US,499.99,7,"]
+
+
+# a file that is not shrunk is found sooner
+MANY = settings(
+    max_examples=50, deadline=None, database=None, phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -255,7 +262,7 @@ def rows_of(names: list[str]) -> st.SearchStrategy[list[list[str]]]:
     return st.lists((good | good | good | odd).map(list), max_size=6)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None)
+@MANY
 @given(data=st.data(), marked=st.booleans(), numbered=st.booleans())
 def test_a_check_says_what_a_run_does(
     data: st.DataObject, marked: bool, numbered: bool, program: Program, spec: Path
@@ -289,3 +296,50 @@ def test_a_missing_file_and_two_specifications(program: Program, spec: Path) -> 
     assert "no such file" in ended.out
     csv(spec, *GOOD)
     assert program("check", "orders.toml", "e.csv", "--spec", "orders.toml").code == 2
+
+
+PLAIN: dict[str, Any] = {
+    "unknown": {"country": "DE", "amount": 1, "colour": "red"},
+    "unknown and bad": {"country": "XX", "amount": 1, "colour": "red"},
+    "lacks a field": {"country": "DE", "colour": "red"},
+    "native": add(),
+    "deletion": {"op": "delete", "id": "o1"},
+    "close": CLOSE,
+    "list": [{"country": "DE"}],
+    "fine": {"country": "DE", "amount": 1},
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("alone", [False, True])
+def test_plain_records(name: str, alone: bool, program: Program, folder: Path) -> None:
+    fine = [] if alone else [PLAIN["fine"]]
+    (folder / "e.jsonl").write_text(lines(*fine, PLAIN[name], *fine))
+    ended = both(program, file="e.jsonl", spec="shop.toml")
+    if "unknown" in name:
+        assert "unknown column 'colour'" in ended.out
+        assert "stops" not in ended.out
+    if "bad" in name:
+        assert ("country", 1, [1 if alone else 2]) in found(ended)
+
+
+ROW = {
+    "country": ["DE", "FR", "XX", None],
+    "amount": [1, 12.5, "x", 501, None],
+    "colour": ["red"],
+    "id": ["a", 1, None],
+}
+
+
+@MANY
+@given(data=st.data())
+def test_a_check_of_json_lines_says_what_a_run_does(data: st.DataObject, program: Program, folder: Path) -> None:
+    rows = []
+    for _ in range(data.draw(st.integers(1, 5))):
+        row = {"country": "DE", "amount": 1}
+        for key in data.draw(st.lists(st.sampled_from(list(ROW)), max_size=2)):
+            row[key] = data.draw(st.sampled_from(ROW[key]))
+        native = {"op": data.draw(st.sampled_from(["add", "delete", "close"])), "record": row}
+        rows.append(data.draw(st.sampled_from([row, row, native, {"op": "delete", **row}])))
+    (folder / "e.jsonl").write_text(lines(*rows))
+    both(program, file="e.jsonl", spec="shop.toml")

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, Place
 from ..messages import mismatch
 from ..schema import Schema
 from . import envelopes
-from .batch import CLOSE, Changes, ColumnValues
+from .batch import ADD, CLOSE, DELETE, UPDATE, Changes, ColumnValues
 from .envelopes import PLAIN
 from .json_rows import Cells, RowForm, Step
 from .native_events import DECODING, KEYS, NATIVE, NativeEvents
@@ -52,6 +52,8 @@ class JsonEvents:
         """Lines that are no events, by what they are."""
         self._envelope: envelopes.Envelope | None = None
         self._form = self._base
+        self._strict: RowForm | None = None
+        """The form that refuses unknown columns, where they are noted instead."""
 
     def recognise(self, values: Sequence[Any]) -> bool:
         """Whether one of these lines shows the envelope of all."""
@@ -76,8 +78,13 @@ class JsonEvents:
             refuse(row, self._form.fields, self._columns, [mark])
         if label != NATIVE:
             # rows in other envelopes may have a column that is called round and means something else
+            numbered = label == PLAIN
             time = envelopes.of_row(label, self._options.time)
-            form = RowForm(self._schema, self._columns, mark, time, numbered=label == PLAIN)
+            form = RowForm(self._schema, self._columns, mark, time, numbered=numbered)
+            if self._options.refusals is not None and form.strict:
+                # unknown columns are noted, and the others still read
+                lenient, self._strict = replace(self._columns, ignore=True), form
+                form = RowForm(self._schema, lenient, mark, time, numbered=numbered)
             told = () if label == PLAIN else {"id", "round"}.intersection(form.named)
             self.roles = {role: column for role, column in form.known.items() if column in row or role in told}
             data = {*self._asked, *self._beside}
@@ -120,8 +127,28 @@ class JsonEvents:
                 return self._assembled(numbers, values, lines, steps), skipped, wrong
             except InputError as error:
                 place = place if error.row is None else lines[error.row - 1]
-                wrong = place, self._refusal(values[place], error)
+                refusal = self._refusal(values[place], error)
+                wrong = place, refusal.moved(Place(refusal.path or "", place + 1))
                 values = values[:place]
+
+    def note_unknown(self, numbers: Sequence[int], values: Sequence[Any], source: str) -> None:
+        """Note the lines that would be refused for an unknown column alone."""
+        form, refusals = self._strict, self._options.refusals
+        if form is None or refusals is None:
+            return
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for number, value in zip(numbers, values, strict=True):
+            steps = self._steps_of(value)
+            for code, row, _, event in () if isinstance(steps, str) else steps:
+                named = code == DELETE and (form.has_id(row) or "id" in form.known)
+                if event is None and isinstance(row, dict) and code in (ADD, UPDATE, DELETE) and not named:
+                    alike.setdefault(tuple(row), []).append(number)
+        for keys, rows in alike.items():
+            unknown = [key for key in keys if key not in form.taken]
+            try:
+                refuse([*keys, *self._schema.optional], form.fields, form.columns, unknown)
+            except InputError as error:
+                refusals.add(error.for_rows(np.unique(rows)).found_in(source, row=rows[0], unit="line"))
 
     def _assembled(
         self, numbers: Sequence[int], values: Sequence[Any], lines: Sequence[int], steps: Sequence[Step]

@@ -241,8 +241,10 @@ class Feed:
     @property
     def _may_be_empty(self) -> bool:
         """Whether the number of rounds was declared, since these are published without any record, too; a table without
-        rows is complete in any case."""
-        return self.options.cut.grid is not None or self.options.rounds is not None or self.source.is_table
+        rows is complete in any case. If all rows were refused, that is known already."""
+        refused = self.options.refusals is not None and bool(self.options.refusals.kinds)
+        declared = self.options.cut.grid is not None or self.options.rounds is not None
+        return declared or self.source.is_table or refused
 
 
 @contextmanager

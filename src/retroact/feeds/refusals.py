@@ -94,5 +94,5 @@ class Refusals:
             good, error = good[:0], error.for_rows(numbers)
         if len(good) < len(numbers) or not len(numbers):
             self.add(error)
-        half = 0 if error.rows is not None else len(good) // 2
+        half = 0 if error.rows is not None and len(good) < len(numbers) else len(good) // 2
         return [part for part in (good[:half], good[half:]) if len(part)]

@@ -73,6 +73,7 @@ class JsonLines(JsonEvents):
                     yield from self._read(start + first, lines[first:end])
             return
         self.skipped.update(skipped)
+        self.note_unknown(numbers, values, self.source.name)
         if len(changes) or wrong is not None or self.source.follow:
             # lines before an error are good, and may end rounds
             yield changes
