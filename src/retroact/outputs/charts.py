@@ -100,6 +100,12 @@ def charts(form: TableForm, table: Table) -> list[Chart]:
     return [_chart(form, name, rows[name]) for name in form.statistics if name in rows]
 
 
+def marks_of(form: TableForm, table: Table) -> list[tuple[str, Mark]]:
+    """Every number of a table with its statistic; the label says which number of the statistic it is."""
+    rows = (dict(zip(table.names, cells, strict=True)) for cells in zip(*table.cells, strict=True))
+    return [(row["statistic"], _mark(row, _label(row, form.keys_of(row["statistic"])))) for row in rows]
+
+
 def _chart(form: TableForm, name: str, rows: list[dict[str, Any]]) -> Chart:
     keys = form.keys_of(name)
     latest = rows[-1]["round"]

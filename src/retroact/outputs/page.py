@@ -10,7 +10,7 @@ from typing import Any
 from ..privacy import Guarantee
 from ..report.axes import number
 from ..report.page import render
-from .charts import Bars, Chart, Lines, Mark, charts, shown
+from .charts import Bars, Chart, Lines, Mark, charts, marks_of, shown
 from .pictures import drawn
 from .shown import rounds_text
 from .table import Table, TableForm
@@ -129,20 +129,24 @@ def _power(delta: float) -> str:
     return f"10{raised}" if digits == "1" else f"{digits} × 10{raised}"
 
 
-def fragment(title: str, table: Table, *, notes: Sequence[str] = ()) -> str:
-    """A table for a notebook: the first rows, and how many there are."""
-    used = [
-        (column.name, list(map(shown, cells)))
-        for column, cells in zip(table.columns, table.cells, strict=True)
-        if any(cell is not None for cell in cells) and column.name != "testing_key"
-    ]
-    rows = list(zip(*(cells for _, cells in used), strict=True))
+def releases_fragment(title: str, form: TableForm, table: Table) -> str:
+    """Releases for a notebook: one line for each number."""
+    marks = marks_of(form, table)
+    keyed = any(mark.label != "–" for _, mark in marks)
+    head = ("round", "statistic", *(("key",) if keyed else ()), "published", "95 % interval")
+    rows = [(f"{mark.round:,}", statistic, *((mark.label,) if keyed else ()), *mark.cells) for statistic, mark in marks]
+    return _fragment(title, head, rows, testing=form.testing)
+
+
+def table_fragment(title: str, table: Table, notes: Sequence[str]) -> str:
+    """Any table for a notebook."""
+    rows = [tuple(map(shown, row)) for row in zip(*table.cells, strict=True)]
+    return _fragment(title, [name.replace("_", " ") for name in table.names], rows, notes=notes)
+
+
+def _fragment(title: str, head: Sequence[str], rows: Rows, *, testing: bool = False, notes: Sequence[str] = ()) -> str:
+    """The first rows, and how many more there are."""
+    more = max(0, len(rows) - MOST_ROWS)
     return render(
-        "fragment.html",
-        title=title,
-        testing="testing_key" in table.names,
-        head=[name.replace("_", " ") for name, _ in used],
-        rows=rows[:MOST_ROWS],
-        more=max(0, len(rows) - MOST_ROWS),
-        notes=notes,
+        "fragment.html", title=title, testing=testing, head=head, rows=rows[:MOST_ROWS], more=more, notes=notes
     )

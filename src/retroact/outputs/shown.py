@@ -27,9 +27,9 @@ class Shown(Tabular):
         """What a notebook writes above the table."""
 
     def _repr_html_(self) -> str:
-        from .page import fragment
+        from .page import releases_fragment
 
-        return fragment(self._title(), self._table())
+        return releases_fragment(self._title(), self._shown_form(), self._table())
 
     def plot(self, statistic: str | None = None, *, ax: Axes | None = None) -> Axes | tuple[Axes, ...]:
         """Draw the chart of a statistic with matplotlib, and return its Axes. Without a name: of the only one, or

@@ -108,9 +108,9 @@ class Plan(Tabular):
         return Table.of_rows(columns, [[None if cell != cell else cell for cell in row] for row in rows])
 
     def _repr_html_(self) -> str:
-        from ..outputs.page import fragment
+        from ..outputs.page import table_fragment
 
-        return fragment("Expected errors, before anything is released", self._table(), notes=self.remarks)
+        return table_fragment("Expected errors, before anything is released", self._table(), self.remarks)
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the ± 95 % half-width of every statistic, in the worst and in a typical round, with matplotlib."""
