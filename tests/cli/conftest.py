@@ -1,4 +1,5 @@
 from support.cli_program import folder, program
 from support.store_commands import no_key_around, orders, six_rounds
+from support.zone_rules import rules
 
-__all__ = ["folder", "no_key_around", "orders", "program", "six_rounds"]
+__all__ = ["folder", "no_key_around", "orders", "program", "rules", "six_rounds"]

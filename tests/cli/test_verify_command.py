@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,16 @@ def test_a_receipt_of_another_stream(program: Program, orders: Path, receipt: by
     assert differing <= {"request", "round", "received", "applied", "purged", "found"}
     assert (one["found"], two["found"]) == ([True], [False])
     assert {name for name, value in one.items() if isinstance(value, int | float)} == {"round", "version"}
+
+
+def test_changed_rules_of_a_time_zone_are_a_note(program: Program, folder: Path, rules: Callable[[str], None]) -> None:
+    (folder / "rows.csv").write_text("at\n2026-03-28\n")
+    grid = ["--time", "at", "--start", "2026-03-28", "--end", "2026-03-31", "--length", "1d"]
+    options = ["--count", "--epsilon", 1, "--time-zone", "Europe/Berlin", "--store", "days", *grid]
+    assert program("run", "rows.csv", *options).code == 0
+    assert "rules" not in program("verify", "days").out
+    rules("Asia/Baghdad")
+    note = "note: the rules of Europe/Berlin have changed since: rounds 1 to 3 keep the boundaries that were used"
+    again = program("verify", "days")
+    assert (again.code, note in again.out) == (0, True)
+    assert note in program("run", "rows.csv", "--store", "days").err

@@ -8,7 +8,9 @@ import pytest
 
 from retroact.store.postgres import PostgresStore
 from retroact.store.sqlite import SQLiteStore
+from support.zone_rules import rules
 
+__all__ = ["rules"]
 SECRET = bytes(range(32))
 
 

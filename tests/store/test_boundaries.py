@@ -1,14 +1,10 @@
 """Boundaries of a calendar that were used are stored, and stay where they were, whatever the time zone does later."""
 
-import shutil
 import sqlite3
-import zoneinfo
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
-import tzdata
 
 import retroact as ra
 from retroact.errors import InputError, VerificationError
@@ -21,23 +17,6 @@ BERLIN = {"start": "2026-03-27", "length": "1d", "time_zone": "Europe/Berlin"}
 DAYS = "amount,created\n5,2026-03-27\n7,2026-03-28T22:30:00Z\n9,2026-03-28T23:30:00Z\n"
 RULE = [26, 27, 28, 29, 30]
 """The days before midnight in March, by the rules of 2026: the clocks change on the 29th."""
-
-
-@pytest.fixture
-def rules(tmp_path):
-    """Gives Europe/Berlin the rules of another zone, as a later version of the database may."""
-    usual = zoneinfo.TZPATH
-
-    def change(other):
-        folder = tmp_path / "zones" / "Europe"
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(Path(tzdata.__file__).parent / "zoneinfo" / other, folder / "Berlin")
-        zoneinfo.reset_tzpath([str(folder.parent)])
-        zoneinfo.ZoneInfo.clear_cache()
-
-    yield change
-    zoneinfo.reset_tzpath(usual)
-    zoneinfo.ZoneInfo.clear_cache()
 
 
 def opened(where, tmp_path, rounds=BERLIN, **more):
