@@ -12,13 +12,26 @@ import pytest
 from support.console import check_commands
 
 ROOT = Path(__file__).parent.parent
+<<<<<<< HEAD
 WITH_COMMANDS = ["howto-backups", "howto-epsilon", "howto-erasure", "howto-groups", "howto-own-file"]
+=======
+WITH_COMMANDS = ["howto-backups", "howto-dashboards", "howto-epsilon", "howto-erasure", "howto-groups"]
+>>>>>>> d44a5a7 (A tutorial on real flights, and dashboards over what was published)
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_pages_show_what_happens(page: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     assert check_commands((ROOT / "docs" / f"{page}.md").read_text(), tmp_path)
+
+
+def test_the_tutorial_shows_what_happens(tmp_path: Path) -> None:
+    """As a reader would follow it: the specification that the page shows is written where the page shows it."""
+    text = (ROOT / "docs" / "tutorial.md").read_text()
+    before, specification, after = re.split(r"```toml\n(.*?)```", text, flags=re.DOTALL)
+    assert check_commands(before, tmp_path) >= 5
+    (tmp_path / "retroact.toml").write_text(specification)
+    assert check_commands(after, tmp_path) >= 15
 
 
 def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
