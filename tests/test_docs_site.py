@@ -12,11 +12,9 @@ import pytest
 from support.console import check_commands
 
 ROOT = Path(__file__).parent.parent
-<<<<<<< HEAD
-WITH_COMMANDS = ["howto-backups", "howto-epsilon", "howto-erasure", "howto-groups", "howto-own-file"]
-=======
-WITH_COMMANDS = ["howto-backups", "howto-dashboards", "howto-epsilon", "howto-erasure", "howto-groups"]
->>>>>>> d44a5a7 (A tutorial on real flights, and dashboards over what was published)
+WITH_COMMANDS = [
+    "howto-backups", "howto-dashboards", "howto-epsilon", "howto-erasure", "howto-groups", "howto-own-file",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
