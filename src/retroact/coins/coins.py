@@ -18,7 +18,6 @@ from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from retroact.arrays import U64
 from retroact.checks import is_int
@@ -157,6 +156,9 @@ class _BlockCipher:
     __slots__ = ("_cipher",)
 
     def __init__(self, key: bytes) -> None:
+        # loaded with the first coin that is drawn: describing and planning a stream needs none
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
         self._cipher = Cipher(algorithms.AES(key), modes.ECB())
 
     def __call__(self, blocks: U64) -> U64:

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ..coins import Key, name_bytes
 from ..errors import InputError, VerificationError
@@ -27,6 +25,8 @@ from .door import name_of
 from .release import Round
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
     from .durable import Durable
 
 
@@ -106,7 +106,7 @@ class Hashes:
         """`sealed`: the secret of the predecessor (`handed_on`), so that its hashes are known here."""
         own = key.derive("hashes of requests and subjects")
         self._secret = own if sealed is None else _wrap(key).decrypt(sealed[:12], sealed[12:], None)
-        self._outcomes = AESGCM(self._hash("outcomes of requests"))
+        self._outcomes = _cipher(self._hash("outcomes of requests"))
         self.signing = key.derive("receipts")
         self.stream = key.derive("name of the stream")[:16].hex()
 
@@ -146,6 +146,8 @@ class Hashes:
 
     def unseal(self, content: bytes, sealed: bytes | None) -> list[bool]:
         """Whether records were found, for each distinct subject in the order of the hashes."""
+        from cryptography.exceptions import InvalidTag
+
         try:
             flags = self._outcomes.decrypt((sealed or b"")[:12], (sealed or b"")[12:], content)
         except (InvalidTag, ValueError):
@@ -157,7 +159,13 @@ class Hashes:
 
 
 def _wrap(key: Key) -> AESGCM:
-    return AESGCM(key.derive("hashes of the stream before"))
+    return _cipher(key.derive("hashes of the stream before"))
+
+
+def _cipher(key: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key)
 
 
 class Earlier(msgspec.Struct, frozen=True):

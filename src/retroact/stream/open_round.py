@@ -77,7 +77,7 @@ class PositionSet:
 
 Reading = tuple[str, Position, list[int]]
 """A source, how far it was read, and the single positions it delivered."""
-NO_POSITIONS = PositionSet.of()
+NO_POSITIONS = PositionSet(np.empty(0, np.int64), np.empty(0, np.int64))
 Sources = dict[str, tuple[Position, PositionSet]]
 """How far each source was read, and which single positions were taken, so that nothing is taken twice."""
 
