@@ -174,12 +174,14 @@ def test_importing_and_help_leave_numpy_alone() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30, capture_output=True)
 
 
-def test_help_names_every_command_and_its_module() -> None:
+def test_help_and_docs_name_every_command_and_its_module() -> None:
     shown = retroact("--help").stdout.decode()
     modules = {path.stem for path in (Path(ra.__file__).parent / "cli").iterdir()}
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
     for name in COMMANDS:
         assert f"  {name} " in shown
         assert name in modules
+        assert f"| `retroact {name}` |" in page
     assert b"No such command 'rum'. Did you mean 'run'?" in retroact("rum").stderr
 
 

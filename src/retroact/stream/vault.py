@@ -2,11 +2,12 @@
 is published.
 
 **The protocol.** *Ingest*: operations go to the inbox, with how far they read their source, and are then acknowledged.
-*Seal*: one transaction replaces the surviving data by those of the new round and empties the inbox. *Compute*: a pure
-function of key, round and surviving data, so it can run again after a crash. *Commit*: the releases, once for each
-round and statistic, for ever. *Fence*: a mark outside the store moves to the round. *Publish*: only now does
-`close_round` return. So whatever was published is at or below the fence, and a round is never released on two data
-sets: not after a crash (the sealed data are the same), and not from an old backup (the store is behind its fence).
+*Compute*: the releases are a pure function of key, round and surviving data; nothing is written yet. *Seal*: one
+transaction replaces the surviving data by those of the new round and empties the inbox; after a crash from here on, the
+releases are computed again from these. *Commit*: the releases, once for each round and statistic, for ever. *Fence*: a
+mark outside the store moves to the round. *Publish*: only now does `close_round` return. So whatever was published is
+at or below the fence, and a round is never released on two data sets: not after a crash (the sealed data are the same),
+and not from an old backup (the store is behind its fence).
 
 **Without a round**, data change by deletions from a stream that is over, by what a successor takes over, and by a
 discard. A request is entered like any other: it is acknowledged once it is in the inbox. So are deletions by id, as a
