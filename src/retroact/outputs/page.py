@@ -130,8 +130,8 @@ def _power(delta: float) -> str:
 
 
 def releases_fragment(title: str, form: TableForm, table: Table) -> str:
-    """Releases for a notebook: one line for each number."""
-    marks = marks_of(form, table)
+    """Releases for a notebook: one line for each number, latest round first."""
+    marks = sorted(marks_of(form, table), key=lambda pair: -pair[1].round)
     keyed = any(mark.label != "–" for _, mark in marks)
     head = ("round", "statistic", *(("key",) if keyed else ()), "published", "95 % interval")
     rows = [(f"{mark.round:,}", statistic, *((mark.label,) if keyed else ()), *mark.cells) for statistic, mark in marks]
