@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -255,6 +256,21 @@ MISTAKES: dict[str, Mistake] = {
     ),
     "a stream that is not there": Mistake(
         ORDERS, "erase shop --subject c1", ("shop: expected the folder of a stream, got none",)
+    ),
+    "another delimiter than the one that is named": Mistake(
+        ORDERS.replace(",", ";"),
+        f"run orders.csv --sum amount:0..500 --delimiter , {BUDGET}",
+        ("orders.csv:1: expected the columns amount, got no 'amount' among 'order;customer;country;amount;day'",),
+    ),
+    "a compressed file under another name, cut off": Mistake(
+        gzip.compress(ORDERS.encode())[:60],
+        f"run orders.csv --count {BUDGET}",
+        ("orders.csv: expected a file compressed with gzip, got one that ends too early",),
+    ),
+    "an ending that no output has": Mistake(
+        ORDERS,
+        f"run orders.csv --count {BUDGET} --out releases.xlsx",
+        ("expected a file name that ends with", ".csv, .parquet, .arrow, or --format, got releases.xlsx - at --out"),
     ),
 }
 
