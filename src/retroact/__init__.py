@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from .stream import Durable, HorizonWarning, Plan, Release, Round, Specification, Stream, plan, solve
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "ApproximateDP",
