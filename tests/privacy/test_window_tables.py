@@ -104,7 +104,8 @@ def test_fixed_sizes_cost_more_than_the_whole_window_until_it_holds_about_twice_
     ):  # fmt: skip
         whole = cost("whole", epsilon0=epsilon0, releases=releases)
         assert cost(form, first, epsilon0, releases) <= whole < cost(form, first - 1, epsilon0, releases)
-        assert (f"{first:,} on" if first > 201 else "from about n = 2k on") in text
+        stated = {201: "from about n = 2k.", 243: "from n = 243,"}.get(first, f"from {first:,}")
+        assert stated in text
     # At a rate nothing of this: a sample never costs more than the window.
     for rate in (0.01, 0.5, 0.9, 0.999, 1.0):
         for form in ("poisson", "coins"):
