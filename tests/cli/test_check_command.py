@@ -102,6 +102,18 @@ def test_every_fault_is_counted_with_its_first_lines(program: Program, spec: Pat
     ]
 
 
+def test_what_is_shown_is_on_the_first_line_with_the_next_step(program: Program, spec: Path) -> None:
+    csv(
+        spec, *GOOD, "o4,u1,DE,x,,", "o5,u1,DE,NA,,", "o6,u1,DE,NA,,", "o7,u1,DE,900,,", "o8,u1,DE,700,,", "o9,u1,DE,,,"
+    )
+    ended = both(program)
+    assert "expected a number, got 'x'" in ended.out
+    assert "got '900'" in ended.out
+    assert "got '700'" not in ended.out
+    assert ended.out.count("hint: clip = true on the field (--clip)") == 1
+    assert ended.out.count('hint: the value is missing: missing = "skip" on the field') == 1
+
+
 BROKEN = {
     "category": ["o4,u1,XX,1,,"],
     "text in a number": ["o4,u1,DE,x,,"],

@@ -56,7 +56,7 @@ MISTAKES: dict[str, Mistake] = {
         f"run orders.csv --sum amount:0..500 {BUDGET}",
         (
             "orders.csv:2: expected a number, got None - at amount",
-            'hint: the value is missing: missing="skip" on the field (--skip-missing) leaves the record out',
+            'hint: the value is missing: missing = "skip" on the field (--skip-missing) leaves the record out',
         ),
     ),
     "NA for a missing value": Mistake(
@@ -64,7 +64,7 @@ MISTAKES: dict[str, Mistake] = {
         f"run orders.csv --sum amount:0..500 {BUDGET}",
         (
             "orders.csv:2: expected a number, got 'NA' - at amount",
-            "hint: if 'NA' stands for a missing value, say so (--na-values)",
+            "hint: if 'NA' stands for a missing value, say so (na_values in [columns], or --na-values)",
         ),
     ),
     "a word for a number": Mistake(
@@ -75,7 +75,7 @@ MISTAKES: dict[str, Mistake] = {
     "a value out of bounds": Mistake(
         HEADER + "o1,c1,DE,900,1\n",
         f"run orders.csv --sum amount:0..500 {BUDGET}",
-        ("orders.csv:2: expected a number between 0 and 500, got 900.0 - at amount", "hint: clip=True on the field"),
+        ("orders.csv:2: expected a number between 0 and 500, got 900.0 - at amount", "hint: clip = true on the field"),
     ),
     "an undeclared category": Mistake(
         HEADER + "o1,c1,XX,9,1\n",
@@ -352,3 +352,17 @@ def test_the_horizon_is_mentioned_only_if_the_stream_goes_on(program: Program, f
     assert "plan what follows" not in program(*run, "--store", "whole").err
     (folder / "events.jsonl").write_text("".join(lines[:4]))
     assert program(*run, "--store", "half").err.count("warning: round 4 of 5: plan what follows") == 1
+
+
+def test_an_option_that_belongs_in_the_file_is_sent_there(program: Program, folder: Path) -> None:
+    (folder / "orders.csv").write_text("amount\n1\n")
+    (folder / "retroact.toml").write_text("epsilon = 1")
+    ended = program("check", "orders.csv", "--skip-missing")
+    assert ended.code == 2
+    assert "such as --count with --skip-missing; without one, retroact.toml describes the stream" in ended.err
+
+
+def test_a_run_ends_with_the_name_of_its_page(program: Program, folder: Path) -> None:
+    (folder / "orders.csv").write_text("amount\n1\n")
+    ended = program("run", "orders.csv", "--count", "--epsilon", 1, "--out", "r.csv", "--html", "page.html")
+    assert ended.err.endswith("\npage: page.html\n")

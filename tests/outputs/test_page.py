@@ -154,6 +154,28 @@ def test_a_grid_gives_the_axis_its_days():
     assert starts[1:3] == ["2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00"]
 
 
+def test_labels_of_days_are_evenly_spaced():
+    grid = {"start": "2026-01-01", "length": "1d", "end": "2026-01-14"}
+    stream = ra.Stream(
+        {"n": ra.Integer(0, 9)}, {"people": ra.Count()}, epsilon=1.0, rounds=grid, key=ra.Key.for_testing(1)
+    )
+    for _ in range(13):
+        stream.close_round()
+    wide = stream.releases().page().split("<svg")[1]
+    days = [int(day) for day in re.findall(r">2026-01-(\d\d)</text>", wide)]
+    assert days[0] == 1
+    assert days == list(range(1, 14, days[1] - days[0]))
+
+
+def test_a_gap_in_a_line_is_explained():
+    stream = ra.Stream({"n": ra.Integer(0, 9)}, {"n": ra.Mean("n")}, epsilon=1.0, horizon=2, key=ra.Key.for_testing(1))
+    stream.close_round()
+    stream.add({"n": [5] * 5000})
+    stream.close_round()
+    page = stream.releases().page()
+    assert "too few records to tell it from the noise" in page
+
+
 NOTEBOOK = """
 import retroact as ra
 stream = ra.Stream({"age": ra.Integer(0, 120)}, {"people": ra.Count(), "age": ra.Quantiles("age")},

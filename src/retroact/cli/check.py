@@ -103,6 +103,8 @@ def show_findings(found: Found, console: Console) -> None:
             (kind.place or kind.unit, f"{kind.count:,}", _rows(kind, kind.unit), kind.what) for kind in found.refused
         ]
         _table(console, {"where": "left", "how many": "right", "first": "left", "what": "fold"}, rows)
+        for advice in dict.fromkeys(kind.hint for kind in found.refused if kind.hint):
+            message(console, f"hint: {advice}")
     if found.stopped is not None:
         message(console, f"A run stops here, and nothing after it was checked: {found.stopped}")
     if found.others:

@@ -37,6 +37,10 @@ _DECLARED = """\
 #
 # The types are those that the file declares. What its dictionaries and its statistics say about values is not used.
 """
+_STATISTICS = """\
+# A statistic covers all records since the start; with window = 1, those of the last round alone. Other types: sum,
+# variance, quantiles, histogram, distinct, ratio, kmeans. A histogram of a field of type "text" needs no values.
+"""
 _NO_FIELD = f'"{EVERY_RECORD}" = {{ type = "integer", lower = 0, upper = 0 }}  # no column: the same in every record'
 _ROLES = {
     "id": "holds one record: the same id again replaces it",
@@ -62,22 +66,26 @@ def draft(proposal: Proposal, choices: Mapping[str, Any], *, declared: bool, eve
         lines += [_line(role, quoted(name), _ROLES[role]) for role, name in proposal.roles.items()]
         if "subject" not in proposal.roles:
             lines += [_line("# subject", '"COLUMN"', f"{_ROLES['subject']}; without one, nobody can be erased")]
+        if not declared:
+            lines += [_line("# na_values", '["NA"]', "texts in CSV that mean a missing value")]
         ignored = ", ".join(map(quoted, (*proposal.ignored, *proposal.others)))
         lines += [_line("ignore", "true", f"all other columns{f': {ignored}' if ignored else ''}")]
     if timed:
         lines += ["", "[rounds]"]
         lines += [_line(name, gap(f"rounds.{name}"), CHOICES[name]) for name in GRID]
     lines += ["", "[schema]"]
+    used = dict.fromkeys(key for kind in (*proposal.fields.values(), *proposal.others.values()) for key in KEYS[kind])
+    lines += [f"# {key}: {CHOICES[key]}" for key in used]
     lines += [_field(name, kind, gap) for name, kind in proposal.fields.items()] or [_NO_FIELD]
     lines += [f"# {_field(name, kind, gap)}" for name, kind in proposal.others.items()]
-    lines += ["", "[statistics]", 'records = { type = "count" }']
+    lines += ["", "[statistics]", *_STATISTICS.splitlines(), 'records = { type = "count" }']
     lines += [_statistic(name, kind) for name, kind in proposal.fields.items()]
     lines += [f"# {_statistic(name, kind)}" for name, kind in proposal.others.items()]
     return "\n".join(lines) + "\n"
 
 
 def _line(key: str, value: str, comment: str) -> str:
-    return f"{f'{key} = {value}':<24}# {comment}"
+    return f"{f'{key} = {value}':<23} # {comment}"
 
 
 def _field(name: str, kind: Kind, gap: Any) -> str:

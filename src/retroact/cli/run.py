@@ -188,6 +188,8 @@ def run(
         if not stream.durable:
             notes.line(f"note: {ADD_UP}")
         notes.summary(stream, feed, totals)
+        if order.html is not None:
+            notes.line(f"page: {order.html}")
         waiting = totals.waiting
         if waiting is not None:
             if not waiting.adds:

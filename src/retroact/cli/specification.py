@@ -73,7 +73,10 @@ class SpecOptions:
         if any(getattr(self, name) for name in STATISTICS):
             return None
         if options:
-            raise InputError(f"expected a statistic such as --count with {options[0]}")
+            wanted = f"expected a statistic such as --count with {options[0]}"
+            if DEFAULT_FILE.is_file():
+                wanted += f"; without one, {DEFAULT_FILE} describes the stream, and the choice belongs there"
+            raise InputError(wanted)
         if DEFAULT_FILE.is_file():
             return DEFAULT_FILE
         raise InputError(

@@ -29,6 +29,7 @@ class Refusal:
     count: int = 0
     first: list[int] = field(default_factory=list)
     """The numbers of the first rows."""
+    hint: str | None = None
 
     def add(self, rows: Sequence[int]) -> None:
         self.count += len(rows)
@@ -52,7 +53,7 @@ class Refusals:
     ...     expected = "a number" if value == "'x'" else "a number between 0 and 500"
     ...     found.add(InputError(expected=expected, found=value, place="amount", row=row, source="orders.csv"))
     >>> [(each.place, each.what, each.count, each.first) for each in found.kinds]
-    [('amount', 'expected a number between 0 and 500, got 900', 2, [3, 7]), ('amount', "expected a number, got 'x'", \
+    [('amount', 'expected a number between 0 and 500, got -1', 2, [3, 7]), ('amount', "expected a number, got 'x'", \
 1, [5])]
     """
 
@@ -73,10 +74,12 @@ class Refusals:
         key = place, _NUMBER.sub("#", expected), error.found in _MISSING
         kind = self._kinds.get(key)
         if kind is None:
-            what = f"no value: expected {expected}" if key[2] else error.message
-            kind = self._kinds[key] = Refusal(place, what, error.unit)
-        rows = [] if error.row is None else [error.row]
-        kind.add(rows if error.rows is None else error.rows.tolist())
+            kind = self._kinds[key] = Refusal(place, "", error.unit)
+        rows = [row for row in (error.row,) if row is not None] if error.rows is None else sorted(error.rows.tolist())
+        kind.add(rows)
+        if not kind.what or rows[:1] == kind.first[:1]:  # what is shown is in the first row that is named
+            kind.what = f"no value: expected {expected}" if key[2] else error.message
+            kind.hint = error.hint
 
     def left(self, error: InputError, numbers: I64) -> list[I64]:
         """Note an error in a batch of rows with these numbers. Returns the places of the rows to try again, without

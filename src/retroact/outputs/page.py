@@ -77,7 +77,9 @@ def _caption(chart: Chart) -> str:
     if isinstance(chart, Lines):
         last = [(name, marks[-1]) for name, marks in chart.series.items()]
         said = "; ".join(f"{name + ': ' if name else ''}{_said(mark)}" for name, mark in last)
-        return f"Round {chart.rounds[-1]:,}: {said}."
+        gaps = any(mark.value is None for mark in chart.marks)
+        few = " Where no value is drawn, there were too few records to tell it from the noise." if gaps else ""
+        return f"Round {chart.rounds[-1]:,}: {said}.{few}"
     if isinstance(chart, Bars):
         more = f" The {len(chart.bars)} largest are drawn, and {chart.more:,} more are published." if chart.more else ""
         least = "" if chart.threshold is None else f" A bin needs a noisy count of {chart.threshold:,.4g}."

@@ -125,14 +125,15 @@ def _rounds(chart: Lines, panel: Panel, about: int) -> Markup:
     """The axis of rounds: by the days or times on which they start, if they have any."""
     rounds = chart.rounds
     first, last = rounds[0], rounds[-1]
-    later = [] if first == last else ticks(first, last, about, whole=True)
-    wanted = [1.0 * first, *(at for at in later if at - first > (last - first) / about / 1.5)]
     if not chart.starts:
+        later = [] if first == last else ticks(first, last, about, whole=True)
+        wanted = [1.0 * first, *(at for at in later if at - first > (last - first) / about / 1.5)]
         return panel.axis(wanted, unit="round")
     short = all(start.hour == start.minute == 0 for start in chart.starts.values())
     written = "%Y-%m-%d" if short else "%m-%d %H:%M"
-    known = [at for at in wanted if int(at) in chart.starts]
-    names = [(panel.x(at), f"{chart.starts[int(at)]:{written}}") for at in known]
+    passed = [0.0] if first == last else ticks(0, last - first, about, whole=True)
+    known = [first + int(at) for at in passed if first + int(at) in chart.starts]
+    names = [(panel.x(at), f"{chart.starts[at]:{written}}") for at in known]
     return panel.axis_at(names, unit="start of the round")
 
 

@@ -65,10 +65,13 @@ class Coded(Sequence[Any]):
 NO_VALUES = ("None", "nan", "NaT")
 NO_VALUE_WORDS = ("", "na", "n/a", "nan", "null", "nil", "none", "-", "?", ".", "missing", "unknown")
 SKIPPED = (
-    'the value is missing: missing="skip" on the field (--skip-missing) leaves the record out of the statistics that '
+    'the value is missing: missing = "skip" on the field (--skip-missing) leaves the record out of the statistics that '
     "need it, and of no others"
 )
-NAMED = "if {} stands for a missing value, say so (--na-values), and leave such records out (--skip-missing)"
+NAMED = (
+    "if {} stands for a missing value, say so (na_values in [columns], or --na-values), and leave such records out "
+    '(missing = "skip" on the field, or --skip-missing)'
+)
 
 
 class Field(Parameters, ABC):
@@ -126,7 +129,7 @@ class Field(Parameters, ABC):
         try:
             return self._encode_all(self._one_cell_a_row(as_cells(values, place), place), place)
         except InputError as error:
-            error.hint = self.advice(error)
+            error.hint = self.advice(error) or error.hint
             raise
 
     def advice(self, error: InputError) -> str | None:
@@ -174,6 +177,7 @@ class Field(Parameters, ABC):
                 if self.missing == "error" or not self.is_missing(value):
                     self.encode(value, place)
             except InputError as error:
+                error.hint = self.advice(error) or error.hint
                 found.append(error.moved(error.path or place).for_rows(np.array(places) + 1))
         return found
 

@@ -16,7 +16,7 @@ from ..messages import At, decimal_text, exact_text, mismatch
 from .field import Field, Missing, encode_each
 from .lattice import INT64_MAX, INT64_MIN, column_to_lattice, exact_ratio, saturated, shortcut_scale, to_lattice
 
-CLAMPED = "clip=True on the field (--clip) moves values that are out of bounds to the bound"
+CLAMPED = "clip = true on the field (--clip) moves values that are out of bounds to the bound"
 LARGEST = 2**53 - 1
 """Up to here every lattice integer is also a float, so nothing downstream can lose it."""
 _LARGE = 2.0**53

@@ -157,17 +157,23 @@ def exact_seconds(value: object, place: str) -> tuple[int, int]:
     return microseconds * 1000 + getattr(value, "nanosecond", 0), 10**9
 
 
+def _unreadable(text: str, place: str) -> InputError:
+    error = mismatch("a timestamp such as 2020-12-31T23:59:59Z", text, place)
+    error.hint = "dates and times are read in the form of ISO 8601 only; pandas.to_datetime reads most others"
+    return error
+
+
 def _seconds_of_text(text: str, place: str) -> tuple[int, int]:
     parts = _MOMENT.fullmatch(text)
     if parts is None:
-        raise mismatch("a timestamp such as 2020-12-31T23:59:59Z", text, place)
+        raise _unreadable(text, place)
     moment, digits, offset = parts.groups()
     if offset is None:
         raise _naive(text, place)
     try:
         since = datetime.fromisoformat(moment + offset.upper()) - _EPOCH
     except ValueError:
-        raise mismatch("a timestamp such as 2020-12-31T23:59:59Z", text, place) from None
+        raise _unreadable(text, place) from None
     # fromisoformat() would drop digits after the sixth
     scale = 10 ** len(digits or "")
     return (since.days * _DAY + since.seconds) * scale + int(digits or 0), scale

@@ -57,7 +57,7 @@ class Grid(Parameters):
     Traceback (most recent call last):
     ...
     retroact.errors.InputError: expected an end that is a whole number of lengths (2h) after the start, such as \
-2026-01-01T04:00:00Z, got '2026-01-01T05:00:00Z' - at grid end
+2026-01-01T04:00:00Z or 2026-01-01T06:00:00Z, got '2026-01-01T05:00:00Z' - at grid end
     """
 
     def __init__(self, start: Any, length: Any, end: Any = None, *, time_zone: str = "UTC") -> None:
@@ -210,13 +210,11 @@ class Grid(Parameters):
         (number,) = self._length.number(self._start, np.array([time], np.int64)).tolist()
         if number > 0 and self._length.after(self._start, number) == time:
             return int(number)
-        low, high = (self._length.after(self._start, max(1, number + more)) for more in (0, 1))
-        nearest = max(1, number + (2 * time > low + high))
-        raise mismatch(
-            f"an end that is a whole number of lengths ({self.length}) after the start, such as {self._text(nearest)}",
-            end,
-            "grid end",
+        near = " or ".join(self._text(each) for each in (number, number + 1) if each > 0)
+        wanted = (
+            f"an end that is a whole number of lengths ({self.length}) after the start, such as {near or self._text(1)}"
         )
+        raise mismatch(wanted, end, "grid end")
 
 
 def last_rows(cells: I64, first: int, rounds: int) -> I64:
