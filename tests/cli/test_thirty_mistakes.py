@@ -204,7 +204,7 @@ MISTAKES: dict[str, Mistake] = {
     "an unknown type of statistic": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected one of count,", "got 'cuont' (did you mean 'count'?) - at statistics.n.type"),
+        ("own.toml: expected one of ", " count, ", "got 'cuont' (did you mean 'count'?) - at statistics.n.type"),
         more={"own.toml": SPEC + 'n = { type = "cuont" }\n'},
     ),
     "a field that was not declared": Mistake(

@@ -142,7 +142,7 @@ def test_the_session_is_as_it_must_be(postgres_url):
     }  # fmt: skip
     assert {name: store.run("data", "select current_setting(?)", [name])[0][0] for name in expected} == expected
     tables = store.run("data", "select count(*) from pg_tables where schemaname = ?", [schema.upper()])
-    assert tables == [(10,)]
+    assert tables == [(11,)]
     store.run("data", f'drop schema "{schema.upper()}" cascade')
     store.close()
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator
 from io import StringIO
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -165,8 +166,8 @@ class CsvFile(RowReader):
         wrong: Exception | None = None
         texts = iter(texts)
         # the delimiter is known with the first text
-        first = next(texts, "")
-        reader = csv.reader(chain([first], texts), strict=True, delimiter=self.delimiter or ",")
+        first = list(islice(texts, 1))
+        reader = csv.reader(chain(first, texts), strict=True, delimiter=self.delimiter or ",")
         refusals = self.options.refusals
         while True:
             try:
@@ -224,7 +225,7 @@ class CsvFile(RowReader):
         """A text, when the delimiter is known: from the options, or from the header."""
         if self.delimiter is None and (header := text.lstrip("\r\n")):
             named = self.options.delimiter
-            self.delimiter = named or delimiter_of(header.splitlines()[0], self._known)
+            self.delimiter = named or delimiter_of(re.split(r"[\r\n]", header, maxsplit=1)[0], self._known)
         return text
 
 
