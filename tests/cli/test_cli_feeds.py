@@ -109,7 +109,7 @@ def test_options_are_refused_with_the_reason(name: str, program: Program, folder
     ended = program("run", "e.jsonl", *COUNT, *options, "-q")
     assert ended.code == 2
     assert message in ended.err
-    assert ended.err.count("\n") == 1
+    assert len([line for line in ended.err.splitlines() if not line.startswith("hint: ")]) == 1
 
 
 def test_tables(program: Program, folder: Path) -> None:

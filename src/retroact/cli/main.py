@@ -95,6 +95,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         code = _gravest(*(_fail(error) for error in several.exceptions))
     except (RetroactError, OSError) as error:
         code = _fail(error)
+        if isinstance(error, OSError) and error.filename is None:
+            _drop_stdout()  # it was reported
     try:
         if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
