@@ -95,15 +95,13 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         code = _gravest(*(_fail(error) for error in several.exceptions))
     except (RetroactError, OSError) as error:
         code = _fail(error)
-        if isinstance(error, OSError) and error.filename is None:
-            _drop_stdout()  # it was reported
     try:
         if sys.stdout is not None and not sys.stdout.closed:
             sys.stdout.flush()
     except OSError as error:
         # otherwise the interpreter would try again when it ends
         _drop_stdout()
-        if not isinstance(error, BrokenPipeError):
+        if not isinstance(error, BrokenPipeError) and code != 2:  # or the first write has reported it
             code = _gravest(code, _fail(error))
     sys.exit(code)
 
