@@ -179,7 +179,9 @@ def test_lengths_in_a_zone_whose_clocks_change():
 
 
 def test_ends_that_do_not_fit_name_the_nearest():
-    with pytest.raises(InputError, match=r"\(1mo\) after the start, such as 2026-02-01 or 2026-03-01, got '2026-02-20'"):
+    with pytest.raises(
+        InputError, match=r"\(1mo\) after the start, such as 2026-02-01 or 2026-03-01, got '2026-02-20'"
+    ):
         Grid("2026-01-01", "1mo", "2026-02-20", time_zone="Europe/Berlin")
     with pytest.raises(InputError, match="such as 2026-04-01T00:00:00Z"):
         Grid("2026-01-01", "1q", "2025-01-01")
