@@ -179,8 +179,9 @@ def test_the_claimed_law_is_that_of_the_process(noise):
         for look in (3, 13):
             form, tail = kind.nodes.form(look), mechanism.tail(look, 0)
             assert form.deviation**2 == pytest.approx(float(mechanism.variances(look)[0]), rel=0.01)
-            for bound in (0.5, 1.0, 2.5):
-                edge, least, most = form.within(bound * form.deviation)
+            found = list(form.within([bound * form.deviation for bound in (0.5, 1.0, 2.5)]))
+            assert len(found) == 3
+            for edge, least, most in found:
                 assert least <= 1 - 2 * tail.upper(edge) <= most
                 assert most - least < 0.01
 

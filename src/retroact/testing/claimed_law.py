@@ -9,7 +9,8 @@ the difference is below e^-300. A sum over nodes with weights w has the product 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -116,16 +117,18 @@ class Form:
     ) -> None:
         self._nodes, self._weights, self._finer, self._copies = nodes, dict(weights), finer, copies
         self.spacing = spacing
-        used = [(level, abs(w)) for (level, _), w in weights.items() if w]
-        self._sizes = np.array([nodes.size(level) for level, _ in used])
-        self._used = np.array([w for _, w in used])
+        sizes = {level: nodes.size(level) for level, _ in weights}
+        alike = Counter((sizes[level], abs(w)) for (level, _), w in weights.items() if w)
+        self._sizes = np.array([size for size, _ in alike])
+        self._used = np.array([w for _, w in alike])
+        self._times = np.array(list(alike.values()))
 
     @cached_property
     def deviation(self) -> float:
         if not len(self._used):
             return 0.0
         variances = _laplace_variance(self._sizes) if self._nodes.pure else self._sizes
-        return math.sqrt(self._copies * float((self._used**2 * variances).sum()))
+        return math.sqrt(self._copies * float((self._times * self._used**2 * variances).sum()))
 
     def at(self, t: float) -> float:
         """E cos(t Z)."""
@@ -134,11 +137,11 @@ class Form:
     def values(self, t: F64) -> F64:
         x = np.multiply.outer(np.asarray(t, dtype=np.float64), self._used)
         if not self._nodes.pure:
-            return np.asarray(np.exp(-self._copies / 2 * (x**2 * self._sizes).sum(axis=-1)))
+            return np.asarray(np.exp(-self._copies / 2 * (x**2 @ (self._times * self._sizes))))
         q = np.exp(-1 / self._sizes)
         # 1 - cos x is 2 sin^2(x / 2), which stays exact for small x.
         spread = 4 * q * np.sin(x / 2) ** 2 / np.expm1(-1 / self._sizes) ** 2
-        return np.asarray(np.exp(-self._copies * np.log1p(spread).sum(axis=-1)))
+        return np.asarray(np.exp(-self._copies * (np.log1p(spread) @ self._times)))
 
     def variance(self, t: float) -> float:
         """Of cos(t Z)."""
@@ -170,27 +173,29 @@ class Form:
         """The sum of two independent copies."""
         return Form(self._nodes, self._weights, 0.0, self._finer, 2)
 
-    def within(self, bound: float) -> tuple[float, float, float] | None:
-        """A bound near this one that lies between two points of the lattice, and a lower and an upper bound on
-        P(|Z| is below it); None where the lattice is too fine for the noise. With N whole steps it is
+    def within(self, bounds: Sequence[float]) -> Iterator[tuple[float, float, float]]:
+        """For each of these bounds one near it that lies between two points of the lattice, and a lower and an upper
+        bound on P(|Z| is below it); nothing where the lattice is too fine for the noise. With N whole steps it is
         (1 / pi) * the integral over 0 .. pi of phi(u / step) sin((N + 1/2) u) / sin(u / 2) du."""
         if not self.spacing or not self.deviation:
-            return None
-        steps = math.floor(bound / self.spacing)
+            return
         # The Gaussian integrand ends there; the Laplace one has peaks up to pi, where the lattices of nodes meet.
         narrow = self.spacing / self.deviation
         end = math.pi if self._nodes.pure else min(math.pi, REACH * narrow)
         points = math.ceil(end / narrow * RESOLUTION) + 2
         if points > MOST_POINTS:
-            return None
+            return
         u = np.linspace(0.0, end, points)[1:]
-        kernel = np.sin((steps + 0.5) * u) / np.sin(u / 2)
         widths = (1.0,) if self._nodes.pure else (math.sqrt(WIDER), 1.0)
-        found = []
-        for width in widths:
-            whole = np.concatenate([[2 * steps + 1.0], self.values(u / self.spacing * width) * kernel])
-            found.append(float(np.trapezoid(whole, dx=end / (points - 1))) / math.pi)
-        return (steps + 0.5) * self.spacing, max(0.0, min(found) - ROUNDED), min(1.0, max(found) + ROUNDED)
+        curves = [self.values(u / self.spacing * width) for width in widths]  # the costly part, the same for all bounds
+        halves = np.sin(u / 2)
+        for steps in (math.floor(bound / self.spacing) for bound in bounds):
+            kernel = np.sin((steps + 0.5) * u) / halves
+            found = []
+            for curve in curves:
+                whole = np.concatenate([[2 * steps + 1.0], curve * kernel])
+                found.append(float(np.trapezoid(whole, dx=end / (points - 1))) / math.pi)
+            yield (steps + 0.5) * self.spacing, max(0.0, min(found) - ROUNDED), min(1.0, max(found) + ROUNDED)
 
 
 def _laplace_variance(scales: F64) -> F64:

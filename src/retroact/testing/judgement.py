@@ -120,10 +120,8 @@ def _alone(there: F64, form: Form, where: str) -> Iterator[Tested]:
         yield _cosine(np.cos(t * there), form, t, f"the size of the noise ({where})")
     t = 1 / form.deviation
     yield _sine(np.sin(t * there), form, t, f"the middle of the noise ({where})")
-    for bound in TAILS:
-        found = form.within(bound * form.deviation)
-        if found is not None and len(there):
-            edge, least, most = found
+    if len(there):
+        for edge, least, most in form.within([bound * form.deviation for bound in TAILS]):
             frequency = float((np.abs(there) <= edge).mean())
             yield Tested(_two_sided(frequency, least, most, len(there)), f"the tails of the noise ({where})")
 
