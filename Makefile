@@ -6,6 +6,8 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 # as many workers as cores
 WORKERS ?= auto
+# Tests start hundreds of programs: compiled once, whatever the machine's setting.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: docs test tests test-slow lint style types demo bench lock clean
 

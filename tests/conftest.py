@@ -1,3 +1,4 @@
+import gc
 import os
 import shutil
 import sys
@@ -14,6 +15,16 @@ memory = Path("/dev/shm")
 if "TMPDIR" not in os.environ and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 4 << 30:
     os.environ["TMPDIR"] = tempfile.tempdir = str(memory)
 
+# One worker a core: no thread of a library competes with the other workers.
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+
 settings.register_profile("default", deadline=None, max_examples=40)
 settings.register_profile("full", deadline=None, max_examples=100)
 settings.load_profile("default")
+
+
+def pytest_collection_finish() -> None:
+    """All modules and thousands of tests stay to the end: the garbage collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
