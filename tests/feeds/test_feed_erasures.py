@@ -13,6 +13,7 @@ from retroact.feeds import play
 from retroact.feeds.totals import Missed
 from support import table_changes
 from support.table_changes import SCHEMA, as_lines, person, random_changes, rows, stream
+from support.tiers import repeated
 
 ROUNDS = 6
 
@@ -69,7 +70,7 @@ def batches(request, monkeypatch):
 @pytest.mark.usefixtures("everything_is_named", "batches")
 @pytest.mark.parametrize("form", ["lines", "csv", "table", "frame"])
 @pytest.mark.parametrize("lasting", [False, True], ids=["memory", "store"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", repeated(1, 3))
 def test_lines_are_those_of_a_stream_that_gets_one_change_at_a_time(tmp_path, form, lasting, seed):
     changes = rare(seed)
     expected = found_one_by_one(changes)

@@ -11,8 +11,10 @@ import pytest
 import retroact as ra
 from retroact.statistics.answer import Noisy
 from retroact.statistics.bound import At
+from support.tiers import in_turns
 
-BOTH = pytest.mark.parametrize(("delta", "epsilon"), [(0.0, 2.0), (1e-6, 0.5)], ids=["pure", "gaussian"])
+BUDGETS = [(0.0, 2.0), (1e-6, 0.5)]
+BOTH = pytest.mark.parametrize(("delta", "epsilon"), BUDGETS, ids=["pure", "gaussian"])
 RECORDS, ROUNDS, PAIRS = 2000, 15, 800
 # What each level may cover at most where there is little noise; one test inverted has less to spare than a quantile.
 MOST = {0.95: 0.985, 0.5: 0.65}
@@ -54,11 +56,10 @@ def interval_of(name, answer, level):
     return found[P] if name == "quantiles" else found.cdf[POINT] if name == "distribution function" else found
 
 
-@BOTH
-@pytest.mark.parametrize("name", STATISTICS)
-def test_intervals_cover_what_they_say(name, delta, epsilon):
+@pytest.mark.parametrize(("name", "budget"), in_turns(STATISTICS, BUDGETS))
+def test_intervals_cover_what_they_say(name, budget):
     """Independent pairs of key and data, one round of each by random access."""
-    spec = specified(STATISTICS[name], delta, epsilon)
+    spec = specified(STATISTICS[name], *budget)
     bound, ones = spec.bounds["x"], np.ones(RECORDS, dtype=np.int64)
     hits = dict.fromkeys(MOST, 0)
     for seed in range(PAIRS):

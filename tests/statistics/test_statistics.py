@@ -5,6 +5,7 @@ import pytest
 
 import retroact as ra
 from retroact.statistics import Contributions, Statistic
+from support.tiers import in_turns
 
 SCHEMA = {
     "country": ra.Category(["DE", "FR", "US"]),
@@ -51,8 +52,7 @@ def release(statistic, seed, *, delta=1e-6, epsilon=2.0, data=DATA):
     return stream.close_round()["s"]
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "delta"), in_turns(CASES, (0.0, 1e-6)))
 def test_values_and_intervals(name, delta):
     """40 keys: errors are of the size of the standard error, and at most 7 of 40 intervals at 95 % miss the truth."""
     statistic, truth = CASES[name]

@@ -8,6 +8,7 @@ import pytest
 import retroact as ra
 from support import crashing
 from support.stores_by_hand import Folder, Schema
+from support.tiers import in_turns
 
 STEPS = [(method, when) for method in ("receive", "advance", "replace") for when in ("before", "after")]
 
@@ -97,11 +98,10 @@ def finished_well(place, reference):
     assert (mark["round"], mark["erasures"]) == (2, 0)
 
 
-@pytest.mark.parametrize("occurrence", [1, 2, 3])
-@pytest.mark.parametrize(("method", "when"), STEPS)
-def test_killed_while_an_erasure_is_acknowledged(place, reference, method, when, occurrence):
+@pytest.mark.parametrize(("step", "occurrence"), in_turns(STEPS, (1, 2, 3), always=[("advance", "before")]))
+def test_killed_while_an_erasure_is_acknowledged(place, reference, step, occurrence):
     place.take("backup")
-    assert crashing.run(place.where, place.path, (method, when, occurrence), erasing) == -signal.SIGKILL
+    assert crashing.run(place.where, place.path, (*step, occurrence), erasing) == -signal.SIGKILL
     told, mark = acknowledged(place.path), json.loads(place.fence.read_bytes())
     # the fence knows of all that was acknowledged, so that no older copy is taken for the latest
     assert mark["round"] == 1
@@ -122,15 +122,14 @@ def test_killed_while_an_erasure_is_acknowledged(place, reference, method, when,
 RESTORE = [*STEPS, ("write_notes", "before"), ("write_notes", "after")]
 
 
-@pytest.mark.parametrize("occurrence", [1, 2])
-@pytest.mark.parametrize(("method", "when"), RESTORE)
-def test_killed_while_a_restored_store_catches_up(place, reference, method, when, occurrence):
+@pytest.mark.parametrize(("step", "occurrence"), in_turns(RESTORE, (1, 2), always=[("advance", "before")]))
+def test_killed_while_a_restored_store_catches_up(place, reference, step, occurrence):
     place.take("backup")
     with opened(place.where, place.path) as stream:
         for number in (1, 2):
             stream.erase(subject=f"u{number}", request=f"t{number}")
     place.put("backup", fence=False)
-    assert crashing.run(place.where, place.path, (method, when, occurrence), restoring) == -signal.SIGKILL
+    assert crashing.run(place.where, place.path, (*step, occurrence), restoring) == -signal.SIGKILL
     mark = json.loads(place.fence.read_bytes())
     assert mark["erasures"] >= 2 or mark["round"] == 2
     assert crashing.run(place.where, place.path, None, restoring) == 0

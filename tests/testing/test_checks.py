@@ -244,13 +244,13 @@ def checked(name, **effort):
 
 @pytest.mark.parametrize(("name", "only"), TURNS)
 def test_every_statistic_passes_every_check(name, only):
-    checked(name, only=only, pairs=6, draws=600)
+    checked(name, only=only, pairs=4, draws=300)
 
 
 @pytest.mark.parametrize(("name", "only"), TURNS)
 def test_every_statistic_passes_every_check_with_missing_values(name, only):
     """Histories in which a quarter of all values is missing."""
-    checked(name, only=1 - only, lacking=True, pairs=3, draws=0)
+    checked(name, only=1 - only, lacking=True, pairs=2, draws=0)
 
 
 @pytest.mark.slow
