@@ -7,6 +7,7 @@ import pytest
 
 from support import crashing
 from support import crashing_at_the_end as ending
+from support.tiers import in_full
 
 POINTS = [(method, when) for method in ending.METHODS for when in ("before", "after")]
 OFTEN = {"receive": 5, "prepare": 6, "amend": 5, "scrub": 8, "applied_without_round": 5, "write_notes": 7, "purge": 4}
@@ -39,9 +40,11 @@ def test_the_reference_run_erased_and_went_on(reference):
     assert (round, len(inbox), requests, released, fence, over, residue) == (3, 3, [], [], 2, False, [])
 
 
+@pytest.mark.parametrize("every", [2, in_full(1)])
 @pytest.mark.parametrize(("method", "when"), POINTS)
-def test_killed_at_a_step(tmp_path, closed, reference, method, when):
-    for occurrence in range(1, 20):
+def test_killed_at_a_step(tmp_path, closed, reference, method, when, every):
+    """By default before the first time it comes, after the second, before the third, and so on."""
+    for occurrence in range(every if when == "after" else 1, 20, every):
         folder = tmp_path / str(occurrence)
         shutil.copytree(closed, folder)
         ended = crashing.run(folder / "orders", folder, (method, when, occurrence), ending.work)

@@ -8,6 +8,7 @@ import pytest
 import retroact as ra
 from support import crashing
 from support.stores_by_hand import Folder, Schema
+from support.tiers import in_full
 
 STEPS = [(method, when) for method in ("receive", "advance", "replace") for when in ("before", "after")]
 
@@ -66,7 +67,14 @@ def acknowledged(folder):
     return int(path.read_text()) if path.exists() else 0
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def places(occurrences):
+    """The steps are the same on both databases: PostgreSQL takes the first occurrence by default."""
+    later = [in_full("postgres", occurrence) for occurrence in range(2, occurrences + 1)]
+    cases = [*(("sqlite", occurrence) for occurrence in range(1, occurrences + 1)), ("postgres", 1), *later]
+    return pytest.mark.parametrize(("place", "occurrence"), cases, indirect=["place"])
+
+
+@pytest.fixture
 def place(request, tmp_path):
     if request.param == "sqlite":
         begun(tmp_path / "orders", tmp_path)
@@ -97,7 +105,7 @@ def finished_well(place, reference):
     assert (mark["round"], mark["erasures"]) == (2, 0)
 
 
-@pytest.mark.parametrize("occurrence", [1, 2, 3])
+@places(3)
 @pytest.mark.parametrize(("method", "when"), STEPS)
 def test_killed_while_an_erasure_is_acknowledged(place, reference, method, when, occurrence):
     place.take("backup")
@@ -122,7 +130,7 @@ def test_killed_while_an_erasure_is_acknowledged(place, reference, method, when,
 RESTORE = [*STEPS, ("write_notes", "before"), ("write_notes", "after")]
 
 
-@pytest.mark.parametrize("occurrence", [1, 2])
+@places(2)
 @pytest.mark.parametrize(("method", "when"), RESTORE)
 def test_killed_while_a_restored_store_catches_up(place, reference, method, when, occurrence):
     place.take("backup")
