@@ -22,9 +22,9 @@ Counter = Callable[[I64, int, Seeds], Answers]
 """True counts of all rounds, how many runs, randomness; gives runs x rounds."""
 
 
-def tree_noise(rounds: int, scale: Fraction, runs: int, coins: Coins) -> I64:
-    """Runs x rounds of the noise of a tree whose nodes have this scale."""
-    terms = Tree(rounds).weights_of(np.arange(1, rounds + 1))
+def tree_noise(rounds: int, scale: Fraction, runs: int, coins: Coins, *, only: int | None = None) -> I64:
+    """Runs x rounds of the noise of a tree whose nodes have this scale; or runs x 1, of one round."""
+    terms = Tree(rounds).weights_of(np.arange(1, rounds + 1) if only is None else np.array([only]))
     nodes, where = np.unique(terms.levels << 40 | terms.indices, return_inverse=True)
     samples = DiscreteLaplace(scale).sample(coins.words(nodes >> 40, nodes & (1 << 40) - 1, integer_cells(runs)))
     parts = terms.weights[:, :, None] * samples[where.reshape(terms.weights.shape)]
@@ -58,9 +58,10 @@ def renewed(truth: I64, runs: int, seeds: Seeds) -> Answers:
     """Every round draws the noise of its nodes anew: the mean of many rounds has little of it."""
     rounds = len(truth)
     noise = [
-        tree_noise(rounds, exact_scale(rounds), runs, seeds.branch("round", r).coins())[:, r] for r in range(rounds)
+        tree_noise(rounds, exact_scale(rounds), runs, seeds.branch("round", r).coins(), only=r + 1)
+        for r in range(rounds)
     ]
-    return truth + np.stack(noise, axis=1)
+    return truth + np.concatenate(noise, axis=1)
 
 
 def floating(truth: I64, runs: int, seeds: Seeds) -> Answers:
