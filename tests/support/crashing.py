@@ -25,6 +25,8 @@ ROUNDS, BATCHES = 5, 3
 
 METHODS = ("receive", "prepare", "seal", "edit_blocks", "scrub", "commit", "purge", "purged", "advance", "replace")
 """Every step of the protocol; `edit_blocks` lies within the transaction of a seal, `replace` within the fence."""
+WITHIN = ("_wiped", "_cut_log", "_connect", "_mark", "wind_up")
+"""Every step of wiping the pages of an SQLite file."""
 
 
 def opened(where, folder: Path, **more):

@@ -13,7 +13,8 @@ from ..errors import InputError
 from ..files import os_errors
 from .authenticated import Row, refusal
 from .lock import Lock
-from .sqlite_residue import MAGIC, residue, wipe
+from .sqlite_residue import MAGIC, residue
+from .sqlite_wipe import logged, set_version, wipe
 from .store import Store, check_format
 from .tables import BEFORE, FORMAT, SIDES, Side, differences, statements
 
@@ -25,6 +26,11 @@ SCHEMA = "select type, name, tbl_name, sql from sqlite_master"
 CORRUPT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_TOOBIG}
 # A vacuum increments the schema version, but nothing may reveal how many there were.
 SAME_VERSION = "pragma schema_version = 1"
+CLEAN = 1 << 24
+"""The schema version of a data file that nobody has written to since it was last wiped. It is reset before the first
+transaction, and by an earlier version of this package when that opens the file."""
+LOGGED = 1000 * PAGE
+"""A log from this size on is cut."""
 # Set and read back on every connection, since the file does not keep them.
 PRAGMAS = {"synchronous": 2, "secure_delete": 1, "temp_store": 2, "trusted_schema": 0}
 
@@ -62,8 +68,11 @@ class SQLiteStore(Store):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = Lock.of_folder(folder, "another process has this stream open")
         self._sides: dict[Side, sqlite3.Connection] = {}
+        self._data, self._log, self._cut_at = folder / "data.sqlite", folder / "data.sqlite-wal", LOGGED
+        self._clean = self._known = False  # whether the file is wiped; whether all other pages are in the log
         try:
             self._sides = {"data": self._connect("data"), "journal": self._connect("journal")}
+            self._clean = self._known = self.run("data", "pragma schema_version") == [(CLEAN,)]
             self._tidy()
         except BaseException:
             self.close()
@@ -71,6 +80,8 @@ class SQLiteStore(Store):
 
     @contextmanager
     def raw_transaction(self, side: Side) -> Iterator[None]:
+        if side == "data":
+            self._expect_changes()
         connection = self._sides[side]
         with self._errors:
             connection.execute("begin immediate")
@@ -82,10 +93,15 @@ class SQLiteStore(Store):
             if connection.in_transaction:
                 with suppress(sqlite3.Error):
                     connection.execute("rollback")
+        if side == "data" and (size := self._log.stat().st_size) >= self._cut_at:
+            # while somebody reads, which may delay it by a second, not at every transaction
+            self._cut_at = LOGGED if self._wiped() else size + LOGGED
 
     @contextmanager
     def both_sides(self) -> Iterator[None]:
         """SQLite commits to two files at once only without write-ahead logs."""
+        self._expect_changes()
+        self._known = False
         for side in SIDES:
             self._sides.pop(side).close()
         names = {"main": self.folder / "journal.sqlite", "data": self.folder / "data.sqlite"}
@@ -132,40 +148,64 @@ class SQLiteStore(Store):
     def scrub(self) -> bool:
         """Write every page to the main file and truncate the log, unless another process is reading.
 
-        SQLite leaves copies of moved rows in its pages (`residue`). They are wiped while the file is closed.
+        SQLite leaves copies of moved rows in its pages (`sqlite_wipe`). They are wiped while the file is closed.
         """
-        if not self._cut_log():
-            return False
-        try:
-            with self._without_data():
-                wipe(self.folder / "data.sqlite")
-        except InputError:
-            return False  # `residue` reports the log or page that is not as it should be
-        return True
+        return self._clean or self._wiped()
 
     def purge(self) -> bool:
-        if not self._cut_log():
+        if not self.scrub():
             return False
         self.run("journal", "pragma wal_checkpoint(truncate)")  # it may hold old notes
+        self._expect_changes()
         self.run("data", "vacuum")
         self.run("data", SAME_VERSION)
-        return self.scrub()
+        return self._wiped()
+
+    def wind_up(self) -> None:
+        if not self._clean and self._wiped():
+            self._mark(CLEAN)
+
+    def _expect_changes(self) -> None:
+        if self._clean:
+            self._mark(1)
+
+    def _mark(self, version: int) -> None:
+        """Not in a transaction, which would leave the first page, and with it the schema, in the log."""
+        with self._without_data():
+            set_version(self._data, version)
+        self._clean = version == CLEAN
 
     def residue(self) -> list[str]:
-        found = [] if self._cut_log() else [f"{self.where}/data.sqlite-wal: another process is reading"]
-        path = self.folder / "data.sqlite"
+        found = [] if self.scrub() or self._cut_log() else [f"{self._data}-wal: another process is reading"]
         if not found:
             try:
                 with self._without_data():
-                    parts = residue(path)
+                    parts = residue(self._data)
             except InputError as error:
                 return [str(error)]  # the file is damaged
-            found = [f"{path}: page {p.page}, {p.kind}: {p.nonzero} bytes that nothing accounts for" for p in parts]
+            told = "bytes that nothing accounts for"
+            found = [f"{self._data}: page {each.page}, {each.kind}: {each.nonzero} {told}" for each in parts]
         for side in self._sides:
             (result,), *_ = self.run(side, "pragma integrity_check")
             if result != "ok":
                 found.append(f"{self.folder / side}.sqlite: {result}")
         return found
+
+    def _wiped(self) -> bool:
+        """Cut the log, and wipe the pages that were in it, or all if others may have changed."""
+        pages = logged(self._log) if self._known else None
+        # what was in a log that was not cut may be overwritten there
+        self._known = False
+        if not self._cut_log():
+            return False
+        try:
+            if pages is None or pages:
+                with self._without_data():
+                    wipe(self._data, pages)
+        except InputError:
+            return False  # `residue` reports the log or page that is not as it should be
+        self._known = True
+        return True
 
     def _cut_log(self) -> bool:
         (busy, _, _), *_ = self.run("data", "pragma wal_checkpoint(truncate)")
@@ -202,8 +242,10 @@ class SQLiteStore(Store):
             _set_pragmas(connection, path)
             if not there:
                 connection.executescript(f"begin immediate; {'; '.join(statements(side, WORDS))}; commit")
-            if side == "data" and connection.execute("pragma schema_version").fetchone() != (1,):
-                connection.execute(SAME_VERSION)
+            if side == "data":
+                connection.execute("pragma wal_autocheckpoint = 0")  # `_wiped` needs to know all pages that change
+                if connection.execute("pragma schema_version").fetchone()[0] not in (1, CLEAN):
+                    connection.execute(SAME_VERSION)
         return connection
 
 

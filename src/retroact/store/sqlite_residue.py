@@ -28,6 +28,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -40,6 +41,7 @@ from .sqlite_pages import FOUR, INNER, KINDS, TABLE_INNER, TABLE_LEAF, TWO, Cell
 MAGIC = b"SQLite format 3\0"
 DEPTH = 20  # SQLite's own limit
 LOCK_BYTE = 1 << 30  # the page at this offset is never used
+TELLING = 1 << 25  # below so many pages, the first byte of a page, if it is in KINDS, is that of no page number
 DISTINCT = 8192  # up to this page size the first byte of an offset is no printable character
 
 
@@ -54,11 +56,14 @@ class Residue:
     kind: str
 
 
-def residue(path: Path, *, strict: bool = False, trees: bool = False) -> list[Residue]:
+def residue(
+    path: Path, *, strict: bool = False, trees: bool = False, pages: Iterable[int] | None = None
+) -> list[Residue]:
     """The regions of a database file without live content that are not zero, in file order.
 
-    With ``trees`` only pages of b-trees are checked, which is fast if most of the file is long blobs. Nobody may write
-    to the file meanwhile, and its log must be empty (``PRAGMA wal_checkpoint(TRUNCATE)``).
+    With ``trees`` only pages of b-trees are checked, which is fast if most of the file is long blobs; with ``pages``
+    only those of b-trees among them. Nobody may write to the file meanwhile, and its log must be empty
+    (``PRAGMA wal_checkpoint(TRUNCATE)``).
 
     >>> import sqlite3, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -82,30 +87,12 @@ def residue(path: Path, *, strict: bool = False, trees: bool = False) -> list[Re
             if (size := os.fstat(file.fileno()).st_size) < 512:
                 raise InputError(f"expected an SQLite 3 database, found a file of {size} bytes", place=str(path))
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return _Scan(data, str(path), strict, trees).run()
+                scan = _Scan(data, str(path), strict, trees or pages is not None)
+                if pages is None or scan.pages >= TELLING:
+                    return scan.run()
+                return scan.some(pages)
     except OSError as error:
         raise InputError(f"expected a database file that can be read: {error.strerror}", place=str(path)) from None
-
-
-WIPED = ("gap", "free block", "fragment", "free page", "overflow tail")
-
-
-def wipe(path: Path) -> None:
-    """Zero everything in the pages of b-trees that is not live content, offsets included.
-
-    Nobody may have the database open meanwhile. A crash does no harm: live content is not touched.
-    """
-    found = [region for region in residue(path, strict=True, trees=True) if region.kind in WIPED]
-    if not found:
-        return
-    with path.open("r+b") as file:
-        file.seek(16)
-        size = TWO.unpack(file.read(2))[0]
-        for region in found:
-            file.seek((region.page - 1) * (65536 if size == 1 else size) + region.offset)
-            file.write(bytes(region.length))
-        file.flush()
-        os.fsync(file.fileno())
 
 
 class _Scan:
@@ -164,6 +151,13 @@ class _Scan:
                     self.bytes_between(page, self.usable, self.size, "reserved")
         self.bytes_between(self.pages + 1, 0, len(self.data) - self.pages * self.size, "behind the last page")
         return sorted(self.found, key=lambda found: (found.page, found.offset))
+
+    def some(self, pages: Iterable[int]) -> list[Residue]:
+        """Overflow pages and trunks begin with a page number, free pages with a zero."""
+        for page in sorted(pages):
+            if 1 <= page <= self.pages and (page == 1 or self.data[(page - 1) * self.size] in KINDS):
+                self.node(page, self.data[(page - 1) * self.size : page * self.size])
+        return self.found
 
     def take(self, page: int, what: str, source: int) -> int:
         """Mark a page as used; its offset in the file."""
@@ -230,13 +224,32 @@ class _Scan:
             self.bad(f"a tree of at most {DEPTH} levels", "a deeper one", source)
         at = self.take(page, "a page of a b-tree", source)
         content = self.data[at : at + self.size]
+        kind, cells = self.node(page, content)
+        for cell in cells:
+            left = cell.payload - (cell.local[1] - cell.local[0])
+            if self.trees and self.schema is None:
+                continue
+            pieces = self.chain(cell.overflow, left, page) if left else []
+            if self.schema is not None and kind == TABLE_LEAF:
+                rest = b"".join(self.data[a:b] for a, b in pieces)
+                self.schema.append(content[slice(*cell.local)] + rest)
+        if kind not in INNER:
+            return cells[-1].key if cells else None
+        for cell in cells:
+            last = self.tree(cell.child, page, depth + 1)
+            if kind == TABLE_INNER and last != cell.key:
+                key = content[cell.key_at : cell.end]
+                self.found.append(Residue(page, cell.key_at, len(key), len(key) - key.count(0), "stale key"))
+        return self.tree(FOUR.unpack_from(content, (100 if page == 1 else 0) + 8)[0], page, depth + 1)
+
+    def node(self, page: int, content: bytes) -> tuple[int, list[Cell]]:
+        """The kind and the cells of one page of a b-tree; what is between them is reported."""
         head = 100 if page == 1 else 0
         kind, block, count, start, fragments = struct.unpack_from(">BHHHB", content, head)
         if kind not in KINDS:
             self.bad("a b-tree page of type 2, 5, 10 or 13", f"type {kind}", page)
         start = start or 65536
-        inner = kind in INNER
-        array = head + (12 if inner else 8)
+        array = head + (12 if kind in INNER else 8)
         top = array + 2 * count
         if not top <= start <= self.usable:
             self.bad(f"cells that begin between {top} and {self.usable}", f"{start}", page)
@@ -249,22 +262,7 @@ class _Scan:
             self.bad("cells and free blocks inside the page", "one that runs over its end", page)
         self.gap(page, content, top, start)
         self.uncovered(page, content, start, cells, blocks, fragments)
-        for cell in cells:
-            left = cell.payload - (cell.local[1] - cell.local[0])
-            if self.trees and self.schema is None:
-                continue
-            pieces = self.chain(cell.overflow, left, page) if left else []
-            if self.schema is not None and kind == TABLE_LEAF:
-                rest = b"".join(self.data[a:b] for a, b in pieces)
-                self.schema.append(content[slice(*cell.local)] + rest)
-        if not inner:
-            return cells[-1].key if cells else None
-        for cell in cells:
-            last = self.tree(cell.child, page, depth + 1)
-            if kind == TABLE_INNER and last != cell.key:
-                key = content[cell.key_at : cell.end]
-                self.found.append(Residue(page, cell.key_at, len(key), len(key) - key.count(0), "stale key"))
-        return self.tree(FOUR.unpack_from(content, head + 8)[0], page, depth + 1)
+        return kind, cells
 
     def blocks(self, content: bytes, block: int, page: int) -> list[tuple[int, int]]:
         blocks, end = [], 0

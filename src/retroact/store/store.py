@@ -66,6 +66,9 @@ class Store(Authenticated):
     def residue(self) -> list[str]:
         """What the files hold besides live content, in words."""
 
+    def wind_up(self) -> None:
+        """Before a close in good order: do what the next opening would have to make up for."""
+
     @abstractmethod
     def close(self) -> None: ...
 

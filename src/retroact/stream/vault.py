@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import msgspec
 
@@ -67,6 +67,9 @@ class Vault(Persistence):
 
     def close(self) -> None:
         if self._store is not None:
+            if not self._broken:
+                with suppress(RetroactError):  # then it is made up for
+                    self._store.wind_up()
             self._store.close()
             self.guard.fence.close()
             log(INFO, "%s: closed", self._store.where)
