@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "retroact"
 # Imports go down only: each package may import itself and what stands before it.
 LAYERS = [
+    "late_names",
     "arrays",
     "escape",
     "errors",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from ..ledger import Updates
 from ..ledger.operations import Position
 from ..ledger.updates import UpdatesMark
 from ..schema import Schema
-from ..store.tables import Request
+
+if TYPE_CHECKING:
+    from ..store.tables import Request
 
 LARGEST = 1 << 62
 
