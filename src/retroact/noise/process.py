@@ -29,6 +29,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -75,8 +76,7 @@ class Terms:
         )
 
 
-@dataclass(frozen=True)
-class Outlook:
+class Outlook(msgspec.Struct, frozen=True):
     """The rounds with the largest and with a typical variance, and the deviation in the former at a budget of 1. It is
     rounded to 9 digits, so that the last bits of a sum decide nothing."""
 
@@ -85,8 +85,7 @@ class Outlook:
     deviation: float
 
 
-@dataclass(frozen=True)
-class BlockNodes:
+class BlockNodes(msgspec.Struct, frozen=True):
     """The nodes of some rounds in a row, each once: ``where`` has the place of every term among them, and ``drawn`` the
     places of those with a weight."""
 
