@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection, Sequence
 from importlib import import_module
 from typing import Any
 
 
-def late_names(package: str, **modules: tuple[str, ...]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package, with the names that each of its modules gives it.
+def late_names(package: str, names: Collection[str], modules: Sequence[str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package: each name is one of the modules, or is found in the first of them that has it.
 
-    >>> late = late_names("retroact", escape=("printable", "markup"))
-    >>> late("printable")("a\\n"), late("nothing")
+    >>> late_names("retroact", ["printable"], ["escape", "errors"])("printable")("a\\n")
+    'a\\\\n'
+    >>> late_names("retroact", ["printable"], ["escape", "errors"])("errors")
     Traceback (most recent call last):
     ...
-    AttributeError: module 'retroact' has no attribute 'nothing'
+    AttributeError: module 'retroact' has no attribute 'errors'
     """
-    homes = {name: module for module, names in modules.items() for name in names}
 
     def load(name: str) -> Any:
-        if name not in homes:
+        if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f".{homes[name]}", package), name)
+        if name in modules:
+            return import_module(f".{name}", package)
+        homes = (import_module(f".{module}", package) for module in modules)
+        value = next(getattr(home, name) for home in homes if hasattr(home, name))
+        setattr(sys.modules[package], name, value)
+        return value
 
     return load

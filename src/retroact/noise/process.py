@@ -24,7 +24,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -46,8 +45,7 @@ KEPT_BLOCKS = 3
 Shift = dict[tuple[int, int], int]
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True, dict=True):
     """For each of R rounds, K nodes (level, index) and integer weights over a common denominator."""
 
     levels: I64

@@ -56,4 +56,4 @@ __all__ = [
 ]
 
 # they take as long as all the others together
-__getattr__ = late_names(__name__, clusters=("Centres", "Distances", "KMeans", "KMedian"))
+__getattr__ = late_names(__name__, ("Centres", "Distances", "KMeans", "KMedian"), ("clusters",))

@@ -26,4 +26,4 @@ __all__ = [
     "solve",
 ]
 
-__getattr__ = late_names(__name__, durable=("Durable",))
+__getattr__ = late_names(__name__, ("Durable",), ("durable",))

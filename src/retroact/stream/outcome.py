@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from .release import Round
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """What was found for one identifier. Exact, so for the operator only."""
 
     identifier: str
@@ -45,8 +45,7 @@ class Erasure:
         return f"{type(self).__name__}({len(self.outcomes)} subjects, no record found of {missing})"
 
 
-@dataclass(frozen=True)
-class Accepted:
+class Accepted(msgspec.Struct, frozen=True):
     """The result of an entry."""
 
     erasure: Erasure
