@@ -22,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "retroact"
 # Imports go down only: each package may import itself and what stands before it.
 LAYERS = [
+    "late_names",
     "arrays",
     "escape",
     "errors",
@@ -93,6 +94,23 @@ def test_loading_a_form_of_the_paper_loads_nothing_above_the_compilers():
             assert LAYERS.index(other) <= LAYERS.index("compilers"), f"{path} is a form, and imports {other}"
     loaded = "import sys, retroact.paper_forms as f; f.paper_form('Doubling'); print('retroact.stream' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_a_stream_loads_nothing_that_only_some_programs_need():
+    """Stores, clusters, pages, files and what errors are worded with come when they are first used."""
+    own = ["audit", "cli", "compilers", "feeds", "report", "store", "stream.durable", "statistics.clusters"]
+    heavy = [f"retroact.{name}" for name in own]
+    heavy += ["cryptography", "difflib", "html", "scipy", "sqlite3", "statistics", "zoneinfo", "pyarrow", "pandas"]
+    code = f"import sys, retroact as ra; ra.Stream; print(sorted(set({heavy}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_late_name_is_found_once_and_then_kept():
+    assert {"Durable", "KMeans", "feeds"} <= set(dir(retroact))
+    assert retroact.Durable is importlib.import_module("retroact.stream.durable").Durable is vars(retroact)["Durable"]
+    with pytest.raises(AttributeError, match=r"module 'retroact\.stream' has no attribute 'Durabel'"):
+        importlib.import_module("retroact.stream").Durabel  # noqa: B018
 
 
 def test_an_upward_import_would_be_found(tmp_path):

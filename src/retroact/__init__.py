@@ -4,8 +4,9 @@ Private: the whole published sequence is (epsilon, delta)-differentially private
 Retroactive: once a record is deleted, all later answers are distributed exactly as if it had never been there.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .late_names import late_names
 
 if TYPE_CHECKING:
     from . import audit, feeds, noise, oneshot
@@ -90,22 +91,10 @@ __all__ = [
     "solve",
 ]
 
-_PACKAGES = ("audit", "feeds", "noise", "oneshot")
-# compilers last: few need them, and they take long to load
+# so that `retroact --help` does not wait for numpy; in this order, because few need the last, which take long to load
 _MODULES = ("errors", "coins", "privacy", "schema", "statistics", "stream", "compilers")
-
-
-def __getattr__(name: str) -> Any:
-    """Names are loaded on first use, so that `retroact --help` does not wait for numpy."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in _PACKAGES:
-        value = import_module(f".{name}", __name__)
-    else:
-        homes = (import_module(f".{module}", __name__) for module in _MODULES)
-        value = next(getattr(home, name) for home in homes if hasattr(home, name))
-    globals()[name] = value
-    return value
+_PACKAGES = ("audit", "feeds", "noise", "oneshot")
+__getattr__ = late_names(__name__, __all__, _MODULES + _PACKAGES)
 
 
 def __dir__() -> list[str]:

@@ -6,8 +6,6 @@ pages and pictures. Data for programs (releases) stay as they are.
 
 from __future__ import annotations
 
-from html import escape
-
 
 def printable(text: str) -> str:
     """One line, with a Python escape for every character that is not printable: control characters (C0 and C1), line
@@ -29,4 +27,6 @@ def markup(text: str) -> str:
     >>> markup("<b>\\x1b")
     '&lt;b&gt;\\\\x1b'
     """
+    from html import escape  # slow to import, and needed for pages alone
+
     return escape(printable(text))

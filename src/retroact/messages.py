@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Collection, Iterable
-from difflib import get_close_matches
 from fractions import Fraction
 
 import numpy as np
@@ -40,6 +39,8 @@ def hint(name: object, known: Iterable[str]) -> str:
     >>> hint("amonut", ["country", "amount"]), hint("x", ["country"])
     (" (did you mean 'amount'?)", '')
     """
+    from difflib import get_close_matches  # slow to import, and needed for errors alone
+
     found = get_close_matches(name, known, n=1) if isinstance(name, str) else []
     return f" (did you mean {show(found[0])}?)" if found else ""
 

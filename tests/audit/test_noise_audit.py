@@ -1,8 +1,8 @@
 """Right noise of any size is not refuted; noise that goes missing late, or that two statistics share, is."""
 
-from dataclasses import replace
 from fractions import Fraction
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -111,7 +111,7 @@ def test_noise_that_stops_is_a_violation(monkeypatch, horizon):
     def stopped(self, first, last):
         block = compute(self, first, last)
         keep = np.arange(first, last + 1) < 8
-        return replace(block, numerators=block.numerators * keep[:, None])
+        return msgspec.structs.replace(block, numerators=block.numerators * keep[:, None])
 
     assert check_draws(counting(horizon=horizon), "n") > 10
     monkeypatch.setattr(Mechanism, "_compute", stopped)

@@ -31,7 +31,8 @@ from retroact.files import os_errors
 from retroact.store.receipt import verify
 from retroact.store.targets import check_targets
 from retroact.stream import Durable
-from retroact.stream.erasure import Outcome, Requested
+from retroact.stream.erasure import Requested
+from retroact.stream.outcome import Outcome
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..ledger import Entry, Operations, Stamped
 from ..ledger.operations import NO_RECORDS
 from ..stream import Stream
 from ..stream.door import names_of
-from ..stream.erasure import Outcome
+from ..stream.outcome import Outcome
 from .batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
 from .held_ids import HeldIds
 from .refusals import Refusals

@@ -9,7 +9,6 @@ UTF-8 bytes, or a list where a block is not cut; a single text, as bytes, or Non
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
@@ -30,8 +29,7 @@ _decode = msgspec.msgpack.Decoder(list[Any]).decode
 Column = I64 | Texts
 
 
-@dataclass(frozen=True, eq=False)
-class Records:
+class Records(msgspec.Struct, frozen=True, eq=False):
     """Records in columns. The counts of a change may be negative."""
 
     schema: Schema

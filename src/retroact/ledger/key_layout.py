@@ -7,9 +7,9 @@ field, the subject. Texts and subjects are codes. A column may straddle two word
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64, U64, Mask, Words
@@ -25,8 +25,7 @@ _BLOCK = 8192
 STAMP, SUBJECT = 0, -1
 
 
-@dataclass(frozen=True)
-class Widths:
+class Widths(msgspec.Struct, frozen=True):
     """The bits of columns that grow with the data."""
 
     stamp: int
@@ -42,8 +41,7 @@ class Widths:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(msgspec.Struct, frozen=True):
     """The part of a column that lies in one word; `below` counts its bits in the words that follow."""
 
     word: int
@@ -56,8 +54,7 @@ class _Piece:
         return np.uint64((1 << self.bits) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(msgspec.Struct, frozen=True):
     place: str
     lower: int
     span: int

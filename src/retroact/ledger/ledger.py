@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64, Words
@@ -24,8 +24,7 @@ from .text_column import Texts
 from .updates import Updates
 
 
-@dataclass(frozen=True, eq=False)
-class Change:
+class Change(msgspec.Struct, frozen=True, eq=False):
     """Data_i - Data_{i-1} as signed copies, in no particular order, and how many operations had no effect."""
 
     rows: Rows

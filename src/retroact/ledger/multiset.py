@@ -7,8 +7,7 @@ end; anything else rewrites the arrays. Spare room is always zero.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from ..arrays import I64, Words
@@ -16,8 +15,7 @@ from . import sorted_keys
 from .sorted_keys import Erased, write_edited
 
 
-@dataclass(frozen=True, slots=True)
-class MultisetEdit:
+class MultisetEdit(msgspec.Struct, frozen=True):
     """What one round will do to a multiset."""
 
     inserted: Words

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64, Mask
@@ -20,8 +20,7 @@ Position = tuple[int, ...]
 """How far a source was read."""
 
 
-@dataclass(frozen=True, eq=False)
-class Stamped:
+class Stamped(msgspec.Struct, frozen=True, eq=False):
     """Encoded records with their stamps, subjects and ids. Rows and lists are not copied: do not change them later."""
 
     rows: Rows
@@ -98,8 +97,7 @@ class Single(NamedTuple):
 PARTS = len(Single._fields)
 
 
-@dataclass(frozen=True, eq=False)
-class Operations:
+class Operations(msgspec.Struct, frozen=True, eq=False):
     """A batch. Order matters only among events on ids: additions come before deletions by value, and erasures last.
 
     >>> from retroact.schema import Integer
@@ -157,7 +155,7 @@ class Operations:
         happens[places[barred_placed & (self.placed.stamps > now)]] = False
         empties = np.ones(len(self.ids), dtype=np.bool_)
         empties[places[~barred_placed]] = False
-        return replace(
+        return msgspec.structs.replace(
             self,
             added=self.added.take(~barred),
             placed=self.placed.take(~barred_placed),
@@ -196,8 +194,7 @@ class Operations:
         return cls(added, placed, deleted, ids, emptied, erased, [each for batch in batches for each in batch.digests])
 
 
-@dataclass(frozen=True, eq=False)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, eq=False):
     """What is acknowledged together: operations, how far their source was read, and the requests they belong to."""
 
     operations: Operations | Single

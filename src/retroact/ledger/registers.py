@@ -6,9 +6,9 @@ Records are in slots without gaps: a removal moves the last record into the hole
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import compress, repeat
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64, Words
@@ -20,8 +20,7 @@ from .text_codes import require_utf8
 _SMALL = 256
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterEdit:
+class RegisterEdit(msgspec.Struct, frozen=True):
     """What one round will do to the registers."""
 
     replaced: I64

@@ -7,9 +7,9 @@ record that is erased, the id is emptied in the surviving data, and all events o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 
+import msgspec
 import numpy as np
 
 from ..arrays import Mask
@@ -18,8 +18,7 @@ from .operations import Operations, Stamped
 from .updates import Updates
 
 
-@dataclass(frozen=True)
-class Removal:
+class Removal(msgspec.Struct, frozen=True):
     """The erasures and the deletions by id of an open round.
 
     >>> from retroact.ledger import Ledger

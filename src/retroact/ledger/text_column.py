@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +18,7 @@ SHORT = 64
 """A column whose texts have at most this many bytes is an array of fixed width; one with longer texts holds objects."""
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
+class Texts(msgspec.Struct, frozen=True, eq=False):
     """UTF-8 bytes, padded with zeros, and their lengths; -1 where there is no text.
 
     >>> texts = Texts.of(["DE", None, "Zürich"])

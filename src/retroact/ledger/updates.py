@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,7 +57,7 @@ class Updates:
             self._singles.extend(batch)
         elif len(batch):
             added = folded(batch.added)
-            self._begin(batch if added is batch.added else replace(batch, added=added))
+            self._begin(batch if added is batch.added else msgspec.structs.replace(batch, added=added))
 
     def add_one(self, record: Record, stamp: int, id: str | None = None, subject: str | None = None) -> None:
         if stamp < 1:
@@ -143,7 +143,7 @@ def folded(batch: Stamped) -> Stamped:
         # codes are below the number of records, so for up to 2^31 records their product is below 2^62
         codes = np.unique(codes * (int(own.max()) + 1) + own, return_inverse=True)[1]
     _, first, counts = np.unique(codes, return_index=True, return_counts=True)
-    return replace(batch.take(first), numbers=None, copies=counts.astype(np.int64))
+    return msgspec.structs.replace(batch.take(first), numbers=None, copies=counts.astype(np.int64))
 
 
 def _codes(column: NDArray[Any]) -> I64:

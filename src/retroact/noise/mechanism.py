@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -61,8 +62,7 @@ class Oblivious(Parameters):
         return factor * Fraction(self.epsilon), factor * Fraction(self.delta)
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(msgspec.Struct, frozen=True):
     """The noise of consecutive rounds (rounds by coordinates), and its variances by unit."""
 
     first: int

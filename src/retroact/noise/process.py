@@ -24,11 +24,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -45,8 +45,7 @@ KEPT_BLOCKS = 3
 Shift = dict[tuple[int, int], int]
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(msgspec.Struct, frozen=True, dict=True):
     """For each of R rounds, K nodes (level, index) and integer weights over a common denominator."""
 
     levels: I64
@@ -75,8 +74,7 @@ class Terms:
         )
 
 
-@dataclass(frozen=True)
-class Outlook:
+class Outlook(msgspec.Struct, frozen=True):
     """The rounds with the largest and with a typical variance, and the deviation in the former at a budget of 1. It is
     rounded to 9 digits, so that the last bits of a sum decide nothing."""
 
@@ -85,8 +83,7 @@ class Outlook:
     deviation: float
 
 
-@dataclass(frozen=True)
-class BlockNodes:
+class BlockNodes(msgspec.Struct, frozen=True):
     """The nodes of some rounds in a row, each once: ``where`` has the place of every term among them, and ``drawn`` the
     places of those with a weight."""
 

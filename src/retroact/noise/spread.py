@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from ..privacy.halving import halved
 from ..privacy.normal import quantile as normal_quantile
@@ -29,8 +30,7 @@ COPIES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 UNEQUAL = 0.03
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """
     >>> laplace = Spread(variance=2.0, fourth=12.0, spacing=0.0)
     >>> round(laplace.half_width(0.95) / (1 + UNEQUAL), 5), round(-math.log(0.05), 5)

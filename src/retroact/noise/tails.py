@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,8 +30,7 @@ MOST_KNOWN = 1 << 14
 _KNOWN: dict[Hashable, dict[float, float]] = {}
 
 
-@dataclass(frozen=True)
-class Summand:
+class Summand(msgspec.Struct, frozen=True):
     """``counts[i]`` independent noises of one law, each with weight ``weights[i]`` (in absolute value)."""
 
     law: Law

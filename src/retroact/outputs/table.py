@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
+
+import msgspec
 
 from ..errors import InputError
 from ..statistics.answer_rows import AnswerRows, Kind
@@ -27,8 +28,7 @@ Threshold = Callable[[str, int], float | None]
 """By statistic and round, the noisy count from which a bin is published."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """``zone`` is the time zone in which times are shown."""
 
     name: str
@@ -36,8 +36,7 @@ class Column:
     zone: str = "UTC"
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """Columns of equal length, as lists; an empty cell is None."""
 
     columns: tuple[Column, ...]

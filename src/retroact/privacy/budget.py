@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+
+import msgspec
 
 from ..checks import number
 from ..errors import InputError
@@ -23,8 +24,7 @@ Kind = Literal["pure", "gaussian"]
 LEAST_WEIGHT = 1e-30
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """What one statistic may spend: an exact epsilon (pure) or an exact mu^2 (Gaussian)."""
 
     kind: Kind

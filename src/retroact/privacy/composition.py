@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -32,8 +32,7 @@ WRAP = 34.0
 POINTS = 16_000
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """The losses of a product pair, ascending, and their probabilities under the first law, from ``bottom`` on."""
 
     losses: F64
@@ -91,8 +90,7 @@ def binomial_profile(pair: LawPair, releases: int) -> Profile:
     return Profile(losses, weights / weights.sum(), releases * pair.losses[1], 2 * math.exp(-CUT))
 
 
-@dataclass(frozen=True)
-class Lattice:
+class Lattice(msgspec.Struct, frozen=True):
     """A pair whose losses are whole multiples of ``step``: index times step."""
 
     step: float
@@ -207,8 +205,7 @@ def _spread(releases: int, variance: float, span: float) -> float:
     return min(releases * span, linear + math.sqrt(linear**2 + 2 * releases * variance * WRAP))
 
 
-@dataclass(frozen=True)
-class _Cumulants:
+class _Cumulants(msgspec.Struct, frozen=True):
     """K(t) = ln E[e^(t l)] of one loss, which bounds the tails of a sum. Any tilt t >= 0 is correct; a good one makes
     the transform precise in the tail that matters."""
 

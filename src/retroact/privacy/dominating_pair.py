@@ -24,7 +24,8 @@ its middle line (slope 1) leaves the first one earlier, hence lies lower. So f' 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+import msgspec
 
 
 def mixed_loss(rate: float, loss: float) -> float:
@@ -40,8 +41,7 @@ def mixed_loss(rate: float, loss: float) -> float:
     return math.log1p(rate * math.expm1(loss))
 
 
-@dataclass(frozen=True)
-class LawPair:
+class LawPair(msgspec.Struct, frozen=True):
     """Two laws on finitely many atoms: their probabilities, and the losses ln(first/second) in ascending order.
 
     The losses are stored, since a quotient of nearly equal probabilities would lose digits.

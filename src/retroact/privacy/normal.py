@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from statistics import NormalDist
 
 DIGITS = 110
 _PI = Decimal(
@@ -40,6 +39,8 @@ def decimal(x: Fraction | float | int) -> Decimal:
 
 def quantile(probability: float) -> float:
     """The normal quantile, rounded to 9 digits to hide the last bit of a logarithm."""
+    from statistics import NormalDist  # slow to import
+
     return float(f"{NormalDist().inv_cdf(probability):.9g}")
 
 

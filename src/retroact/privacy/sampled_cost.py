@@ -29,6 +29,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
+import msgspec
+
 from ..checks import number, positive_int
 from ..errors import InputError
 from .bounded_range import range_epsilon, range_pair
@@ -46,8 +48,7 @@ RANK_SPLITS = (0.3, 0.03)
 LARGEST = 1000
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(msgspec.Struct, frozen=True):
     """(epsilon, delta) for one record over all releases, the bound that gave it, and which streams it holds for."""
 
     epsilon: float

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from dataclasses import field as default
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from .schema import Schema
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(msgspec.Struct, frozen=True, eq=False):
     """Encoded records: for each field an array of shape (count,), or (count, d) for a vector.
 
     Where a value is missing the array holds the field's `blank`, and `missing` is true.
@@ -39,7 +37,7 @@ class Rows:
     count: int
     stamps: I64 | None = None
     """The round from which each record counts, if the rows come from a ledger."""
-    missing: dict[str, Mask] = default(default_factory=dict)
+    missing: dict[str, Mask] = msgspec.field(default_factory=dict)
     """For each field with missing values: the rows in which it is missing."""
 
     @classmethod

@@ -1,8 +1,8 @@
 """What a stream publishes."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..late_names import late_names
 from .answer import Answer, Bins, Noisy, Published
 from .count import Count
 from .distinct import Distinct
@@ -55,11 +55,5 @@ __all__ = [
     "View",
 ]
 
-_CLUSTERS = ("Centres", "Distances", "KMeans", "KMedian")
-
-
-def __getattr__(name: str) -> Any:
-    """Clusters are loaded on first use: they take as long as all the others together."""
-    if name not in _CLUSTERS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(".clusters", __name__), name)
+# they take as long as all the others together
+__getattr__ = late_names(__name__, ("Centres", "Distances", "KMeans", "KMedian"), ("clusters",))

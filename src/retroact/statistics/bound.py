@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ..arrays import F64, I64
@@ -37,8 +37,7 @@ Totals = Any
 """Anything with an exact + and -: arrays of integers, tallies."""
 
 
-@dataclass(frozen=True)
-class At:
+class At(msgspec.Struct, frozen=True):
     """Which release: its number, and the round of the stream."""
 
     index: int

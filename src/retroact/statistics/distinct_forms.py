@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple, get_args
 
+import msgspec
 import numpy as np
 
 from ..noise import AnyRounds, BySize, FewChanges, Fresh, Process, StampedBlocks, best_block
@@ -39,8 +40,7 @@ class Case(NamedTuple):
         return 1 if self.share.kind == "pure" else 2
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(msgspec.Struct, frozen=True, dict=True):
     """A form with its noise."""
 
     form: Form

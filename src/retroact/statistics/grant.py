@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+import msgspec
+
 from ..noise import Mechanism, Oblivious, Process
 from ..privacy import Kind, Share
 from ..schema import Schema
@@ -40,8 +42,7 @@ class Layout:
 ONE_COUNT = Layout((1,), Fraction(1), Fraction(1), 1)
 
 
-@dataclass(frozen=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """Which stamps count in a round.
 
     >>> View().span(9), View(window=3).span(9), View(lag=2).span(9), View(block=4).span(9), View(block=4).span(8)

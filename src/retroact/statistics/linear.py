@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..arrays import F64, I64
@@ -27,8 +27,7 @@ from .statistic import Statistic
 __all__ = ["Contributions", "Layout", "Linear", "OfField", "one_each"]
 
 
-@dataclass(frozen=True)
-class Contributions:
+class Contributions(msgspec.Struct, frozen=True):
     """Sparse: record ``row`` adds ``amount`` to ``coordinate``."""
 
     row: I64

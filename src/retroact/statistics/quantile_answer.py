@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+import msgspec
 
 from ..noise import Spread
 from .answer import check_level
@@ -78,8 +79,7 @@ def _end(text: str, kind: Kind) -> Any:
     return int(Fraction(text)) if kind == "integer" else READ[kind](text)
 
 
-@dataclass(frozen=True)
-class Height:
+class Height(msgspec.Struct, frozen=True):
     """The distribution function at one point: noisy records below it over the noisy number of all. The noise of the
     latter (``root``) is in the former with weight ``share``; the rest (``own``) is independent of it."""
 

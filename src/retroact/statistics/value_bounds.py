@@ -18,7 +18,8 @@ docs/proofs.md, 9, says what is proved and what is measured.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from ..noise import Spread
 from .value_tree import ValueTree
@@ -55,8 +56,7 @@ def value_bounds(
     return {level: pairs[i * size : (i + 1) * size] for i, level in enumerate(levels)}
 
 
-@dataclass(slots=True)
-class _Way:
+class _Way(msgspec.Struct):
     """A descent to the lower (side -1) or upper end (1); count and rank are over denominator * 2^depth."""
 
     p: float

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -60,9 +59,9 @@ def without(schema: Schema, stored: Sequence[bytes], removal: Removal) -> list[b
         after = removal.left(before, event)
         event += len(before.ids)
         if len(after) == len(before):
-            left.append(replace(entry, requests=()))
+            left.append(msgspec.structs.replace(entry, requests=()))
         elif len(after):
-            left.append(replace(entry, operations=after, requests=()))
+            left.append(msgspec.structs.replace(entry, operations=after, requests=()))
         elif entry.source is not None:
             known = read_on.get(entry.source, entry)
             position = max(known.position or (), entry.position or ())

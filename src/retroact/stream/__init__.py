@@ -1,11 +1,16 @@
 """Rounds, erasure, budget: what turns statistics into a published sequence."""
 
+from typing import TYPE_CHECKING
+
+from ..late_names import late_names
 from .core import HorizonWarning
-from .durable import Durable
 from .plan import Expected, Plan, plan, solve
 from .release import Applied, Release, Round
 from .specification import Specification
 from .stream import Stream
+
+if TYPE_CHECKING:
+    from .durable import Durable
 
 __all__ = [
     "Applied",
@@ -20,3 +25,5 @@ __all__ = [
     "plan",
     "solve",
 ]
+
+__getattr__ = late_names(__name__, ("Durable",), ("durable",))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
+import msgspec
+
 from ..checks import flag
 from ..errors import InputError
 from ..messages import check_keys, mismatch, show
@@ -23,8 +25,7 @@ USUAL = ("id", "subject", "stamp", "round", "op")
 _KEYS = (*ROLES, "ignore", "na_values")
 
 
-@dataclass(frozen=True)
-class Role:
+class Role(msgspec.Struct, frozen=True):
     """The column of a role. If it is optional, sources may lack the column and records may lack a value in it."""
 
     column: str

@@ -18,9 +18,9 @@ from ..privacy import Guarantee
 from .choosing import Choice
 from .door import Barred, Door
 from .engine import Engine, composed
-from .erasure import Outcome
 from .grid import Grid
 from .open_round import NO_POSITIONS, OpenRound, PositionSet, Reading, RoundMark, Sources, checked_source, read_on
+from .outcome import Outcome
 from .release import Applied, Release, Round
 from .releases import RecentReleases, table_form
 from .specification import Specification

@@ -19,7 +19,8 @@ from ..store.store import Store
 from ..store.tables import Request
 from .core import Core
 from .door import Names
-from .erasure import Asked, Earlier, Erasure, Hashes, Requested, earlier_streams
+from .erasure import Asked, Earlier, Hashes, Requested, earlier_streams
+from .outcome import Erasure
 from .stored import columns_note, untouched, written
 from .stream import Stream
 from .vault import Vault

@@ -1,4 +1,4 @@
-"""Erasures: what was requested and found, how far it is, and the signed receipt. Only keyed hashes are stored.
+"""Requests for erasure in a store: how far one is, and the signed receipt. Only keyed hashes are stored.
 
 An erasure is entered and applied in the same way whether or not it found anything. The predecessors of a stream hold
 records too, until their receipts say otherwise.
@@ -10,7 +10,6 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -22,59 +21,12 @@ from ..store.receipt import Receipt, sign, verify
 from ..store.store import Store
 from ..store.tables import Request
 from .door import name_of
-from .release import Round
+from .outcome import Erasure, Outcome
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     from .durable import Durable
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What was found for one identifier. Exact, so for the operator only."""
-
-    identifier: str
-    found: bool
-    surviving: int | None = None
-    """Records at the last close; None for a repeated request, because counts are not stored."""
-    waiting: int | None = None
-    """Records added in the open round, whatever else it does to them."""
-
-
-class Erasure:
-    """What an erasure found for each identifier.
-
-    >>> Erasure([Outcome("u17", True, 7, 0), Outcome("u71", False, 0, 0)]).found
-    False
-    """
-
-    def __init__(self, outcomes: Sequence[Outcome] = ()) -> None:
-        self._outcomes = list(outcomes)
-
-    @property
-    def outcomes(self) -> list[Outcome]:
-        """One for each identifier, in the order given."""
-        return self._outcomes
-
-    @property
-    def found(self) -> bool:
-        """Whether every one of them had a record."""
-        return all(outcome.found for outcome in self.outcomes)
-
-    def __repr__(self) -> str:
-        missing = sum(not outcome.found for outcome in self.outcomes)
-        return f"{type(self).__name__}({len(self.outcomes)} subjects, no record found of {missing})"
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """The result of an entry."""
-
-    erasure: Erasure
-    """What its erasures found, among its own records too."""
-    round: Round | None
-    """What was published, if it closed the round."""
 
 
 PLACE = "earlier receipt"

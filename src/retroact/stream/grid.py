@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,8 +132,8 @@ class Grid(Parameters):
     @property
     def zone(self) -> tzinfo:
         """For times that people read."""
-        if not self._zone.fixed:
-            return ZoneInfo(self.time_zone)
+        if self._zone.rules is not None:
+            return self._zone.rules
         return UTC if self.time_zone == "UTC" else datetime.strptime(self.time_zone, "%z").tzinfo or UTC
 
     def closes(self, round: int) -> datetime:

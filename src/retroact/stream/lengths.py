@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64
@@ -28,8 +28,7 @@ _END = (10_000 - 1970) * 12
 _ISO_CALENDAR = re.compile(r"P(?=.)(?:(\d{1,4})Y)?(?:(\d{1,5})M)?", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Length:
+class Length(msgspec.Struct, frozen=True):
     """One of these is above 0."""
 
     exact: int = 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64
@@ -15,7 +15,9 @@ from ..ledger import Updates
 from ..ledger.operations import Position
 from ..ledger.updates import UpdatesMark
 from ..schema import Schema
-from ..store.tables import Request
+
+if TYPE_CHECKING:
+    from ..store.tables import Request
 
 LARGEST = 1 << 62
 
@@ -82,8 +84,7 @@ Sources = dict[str, tuple[Position, PositionSet]]
 """How far each source was read, and which single positions were taken, so that nothing is taken twice."""
 
 
-@dataclass(frozen=True)
-class RoundMark:
+class RoundMark(msgspec.Struct, frozen=True):
     """How much an open round held, so that it can go back there."""
 
     updates: UpdatesMark

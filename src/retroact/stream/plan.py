@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from ..checks import number as checked
 from ..errors import InputError
 from ..messages import no_such
@@ -47,8 +49,7 @@ class Expected:
     """More about it: thresholds, forms, and why they were chosen."""
 
 
-@dataclass(frozen=True)
-class Other:
+class Other(msgspec.Struct, frozen=True):
     """The law that was not chosen, and its half-widths in the worst round."""
 
     law: Law

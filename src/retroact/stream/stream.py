@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..arrays import I64, Mask
@@ -24,8 +23,8 @@ from ..statistics import Statistic
 from .columns import Columns
 from .core import Core
 from .door import Names, Stamps
-from .erasure import Accepted, Erasure
 from .grid import Grid
+from .outcome import Accepted, Erasure
 from .plan import Plan, plan
 from .release import Round
 from .releases import Publishing
@@ -33,6 +32,8 @@ from .rounds import Rounds
 from .specification import Specification
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .durable import Durable
 
 

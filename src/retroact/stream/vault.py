@@ -37,9 +37,10 @@ from ..store.store import Store
 from ..store.tables import Request, Stored
 from .core import Core, Persistence
 from .door import Barred
-from .erasure import Asked, Hashes, Outcome
+from .erasure import Asked, Hashes
 from .fence_guard import FenceGuard
 from .open_round import OpenRound, Reading, RoundMark
+from .outcome import Outcome
 from .release import Release
 
 

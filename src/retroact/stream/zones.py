@@ -10,9 +10,8 @@ All times are whole microseconds since 1970: of UTC for moments, of the local cl
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import numpy as np
 
@@ -48,7 +47,9 @@ class Zone:
     """
 
     def __init__(self, given: Any) -> None:
-        self._offset, self._rules = 0, None
+        self._offset = 0
+        self.rules: tzinfo | None = None
+        """None if a day always has 24 hours."""
         found = _OFFSET.fullmatch(given) if isinstance(given, str) else None
         if given in ("UTC", "Z", "+00:00", "-00:00"):
             given = "UTC"
@@ -56,19 +57,18 @@ class Zone:
             ahead = int(found[2]) * HOUR + int(found[3]) * 60 * SECOND
             self._offset = -ahead if found[1] == "-" else ahead
         else:
-            self._rules = _rules(given)
+            self.rules = _rules(given)
         self.name: str = given
-        self.fixed = self._rules is None
-        """Whether a day has 24 hours, always."""
+        self.fixed = self.rules is None
 
     def offset(self, local: int, *, fold: int = 0) -> int:
         """How far the clocks are ahead of UTC at a local time: before or, with ``fold``, after they are changed
         there."""
-        if self._rules is None:
+        if self.rules is None:
             return self._offset
         # the rules end with the calendar
         time = _LOCAL_EPOCH + min(max(local, _FIRST), _LAST) * MICROSECOND
-        found = time.replace(tzinfo=self._rules, fold=fold).utcoffset()
+        found = time.replace(tzinfo=self.rules, fold=fold).utcoffset()
         assert found is not None
         return found // MICROSECOND
 
@@ -86,17 +86,17 @@ class Zone:
 
     def local(self, moment: int) -> int:
         """What the clocks show."""
-        if self._rules is None:
+        if self.rules is None:
             return moment + self._offset
         try:
-            shown = (EPOCH + moment * MICROSECOND).astimezone(self._rules)
+            shown = (EPOCH + moment * MICROSECOND).astimezone(self.rules)
         except OverflowError:
             return moment
         return (shown.replace(tzinfo=None) - _LOCAL_EPOCH) // MICROSECOND
 
     def moments(self, local: I64) -> I64:
         """The same as `moment`, for a column."""
-        if self._rules is None:
+        if self.rules is None:
             return local - self._offset
         hours, where = np.unique(local // HOUR, return_inverse=True)
         ends = ((hour * HOUR, (hour + 1) * HOUR - 1) for hour in hours.tolist())
@@ -109,7 +109,9 @@ class Zone:
         return found
 
 
-def _rules(name: Any) -> ZoneInfo:
+def _rules(name: Any) -> tzinfo:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones  # slow to import
+
     if isinstance(name, str) and _NAME.fullmatch(name) and not name.startswith(_OTHERS):
         try:
             return ZoneInfo(name)

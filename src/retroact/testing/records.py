@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from ..arrays import I64
@@ -56,7 +56,7 @@ def rows_of(schema: Schema, records: Sequence[Record]) -> tuple[Rows, I64]:
     """Encoded records with their stamps, and the number of copies of each, as a stream passes them on."""
     bare = Rows.from_tuples(schema, [schema.encode_record(dict(record.value)) for record in records])
     stamps = np.array([record.stamp for record in records], dtype=np.int64)
-    return replace(bare, stamps=stamps), np.array([record.copies for record in records], dtype=np.int64)
+    return msgspec.structs.replace(bare, stamps=stamps), np.array([record.copies for record in records], dtype=np.int64)
 
 
 def code(field: Field, value: Any) -> int:
