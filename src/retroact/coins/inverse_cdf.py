@@ -29,7 +29,9 @@ class Inverse:
         self.bits = bits
         self._cdf = cdf
         self._table = np.array(floors(cdf, bits), dtype=np.uint64)
-        # The guide: the sample for each leading word, or -1 where a threshold has the same one.
+        # The guide: the sample for each leading word w, or -1 where a threshold begins with w too. Otherwise every
+        # threshold is below all digits that begin with w or above all of them, and no tie is possible: the sample is
+        # the number of thresholds with a smaller leading word.
         guide = min(GUIDE_BITS, bits)
         self._shift = np.uint64(bits - guide)
         counts = np.bincount((self._table >> self._shift).astype(np.int64), minlength=1 << guide)

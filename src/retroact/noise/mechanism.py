@@ -38,7 +38,7 @@ HEADROOM = 1 << 62
 # Rounds times coordinates computed at once.
 BLOCK = 64
 # Named cells drawn at once: as many as fit the cache with the nodes of a round.
-CHUNK = 1 << 13
+CHUNK = 1 << 14
 # Streams without a horizon are checked up to this round.
 LAST_ROUND = 1 << 36
 
