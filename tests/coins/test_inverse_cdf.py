@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from retroact.coins import Coins, DiscreteGaussian, DiscreteLaplace, integer_cells
+from retroact.coins import Coins, DiscreteGaussian, DiscreteLaplace, gaussian, integer_cells, laplace
 from retroact.coins import coins as coins_module
-from retroact.coins import gaussian, laplace
 from retroact.coins.coins import _BlockCipher
 from retroact.coins.exact_cdf import floors
 from retroact.coins.inverse_cdf import GUIDE_BITS, Inverse
