@@ -25,6 +25,7 @@ RUNS = [
     "coverage --pairs 2 --records 100",
     "distinct --seeds 1 --picture {}/distinct.svg 256",
     "feeds --rows 2000 --lines 2000",
+    "gathering",
     "histogram --bins 200",
     "ledger --count 2000 --repeats 1",
     "noise 4",

@@ -24,6 +24,8 @@ from retroact.checks import is_int
 
 # Streams of a name: the low 16 bits number the draw, the bits above them its extensions.
 EXTENSION = 1 << 16
+# Names whose bits are computed at once: as many as fit the cache.
+PART = 1 << 16
 
 
 def name_bytes(*parts: str | int | bytes) -> bytes:
@@ -113,6 +115,19 @@ class RandomWords:
     def shape(self) -> tuple[int, int]:
         return len(self._nodes), len(self._cells)
 
+    def parts(self) -> Iterator[tuple[tuple[slice, slice], RandomWords]]:
+        """The same names, as many at a time as fit the cache, with their place in the whole.
+
+        >>> [part.shape for _, part in Coins(bytes(32)).words([0, 0], [1, 2], integer_cells(80_000)).parts()]
+        [(1, 65536), (1, 14464), (1, 65536), (1, 14464)]
+        """
+        nodes, cells = self.shape
+        step = max(1, PART // max(1, cells))
+        for above in range(0, nodes, step):
+            for left in range(0, cells, PART):
+                rows, columns = slice(above, above + step), slice(left, left + PART)
+                yield (rows, columns), RandomWords(self._inner, self._outer, self._nodes[rows], self._cells[columns])
+
     def block(self, stream: int) -> tuple[U64, U64]:
         """128 bits per name, as two arrays of 64-bit words."""
         return self._block(stream, self._nodes, self._cells)
@@ -144,9 +159,10 @@ class RandomWords:
         if int(nodes[:, 1].max(initial=0)) >> 32:
             raise ValueError(f"expected levels below 2^32, got {int(nodes[:, 1].max())}")
         tagged[:, 1] |= np.uint64(stream << 32)
-        keys = self._inner(tagged)
-        mixed = (keys[:, None, :] ^ cells[None, :, :]).reshape(-1, 2)
-        out = self._outer(mixed).reshape(len(nodes), len(cells), 2)
+        keys, mixed = self._inner(tagged), np.empty((len(nodes), len(cells), 2), dtype="<u8")
+        for word in (0, 1):  # a loop over an axis of length 2 inside NumPy would be slow
+            np.bitwise_xor(keys[:, None, word], cells[None, :, word], out=mixed[:, :, word])
+        out = self._outer(mixed).reshape(mixed.shape)
         return out[:, :, 0], out[:, :, 1]
 
 
@@ -162,7 +178,9 @@ class _BlockCipher:
         self._cipher = Cipher(algorithms.AES(key), modes.ECB())
 
     def __call__(self, blocks: U64) -> U64:
-        source = np.ascontiguousarray(blocks, dtype="<u8")
+        source = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1)
+        # Some versions want room for one more block.
+        out = np.empty(source.size + 2, dtype="<u8")
         # A fresh encryptor for each call: a shared one would not be thread-safe.
-        out = self._cipher.encryptor().update(source.data.cast("B") if source.size else b"")
-        return np.frombuffer(out, dtype="<u8").reshape(-1, 2)
+        self._cipher.encryptor().update_into(source.view(np.uint8).data, out.view(np.uint8).data)
+        return out[: source.size].reshape(-1, 2)

@@ -21,7 +21,7 @@ from ..arrays import I64
 from .coins import RandomWords
 from .exact_cdf import exp_minus
 from .inverse_cdf import Inverse
-from .law import WIDEST, Law, check_width, signed
+from .law import WIDEST, Law, check_width, in_parts, signed
 
 DIRECT = 512
 BASE = 256
@@ -76,8 +76,12 @@ class DiscreteGaussian(Law):
         return float(Fraction(2 * sum(k * k * w for k, w in enumerate(weights)), 2 * sum(weights) - weights[0]))
 
     def sample(self, words: RandomWords) -> I64:
-        total = np.zeros(words.shape, dtype=np.int64)
-        for stream, (multiplier, inverse) in enumerate(self._parts):
+        return in_parts(words, self._sample)
+
+    def _sample(self, words: RandomWords) -> I64:
+        (_, lowest), *higher = self._parts
+        total = signed(*lowest.sample(words, 0))
+        for stream, (multiplier, inverse) in enumerate(higher, start=1):
             total += multiplier * signed(*inverse.sample(words, stream))
         return total
 

@@ -23,38 +23,33 @@ class Inverse:
     """``cdf`` computes F(k) for k = 0, 1, ... up to the first whose floor is 2^bits - 1 (or to the last k of a finite
     law, whose F = 1 is left out)."""
 
-    __slots__ = ("_base", "_cdf", "_crowded", "_shift", "_table", "bits")
+    __slots__ = ("_cdf", "_guide", "_shift", "_table", "bits")
 
     def __init__(self, cdf: Compute, *, bits: int = 64) -> None:
         self.bits = bits
         self._cdf = cdf
         self._table = np.array(floors(cdf, bits), dtype=np.uint64)
-        # The guide: for each leading word the first threshold that can matter, so that one comparison is enough
-        # if a bucket holds at most one threshold.
+        # The guide: the sample for each leading word w, or -1 where a threshold begins with w too. Otherwise every
+        # threshold is below all digits that begin with w or above all of them, and no tie is possible: the sample is
+        # the number of thresholds with a smaller leading word.
         guide = min(GUIDE_BITS, bits)
         self._shift = np.uint64(bits - guide)
         counts = np.bincount((self._table >> self._shift).astype(np.int64), minlength=1 << guide)
-        self._base = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        self._crowded = counts > 1
+        self._guide = np.where(counts, -1, np.cumsum(counts))
 
     def sample(self, words: RandomWords, stream: int) -> tuple[I64, U64]:
         """One sample per name, and the second word of the block, which the sample does not use."""
         first, spare = words.block(stream)
         if self.bits < 64:
             first = first >> np.uint64(64 - self.bits)
-        shape, flat = first.shape, first.ravel()
-        bucket = (flat >> self._shift).astype(np.intp)
-        found = self._base[bucket]
-        last = len(self._table) - 1
-        threshold = self._table[np.minimum(found, last)]
-        found = found + ((threshold <= flat) & (found <= last))
-        crowded = np.flatnonzero(self._crowded[bucket])
-        if crowded.size:
-            found[crowded] = np.searchsorted(self._table, flat[crowded], side="right")
-        tied = np.flatnonzero((found > 0) & (self._table[found - 1] == flat))
-        for position in tied:
-            found[position] = self._extend(words, int(position), stream, int(flat[position]))
-        return found.reshape(shape), spare
+        found = self._guide.take((first >> self._shift).view(np.int64))
+        near = np.flatnonzero(found < 0)
+        digits = first[np.unravel_index(near, first.shape)]
+        exact = np.searchsorted(self._table, digits, side="right")
+        for place in np.flatnonzero((exact > 0) & (self._table[exact - 1] == digits)).tolist():
+            exact[place] = self._extend(words, int(near[place]), stream, int(digits[place]))
+        found.reshape(-1)[near] = exact
+        return found, spare
 
     def _extend(self, words: RandomWords, position: int, stream: int, digits: int) -> int:
         bits = self.bits

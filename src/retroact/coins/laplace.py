@@ -23,7 +23,7 @@ from ..arrays import I64
 from .coins import RandomWords
 from .exact_cdf import exp_minus, geometric_tail
 from .inverse_cdf import Inverse
-from .law import WIDEST, Law, check_width, signed
+from .law import WIDEST, Law, check_width, in_parts, signed
 
 DIRECT = 512
 DIGIT = 4096
@@ -87,6 +87,9 @@ class DiscreteLaplace(Law):
         return float(context.divide(context.multiply(2, q), context.multiply(gap, gap)))
 
     def sample(self, words: RandomWords) -> I64:
+        return in_parts(words, self._sample)
+
+    def _sample(self, words: RandomWords) -> I64:
         if isinstance(self._parts, Inverse):
             return signed(*self._parts.sample(words, 0))
         nonzero, digits, rest = self._parts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -46,6 +47,18 @@ def check_width(size: Fraction, most: int, place: str) -> Fraction:
     return size
 
 
+def in_parts(words: RandomWords, sample: Callable[[RandomWords], I64]) -> I64:
+    """The samples of many names, drawn as many at a time as fit the cache."""
+    out = np.empty(words.shape, dtype=np.int64)
+    for place, part in words.parts():
+        out[place] = sample(part)
+    return out
+
+
 def signed(magnitude: I64, spare: U64) -> I64:
     """A fair sign from a bit that the magnitude does not use."""
-    return np.where(spare & np.uint64(1), -magnitude, magnitude)
+    sign = (spare & np.uint64(1)).view(np.int64)
+    sign *= -2
+    sign += 1
+    sign *= magnitude
+    return sign

@@ -16,6 +16,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..arrays import F64, I64
 from ..coins import Coins
 from ..errors import InputError
@@ -27,8 +29,9 @@ from ..privacy import Cost, Share
 from ..schema import Rows, Schema
 from ..statistics.answer import Answer, Published
 from ..statistics.bound import At, Bound, Totals
+from ..statistics.by_round import Pick
 from ..statistics.grant import Grant
-from ..statistics.tally import Labelled
+from ..statistics.tally import Labelled, Labels
 from ..statistics.wrapper import core
 from .gate import Limit
 from .live_records import Live, drawn
@@ -66,8 +69,16 @@ class SampleBound(Bound):
         self.keyed = statistic.of.keyed
 
     def _gather(self, rows: Rows, weights: I64) -> Labelled:
+        return Labelled(self._labels(rows), weights[:, None])
+
+    def _gather_by(self, rows: Rows, weights: I64, group: I64, count: int) -> Pick:
+        order = np.argsort(group, kind="stable")
+        labels = tuple(label[order] for label in (group, *self._labels(rows)))
+        return Labelled(labels, weights[order, None]).each(count)
+
+    def _labels(self, rows: Rows) -> Labels:
         assert rows.stamps is not None
-        return Labelled((rows.stamps, *(rows.columns[name] for name in self.reads)), weights[:, None])
+        return (rows.stamps, *(rows.columns[name] for name in self.reads))
 
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
         """Every live record; checks verify that one operation moves one of them."""

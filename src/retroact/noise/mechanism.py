@@ -39,7 +39,7 @@ HEADROOM = 1 << 62
 # Rounds times coordinates computed at once.
 BLOCK = 64
 # Named cells drawn at once: as many as fit the cache with the nodes of a round.
-CHUNK = 1 << 13
+CHUNK = 1 << 14
 # Streams without a horizon are checked up to this round.
 LAST_ROUND = 1 << 36
 
@@ -145,7 +145,8 @@ class Mechanism:
                 for start in range(0, len(cells), CHUNK):
                     part = slice(start, start + CHUNK)
                     words = coins.words(terms.levels[own], terms.indices[own], cells[part])
-                    out[part, column] += weights @ law.sample(words).astype(out.dtype, copy=False)
+                    samples: npt.NDArray[Any] = law.sample(words).astype(out.dtype, copy=False)
+                    out[part, column] += (samples * weights[:, None]).sum(axis=0)
         return out, terms.denominator * self.refinement
 
     def variances(self, round: int) -> npt.NDArray[np.float64]:

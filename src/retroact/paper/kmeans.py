@@ -146,11 +146,11 @@ class Theorem(RegionScheme):
         vars(mine)["_shifts"] = [_shift(seed, self.width, self.side_bits - 1) for seed in seeds]
         return mine
 
-    def gather(self, points: I64, weights: I64) -> Sums:
+    def tallies(self, points: I64, weights: I64, *first: U64) -> list[Tally]:
         amounts = moments(points, weights) if self.means else weights[:, None]
         if not len(points):
-            return Sums((Tally((np.zeros(0, dtype=np.uint64),), amounts),) * self.instances)
-        return Sums(Tally.of((self.words(points, i),), amounts) for i in range(self.instances))
+            return [Tally((*first, np.zeros(0, dtype=np.uint64)), amounts)] * self.instances
+        return [Tally.of((*first, self.words(points, i)), amounts) for i in range(self.instances)]
 
     def words(self, points: I64, instance: int) -> U64:
         """The finest cell of each point: a one, then a bit for each axis, level by level. No float decides it."""

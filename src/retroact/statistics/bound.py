@@ -28,6 +28,7 @@ from ..privacy import Share
 from ..schema import Rows
 from . import where as conditions
 from .answer import Published
+from .by_round import ByRound, Pick, places_of
 from .grant import Grant, Layout, View
 
 if TYPE_CHECKING:
@@ -88,12 +89,20 @@ class Bound(ABC):
     def _gather(self, rows: Rows, weights: I64) -> Totals:
         """The same; here all records count."""
 
-    def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> dict[int, Totals]:
+    def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> ByRound:
         """The totals of the changes of many rounds, by round."""
-        order = np.argsort(rounds, kind="stable")
-        found, first = np.unique(rounds[order], return_index=True)
-        parts = zip(found.tolist(), np.split(order, first[1:]), strict=True)
-        return {round: self.gather(rows.take(part), weights[part]) for round, part in parts}
+        where = self.counted(rows)
+        found, group = np.unique(rounds, return_inverse=True)
+        if where is not None:
+            rows, weights, group = rows.take(where), weights[where], group[where]
+        return ByRound(found, self._gather_by(rows, weights, group, len(found)))
+
+    def _gather_by(self, rows: Rows, weights: I64, group: I64, count: int) -> Pick:
+        """The totals of the groups 0, 1, ... below ``count``; here all records count. Statistics with totals in columns
+        gather all of them at once."""
+        order = np.argsort(group, kind="stable")
+        members = [order[where] for where in map(places_of(group[order], count), range(count))]
+        return [self._gather(rows.take(part), weights[part]) for part in members].__getitem__
 
     def refuse(self, rows: Rows) -> None:
         """Raises for records that must not come in, among those that count."""

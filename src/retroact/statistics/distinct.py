@@ -14,7 +14,7 @@ from ..checks import positive_int
 from ..errors import InputError
 from ..noise import Mechanism
 from ..noise.default_process import Candidates
-from ..schema import Rows, Schema
+from ..schema import Schema
 from ..schema.field import field_names, one_or_list
 from .answer import Answer, Published, by_name
 from .answer_rows import NUMBER, AnswerRows, by_fields
@@ -24,7 +24,6 @@ from .distinct_forms import FORMS, LEVEL, Case, Design, Form, best, block_length
 from .grant import ONE_COUNT, Grant, Layout, StreamTerms, View
 from .keys import KeyedBound, Keys
 from .statistic import Example, Statistic, chosen
-from .tally import Labelled
 
 
 class Distinct(Statistic):
@@ -163,9 +162,6 @@ class DistinctBound(KeyedBound):
         self.groups = DeclaredGroups(statistic.by, grant.schema)
         block = View(block=self.design.rounds)
         self.views = (block if self.design.form == "blocks" else View(window=grant.window),)
-
-    def _gather(self, rows: Rows, weights: I64) -> Labelled:
-        return Labelled.of(self.keys.labels(rows), weights[:, None])
 
     def _counts(self, totals: Totals) -> I64:
         """The number of different values in every group."""

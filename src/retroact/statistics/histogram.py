@@ -169,11 +169,10 @@ class HistogramBound(KeyedBound):
         live = None if statistic.adaptive or grant.live is None else grant.reach
         return threshold_for(self.noise, grant.failure, grant.releases, live=live, bins=self._charged)
 
-    def _gather(self, rows: Rows, weights: I64) -> Labelled:
-        amounts = weights[:, None]
-        if self.statistic.sum is not None:
-            amounts = np.stack([weights, weights * rows.columns[self.statistic.sum]], axis=1)
-        return Labelled.of(self.keys.labels(rows), amounts)
+    def _amounts(self, rows: Rows, weights: I64) -> I64:
+        if self.statistic.sum is None:
+            return weights[:, None]
+        return np.stack([weights, weights * rows.columns[self.statistic.sum]], axis=1)
 
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
         return {(label, i): amount for label, amounts in totals.items() for i, amount in enumerate(amounts) if amount}

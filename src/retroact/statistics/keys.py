@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import U64
+from ..arrays import I64, U64
 from ..coins import Coins
 from ..coins.coins import name_bytes
 from ..errors import InputError
 from ..schema import Boolean, Bytes, Category, Field, Rows, Schema, Text, Vector, field_of
 from .bound import Bound, Totals
+from .by_round import Pick
 from .grant import Grant
 from .statistic import Statistic
 from .tally import Labelled, Labels, Tally, distinct
@@ -123,6 +124,16 @@ class KeyedBound(Bound):
 
     def _refuse(self, rows: Rows) -> None:
         self.keys.refuse(rows)
+
+    def _gather(self, rows: Rows, weights: I64) -> Labelled:
+        return Labelled.of(self.keys.labels(rows), self._amounts(rows, weights))
+
+    def _gather_by(self, rows: Rows, weights: I64, group: I64, count: int) -> Pick:
+        return Labelled.of((group, *self.keys.labels(rows)), self._amounts(rows, weights)).each(count)
+
+    def _amounts(self, rows: Rows, weights: I64) -> I64:
+        """What each record adds to its key."""
+        return weights[:, None]
 
     def named(self, totals: Totals, coins: Coins) -> Tally:
         return self.keys.tally(totals, coins)

@@ -21,6 +21,7 @@ from ..schema import Rows, Schema
 from ..schema.field import field_name
 from .answer import Answer, Noisy, Published
 from .bound import At, Bound, Totals
+from .by_round import Pick
 from .grant import Grant, Layout
 from .statistic import Statistic
 
@@ -73,14 +74,9 @@ class LinearBound(Bound):
         """The sum of weight * contribution, modulo 2^64. That is exact: streams keep totals within 2^62."""
         return self._sums(rows, weights)
 
-    def gather_by(self, rows: Rows, weights: I64, rounds: I64) -> dict[int, Totals]:
-        where = self.counted(rows)
-        found, number = np.unique(rounds, return_inverse=True)
-        if where is not None:
-            rows, weights, number = rows.take(where), weights[where], number[where]
-        first = number * self.layout.size
-        sums = self._sums(rows, weights, first, len(found)).reshape(len(found), -1)
-        return dict(zip(found.tolist(), sums, strict=True))
+    def _gather_by(self, rows: Rows, weights: I64, group: I64, count: int) -> Pick:
+        sums = self._sums(rows, weights, group * self.layout.size, count).reshape(count, self.layout.size)
+        return lambda place: sums[place].copy()
 
     def _sums(self, rows: Rows, weights: I64, first: I64 | None = None, count: int = 1) -> I64:
         """``count`` totals end to end; ``first`` is where the one begins that a record is added to."""

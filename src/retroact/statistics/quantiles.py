@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..schema.lattice import offsets
 from .answer import Answer, NoisyTotals, Published, by_name
 from .answer_rows import AnswerRows, by_fields, kind_of
 from .bound import At, Bound, Totals
+from .by_round import Pick
 from .declared_groups import DeclaredGroups
 from .grant import Grant, Layout
 from .quantile_answer import QuantileRows, QuantileTable, Ranks
@@ -135,16 +135,21 @@ class QuantilesBound(Bound):
         self.groups = DeclaredGroups(statistic.by, grant.schema)
 
     def _gather(self, rows: Rows, weights: I64) -> Tally:
+        return Tally.of(self._words(rows), weights[:, None])
+
+    def _gather_by(self, rows: Rows, weights: I64, group: I64, count: int) -> Pick:
+        return Tally.of((group.astype(np.uint64), *self._words(rows)), weights[:, None]).each(count)
+
+    def _words(self, rows: Rows) -> tuple[U64, ...]:
         group = (self.groups.codes(rows.columns).astype(np.uint64),) if self.groups.by else ()
-        return Tally.of((*group, self.statistic.offsets(rows, self.schema)), weights[:, None])
+        return (*group, self.statistic.offsets(rows, self.schema))
 
     def _by_group(self, totals: Tally) -> list[tuple[int, Tally]]:
         """The counts by value in every group, each with the number of the first node of its tree."""
         if not self.groups.by:
             return [(0, totals)]
-        ends = np.searchsorted(totals.words[0], np.arange(len(self.groups) + 1, dtype=np.uint64)).tolist()
-        parts = [Tally((totals.words[1][a:b],), totals.amounts[a:b]) for a, b in pairwise(ends)]
-        return [(NUMBERS * group, part) for group, part in enumerate(parts)]
+        part = totals.each(len(self.groups))
+        return [(NUMBERS * group, part(group)) for group in range(len(self.groups))]
 
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
         parts = [nodes_of(part, self.bits, first) for first, part in self._by_group(totals)]

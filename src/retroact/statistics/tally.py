@@ -18,6 +18,7 @@ from ..arrays import I64, Words
 from ..errors import InputError
 from ..ledger import sorted_keys
 from ..ledger.sorted_keys import edited
+from .by_round import Pick, places_of
 
 Labels = tuple[npt.NDArray[Any], ...]
 
@@ -67,6 +68,18 @@ class Labelled:
 
     def __sub__(self, other: Labelled) -> Labelled:
         return self + Labelled(other.labels, -other.amounts)
+
+    def each(self, count: int) -> Pick:
+        """Where labels begin with the number of a group and are sorted by it, as `of` leaves them: the totals of each
+        group, by the other labels."""
+        group, *labels = self.labels
+        where = places_of(group, count)
+
+        def pick(place: int) -> Labelled:
+            here = where(place)
+            return Labelled(tuple(label[here].copy() for label in labels), self.amounts[here].copy())
+
+        return pick
 
     def items(self) -> Iterator[tuple[tuple[Any, ...], list[int]]]:
         columns = [list(map(tuple, c.tolist())) if c.ndim > 1 else c.tolist() for c in self.labels]
@@ -148,6 +161,18 @@ class Tally:
     def take(self, where: I64 | slice) -> Tally:
         """Some of the keys; by positions they are copied."""
         return Tally(sorted_keys.take(self.words, where), self.amounts[where], tuple(one[where] for one in self.labels))
+
+    def each(self, count: int) -> Pick:
+        """Where keys begin with the number of a group: the tally of each group, by the other words."""
+        group, *words = self.words
+        where = places_of(group, count)
+
+        def pick(place: int) -> Tally:
+            here = where(place)
+            labels = tuple(label[here].copy() for label in self.labels)
+            return Tally(tuple(word[here].copy() for word in words), self.amounts[here].copy(), labels)
+
+        return pick
 
     @cached_property
     def below(self) -> I64:

@@ -18,6 +18,28 @@ from .release import Release
 from .specification import Specification
 
 
+class Changed:
+    """The change of a round; statistics with the same view share what is in it."""
+
+    def __init__(self, rows: Rows, weights: I64, round: int) -> None:
+        self.round, self._rows, self._weights = round, rows, weights
+        self._within: dict[tuple[int, int], tuple[Rows, I64] | None] = {}
+
+    def within(self, span: tuple[int, int]) -> tuple[Rows, I64] | None:
+        """What it does to the stamps of a view; None if nothing."""
+        if span not in self._within:
+            self._within[span] = self._found(*span)
+        return self._within[span]
+
+    def _found(self, first: int, last: int) -> tuple[Rows, I64] | None:
+        stamps = self._rows.stamps
+        assert stamps is not None
+        where = np.flatnonzero((stamps >= first) & (stamps <= last))
+        if len(where) == len(stamps):
+            return (self._rows, self._weights) if len(where) else None
+        return (self._rows.take(where), self._weights[where]) if len(where) else None
+
+
 class Running:
     """One statistic with its noise and its totals: sums over the surviving data in each view, kept from round to round
     and never stored."""
@@ -29,24 +51,19 @@ class Running:
         self.noise = self.bound.noise.under(self._coins)
         self.totals = [self._gather(*ledger.rows_between(*view.span(last))) for view in self.bound.views]
 
-    def advanced(self, rows: Rows, weights: I64, round: int) -> list[Totals]:
+    def advanced(self, change: Changed) -> list[Totals]:
         """The totals after the change of a round. The ledger still has the data of the round before."""
-        views = zip(self.bound.views, self.totals, strict=True)
-        return [self._advance(view, totals, rows, weights, round) for view, totals in views]
+        return [self._advance(view, totals, change) for view, totals in zip(self.bound.views, self.totals, strict=True)]
 
-    def _advance(self, view: View, totals: Totals, rows: Rows, weights: I64, round: int) -> Totals:
+    def _advance(self, view: View, totals: Totals, change: Changed) -> Totals:
         """Records that enter or leave the view because of their stamp come from the data of the last round; what this
         round does to stamps in the view is in the change."""
-        first, last = view.span(round)
-        old_first, old_last = view.span(round - 1)
-        assert rows.stamps is not None
-        counted = (rows.stamps >= first) & (rows.stamps <= last)
-        if counted.all():
-            totals = totals + self._gather(rows, weights)
-        elif counted.any():
-            where = np.flatnonzero(counted)
-            totals = totals + self._gather(rows.take(where), weights[where])
-        if old_last < last < round:
+        first, last = view.span(change.round)
+        old_first, old_last = view.span(change.round - 1)
+        within = change.within((first, last))
+        if within is not None:
+            totals = totals + self._gather(*within)
+        if old_last < last < change.round:
             totals = totals + self._gather(*self._ledger.rows_between(max(old_last + 1, first), last))
         if first > old_first:
             totals = totals - self._gather(*self._ledger.rows_between(old_first, min(first - 1, old_last)))
@@ -85,7 +102,8 @@ class Engine:
 
     def advance(self, rows: Rows, weights: I64, round: int) -> dict[str, list[Totals]]:
         """The totals after a change that is planned and not yet written."""
-        return {name: running.advanced(rows, weights, round) for name, running in self.running.items()}
+        change = Changed(rows, weights, round)
+        return {name: running.advanced(change) for name, running in self.running.items()}
 
     def adopt(self, totals: Mapping[str, list[Totals]]) -> None:
         """The change is written, and these are the totals."""

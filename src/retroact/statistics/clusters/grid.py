@@ -93,8 +93,8 @@ class GridRegions(RegionScheme):
         """Half the width of a cell along each axis."""
         return RADIUS >> np.array([len(range(axis, depth, self.dimension)) for axis in range(self.dimension)])
 
-    def gather(self, points: I64, weights: I64) -> Sums:
-        return Sums((Tally.of((self.codes(points),), sums(points, weights)),))
+    def tallies(self, points: I64, weights: I64, *first: U64) -> list[Tally]:
+        return [Tally.of((*first, self.codes(points)), sums(points, weights))]
 
     def codes(self, points: I64) -> U64:
         """The finest cell of each point: the bits of its coordinates, axes in turn, coarsest first."""

@@ -24,6 +24,7 @@ import numpy as np
 from ...arrays import F64, I64, U64
 from ...coins import Coins
 from ...messages import mismatch
+from ..by_round import Pick, places_of
 from ..tally import Tally
 from .ball import RADIUS, inside
 from .borrowed_means import smoothed
@@ -109,10 +110,21 @@ class Hashed(RegionScheme):
             mine.directions = independent(seed_of(coins, "finder"), self.finders, self.dimension)
         return mine
 
+    def tallies(self, points: I64, weights: I64, *first: U64) -> list[Tally]:
+        return [Tally.of((*first, self.codes(points.astype(np.float64))), moments(points, weights))]
+
     def gather(self, points: I64, weights: I64) -> Sums:
-        floats = points.astype(np.float64)
-        tally = Tally.of((self.codes(floats),), moments(points, weights))
-        return Sums((tally, self._finder(floats, weights))) if self.finders else Sums((tally,))
+        found = super().gather(points, weights)
+        return Sums((*found, self._finder(points, weights))) if self.finders else found
+
+    def gather_by(self, points: I64, weights: I64, group: I64, count: int) -> Pick:
+        tallies = super().gather_by(points, weights, group, count)
+        if not self.finders:
+            return tallies
+        # The directions of a round are many more numbers than its points: they are made when they are asked for.
+        order = np.argsort(group, kind="stable")
+        points, weights, where = points[order], weights[order], places_of(group[order], count)
+        return lambda place: Sums((*tallies(place), self._finder(points[where(place)], weights[where(place)])))
 
     def codes(self, points: F64) -> U64:
         """A bit for each hyperplane; with more bits than dimensions, also whether a point is far from a hyperplane."""
@@ -123,11 +135,12 @@ class Hashed(RegionScheme):
             bits = np.hstack([bits, np.abs(sides[:, : self.bits - self.dimension]) > far])
         return bits @ (np.uint64(1) << np.arange(self.bits - 1, -1, -1, dtype=np.uint64))
 
-    def _finder(self, points: F64, weights: I64) -> I64:
-        signs = np.sign(points @ self.directions)
+    def _finder(self, points: I64, weights: I64) -> I64:
+        floats = points.astype(np.float64)
+        signs = np.sign(floats @ self.directions)
         # Exact in floats, whatever the order: at most 2^30 records come and as many go, with coordinates up to 2^16, so
         # all partial sums are integers up to 2^47.
-        return ((signs * weights[:, None]).T @ points).astype(np.int64)
+        return ((signs * weights[:, None]).T @ floats).astype(np.int64)
 
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:
         tally: Tally = totals[0]

@@ -22,6 +22,7 @@ from ...schema import Rows, Schema
 from ..answer import Answer, Published
 from ..answer_rows import AnswerRows
 from ..bound import At, Bound, Totals
+from ..by_round import Pick
 from ..grant import Grant, Layout
 from ..statistic import Example, Statistic
 from .ball import RADIUS, Ball
@@ -165,6 +166,9 @@ class KMeansBound(Bound):
 
     def _gather(self, rows: Rows, weights: I64) -> Totals:
         return self.family.gather(self.space.points(rows), weights)
+
+    def _gather_by(self, rows: Rows, weights: I64, group: I64, count: int) -> Pick:
+        return self.family.gather_by(self.space.points(rows), weights, group, count)
 
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
         return self.family.coordinates(totals)

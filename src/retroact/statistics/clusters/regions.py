@@ -26,7 +26,9 @@ from ...arrays import F64, I64, U64, Integers
 from ...coins import Coins
 from ...noise import Mechanism
 from ..answer import NoisyTotals, with_noise
+from ..by_round import Pick
 from ..grant import Layout
+from ..tally import Tally
 from .ball import RADIUS
 from .lloyd import Objective
 
@@ -179,8 +181,16 @@ class RegionScheme(ABC):
         return self
 
     @abstractmethod
+    def tallies(self, points: I64, weights: I64, *first: U64) -> list[Tally]:
+        """The totals of points, times their weights, by drawn region; ``first`` are words in front of the region's."""
+
     def gather(self, points: I64, weights: I64) -> Sums:
-        """The totals of points, times their weights, in the drawn regions."""
+        return Sums(self.tallies(points, weights))
+
+    def gather_by(self, points: I64, weights: I64, group: I64, count: int) -> Pick:
+        """The totals of the groups 0, 1, ... below ``count``."""
+        each = [tally.each(count) for tally in self.tallies(points, weights, group.astype(np.uint64))]
+        return lambda place: Sums(pick(place) for pick in each)
 
     @abstractmethod
     def coordinates(self, totals: Sums) -> dict[Hashable, int]:
