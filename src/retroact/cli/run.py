@@ -170,8 +170,7 @@ def run(
             read = {"follow": reading.follow, "complete": reading.complete}
             spec, options = new_stream(asked, roles, reading, source, quiet=order.quiet, **read)
         with open_feed(events, spec.schema, options, lasting=order.store is not None) as feed:
-            if roles.na_values and feed.source.format != "CSV":
-                raise InputError(f"expected CSV, got {feed.source.format}, where null is missing", place="--na-values")
+            require_texts(roles, feed)
             feed.look()
             # a new stream is made last: bad input leaves no store behind
             if order.store is None:
@@ -195,6 +194,12 @@ def run(
             if not waiting.adds:
                 raise InputError(waiting.message, source=waiting.source, row=waiting.line, unit="line")
             notes.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
+
+
+def require_texts(roles: Roles, feed: Feed) -> None:
+    """Texts for missing values are cells of CSV."""
+    if roles.na_values and feed.source.format != "CSV":
+        raise InputError(f"expected CSV, got {feed.source.format}, where null is missing", place="--na-values")
 
 
 def new_stream(
