@@ -20,10 +20,9 @@ revenue = { type = "sum", field = "amount" }
 """
 
 
-def accepted(ended: Ended) -> dict[str, list[str]]:
+def accepted(ended: Ended) -> list[list[str]]:
     """What is left out or replaced: where, how many, and what."""
-    rows = [line.split(maxsplit=2) for line in ended.out.partition("A run accepts these")[2].splitlines()[4:]]
-    return {row[0]: row[1:] for row in rows if len(row) == 3}
+    return [line.split(maxsplit=2) for line in ended.out.partition("A run accepts these")[2].splitlines()[4:]]
 
 
 def test_clipped_values_are_counted_with_their_first_lines(program: Program, spec: Path) -> None:
@@ -36,8 +35,8 @@ def test_clipped_values_are_counted_with_their_first_lines(program: Program, spe
     ended = both(program, spec="clips.toml")
     assert ended.code == 0
     moved = "values out of bounds are moved to the bound"
-    assert accepted(ended)["amount"] == ["5", f"{moved} (lines 5, 6, 7, …)"]
-    assert accepted(ended)["age"] == ["2", f"{moved} (lines 7, 8)"]
+    assert ["amount", "5", f"{moved} (lines 5, 6, 7, …)"] in accepted(ended)
+    assert ["age", "2", f"{moved} (lines 7, 8)"] in accepted(ended)
 
 
 def test_a_deletion_by_id_has_no_values_that_could_be_clipped(program: Program, spec: Path) -> None:
@@ -45,7 +44,7 @@ def test_a_deletion_by_id_has_no_values_that_could_be_clipped(program: Program, 
     csv(spec, *(f"{row},add" for row in GOOD), "o1,,,900,,,delete", head=f"{HEAD},op")
     ended = both(program, spec="clips.toml")
     assert ended.code == 0
-    assert "amount" not in accepted(ended)
+    assert ["amount"] not in [row[:1] for row in accepted(ended)]
 
 
 def test_records_of_erased_subjects_are_counted_where_they_are_rejected(program: Program, folder: Path) -> None:
@@ -54,7 +53,7 @@ def test_records_of_erased_subjects_are_counted_where_they_are_rejected(program:
     (folder / "e.jsonl").write_text(lines(add(subject="u1"), {"op": "erase", "subject": "u1"}, CLOSE, *later))
     ended = program("check", "rejecting.toml", "e.jsonl")
     assert ended.code == 0
-    assert accepted(ended)["subject"] == ["2", "records of erased subjects are left out"]
+    assert ["subject", "2", "records of erased subjects are left out"] in accepted(ended)
     assert "a run needs --store" in ended.out
     ran = program("run", "e.jsonl", "--spec", "rejecting.toml", "--store", "kept")
     assert ran.code == 0
