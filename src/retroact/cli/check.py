@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from retroact.cli.console import Console, console_for, message, plural
+from retroact.cli.console import Console, console_for, message, plural, say
 from retroact.cli.options import Roles, argument, command
 from retroact.cli.progress import Progress
 from retroact.cli.run import Cutting, new_stream, require_texts
@@ -58,6 +58,8 @@ def check(
             raise InputError("expected one specification, got SPEC and --spec", place="--spec")
         asked = replace(asked, spec=Path(first))
     source = cutting.source or (None if file == STDIN else file)
+    if asked.unread is not None:
+        say(asked.unread, err=True)
     spec, options = new_stream(asked, roles, cutting, source)
     show_findings(checked(file, spec, options, roles), console_for("stdout"))
 

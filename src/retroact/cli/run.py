@@ -136,8 +136,6 @@ def run(
         --time created --start 2026-01-01 --length 1d --end 2027-01-01
     """
     notes, totals, cut = Notes(quiet=order.quiet), Totals(), reading.table
-    if asked.unread is not None:
-        notes.line(asked.unread)
     targets = [("--out", output.out), ("--html", order.html)]
     used = {
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
@@ -159,16 +157,20 @@ def run(
             return opened.enter_context(stream)
 
         kept: Durable | None = None
-        if order.store is not None and (exists(order.store) or not asked.given):
+        made = order.store is not None and exists(order.store)
+        unread = asked.unread_by(order.store) if made and order.store else asked.unread
+        if unread is not None:
+            notes.line(unread)
+        if order.store is not None and (made or not asked.given):
             # what an existing stream does not allow is refused before anything is read
-            kept = durable(asked.specification(rounds=cut, quiet=order.quiet) if asked.given else None)
+            kept = durable(asked.specification(rounds=cut) if asked.asked else None)
             spec = kept.specification
             with at_options():
                 options = options_for(kept, source, roles.table, cut, **once)
             check_sources(targets, kept)
         else:
             read = {"follow": reading.follow, "complete": reading.complete}
-            spec, options = new_stream(asked, roles, reading, source, quiet=order.quiet, **read)
+            spec, options = new_stream(asked, roles, reading, source, **read)
         with open_feed(events, spec.schema, options, lasting=order.store is not None) as feed:
             require_texts(roles, feed)
             feed.look()
@@ -210,10 +212,9 @@ def new_stream(
     *,
     follow: bool = False,
     complete: bool = False,
-    quiet: bool = False,
 ) -> tuple[Specification, Options]:
     """A stream that does not exist yet, and how to read its feed; what it could not hold is refused."""
-    spec = asked.specification(columns=roles.table, rounds=cutting.table, declared=cutting.rounds, quiet=quiet)
+    spec = asked.specification(columns=roles.table, rounds=cutting.table, declared=cutting.rounds)
     with at_options():
         if roles.table.get("time") and spec.rounds.grid is None:
             raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
