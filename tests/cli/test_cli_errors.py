@@ -200,7 +200,7 @@ SPECS: dict[str, tuple[bytes, str]] = {
     "unknown key": (b"epsilon = 1\nhue = 3\n", "got 'hue' - at hue"),
     "field": (
         b'epsilon = 1\n[schema]\na = { type = "integer", lower = 3, upper = 1 }\n' + COUNT,
-        "spec.toml: expected lower to be at most upper, got 3 and 1 - at schema.a",
+        "spec.toml:3: expected lower to be at most upper, got 3 and 1 - at schema.a",
     ),
     "statistic": (
         b'epsilon = 1\n[schema]\na = { type = "integer", lower = 0, upper = 1 }\n[statistics]\nn = { type = "sun" }\n',
@@ -209,6 +209,11 @@ SPECS: dict[str, tuple[bytes, str]] = {
     "budget": (
         b'epsilon = -1\n[schema]\na = { type = "integer", lower = 0, upper = 1 }\n' + COUNT,
         "- at epsilon",
+    ),
+    "end of the grid": (
+        b'epsilon = 1\n[schema]\na = { type = "integer", lower = 0, upper = 1 }\n[rounds]\nstart = 2026-01-01\n'
+        b'length = "1w"\nend = 2026-01-09\n' + COUNT,
+        "spec.toml:7: expected an end that is a whole number of lengths (1w) after the start, such as 2026-01-08",
     ),
 }
 

@@ -204,19 +204,22 @@ MISTAKES: dict[str, Mistake] = {
     "an unknown type of statistic": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected one of ", " count, ", "got 'cuont' (did you mean 'count'?) - at statistics.n.type"),
+        ("own.toml:6: expected one of ", " count, ", "got 'cuont' (did you mean 'count'?) - at statistics.n.type"),
         more={"own.toml": SPEC + 'n = { type = "cuont" }\n'},
     ),
     "a field that was not declared": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected one of the fields amount, got 'amuont' (did you mean 'amount'?) - at statistics.n.field",),
+        (
+            "own.toml:6: expected one of the fields amount, got 'amuont' (did you mean 'amount'?)",
+            " - at statistics.n.field",
+        ),
         more={"own.toml": SPEC + 'n = { type = "sum", field = "amuont" }\n'},
     ),
     "bounds the wrong way round": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected lower to be below upper", "got 500 and 0 - at schema.amount"),
+        ("own.toml:4: expected lower to be below upper", "got 500 and 0 - at schema.amount"),
         more={
             "own.toml": SPEC.replace("lower = 0, upper = 500", "lower = 500, upper = 0") + 'n = { type = "count" }\n'
         },
@@ -224,7 +227,7 @@ MISTAKES: dict[str, Mistake] = {
     "groups of a number": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected a field of type Category or Boolean, got Number ('amount') - at statistics.n.by",),
+        ("own.toml:6: expected a field of type Category or Boolean, got Number ('amount') - at statistics.n.by",),
         more={"own.toml": SPEC + 'n = { type = "count", by = "amount" }\n'},
     ),
     "columns that nobody mentioned": Mistake(
