@@ -55,7 +55,7 @@ MISTAKES: dict[str, Mistake] = {
         HEADER + "o1,c1,DE,,1\n",
         f"run orders.csv --sum amount:0..500 {BUDGET}",
         (
-            "orders.csv:2: expected a number, got None - at amount",
+            "orders.csv:2: expected a number, got no value - at amount",
             'hint: the value is missing: missing = "skip" on the field (--skip-missing) leaves the record out',
         ),
     ),

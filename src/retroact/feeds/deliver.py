@@ -124,7 +124,7 @@ class Delivery:
                     row = error.row
                 during = "" if row is not None else f"{self.unit}s {first}-{last}"
             if isinstance(error, InputError):
-                raise error.found_in(self.name, row=row, unit=self.unit, during=during) from None
+                raise error.of_a_file().found_in(self.name, row=row, unit=self.unit, during=during) from None
             where = self.name if row is None else self.place(row)
             raise type(error)(f"{where}{', ' if during else ''}{during}: {error}") from None
 

@@ -16,7 +16,7 @@ from .batch import Changes
 
 NAMED = 3
 """How many rows of a kind are named; the others are counted."""
-_MISSING = ("None", "nan", "NaN", "NaT", "''")
+_MISSING = ("no value", "None", "nan", "NaN", "NaT", "''")
 _COLUMN = re.compile(r"column \d+")
 _NUMBER = re.compile(r"\d[\d,]*")
 
