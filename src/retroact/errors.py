@@ -121,6 +121,16 @@ class InputError(RetroactError, ValueError):
         """The same error in the first of these rows, all of which are refused for this reason."""
         return self._with(row=int(rows[0]), rows=rows)
 
+    def of_a_file(self) -> InputError:
+        """The same error, where a value is missing in a file: there is no ``None`` in it.
+
+        >>> print(InputError(expected="a number", found="None", place="amount").of_a_file())
+        expected a number, got no value - at amount
+        """
+        if self.found != "None":
+            return self
+        return self._with(found="no value", message=f"expected {self.expected}, got no value")
+
     def under(self, path: str) -> InputError:
         """The same error, with a path in front of its own."""
         return self.moved(".".join(part for part in (path, self.path) if part))

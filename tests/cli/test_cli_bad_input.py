@@ -76,10 +76,13 @@ SPECS = {
 
 @pytest.mark.parametrize(("place", "text"), [(place, text) for place, texts in SPECS.items() for text in texts])
 def test_values_that_no_specification_has(place: str, text: str, program: Program, folder: Path) -> None:
-    (folder / "spec.toml").write_text(f"epsilon = 1\nhorizon = 9\ndelta = 1e-6\n{text}")
+    text = f"epsilon = 1\nhorizon = 9\ndelta = 1e-6\n{text}"
+    (folder / "spec.toml").write_text(text)
     ended = program("plan", "spec.toml")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("error: spec.toml: ")
+    key = f"{place.split('.')[1]} = "
+    (line,) = (number for number, line in enumerate(text.splitlines(), 1) if line.startswith(key))
+    assert ended.err.startswith(f"error: spec.toml:{line}: ")
     assert f"- at {place}" in ended.err
 
 

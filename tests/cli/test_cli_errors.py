@@ -28,7 +28,7 @@ LINES: dict[str, tuple[object, str]] = {
     "out of bounds": (add(amount=501), "expected a number between 0 and 500, got 501 - at amount"),
     "huge": (add(amount=10**40), f"expected a number between 0 and 500, got {10**40} - at amount"),
     "a list": (add(amount=[1, 2]), "expected a number, got [1, 2] - at amount"),
-    "missing value": (add(amount=None), "expected a number, got None - at amount"),
+    "missing value": (add(amount=None), "expected a number, got no value - at amount"),
     "missing field": (
         {"op": "add", "record": {"country": "DE"}},
         "expected the fields country, amount, got no 'amount'",
@@ -108,7 +108,7 @@ CSV: dict[str, tuple[bytes, str]] = {
     "after a cell of two lines": (b'country,amount,id\nDE,1,"a\nb"\nDE,-1,c\n', "events.csv:4: "),
     "NaN": (b"country,amount\nDE,NaN\n", "events.csv:2: expected a number, got 'NaN' - at amount"),
     "underscore": (b"country,amount\nDE,1_0\n", "events.csv:2: expected a number, got '1_0' - at amount"),
-    "empty cell": (b"country,amount\nDE,\n", "events.csv:2: expected a number, got None - at amount"),
+    "empty cell": (b"country,amount\nDE,\n", "events.csv:2: expected a number, got no value - at amount"),
     "short row": (b"country,amount\nDE\n", "events.csv:2: expected 2 cells, as in the header, got 1"),
     "unknown column": (
         b"country,amount,x\nDE,1,2\n",
@@ -200,7 +200,7 @@ SPECS: dict[str, tuple[bytes, str]] = {
     "unknown key": (b"epsilon = 1\nhue = 3\n", "got 'hue' - at hue"),
     "field": (
         b'epsilon = 1\n[schema]\na = { type = "integer", lower = 3, upper = 1 }\n' + COUNT,
-        "spec.toml: expected lower to be at most upper, got 3 and 1 - at schema.a",
+        "spec.toml:3: expected lower to be at most upper, got 3 and 1 - at schema.a",
     ),
     "statistic": (
         b'epsilon = 1\n[schema]\na = { type = "integer", lower = 0, upper = 1 }\n[statistics]\nn = { type = "sun" }\n',
@@ -209,6 +209,11 @@ SPECS: dict[str, tuple[bytes, str]] = {
     "budget": (
         b'epsilon = -1\n[schema]\na = { type = "integer", lower = 0, upper = 1 }\n' + COUNT,
         "- at epsilon",
+    ),
+    "end of the grid": (
+        b'epsilon = 1\n[schema]\na = { type = "integer", lower = 0, upper = 1 }\n[rounds]\nstart = 2026-01-01\n'
+        b'length = "1w"\nend = 2026-01-09\n' + COUNT,
+        "spec.toml:7: expected an end that is a whole number of lengths (1w) after the start, such as 2026-01-08",
     ),
 }
 

@@ -118,6 +118,17 @@ REFUSED = {
     "two conditions": ({"count": True, "where": ["a = 1", "a = 2"]}, "expected one condition on 'a', got two"),
     "clusters in groups": ({"kmeans": ["x:0..1:2"], "by": ["c=A"]}, "clusters cannot - at --by"),
     "clusters without k": ({"kmeans": ["x:0..1"]}, "a number of clusters, such as x:0..1,y:0..1:5"),
+    "ratio without bounds": (
+        {"ratio": ["tip/count"]},
+        "expected count, a number with its bounds such as tip:0..100, or a condition such as 'status = late', got 'tip'"
+        " - at --ratio",
+    ),
+    "condition of a ratio without bounds": (
+        {"ratio": ["age < 5/count"]},
+        "expected the bounds of age, such as 'age:0..100 < 5', got none - at --ratio 'age < 5'",
+    ),
+    "condition of a ratio that is no number": ({"ratio": ["age:0..9 < x/count"]}, "'x' - at --ratio 'age:0..9 < x'"),
+    "bounds in a condition of a ratio": ({"ratio": ["age:9..0 < 5/count"]}, "- at --ratio age:9..0"),
     "half a ratio": ({"ratio": ["count"]}, "expected two counts or sums"),
     "other bounds": ({"sum": ["a:0..1"], "mean": ["a:0..2"]}, "expected a with the same bounds everywhere"),
     "empty field": ({"histogram": ["a,,b"]}, "expected the names of one or more fields"),

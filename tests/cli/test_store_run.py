@@ -51,6 +51,15 @@ def test_the_stored_specification_is_used(program: Program, orders: Path) -> Non
     assert not (orders.parent / "nowhere").exists()
 
 
+def test_a_specification_in_the_folder_is_not_read_beside_a_stream_that_exists(program: Program, orders: Path) -> None:
+    (orders.parent / "retroact.toml").write_text("this is not TOML")
+    (orders.parent / "more.jsonl").write_text(lines(add("FR", 2), CLOSE))
+    ended = program("run", "more.jsonl", "--store", "orders")
+    assert ended.code == 0, ended.err
+    assert "note: orders has its own specification; retroact.toml in this folder is not read\n" in ended.err
+    assert program("run", "more.jsonl", "--store", "orders", "--spec", "retroact.toml").code == 2
+
+
 def test_a_changed_specification_is_refused(program: Program, orders: Path) -> None:
     before = content(orders.parent)
     for old, new, shown in (

@@ -55,7 +55,7 @@ MISTAKES: dict[str, Mistake] = {
         HEADER + "o1,c1,DE,,1\n",
         f"run orders.csv --sum amount:0..500 {BUDGET}",
         (
-            "orders.csv:2: expected a number, got None - at amount",
+            "orders.csv:2: expected a number, got no value - at amount",
             'hint: the value is missing: missing = "skip" on the field (--skip-missing) leaves the record out',
         ),
     ),
@@ -204,19 +204,22 @@ MISTAKES: dict[str, Mistake] = {
     "an unknown type of statistic": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected one of ", " count, ", "got 'cuont' (did you mean 'count'?) - at statistics.n.type"),
+        ("own.toml:6: expected one of ", " count, ", "got 'cuont' (did you mean 'count'?) - at statistics.n.type"),
         more={"own.toml": SPEC + 'n = { type = "cuont" }\n'},
     ),
     "a field that was not declared": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected one of the fields amount, got 'amuont' (did you mean 'amount'?) - at statistics.n.field",),
+        (
+            "own.toml:6: expected one of the fields amount, got 'amuont' (did you mean 'amount'?)",
+            " - at statistics.n.field",
+        ),
         more={"own.toml": SPEC + 'n = { type = "sum", field = "amuont" }\n'},
     ),
     "bounds the wrong way round": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected lower to be below upper", "got 500 and 0 - at schema.amount"),
+        ("own.toml:4: expected lower to be below upper", "got 500 and 0 - at schema.amount"),
         more={
             "own.toml": SPEC.replace("lower = 0, upper = 500", "lower = 500, upper = 0") + 'n = { type = "count" }\n'
         },
@@ -224,7 +227,7 @@ MISTAKES: dict[str, Mistake] = {
     "groups of a number": Mistake(
         ORDERS,
         "run orders.csv --spec own.toml",
-        ("own.toml: expected a field of type Category or Boolean, got Number ('amount') - at statistics.n.by",),
+        ("own.toml:6: expected a field of type Category or Boolean, got Number ('amount') - at statistics.n.by",),
         more={"own.toml": SPEC + 'n = { type = "count", by = "amount" }\n'},
     ),
     "columns that nobody mentioned": Mistake(
@@ -338,10 +341,11 @@ def test_no_permission(program: Program, folder: Path) -> None:
 def test_a_specification_in_the_folder_is_not_read_beside_options(program: Program, folder: Path) -> None:
     (folder / "orders.csv").write_text(ORDERS)
     (folder / "retroact.toml").write_text("this is not TOML")
-    for command in ("run orders.csv", "plan", "explain"):
+    for command in ("run orders.csv", "check orders.csv", "plan", "explain"):
         ended = program(*f"{command} --count --epsilon 1".split())
         assert ended.code == 0
-        assert "note: options describe the stream; retroact.toml in this folder is not read\n" in ended.err
+        note = "note: options describe the stream; retroact.toml in this folder is not read\n"
+        assert ended.err.count("is not read") == ended.err.count(note) == 1
 
 
 def test_the_horizon_is_mentioned_only_if_the_stream_goes_on(program: Program, folder: Path) -> None:

@@ -273,8 +273,8 @@ def test_vectors():
     ("wrong", "reason"),
     [
         ({"amount": 501.0}, "row 17: expected a number between 0 and 500, got 501.0 - at amount"),
-        ({"amount": None}, "row 17: expected a number, got None - at amount"),
-        ({"country": None}, "row 17: expected text, got None - at country"),
+        ({"amount": None}, "row 17: expected a number, got no value - at amount"),
+        ({"country": None}, "row 17: expected text, got no value - at country"),
         ({"id": ""}, "row 17: expected a non-empty text, got '' - at id"),
         ({"subject": ""}, "row 17: expected a non-empty text, got '' - at subject"),
         ({"op": "remove"}, "row 17: expected one of add, .*, got 'remove' - at op"),

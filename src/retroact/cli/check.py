@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from retroact.cli.console import Console, console_for, message, plural
+from retroact.cli.console import Console, console_for, message, plural, say
 from retroact.cli.options import Roles, argument, command
 from retroact.cli.progress import Progress
-from retroact.cli.run import Cutting, new_stream
+from retroact.cli.run import Cutting, new_stream, require_texts
 from retroact.cli.specification import RunSpecOptions
 from retroact.cli.table import Kind, table
 from retroact.errors import InputError, RetroactError, Unit
@@ -27,6 +27,8 @@ EXACT = (
     "Exact counts, for the operator alone. Do not publish them, and do not set bounds, categories or times from them: "
     "those are public choices, and one record must not decide them."
 )
+
+NEEDS_STORE = "later records of erased subjects are rejected, which takes a store: a run needs --store"
 
 
 @command
@@ -56,8 +58,10 @@ def check(
             raise InputError("expected one specification, got SPEC and --spec", place="--spec")
         asked = replace(asked, spec=Path(first))
     source = cutting.source or (None if file == STDIN else file)
+    if asked.unread is not None:
+        say(asked.unread, err=True)
     spec, options = new_stream(asked, roles, cutting, source)
-    show_findings(checked(file, spec, options), console_for("stdout"))
+    show_findings(checked(file, spec, options, roles), console_for("stdout"))
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class Found:
     """What would be left out or replaced: where, how many, and what."""
 
 
-def checked(source: str, spec: Specification, options: Options, *, shown: bool = True) -> Found:
+def checked(source: str, spec: Specification, options: Options, roles: Roles, *, shown: bool = True) -> Found:
     """Read everything as a run does; nothing is published."""
     refusals, totals, stopped = Refusals(), Totals(), None
     others: list[tuple[str, str, str]] = []
@@ -81,13 +85,17 @@ def checked(source: str, spec: Specification, options: Options, *, shown: bool =
         with open_feed(source, spec.schema, replace(options, refusals=refusals)) as feed, warnings.catch_warnings():
             warnings.simplefilter("ignore", HorizonWarning)
             unit = feed.reader.unit
+            require_texts(roles, feed)
             feed.look()
             stream = Rehearsal(spec)
             with Progress(console_for("stderr"), feed.source.size, shown=shown) as progress:
                 feed.play(stream, after=lambda: progress.update(*feed.source.progress()), totals=totals)
-            again = None if feed.delivery is None else feed.delivery.held.again
-            if again is not None and again.count:
-                others.append((again.place, f"{again.count:,}", f"{again.what} ({_rows(again, unit)})"))
+            accepted = [feed.delivery.held.again, *feed.delivery.clipped.found] if feed.delivery else []
+            others += [
+                (kind.place, f"{kind.count:,}", f"{kind.what} ({_rows(kind, unit)})") for kind in accepted if kind.count
+            ]
+            if spec.after_erasure == "reject":
+                others.append(("after_erasure", "", NEEDS_STORE))
             others += _left_out(stream)
     except RetroactError as error:
         stopped = str(error)
@@ -139,6 +147,7 @@ def _skipped(totals: Totals) -> list[tuple[str, str, str]]:
         "deletions": (totals.ignored_deletions, "name nothing that is there, and do nothing"),
         "additions": (totals.ignored_additions, "are for future rounds, and do nothing"),
         "late": (totals.late, f"additions of closed rounds are left out (first: {first['late']})"),
+        "subject": (totals.rejected, "records of erased subjects are left out"),
         "positions": (totals.absorbed, f"events came before, and count once (first: {first['absorbed']})"),
         "erasures": (totals.missed.count, "find no record; a run ends with exit code 5 unless --allow-missing"),
         **{what: (count, "are skipped") for what, count in totals.skipped.items()},

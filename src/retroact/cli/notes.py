@@ -141,6 +141,8 @@ class Notes:
         if totals.late:
             late = plural(totals.late, "late addition")
             self.line(f"note: left out {late} (--late refuse; first: {totals.first_late})")
+        if totals.rejected:
+            self.line(f"note: left out {plural(totals.rejected, 'record')} of erased subjects (after_erasure)")
         for name, count in stream.left_out().items():
             if count:
                 self.line(f"note: {name} leaves out {plural(count, 'surviving record')} for want of a value")

@@ -136,8 +136,6 @@ def run(
         --time created --start 2026-01-01 --length 1d --end 2027-01-01
     """
     notes, totals, cut = Notes(quiet=order.quiet), Totals(), reading.table
-    if asked.unread is not None:
-        notes.line(asked.unread)
     targets = [("--out", output.out), ("--html", order.html)]
     used = {
         "file of events": Path("/dev/stdin") if events == STDIN else Path(events),
@@ -159,19 +157,22 @@ def run(
             return opened.enter_context(stream)
 
         kept: Durable | None = None
-        if order.store is not None and (exists(order.store) or not asked.given):
+        made = order.store is not None and exists(order.store)
+        unread = asked.unread_by(order.store) if made and order.store else asked.unread
+        if unread is not None:
+            notes.line(unread)
+        if order.store is not None and (made or not asked.given):
             # what an existing stream does not allow is refused before anything is read
-            kept = durable(asked.specification(rounds=cut, quiet=order.quiet) if asked.given else None)
+            kept = durable(asked.specification(rounds=cut) if asked.asked else None)
             spec = kept.specification
             with at_options():
                 options = options_for(kept, source, roles.table, cut, **once)
             check_sources(targets, kept)
         else:
             read = {"follow": reading.follow, "complete": reading.complete}
-            spec, options = new_stream(asked, roles, reading, source, quiet=order.quiet, **read)
+            spec, options = new_stream(asked, roles, reading, source, **read)
         with open_feed(events, spec.schema, options, lasting=order.store is not None) as feed:
-            if roles.na_values and feed.source.format != "CSV":
-                raise InputError(f"expected CSV, got {feed.source.format}, where null is missing", place="--na-values")
+            require_texts(roles, feed)
             feed.look()
             # a new stream is made last: bad input leaves no store behind
             if order.store is None:
@@ -197,6 +198,12 @@ def run(
             notes.warn(f"{waiting.source}:{waiting.line}: {waiting.message}")
 
 
+def require_texts(roles: Roles, feed: Feed) -> None:
+    """Texts for missing values are cells of CSV."""
+    if roles.na_values and feed.source.format != "CSV":
+        raise InputError(f"expected CSV, got {feed.source.format}, where null is missing", place="--na-values")
+
+
 def new_stream(
     asked: SpecOptions,
     roles: Roles,
@@ -205,10 +212,9 @@ def new_stream(
     *,
     follow: bool = False,
     complete: bool = False,
-    quiet: bool = False,
 ) -> tuple[Specification, Options]:
     """A stream that does not exist yet, and how to read its feed; what it could not hold is refused."""
-    spec = asked.specification(columns=roles.table, rounds=cutting.table, declared=cutting.rounds, quiet=quiet)
+    spec = asked.specification(columns=roles.table, rounds=cutting.table, declared=cutting.rounds)
     with at_options():
         if roles.table.get("time") and spec.rounds.grid is None:
             raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")

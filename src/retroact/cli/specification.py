@@ -10,10 +10,10 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from retroact.cli.console import say
 from retroact.cli.gaps import GAP, require_no_gaps
 from retroact.cli.options import SPEC_HELP, argument, flag, option
 from retroact.cli.statistic_options import BOUNDED, described_by
+from retroact.cli.toml_lines import naming_lines
 from retroact.errors import InputError
 from retroact.feeds.batch import EVERY_RECORD
 from retroact.feeds.source import read_text
@@ -60,7 +60,12 @@ class SpecOptions:
     @property
     def given(self) -> bool:
         """Whether anything says what to publish."""
-        return self.spec is not None or bool(self._options()) or DEFAULT_FILE.is_file()
+        return self.asked or DEFAULT_FILE.is_file()
+
+    @property
+    def asked(self) -> bool:
+        """Whether the command says it, not just a file that happens to lie in the folder."""
+        return self.spec is not None or bool(self._options())
 
     @property
     def file(self) -> Path | None:
@@ -91,6 +96,12 @@ class SpecOptions:
             return f"note: options describe the stream; {DEFAULT_FILE} in this folder is not read"
         return None
 
+    def unread_by(self, store: str) -> str | None:
+        """The same for a stream that exists, and has its own specification."""
+        if not self.asked and DEFAULT_FILE.is_file():
+            return f"note: {store} has its own specification; {DEFAULT_FILE} in this folder is not read"
+        return self.unread
+
     def specification(
         self,
         *,
@@ -98,18 +109,17 @@ class SpecOptions:
         columns: Mapping[str, Any] | None = None,
         rounds: Mapping[str, Any] | None = None,
         declared: int | None = None,
-        quiet: bool = False,
     ) -> Specification:
         """The checked specification. ``epsilon`` stands in where none is given, and a ``declared`` number of rounds
         for a horizon. Options for columns and rounds may add to a file, and must not contradict it."""
         path = self.file
         if path is not None:
-            given = read_toml(path, allowed=() if epsilon is None else ("epsilon",))
+            text = _text(path)
+            given = _tables(text, path, allowed=() if epsilon is None else ("epsilon",))
             if epsilon is not None and given.get("epsilon", GAP) == GAP:
                 given["epsilon"] = epsilon
-            return Specification.from_dict(add_to(given, columns or {}, rounds or {}, declared), str(path))
-        if DEFAULT_FILE.is_file() and not quiet:
-            say(f"note: options describe the stream, so {DEFAULT_FILE} in this folder is not read", err=True)
+            with naming_lines(text, str(path)):
+                return Specification.from_dict(add_to(given, columns or {}, rounds or {}, declared))
         budget = self.epsilon if self.epsilon is not None else epsilon
         if budget is None:
             message = "expected a budget for the whole published sequence, such as --epsilon 1"
@@ -140,14 +150,22 @@ class RunSpecOptions(SpecOptions):
     spec: Path | None = option(SPEC_HELP, "FILE")
 
 
-def read_toml(path: Path, *, allowed: Collection[str] = ()) -> dict[str, Any]:
-    """The tables of a file. One with gaps, other than the ``allowed`` ones, is refused."""
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a file without gaps."""
+    return _tables(_text(path), path)
+
+
+def _text(path: Path) -> str:
     try:
-        text = read_text(path)
+        return read_text(path)
     except InputError as error:
         if not path.exists():
             error.hint = "retroact init FILE writes a specification for a file of yours"
         raise
+
+
+def _tables(text: str, path: Path, *, allowed: Collection[str] = ()) -> dict[str, Any]:
+    """The tables of a file. One with gaps, other than the ``allowed`` ones, is refused."""
     try:
         tables = tomllib.loads(text)
         require_no_gaps(text, str(path), allowed)

@@ -88,51 +88,52 @@ def categories(text: str) -> tuple[str, Table]:
     return name, {"type": "category", "values": listed[: len(listed) - len(rest)], **rest}
 
 
-def conditions(texts: list[str], described: Described) -> Table:
-    """The table ``where`` of conditions such as ``age >= 18``; all of them must hold.
+def conditions(texts: list[str], described: Described, option: str = "--where") -> Table:
+    """The table ``where`` of conditions such as ``age >= 18``; all of them must hold. Errors name the ``option`` that
+    has them.
 
     >>> conditions(["age:0..120:1 >= 18", "age < 65", "country in DE, FR"], Described())
     {'age': {'min': '18', 'max': '64'}, 'country': ['DE', 'FR']}
     """
     where: Table = {}
     for text in texts:
-        name, condition = _condition(text, described)
+        name, condition = _condition(text, described, option)
         known = where.get(name)
         if isinstance(known, dict) and isinstance(condition, dict) and not known.keys() & condition.keys():
             condition = {**known, **condition}
         elif known is not None:
-            raise InputError(f"expected one condition on {name!r}, got two", place=f"--where {show(text)}")
+            raise InputError(f"expected one condition on {name!r}, got two", place=f"{option} {show(text)}")
         where[name] = condition
     return where
 
 
-def _condition(text: str, described: Described) -> tuple[str, Any]:
+def _condition(text: str, described: Described, option: str) -> tuple[str, Any]:
     parts = _CONDITION.fullmatch(text.strip())
     if parts is None:
         expected = "a condition such as 'country = DE', 'age:0..120 >= 18' or 'country in DE, FR'"
-        raise InputError(f"expected {expected}, got {text!r}", place="--where")
+        raise InputError(f"expected {expected}, got {text!r}", place=option)
     name, sign, value = parts["field"].strip(), parts["sign"], parts["value"].strip()
     if _BOUNDS.fullmatch(name):
-        name = described.bounded(name, "--where")
+        name = described.bounded(name, option)
     if sign in ("<", "<=", ">", ">="):
-        return name, _compared(name, sign, value, described, text)
+        return name, _compared(name, sign, value, described, f"{option} {show(text)}")
     described.mention(name)
     return name, value if sign == "=" else [one.strip() for one in value.split(",")]
 
 
-def _compared(name: str, sign: str, value: str, described: Described, text: str) -> Table:
+def _compared(name: str, sign: str, value: str, described: Described, place: str) -> Table:
     """A bound on a number, moved inwards to the next lattice value that meets the condition."""
     table = described.schema.get(name)
     if table is None or table["type"] not in ("number", "date"):
         expected = f"the bounds of {name}, such as '{name}:0..100 {sign} {value}'"
-        raise InputError(f"expected {expected}, got none", place=f"--where {show(text)}")
+        raise InputError(f"expected {expected}, got none", place=place)
     end = "max" if sign in ("<", "<=") else "min"
     if table["type"] == "date":
         if sign not in ("<=", ">="):
-            raise InputError(f"expected <= or >= for a date, got {sign}", place=f"--where {show(text)}")
+            raise InputError(f"expected <= or >= for a date, got {sign}", place=place)
         return {end: value}
     step = Field.from_spec(table, "").step
-    steps: Fraction = exact_number(value, f"--where {show(text)}") / step
+    steps: Fraction = exact_number(value, place) / step
     nearest = {"<=": math.floor(steps), "<": math.ceil(steps) - 1, ">=": math.ceil(steps), ">": math.floor(steps) + 1}
     return {end: exact_text(nearest[sign] * step)}
 
@@ -184,7 +185,10 @@ def _part_of_ratio(text: str, described: Described) -> tuple[Table, str]:
     if _BOUNDS.fullmatch(text) and not _CONDITION.fullmatch(text):
         name = described.bounded(text, "--ratio")
         return {"type": "sum", "field": name}, name
-    where = conditions([text], described)
+    if not _CONDITION.fullmatch(text):
+        expected = "count, a number with its bounds such as tip:0..100, or a condition such as 'status = late'"
+        raise InputError(f"expected {expected}, got {text!r}", place="--ratio")
+    where = conditions([text], described, "--ratio")
     return {"type": "count", "where": where}, next(iter(where))
 
 

@@ -17,6 +17,7 @@ from ..stream import Stream
 from ..stream.door import names_of
 from ..stream.outcome import Outcome
 from .batch import ADD, DELETE, ERASE, EVERY_RECORD, NOTHING, UPDATE, Changes
+from .clipped import ClippedValues
 from .held_ids import HeldIds
 from .refusals import Refusals
 from .rounds import RoundCloser
@@ -39,6 +40,8 @@ class Delivery:
         """Where what is refused is noted; if absent, it is raised."""
         self.held = HeldIds()
         """Which ids hold a record, if refusals are noted."""
+        self.clipped = ClippedValues(stream.schema)
+        """Which values are out of bounds, if refusals are noted."""
         self._constant = EVERY_RECORD in stream.schema.fields
 
     def reached(self) -> Position | None:
@@ -74,6 +77,7 @@ class Delivery:
         try:
             self._deliver(changes, position, delivered, None)
             self.held.note(changes)
+            self.clipped.note(changes.take(has_record(changes)))
         except InputError as error:
             good = self._good(changes, refusals)
             parts = refusals.left(error, changes.numbers) if good.all() else [np.flatnonzero(good)]
@@ -82,21 +86,15 @@ class Delivery:
 
     def _good(self, changes: Changes, refusals: Refusals) -> Mask:
         """Which changes have no bad value; bad ones are noted, field by field."""
-        good = np.ones(len(changes), np.bool_)
-        by_value = (changes.codes == DELETE) & ~changes.there("id")
-        rows = np.flatnonzero((changes.codes == ADD) | (changes.codes == UPDATE) | by_value)
-        some = changes.take(rows)
-        for name, values in some.records().items() if len(rows) else ():
-            for error in self.stream.schema.fields[name].faults(values, name):
-                refusals.add(error.at(some.numbers, self.name, self.unit))
-                good[rows[np.asarray(error.rows) - 1]] = False
+        good, holds = np.ones(len(changes), np.bool_), has_record(changes)
+        good[holds] = refusals.of_values(self.stream.schema, changes.take(holds), self.name, self.unit)
         return good
 
     def _deliver(self, changes: Changes, position: Position, delivered: Sequence[int], close: int | None) -> None:
         self.begun = True
         if len(changes) and bool((changes.codes == NOTHING).any()):
             changes = changes.take(changes.codes != NOTHING)
-        self.rounds.take(waits=close is not None or bool(waits(changes).any()))
+        self.rounds.take(waits=close is not None or bool(has_record(changes).any()))
         if changes.copies is not None:
             changes = changes.take(np.repeat(np.arange(len(changes)), changes.copies))
         adds = (changes.codes == ADD) | (changes.codes == UPDATE)
@@ -126,7 +124,7 @@ class Delivery:
                     row = error.row
                 during = "" if row is not None else f"{self.unit}s {first}-{last}"
             if isinstance(error, InputError):
-                raise error.found_in(self.name, row=row, unit=self.unit, during=during) from None
+                raise error.of_a_file().found_in(self.name, row=row, unit=self.unit, during=during) from None
             where = self.name if row is None else self.place(row)
             raise type(error)(f"{where}{', ' if during else ''}{during}: {error}") from None
 
@@ -183,9 +181,9 @@ def _chosen(changes: Changes, chosen: Mask) -> Changes:
     return changes if chosen.all() else changes.take(chosen)
 
 
-def waits(changes: Changes) -> Mask:
-    """Which changes wait for a round to close: all except erasures and deletions by id, which a stream still takes
-    after its last round."""
+def has_record(changes: Changes) -> Mask:
+    """Which changes hold a record: additions, updates, and deletions by value. These wait for a round to close; others,
+    erasures and deletions by id, a stream still takes after its last round."""
     codes = changes.codes
     found: Mask = (codes == ADD) | (codes == UPDATE) | ((codes == DELETE) & ~changes.there("id"))
     return found

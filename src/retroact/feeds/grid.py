@@ -140,7 +140,7 @@ class Complete(_OnGrid):
         parts = []
         for numbers, found in times:
             cells = self.cells(found, numbers)
-            parts.append((numbers, np.where(self.inside(cells, numbers), cells, _REFUSED)))
+            parts.append((numbers, np.where(self.inside(cells, numbers), cells, self._first)))
         self._count = source.count
         reached = self._reached
         if reached and reached[3] != self._count:
@@ -197,7 +197,8 @@ class Complete(_OnGrid):
         cells = self._cells[changes.numbers]
         on_grid = self.inside(cells, changes.numbers)
         if not on_grid.all():
-            changes, cells = changes.take(on_grid), cells[on_grid]
+            # a check looks at the rest of such a row, too
+            cells = np.where(on_grid, cells, self._first)
         if self._reached is not None:
             left = ~self._done(changes.numbers)
             if not left.all():

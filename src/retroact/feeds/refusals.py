@@ -9,12 +9,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from retroact.arrays import I64
-from retroact.errors import InputError, Unit
+from ..arrays import I64, Mask
+from ..errors import InputError, Unit
+from ..schema import Schema
+from .batch import Changes
 
 NAMED = 3
 """How many rows of a kind are named; the others are counted."""
-_MISSING = ("None", "nan", "NaN", "NaT", "''")
+_MISSING = ("no value", "None", "nan", "NaN", "NaT", "''")
 _COLUMN = re.compile(r"column \d+")
 _NUMBER = re.compile(r"\d[\d,]*")
 
@@ -80,6 +82,15 @@ class Refusals:
         if not kind.what or rows[:1] == kind.first[:1]:  # what is shown is in the first row that is named
             kind.what = f"no value: expected {expected}" if key[2] else error.message
             kind.hint = error.hint
+
+    def of_values(self, schema: Schema, changes: Changes, source: str, unit: Unit) -> Mask:
+        """Note all bad values of changes that hold a record. Returns which changes have none."""
+        good = np.ones(len(changes), np.bool_)
+        for name, values in changes.records().items() if len(changes) else ():
+            for error in schema.fields[name].faults(values, name):
+                self.add(error.at(changes.numbers, source, unit))
+                good[np.asarray(error.rows) - 1] = False
+        return good
 
     def left(self, error: InputError, numbers: I64) -> list[I64]:
         """Note an error in a batch of rows with these numbers. Returns the places of the rows to try again, without

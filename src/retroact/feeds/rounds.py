@@ -59,6 +59,7 @@ class RoundCloser:
         totals.removed += applied.removed
         totals.ignored_deletions += applied.ignored_deletions
         totals.ignored_additions += applied.ignored_additions
+        totals.rejected += applied.rejected
         if self._publish is not None:
             self._publish(released)
 

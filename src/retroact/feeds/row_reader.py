@@ -80,7 +80,9 @@ class RowReader:
         except InputError as error:
             wrong = error.at(batch.numbers, self._name, self.unit)
             if self.options.refusals is not None:
-                for rows in self.options.refusals.left(wrong, batch.numbers):
+                parts = self.options.refusals.left(wrong, batch.numbers)
+                self._look_at_values(batch.take(np.setdiff1d(np.arange(len(batch)), np.concatenate([[], *parts]))))
+                for rows in parts:
                     yield from self.read(batch.take(rows))
                 return
             if error.row is not None and error.row > 1:
@@ -109,6 +111,15 @@ class RowReader:
         if found.weighted and self._strict and nothing.any():
             self.skipped["weights of 0"] += int(nothing.sum())
         return changes
+
+    def _look_at_values(self, batch: Batch) -> None:
+        """Note the bad values of rows that are refused for something else, if all rows are additions."""
+        found = self.heading
+        if found is None or found.operation is not None or self.options.refusals is None or not len(batch):
+            return
+        fields = {name: batch.columns[name] for name in found.fields}
+        rows = Changes(batch.numbers, np.full(len(batch), ADD, np.int8), fields, {}, readers=self._fields)
+        self.options.refusals.of_values(self._schema, rows, self._name, self.unit)
 
     def _role(self, batch: Batch, role: str, column: str) -> ColumnValues:
         cells = batch.columns[column]

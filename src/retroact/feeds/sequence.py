@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import I64, Mask
 from ..errors import InputError
 from .batch import CLOSE, NOTHING, Changes
-from .deliver import Delivery, Position, waits
+from .deliver import Delivery, Position, has_record
 from .options import Options
 from .roles import VERSION
 
@@ -237,7 +237,7 @@ class AfterTheEnd(Sequence):
     """A source that comes after the last round of its grid: only erasures and deletions by id, whatever their times."""
 
     def apply(self, changes: Changes) -> None:
-        odd = waits(changes)
+        odd = has_record(changes)
         if odd.any():
             wrong = "all rounds are closed: only erasures and deletions by id are taken"
             error = InputError(wrong, place="--end", row=int(np.argmax(odd)) + 1)

@@ -77,6 +77,8 @@ class Totals:
     late: int = 0
     """Additions left out because their round was closed."""
     first_late: str | None = None
+    rejected: int = 0
+    """Additions left out because their subject was erased, and its later records are rejected."""
     skipped: Counter[str] = field(default_factory=Counter)
     """Lines that are no events, by what they are."""
     taken_up: str | None = None

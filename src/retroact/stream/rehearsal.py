@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
 from ..coins import Key
+from ..ledger import Change
 from .core import Core, Persistence
+from .door import Barred
+from .release import Release
 from .specification import Specification
 from .stream import Stream
 
 
 class Unpublished(Persistence):
-    """In memory; every round closes without a release."""
+    """In memory; every round closes without a release. If later records of erased subjects are rejected, this stream
+    knows whose, as a store does."""
 
     silent = sys.maxsize
+
+    def __init__(self, *, rejects: bool) -> None:
+        self._rejects = rejects
+        self._erased: set[str] = set()
+
+    def barred(self) -> Barred | None:
+        erased = self._erased
+        return (lambda subjects: {name for name in subjects if name is not None and name in erased}) if erased else None
+
+    def persist(self, core: Core, change: Change, releases: Mapping[str, Release]) -> None:
+        if self._rejects:
+            self._erased.update(core.open.updates.whole().erased)
 
 
 class Rehearsal(Stream):
@@ -30,6 +47,7 @@ class Rehearsal(Stream):
     """
 
     def __init__(self, specification: Specification) -> None:
-        # erased subjects are rejected in a store alone
+        # a stream in memory may not reject erased subjects: this one does it by itself
         spec = specification.replace(after_erasure="accept")
-        self._core = Core.new(spec, Key.for_testing(0), persistence=Unpublished())
+        unpublished = Unpublished(rejects=specification.after_erasure == "reject")
+        self._core = Core.new(spec, Key.for_testing(0), persistence=unpublished)
