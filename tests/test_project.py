@@ -100,6 +100,14 @@ def test_an_upward_import_would_be_found(tmp_path):
     assert set(imported(SOURCE / "stream" / "stream.py")) >= {"coins", "ledger", "privacy", "statistics"}
 
 
+def test_modules_import_one_another_by_relative_names():
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            assert "retroact" not in {name.split(".")[0] for name in names}, f"{path}:{node.lineno}"
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name):
     module = importlib.import_module(name)

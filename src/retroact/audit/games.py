@@ -1,4 +1,4 @@
-"""Privacy from outside: the same stream with and without one operation, told apart by what it publishes.
+"""Privacy from outside: the same stream with and without one operation, distinguished by what it publishes.
 
 `neighbours` plays fixed pairs of histories, `adaptive` the game of Appendix B. A fair coin decides on the world of
 every run, and every run has its own throw-away key, so right and wrong guesses bound epsilon (`bounds`). The bound is a
@@ -86,7 +86,7 @@ def too_large(claim: Guarantee, runs: int) -> str:
 
 @dataclass(frozen=True)
 class ToldApart(Check[Target]):
-    """Two worlds, told apart by what is seen in many runs of a game."""
+    """Two worlds to distinguish by what is seen in many runs of a game."""
 
     play: Play
     tried: str

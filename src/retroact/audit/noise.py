@@ -205,7 +205,7 @@ def published_law(target: Target, seeds: Seeds, *, draws: int = 600) -> list[Res
 def _published(spec: Specification, name: str, seeds: Seeds, draws: int) -> Result:
     test = f"published noise: {name}"
     if sample_in(spec.bounds[name]) is not None:
-        return idle_inside(test, "a sample has no noise of its own; the test of releases looks at what is drawn")
+        return idle_inside(test, "a sample adds no noise to totals; the test of releases checks what is drawn")
     if isinstance(spec.statistics[name].noise, Oblivious):
         return idle_inside(test, "its noise is a law of the user's own")
     scene = Scene(spec, name, seeds.random())

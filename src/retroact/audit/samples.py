@@ -178,9 +178,9 @@ def _drawn(target: Target, seeds: Seeds, count: int) -> list[Pair]:
 
 
 def _classified(table: F64, seeds: Seeds) -> float:
-    """How likely so many right guesses are if the laws are equal. The classifier learns from every other run of both
-    histories. Right guesses on the rest are a sum of independent events whose probabilities are 1/2 on average: at
-    most as spread as the binomial (Hoeffding 1956)."""
+    """The probability of at least this many right guesses if the laws are equal. The classifier learns from every other
+    run of both histories. Right guesses on the rest are a sum of independent events whose probabilities are 1/2 on
+    average: at most as spread as the binomial (Hoeffding 1956)."""
     try:
         from sklearn.ensemble import RandomForestClassifier
     except ImportError:

@@ -43,7 +43,7 @@ WHAT = {
     "moved": ("records that had gone were replaced by other records that had gone", EVER),
     "replaced ids": ("an id had held another record before, against its first use", EVER),
 }
-# The picture has this many more records that are erased later: as many as it takes to see them beside the noise.
+# The picture adds this many records that are erased later: as many as it takes to see them through the noise.
 EXTRA = (8, 32, 128, 512)
 LONGEST = 30
 # Pairs of a family, however long they are.

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from retroact.cli.console import Console, console_for, message, plural
-from retroact.cli.options import Roles, argument, command
-from retroact.cli.progress import Progress
-from retroact.cli.run import Cutting, new_stream
-from retroact.cli.specification import RunSpecOptions
-from retroact.cli.table import Kind, table
-from retroact.errors import InputError, RetroactError, Unit
-from retroact.feeds.options import Options
-from retroact.feeds.play import open_feed
-from retroact.feeds.refusals import Refusal, Refusals
-from retroact.feeds.source import STDIN
-from retroact.feeds.totals import Totals
-from retroact.stream import HorizonWarning, Specification, Stream
-from retroact.stream.rehearsal import Rehearsal
+from ..errors import InputError, RetroactError, Unit
+from ..feeds.options import Options
+from ..feeds.play import open_feed
+from ..feeds.refusals import Refusal, Refusals
+from ..feeds.source import STDIN
+from ..feeds.totals import Totals
+from ..stream import HorizonWarning, Specification, Stream
+from ..stream.rehearsal import Rehearsal
+from .console import Console, console_for, message, plural
+from .options import Roles, argument, command
+from .progress import Progress
+from .run import Cutting, new_stream
+from .specification import RunSpecOptions
+from .table import Kind, table
 
 EXACT = (
     "Exact counts, for the operator alone. Do not publish them, and do not set bounds, categories or times from them: "

@@ -10,11 +10,18 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from retroact.cli.console import plural, say
-from retroact.cli.files import check_sources, put
-from retroact.cli.files import opened as opened_files
-from retroact.cli.notes import ALLOW, NotFoundError
-from retroact.cli.options import (
+from ..errors import InputError, RetroactError, VerificationError
+from ..feeds.source import read_text
+from ..files import os_errors
+from ..store.receipt import verify
+from ..store.targets import check_targets
+from ..stream import Durable
+from ..stream.erasure import Outcome, Requested
+from .console import plural, say
+from .files import check_sources, put
+from .files import opened as opened_files
+from .notes import ALLOW, NotFoundError
+from .options import (
     MISSING_HELP,
     Restoring,
     Secrets,
@@ -25,13 +32,6 @@ from retroact.cli.options import (
     option,
     warn_of_debt,
 )
-from retroact.errors import InputError, RetroactError, VerificationError
-from retroact.feeds.source import read_text
-from retroact.files import os_errors
-from retroact.store.receipt import verify
-from retroact.store.targets import check_targets
-from retroact.stream import Durable
-from retroact.stream.erasure import Outcome, Requested
 
 
 @dataclass(frozen=True)
@@ -259,6 +259,6 @@ class EarlierReceipts:
         """Where records may still be."""
         for held in erasure.unerased(self.of(erasure)):
             say(
-                f"note: this stream goes on from {held.where}, which holds records of its own: erase there too, under "
+                f"note: this stream goes on from {held.where}, which still holds records: erase there too, under "
                 "the same --request, and hand its receipt in (--earlier)"
             )

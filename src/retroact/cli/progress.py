@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from retroact.cli.console import Console
-from retroact.escape import printable
+from ..escape import printable
+from .console import Console
 
 WIPE = "\r\x1b[2K"
 BAR = 30

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from retroact.feeds.header import FileHeader, Kind
-from retroact.feeds.roles import OPERATION_COLUMNS, WEIGHT_COLUMNS
+from ..feeds.header import FileHeader, Kind
+from ..feeds.roles import OPERATION_COLUMNS, WEIGHT_COLUMNS
 
 MOST = 4
 """How many columns are proposed for publication, since all share one budget; others can be chosen."""

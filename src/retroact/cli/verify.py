@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from retroact.cli.console import console_for, plural, say
-from retroact.cli.options import Secrets, argument, command, opened, option
-from retroact.cli.progress import Progress
-from retroact.errors import InputError, VerificationError
-from retroact.store.receipt import Receipt, public_key
-from retroact.store.receipt import verify as check
+from ..errors import InputError, VerificationError
+from ..store.receipt import Receipt, public_key
+from ..store.receipt import verify as check
+from .console import console_for, plural, say
+from .options import Secrets, argument, command, opened, option
+from .progress import Progress
 
 
 @dataclass(frozen=True)

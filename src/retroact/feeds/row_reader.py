@@ -158,7 +158,7 @@ class RowReader:
             )
         if self._strict and found.operation and not found.weighted:
             self._check_alone(changes, erases, "expected a subject alone", "erase", ("id", "stamp"))
-            wrong = "expected nothing beside it, except a round"
+            wrong = "expected nothing else with it, except a round"
             self._check_alone(changes, codes == CLOSE, wrong, "close", ("id", "subject", "stamp"))
 
     def _check_alone(self, changes: Changes, chosen: Mask, wrong: str, place: str, roles: tuple[str, ...]) -> None:

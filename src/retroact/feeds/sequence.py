@@ -222,7 +222,7 @@ class Sequence:
             mine, other = (np.flatnonzero(numbers == numbers[each]).tolist() for each in (row, first[row]))
             if self._content(changes, mine) != self._content(changes, other):
                 position, where = changes.whole("position")[row], f"{self._delivery.unit} {numbers[first[row]]}"
-                wrong = f"every event needs a position of its own, got {position} as in {where}"
+                wrong = f"expected a different position for every event, got {position} as in {where}"
                 return InputError(wrong, place=self._options.position, row=row + 1)
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from retroact.errors import InputError
+from ..errors import InputError
 
 SAVE = "save the sheet or table as CSV or Parquet, and read that"
 _SUFFIXES = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")

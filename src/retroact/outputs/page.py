@@ -41,7 +41,7 @@ class About:
 
 
 def page(form: TableForm, table: Table, about: About) -> str:
-    """A page of its own, with every statistic as a chart and the table behind it."""
+    """A complete page, with every statistic as a chart and the table behind it."""
     own = about.guarantee
     return render(
         "releases.html",

@@ -1,4 +1,4 @@
-"""A public grid of rounds over time: the round of a record is a function of its own time alone.
+"""A public grid of rounds over time: the round of a record depends on its time alone.
 
 The grid is declared, never derived from the data: nothing depends on which time came first, and no record shifts the
 round of another. A round of a complete input closes once all rows of that round and of earlier ones have been read;
@@ -19,14 +19,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64
-from retroact.checks import positive_int
-from retroact.errors import Place
-from retroact.messages import At, mismatch
-from retroact.params import Parameters
-from retroact.stream.lengths import Length, length_text
-from retroact.stream.moments import Unit, time_of, times_of
-from retroact.stream.zones import EPOCH, MICROSECOND, Zone, local_text, text_of
+from ..arrays import I64
+from ..checks import positive_int
+from ..errors import Place
+from ..messages import At, mismatch
+from ..params import Parameters
+from .lengths import Length, length_text
+from .moments import Unit, time_of, times_of
+from .zones import EPOCH, MICROSECOND, Zone, local_text, text_of
 
 LAST_DAY = 28
 """The last day that every month has."""
