@@ -212,16 +212,11 @@ def test_locks_hold_hashes_and_no_addresses():
         assert not re.search(r"://|--index-url|--extra-index-url|--find-links|@ file", text), lock
 
 
-def test_files_stay_small():
-    for path in SOURCE.rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 400, f"{path}: two concepts share a room"
-
-
-def test_in_the_core_nothing_stands_twice(monkeypatch):
-    """No class name means two things, no run of lines stands in two places, and files are smaller still."""
+def test_nothing_stands_twice_and_files_stay_small(monkeypatch):
+    """No class name means two things, no run of lines stands in two places, and no file holds two concepts."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     shape = importlib.import_module("repeated_lines")
-    files = shape.core_files()
+    files = shape.source_files()
     assert shape.repeated_classes(files) == {}
     assert list(shape.repeated_runs(files)) == []
     assert shape.long_files(files) == {}

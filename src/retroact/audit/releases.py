@@ -74,7 +74,7 @@ def releases(target: Target, seeds: Seeds, *, histories: int = 12) -> list[Resul
     running = Publisher(spec, make, tuple(drawn), LOOKS + histories // 4)
     parts = [spec.measure_of(name) for name in spec.statistics]
     return [
-        report(Releases(seeds), running, seeds, part="privacy", test="releases"),
+        report(ExactReleases(seeds), running, seeds, part="privacy", test="releases"),
         report(Budget(float(spec.epsilon), float(spec.delta)), parts, seeds, part="privacy", test="budget"),
     ]
 
@@ -89,7 +89,7 @@ class Publisher(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Releases(Check[Publisher]):
+class ExactReleases(Check[Publisher]):
     seeds: Seeds
     question = "Is what a running stream publishes exactly its totals with the noise that is accounted for?"
 

@@ -61,7 +61,7 @@ def check(
 
 
 @dataclass(frozen=True)
-class Found:
+class InputProblems:
     """What a run would do with a file."""
 
     source: str
@@ -72,7 +72,7 @@ class Found:
     """What would be left out or replaced: where, how many, and what."""
 
 
-def checked(source: str, spec: Specification, options: Options, *, shown: bool = True) -> Found:
+def checked(source: str, spec: Specification, options: Options, *, shown: bool = True) -> InputProblems:
     """Read everything as a run does; nothing is published."""
     refusals, totals, stopped = Refusals(), Totals(), None
     others: list[tuple[str, str, str]] = []
@@ -91,10 +91,10 @@ def checked(source: str, spec: Specification, options: Options, *, shown: bool =
             others += _left_out(stream)
     except RetroactError as error:
         stopped = str(error)
-    return Found(source, refusals.kinds, stopped, [*others, *_skipped(totals)])
+    return InputProblems(source, refusals.kinds, stopped, [*others, *_skipped(totals)])
 
 
-def show_findings(found: Found, console: Console) -> None:
+def show_findings(found: InputProblems, console: Console) -> None:
     """Print what was found; raises if a run would refuse the file."""
     message(console, EXACT)
     if found.refused:
