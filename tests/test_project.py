@@ -171,6 +171,8 @@ def test_the_theory_table_names_things_that_exist():
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     for name in set(re.findall(r"`(test_\w+)", text)):
         assert f"def {name}(" in tests, f"theory.md names {name}, which is nowhere"
+    for symbol, path in re.findall(r"`([A-Za-z_][\w.]*)` \(`([\w/]+\.py)`", text):
+        assert re.search(rf"\b{symbol.split('.')[-1]}\b", (SOURCE / path).read_text()), f"{path} has no {symbol}"
     for path in set(
         re.findall(
             r"`((?:tests|benchmarks|ledger|noise|coins|privacy|statistics|oneshot|compilers|paper|store|stream)/[\w/]*(?:\.py)?)`",
