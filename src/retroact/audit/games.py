@@ -32,7 +32,7 @@ from .weaker import Weaker, factors
 # Large claims take more runs to refute: up to this many times as many are made.
 MOST_TIMES = 4
 ROUNDS = 5
-# Runs, however long they are.
+# At least this many runs, however long they are.
 LEAST = 200
 # Runs to choose a pair of histories by: a part of all runs for each, and no fewer than these.
 PILOT_SHARE, FEWEST = 20, 48

@@ -116,7 +116,7 @@ def audit(order: AuditOptions) -> None:
 
 
 def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
-    """What a report is signed with, and a line about whose signature that is."""
+    """The key that signs a report, and a line on whose signature that is."""
     from ..audit.report import public_key
 
     if key_file is None:

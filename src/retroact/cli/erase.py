@@ -152,7 +152,7 @@ def _show(erasure: Requested, open_round: int) -> None:
 
 
 def _found(outcome: Outcome, when: str) -> str:
-    """In words; of a repeated request no counts are known."""
+    """What was found, in words; a repeated request has no counts."""
     who, surviving, waiting = outcome.identifier, outcome.surviving, outcome.waiting
     if not outcome.found:
         return f"no record was found of {who}" + (f" when {when}" if surviving is None else "")
@@ -246,7 +246,7 @@ class EarlierReceipts:
             self._found.setdefault(bytes.fromhex(request), []).append(content)
 
     def check(self, erasures: Sequence[Requested]) -> None:
-        """That all of them are for these requests, and from streams before this one."""
+        """Check that all of them are for these requests, and from streams before this one."""
         if {*self._found} - {erasure.now.content for erasure in erasures}:
             raise VerificationError("--earlier: expected receipts of the same requests, got one of another")
         for erasure in erasures:

@@ -43,7 +43,7 @@ class Notes:
             message(self.console, text, style)
 
     def warn(self, text: str) -> None:
-        """What is left undone; shown in any case."""
+        """What is still to be done; shown even when a run is quiet."""
         message(self.console, f"warning: {text}", "yellow")
 
     def recognised(self, feed: Feed, spec: Specification, first: Changes) -> None:

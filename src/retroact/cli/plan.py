@@ -1,4 +1,4 @@
-"""`retroact plan`: errors before epsilon, and what wanted errors cost."""
+"""`retroact plan`: the errors to expect, and the epsilon that wanted errors cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far something is: a bar on a terminal, gone at the end; a line now and then where there is none."""
+"""Progress: a bar on a terminal, removed at the end; elsewhere, a line now and then."""
 
 from __future__ import annotations
 

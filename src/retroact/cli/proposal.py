@@ -44,7 +44,7 @@ class Proposal:
     ignored: tuple[str, ...] = ()
 
     def with_roles(self, roles: Mapping[str, str]) -> Proposal:
-        """With other roles; their columns are published no more."""
+        """With other roles; their columns are no longer published."""
         fields, others = (
             {name: kind for name, kind in own.items() if name not in roles.values()}
             for own in (self.fields, self.others)

@@ -16,7 +16,7 @@ from .progress import Progress
 
 @dataclass(frozen=True)
 class ReceiptOptions:
-    """What a receipt must be of."""
+    """What a receipt is checked against."""
 
     stream: str | None = option("Check that this stream signed the receipt.", "STREAM")
     subject: list[str] | None = option("Check whom the receipt is about; needs --stream and --request.", "NAME")
@@ -98,7 +98,7 @@ def _verify_receipt(path: Path, order: ReceiptOptions, secrets: Secrets) -> None
 
 
 def _missing_in(receipt: Receipt, names: list[str]) -> list[str]:
-    """Whom no record was found of; the names are in the order of the receipt, if they are known."""
+    """Those without any record; the names are in the order of the receipt, if they are known."""
     found = receipt.found if isinstance(receipt.found, list) else []
     if not receipt.missing:
         return []

@@ -75,7 +75,7 @@ class NativeEvents:
         return code, value.get("record") or {}, "record", value
 
     def _check_parts(self, code: int, record: Any, id: Any, subject: Any, stamp: Any) -> None:
-        """That an event has what its operation needs, and no more."""
+        """Check that an event has what its operation needs, and no more."""
         if code == ADD and record is None:
             raise InputError("expected a record to add, got none", place="record")
         if code == ERASE:

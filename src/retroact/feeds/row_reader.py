@@ -143,7 +143,7 @@ class RowReader:
         return codes, copies
 
     def _check(self, changes: Changes, found: Heading) -> None:
-        """That each row has what its operation needs and, in strict sources, nothing else."""
+        """Check that each row has what its operation needs and, in strict sources, nothing else."""
         codes, named = changes.codes, changes.there("id")
         require_needs(changes, timed="time" in found.roles)
         if changes.copies is not None:

@@ -71,7 +71,7 @@ class Sequence:
         return self._after
 
     def require(self, read: int, there: int | None) -> None:
-        """That a source still has the rows that were read before."""
+        """Check that a source still has the rows that were read before."""
         if there is None or there < read:
             got = "fewer" if there is None else f"{there:,}"
             raise InputError(

@@ -1,4 +1,4 @@
-"""Workbooks and databases, which people have and this program does not read."""
+"""Workbooks and databases: common, and not read by this program."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Grid(Parameters):
         self._kept.update(boundaries)
 
     def moved(self) -> Mapping[int, tuple[int, int]]:
-        """The boundaries that are kept and would be others by the rules of today, with both moments."""
+        """The kept boundaries that today's rules would place elsewhere, with both moments."""
         both = {number: (kept, self._by_rule(number)) for number, kept in self._kept.items()}
         return {number: pair for number, pair in both.items() if pair[0] != pair[1]}
 
