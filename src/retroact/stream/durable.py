@@ -177,8 +177,8 @@ class Durable(Stream):
                 new = old.replace(sources={**old.sources, source: {"columns": own}})
             if new.has_subjects != old.has_subjects and not untouched(self.store):
                 raise InputError(
-                    f"this stream has {'subjects' if old.has_subjects else 'no subjects'}, and already holds data: make "
-                    "a new stream",
+                    f"this stream has {'subjects' if old.has_subjects else 'no subjects'}, and already holds data: "
+                    "make a new stream",
                     place="subject",
                 )
             with self._vault.writing():
