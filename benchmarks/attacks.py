@@ -59,7 +59,7 @@ def daily():
     found = []
     for repeat in range(REPEATS):
         own = SEEDS.branch("daily", repeat)
-        found.append(recovered(plan.answering(), plan.attack(own), own))
+        found.append(recovered(plan.answers, plan.attack(own), own))
     return plan.deviation(plan.attack(SEEDS)) / math.sqrt(plan.n), sum(found) / len(found)
 
 

@@ -1,7 +1,7 @@
-"""What stands twice in the core packages: runs of lines, and names of classes; and files that are long.
+"""What the source repeats: runs of lines, and names of classes; and files that are long.
 
-`python benchmarks/repeated_lines.py [LINES]`: runs of so many equal lines or more, six where nothing is said. Blanks,
-comments, docstrings, imports, signatures and lines with nothing but brackets do not count.
+`python benchmarks/repeated_lines.py [LINES]`: runs of at least this many equal lines (default: 6). Blanks, comments,
+docstrings, imports, signatures and lines with nothing but brackets do not count.
 """
 
 import ast
@@ -9,7 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 
-from code_lines import CORE, ROOT, SOURCE, package
+from code_lines import ROOT, SOURCE
 
 LONGEST_FILE = 350
 SHORTEST_RUN = 6
@@ -17,9 +17,9 @@ Line = tuple[int, str]
 Place = tuple[str, int]
 
 
-def core_files() -> dict[str, str]:
-    found = {path.relative_to(ROOT).as_posix(): path for path in sorted((ROOT / SOURCE).rglob("*.py"))}
-    return {name: path.read_text(encoding="utf-8") for name, path in found.items() if package(name) in CORE}
+def source_files() -> dict[str, str]:
+    paths = sorted((ROOT / SOURCE).rglob("*.py"))
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in paths}
 
 
 def counted_lines(text: str) -> list[Line]:
@@ -77,7 +77,7 @@ def long_files(files: dict[str, str]) -> dict[str, int]:
 
 
 def main() -> None:
-    files = core_files()
+    files = source_files()
     for name, length in long_files(files).items():
         print(f"{length} lines: {name}")
     for name, places in repeated_classes(files).items():

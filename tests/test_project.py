@@ -118,6 +118,14 @@ def test_an_upward_import_would_be_found(tmp_path):
     assert set(imported(SOURCE / "stream" / "stream.py")) >= {"coins", "ledger", "privacy", "statistics"}
 
 
+def test_modules_import_one_another_by_relative_names():
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            assert "retroact" not in {name.split(".")[0] for name in names}, f"{path}:{node.lineno}"
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name):
     module = importlib.import_module(name)
@@ -181,6 +189,8 @@ def test_the_theory_table_names_things_that_exist():
     tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
     for name in set(re.findall(r"`(test_\w+)", text)):
         assert f"def {name}(" in tests, f"theory.md names {name}, which is nowhere"
+    for symbol, path in re.findall(r"`([A-Za-z_][\w.]*)` \(`([\w/]+\.py)`", text):
+        assert re.search(rf"\b{symbol.split('.')[-1]}\b", (SOURCE / path).read_text()), f"{path} has no {symbol}"
     for path in set(
         re.findall(
             r"`((?:tests|benchmarks|ledger|noise|coins|privacy|statistics|oneshot|compilers|paper|store|stream)/[\w/]*(?:\.py)?)`",
@@ -222,16 +232,11 @@ def test_locks_hold_hashes_and_no_addresses():
         assert not re.search(r"://|--index-url|--extra-index-url|--find-links|@ file", text), lock
 
 
-def test_files_stay_small():
-    for path in SOURCE.rglob("*.py"):
-        assert len(path.read_text().splitlines()) <= 400, f"{path}: two concepts share a room"
-
-
-def test_in_the_core_nothing_stands_twice(monkeypatch):
-    """No class name means two things, no run of lines stands in two places, and files are smaller still."""
+def test_nothing_stands_twice_and_files_stay_small(monkeypatch):
+    """No class name means two things, no run of lines stands in two places, and no file holds two concepts."""
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     shape = importlib.import_module("repeated_lines")
-    files = shape.core_files()
+    files = shape.source_files()
     assert shape.repeated_classes(files) == {}
     assert list(shape.repeated_runs(files)) == []
     assert shape.long_files(files) == {}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Literal
 
-from retroact.escape import printable
+from .escape import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class InputError(RetroactError, ValueError):
     does not hold the value itself). Where it is wrong: ``source``, the name of a file or feed; ``row``, the number of a
     row or line in it, from 1; ``path``, of a field or option, such as ``amount`` or ``statistics.n.window``. The
     argument ``place`` is the path, or a `Place` with a row too. Only `__str__` makes a text of these fields, and it is
-    safe to show anywhere. The next step, a ``hint``, is not part of it: the program shows it on a line of its own.
+    safe to show anywhere. The next step, a ``hint``, is not part of it: the program shows it on a separate line.
 
     >>> error = InputError(expected="a number between 0 and 500", found="'x'", place="amount", row=2)
     >>> print(error)
@@ -132,7 +132,7 @@ class InputError(RetroactError, ValueError):
         return self._with(found="no value", message=f"expected {self.expected}, got no value")
 
     def under(self, path: str) -> InputError:
-        """The same error, with a path in front of its own."""
+        """The same error, with its path prefixed."""
         return self.moved(".".join(part for part in (path, self.path) if part))
 
     def moved(self, place: str | None) -> InputError:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from retroact.errors import InputError
+from .errors import InputError
 
 At = Callable[[int], str]
 """From the index of a value to the place that a message names, such as `amount, row 3`."""

@@ -204,7 +204,7 @@ def test_streams_answer_with_the_exact_counts_and_their_noise(name):
     assert isinstance(plan, AttackPlan)
     assert plan.n == 8
     attack, secret, seeds = plan.attack(Seeds(1)), random_bits(8, Seeds(2)), Seeds(3)
-    run = plan.answering()(attack, secret, seeds)
+    run = plan.answers(attack, secret, seeds)
     assert attack.history(secret) == paced(attack).history(secret)
     drawn = FromNoise(plan)(attack, secret, seeds).answers
     off = run - drawn
@@ -222,7 +222,7 @@ def test_every_form_gives_everything_away_without_noise(name):
     """So it is the noise that hides the bits, not an attack that does not fit the form."""
     spec = STREAMS[name].replace(epsilon=1000.0)
     plan = plan_for(make_stream(spec), spec, "users", n=8)
-    assert recovered(plan.answering(), plan.attack(Seeds(4)), Seeds(5)) == 1.0
+    assert recovered(plan.answers, plan.attack(Seeds(4)), Seeds(5)) == 1.0
 
 
 def test_why_there_is_no_attack():

@@ -63,7 +63,7 @@ LINES: dict[str, tuple[object, str]] = {
     "deletion of an empty id": ({"op": "delete", "id": ""}, "expected a non-empty text, got '' - at id"),
     "erasure of nobody": ({"op": "erase"}, "expected a subject to erase, got none - at subject"),
     "erasure with id": ({"op": "erase", "subject": "u", "id": 1}, "expected a subject alone"),
-    "close with more": ({"op": "close", "subject": "u"}, "expected nothing beside it, except a round"),
+    "close with more": ({"op": "close", "subject": "u"}, "expected nothing else with it, except a round"),
 }
 
 

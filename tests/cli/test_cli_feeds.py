@@ -97,7 +97,7 @@ OPTIONS: dict[str, tuple[tuple[object, ...], str]] = {
     "no grid": (("--time", "t"), "expected a grid"),
     "positions": (
         ("--time", "t", "--start", "0", "--length", "1h", "--end", "3600", "--position", "p"),
-        "expected no positions beside a grid",
+        "expected no positions with a grid",
     ),
 }
 

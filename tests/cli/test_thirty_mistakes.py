@@ -98,7 +98,7 @@ MISTAKES: dict[str, Mistake] = {
     "a time without a grid": Mistake(
         ORDERS,
         f"run orders.csv --count --time day {BUDGET}",
-        ("expected a grid (--start, --length, --end) beside the column of the time - at --time",),
+        ("expected a grid (--start, --length, --end) with the column of the time - at --time",),
     ),
     "a length that is none": Mistake(
         ORDERS,

@@ -60,7 +60,7 @@ def test_other_options() -> None:
         ({"time": "t"}, "expected a grid"),
         ({"grid": grid}, "expected the column of the time"),
         ({"grid": grid, "time": "t", "rounds": 3}, "its end says how many"),
-        ({"grid": grid, "time": "t", "position": "p"}, "expected no positions beside a grid"),
+        ({"grid": grid, "time": "t", "position": "p"}, "expected no positions with a grid"),
     ]
     for options, message in wrong:
         with pytest.raises(InputError, match=message):

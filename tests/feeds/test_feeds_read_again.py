@@ -199,7 +199,7 @@ def test_different_events_need_different_positions(tmp_path: Path, kind: str) ->
     rows = [row("DE", 1, lsn=7), row("DE", 2, lsn=8), row("DE", 1, lsn=7)]
     assert Played(as_file(tmp_path, kind, rows), position="lsn").totals.absorbed == 1
     one = FIRST[kind]
-    reason = rf"{one + 3}: every event needs a position of its own, got 8 as in (line|row) {one + 1} - at lsn"
+    reason = rf"{one + 3}: expected a different position for every event, got 8 as in (line|row) {one + 1} - at lsn"
     with pytest.raises(InputError, match=reason):
         Played(as_file(tmp_path, kind, [*rows, row("FR", 2, lsn=8)]), position="lsn")
 

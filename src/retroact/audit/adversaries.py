@@ -29,7 +29,7 @@ def window(shape: Shape, round: int, answers: Sequence[bytes]) -> Move:
 
 
 def toggler(shape: Shape, round: int, answers: Sequence[bytes]) -> Move:
-    """What counts distinct values shows or hides the first record whenever the other one is away."""
+    """A distinct count shows or hides the first record whenever the other one is away."""
     value = shape.values[0]
     if round == 1:
         return [], Add(value)
@@ -59,7 +59,7 @@ def threshold_pump(shape: Shape, round: int, answers: Sequence[bytes]) -> Move:
 
 
 def no_op_deletion(shape: Shape, round: int, answers: Sequence[bytes]) -> Move:
-    """A right algorithm answers the same."""
+    """A correct algorithm answers the same either way."""
     value, other = shape.values[0], shape.values[-1]
     if round == 2:
         # As many deletions as there were copies, so that the challenge is one too many.

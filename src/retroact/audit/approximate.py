@@ -73,7 +73,7 @@ def approximate(
 
 @dataclass(frozen=True)
 class Blocks(Check[Target]):
-    """Pairs of histories, told apart by blocks of answers; ``raised``: the type of what the target raises on them."""
+    """Pairs of histories to distinguish by blocks of answers; ``raised``: the type of exception the target raises."""
 
     pairs: dict[str, Pair]
     length: int

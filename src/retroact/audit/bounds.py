@@ -91,7 +91,7 @@ def coupled_bound(between: int, runs: int, confidence: float = 0.95) -> float:
 def pooled_bound(correct: int, votes_total: int, votes_per_run: int, confidence: float = 0.95) -> float:
     """k = ``votes_per_run`` independent noises hide a change together, and every one votes for itself, equally often.
 
-    Needed: all votes are independent (a fair coin of its own for each, or as many runs of one world as of the other),
+    Needed: all votes are independent (a separate fair coin for each, or as many runs of one world as of the other),
     there is no delta, and the noises are symmetric about the data, or all vote in one direction only. Else the outcomes
     at which two noises reveal most may lie on opposite sides; what they reveal then does not add up, and with votes
     that abstain the bound could exceed epsilon.

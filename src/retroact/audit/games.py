@@ -1,4 +1,4 @@
-"""Privacy from outside: the same stream with and without one operation, told apart by what it publishes.
+"""Privacy from outside: the same stream with and without one operation, distinguished by what it publishes.
 
 `neighbours` plays fixed pairs of histories, `adaptive` the game of Appendix B. A fair coin decides on the world of
 every run, and every run has its own throw-away key, so right and wrong guesses bound epsilon (`bounds`). The bound is a
@@ -32,7 +32,7 @@ from .weaker import Weaker, factors
 # Large claims take more runs to refute: up to this many times as many are made.
 MOST_TIMES = 4
 ROUNDS = 5
-# Runs, however long they are.
+# At least this many runs, however long they are.
 LEAST = 200
 # Runs to choose a pair of histories by: a part of all runs for each, and no fewer than these.
 PILOT_SHARE, FEWEST = 20, 48
@@ -86,7 +86,7 @@ def too_large(claim: Guarantee, runs: int) -> str:
 
 @dataclass(frozen=True)
 class ToldApart(Check[Target]):
-    """Two worlds, told apart by what is seen in many runs of a game."""
+    """Two worlds to distinguish by what is seen in many runs of a game."""
 
     play: Play
     tried: str

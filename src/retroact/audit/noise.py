@@ -20,7 +20,7 @@ from ..noise import Oblivious
 from ..stream import Specification
 from ..testing import in_memory
 from ..testing.check import Check, Finding
-from ..testing.judgement import ERROR, FACTORS, Kind, judge
+from ..testing.judgement import ERROR, FACTORS, NoiseKind, judge
 from ..testing.noise_law import Noise, check_draws, drawn, looked_at, names_of, noises, pairs_of, twice
 from ..testing.published import Scene
 from ..testing.residuals import enough_keys, residuals
@@ -38,7 +38,7 @@ PUBLISHED = (
 
 
 @dataclass(frozen=True)
-class NoiseLaw(Check[list[Kind]]):
+class NoiseLaw(Check[list[NoiseKind]]):
     """All noise of one statistic, over many draws; ``problem``: what is known to be wrong without statistics."""
 
     name: str
@@ -47,7 +47,7 @@ class NoiseLaw(Check[list[Kind]]):
     draws: int
     problem: str = ""
 
-    def run(self, target: list[Kind], seeds: Seeds) -> Finding:
+    def run(self, target: list[NoiseKind], seeds: Seeds) -> Finding:
         judged = judge(target)
         if judged.holds and not judged.compared and not self.problem:
             few = f"{self.draws:,} draws say nothing about a noise that is claimed to be 0 so often"
@@ -66,7 +66,7 @@ class NoiseLaw(Check[list[Kind]]):
             measured={"probability by the claim": decimal(judged.chance), "tests": str(judged.tests)},
         )
 
-    def planted(self, target: list[Kind]) -> Iterator[Iterator[tuple[str, list[Kind]]]]:
+    def planted(self, target: list[NoiseKind]) -> Iterator[Iterator[tuple[str, list[NoiseKind]]]]:
         yield (_changed(f"noise of {decimal(f)} of the size", target, lambda v, f=f: v * f) for f in FACTORS)  # type: ignore[misc]
         yield iter([_changed("noise that is missing in the last of these releases", target, _without_last)])
         if any(len({*kind.looks}) > 1 for kind in target):
@@ -78,7 +78,7 @@ class NoiseLaw(Check[list[Kind]]):
             yield iter([_changed("noise drawn anew in the last of these releases", target, _renewed)])
 
 
-def _changed(bug: str, kinds: list[Kind], change: Callable[[F64], F64]) -> tuple[str, list[Kind]]:
+def _changed(bug: str, kinds: list[NoiseKind], change: Callable[[F64], F64]) -> tuple[str, list[NoiseKind]]:
     return bug, [kind._replace(values=change(kind.values)) for kind in kinds]
 
 
@@ -95,7 +95,7 @@ def _renewed(values: F64) -> F64:
     return out
 
 
-def _remembers(kind: Kind) -> bool:
+def _remembers(kind: NoiseKind) -> bool:
     """Whether the noises of the first and the last of these releases are claimed to be clearly correlated."""
     first, last = (kind.nodes.form(kind.looks[at]) for at in (0, -1))
     apart = first.deviation**2 + last.deviation**2 - first.plus(last, -1).deviation ** 2
@@ -205,7 +205,7 @@ def published_law(target: Target, seeds: Seeds, *, draws: int = 600) -> list[Res
 def _published(spec: Specification, name: str, seeds: Seeds, draws: int) -> Result:
     test = f"published noise: {name}"
     if sample_in(spec.bounds[name]) is not None:
-        return idle_inside(test, "a sample has no noise of its own; the test of releases looks at what is drawn")
+        return idle_inside(test, "a sample adds no noise to totals; the test of releases checks what is drawn")
     if isinstance(spec.statistics[name].noise, Oblivious):
         return idle_inside(test, "its noise is a law of the user's own")
     scene = Scene(spec, name, seeds.random())

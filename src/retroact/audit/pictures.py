@@ -48,7 +48,7 @@ def tradeoff(name: str, test: str, claimed: Sequence[XY], measured: Sequence[XY]
         ("dot", found, "best attack tried"),
         ("line", "blind", "blind guessing"),
     ]
-    frame = _Frame(entries, 300, (0, 1), (0, 1), QUARTERS, "missed")
+    frame = _Plot(entries, 300, (0, 1), (0, 1), QUARTERS, "missed")
     panel = frame.panel
     body = joined(
         panel.area([*claimed, (1.0, 0.0)], [(0, 0), (1, 0)], "forbidden"),
@@ -76,7 +76,7 @@ def twins(name: str, test: str, one: Sequence[XY], other: Sequence[XY], unite: f
         ("line", "erasure", f"the same records survive from round {unite:,.0f} on"),
     ]
     up = ticks(low, high, 5)
-    frame = _Frame(entries, 240, (first, last), (low, high), up, "answer")
+    frame = _Plot(entries, 240, (first, last), (low, high), up, "answer")
     panel = frame.panel
     body = joined(
         panel.grid(up),
@@ -93,7 +93,7 @@ def twins(name: str, test: str, one: Sequence[XY], other: Sequence[XY], unite: f
     return frame.draw(f"{name}-twins", f"Two histories that unite: {test}", words, body)
 
 
-class _Frame:
+class _Plot:
     """A panel below its legend, with the name of its vertical axis."""
 
     def __init__(self, entries: Sequence[Entry], height: float, xs: XY, ys: XY, up: Sequence[float], unit: str) -> None:

@@ -14,7 +14,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from ..testing import StreamAlgorithm, in_memory, values_of
 from ..testing.altered import publishing
 from ..testing.check import Check, Finding, Verdict
 from ..testing.seeds import Seeds
-from .counting_attack import Answering, BitAttack, random_sets, recovered, rounds_of
+from .counting_attack import BitAttack, random_sets, recovered, rounds_of
 from .decoding import F64, I64, Bits, ceiling, chance, significant
 from .result import Result, decimal, idle, report
 from .target import Make, Target
@@ -47,43 +46,19 @@ EXACTLY = 0.99
 
 
 @dataclass(frozen=True)
-class FromStream:
-    """A stream with a distinct count, run round by round with records whose values differ."""
-
-    plan: AttackPlan
-    make: Make
-
-    def __call__(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> F64:
-        algorithm = self.make(seeds.key())
-        if not isinstance(algorithm, StreamAlgorithm):
-            raise InputError(f"expected a stream, got {type(algorithm).__name__}", place="make")
-        looks, answers = set(attack.looks.tolist()), []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", HorizonWarning)
-            for round, updates in enumerate(attack.history(secret), 1):
-                release = algorithm.release([self._named(update) for update in updates])
-                if round in looks:
-                    answers.append(float(release[self.plan.name].value))
-        return np.array(answers) - self.plan.fresh
-
-    def _named(self, update: Update) -> Update:
-        assert isinstance(update, Add | Delete)
-        assert isinstance(update.value, int)
-        return replace(update, value=self.plan.records[update.value])
-
-
-@dataclass(frozen=True)
 class AttackPlan:
-    """A distinct count that can be attacked, and the shape of the attack."""
+    """A stream with a distinct count that can be attacked, the shape of the attack, and how often it is made."""
 
     make: Make
     specification: Specification
     name: str
     records: tuple[Hashable, ...]
+    """They differ in what is counted."""
     n: int
     unit: int
     wait: int
     block: int
+    repeats: int = 1
 
     @property
     def rounds(self) -> int:
@@ -100,15 +75,31 @@ class AttackPlan:
         """Of the noise where the attacker looks last."""
         return self.specification.bounds[self.name].noise.deviation_of(0, int(self.places(attack)[-1]))
 
-    def answering(self) -> FromStream:
-        return FromStream(self, self.make)
+    def answers(self, attack: BitAttack, secret: Bits, seeds: Seeds) -> F64:
+        """What the stream, run round by round, publishes where the attacker looks."""
+        algorithm = self.make(seeds.key())
+        if not isinstance(algorithm, StreamAlgorithm):
+            raise InputError(f"expected a stream, got {type(algorithm).__name__}", place="make")
+        looks, answers = set(attack.looks.tolist()), []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", HorizonWarning)
+            for round, updates in enumerate(attack.history(secret), 1):
+                release = algorithm.release([self._named(update) for update in updates])
+                if round in looks:
+                    answers.append(float(release[self.name].value))
+        return np.array(answers) - self.fresh
 
-    def without_noise(self) -> FromStream:
-        """The same stream, whose distinct count leaves its noise off: exact retraining, on the same way."""
+    def _named(self, update: Update) -> Update:
+        assert isinstance(update, Add | Delete)
+        assert isinstance(update.value, int)
+        return replace(update, value=self.records[update.value])
+
+    def without_noise(self) -> AttackPlan:
+        """The same attack, once, on a stream whose distinct count has no noise: exact retraining."""
         bare = copy(in_memory(self.specification))
         own = bare.bounds[self.name]
         bare.bounds = {**bare.bounds, self.name: publishing(own, lambda drawn: drawn.numbers * 0)}
-        return FromStream(self, partial(StreamAlgorithm, bare))
+        return replace(self, make=partial(StreamAlgorithm, bare), repeats=1)
 
     @property
     def fresh(self) -> float:
@@ -169,9 +160,8 @@ def reconstruction(
         plan = plan.shortened(_contradicting(epsilon, delta, confidence))
     if plan.rounds > MOST_ROUNDS:
         return _idle(f"The attack would take {plan.rounds:,} rounds of the stream.")
-    repeats = max(1, min(repeats, ROUNDS // plan.rounds))
-    check = Reconstruction(plan, epsilon, delta, confidence)
-    return report(check, Counts(plan.answering(), repeats), seeds, part="reconstruction", test=TEST)
+    plan = replace(plan, repeats=max(1, min(repeats, ROUNDS // plan.rounds)))
+    return report(Reconstruction(epsilon, delta, confidence), plan, seeds, part="reconstruction", test=TEST)
 
 
 def _idle(reason: str) -> Result:
@@ -183,18 +173,10 @@ def _contradicting(epsilon: float, delta: float, confidence: float) -> int:
     return next((n for n in range(SMALLEST, LARGEST) if significant(n, epsilon, delta, confidence) <= n), LARGEST)
 
 
-class Counts(NamedTuple):
-    """A distinct count, and how often it is attacked."""
-
-    answering: Answering
-    repeats: int
-
-
 @dataclass(frozen=True)
-class Reconstruction(Check[Counts]):
+class Reconstruction(Check[AttackPlan]):
     """One attack, against what ε and δ allow."""
 
-    plan: AttackPlan
     epsilon: float
     delta: float
     confidence: float
@@ -203,16 +185,15 @@ class Reconstruction(Check[Counts]):
         "values, which secret records are there?"
     )
 
-    def planted(self, target: Counts) -> list[list[tuple[str, Counts]]]:
-        bug = "exact retraining: the same stream, whose counts have no noise"
-        return [[(bug, Counts(self.plan.without_noise(), 1))]]
+    def planted(self, target: AttackPlan) -> list[list[tuple[str, AttackPlan]]]:
+        return [[("exact retraining: the same stream, whose counts have no noise", target.without_noise())]]
 
-    def run(self, target: Counts, seeds: Seeds) -> Finding:
-        plan, repeats, (epsilon, delta) = self.plan, target.repeats, (self.epsilon, self.delta)
+    def run(self, target: AttackPlan, seeds: Seeds) -> Finding:
+        plan, repeats, epsilon, delta = target, target.repeats, self.epsilon, self.delta
         found = []
         for repeat in range(repeats):
             own = seeds.branch("reconstruction", repeat)
-            found.append(recovered(target.answering, plan.attack(own), own))
+            found.append(recovered(plan.answers, plan.attack(own), own))
         lp, bits = sum(found) / repeats, plan.n * repeats
         least, allowed = significant(bits, epsilon, delta, self.confidence), ceiling(epsilon, delta)
         right = round(lp * bits)

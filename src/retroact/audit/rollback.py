@@ -192,7 +192,7 @@ class Forked:
 
 @dataclass(frozen=True)
 class Branches(Check[Target]):
-    """Two branches of one state, told apart. No claim is made for that, so it refutes none."""
+    """Two branches of one state to distinguish. No claim covers that, so none is refuted."""
 
     runs: int
     confidence: float

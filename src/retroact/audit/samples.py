@@ -44,7 +44,7 @@ QUESTION = (
 KINDS = ("cells of one number or text", "classifier")
 # So that a tenth of both samples fills a cell.
 FEWEST = 60
-# Pairs, however long they are.
+# At least this many pairs, however long they are.
 LEAST = 3
 
 
@@ -71,7 +71,7 @@ def same_law(target: Target, seeds: Seeds, *, pairs: int = 12, runs: int = 200, 
         return idle("retroactivity", "same law", QUESTION, reason)
     if runs < FEWEST or not 0.5 < confidence < 1:
         raise InputError(f"expected at least {FEWEST} runs and a confidence in (0.5, 1), got {runs} and {confidence}")
-    # Long histories are fewer, so that it takes no longer.
+    # Fewer of them if they are long, so that the test takes no longer.
     drawn = _drawn(target, seeds, fewer(pairs, LEAST, ROUNDS, target.shape.rounds))
     return report(SameLaw(tuple(drawn), runs, 1 - confidence), target, seeds, part="retroactivity", test="same law")
 
@@ -178,9 +178,9 @@ def _drawn(target: Target, seeds: Seeds, count: int) -> list[Pair]:
 
 
 def _classified(table: F64, seeds: Seeds) -> float:
-    """How likely so many right guesses are if the laws are equal. The classifier learns from every other run of both
-    histories. Right guesses on the rest are a sum of independent events whose probabilities are 1/2 on average: at
-    most as spread as the binomial (Hoeffding 1956)."""
+    """The probability of at least this many right guesses if the laws are equal. The classifier learns from every other
+    run of both histories. Right guesses on the rest are a sum of independent events whose probabilities are 1/2 on
+    average: at most as spread as the binomial (Hoeffding 1956)."""
     try:
         from sklearn.ensemble import RandomForestClassifier
     except ImportError:

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..arrays import F64, I64
 from ..coins import DiscreteLaplace
-from ..compilers import sample_in
 from ..noise import Mechanism, Threshold
 from ..noise.process import some_rounds
 from ..noise.threshold import ENUMERATED, threshold_for
@@ -21,7 +20,7 @@ from ..statistics.wrapper import layers
 from ..stream import Specification
 from ..testing.check import Check, Finding
 from ..testing.seeds import Seeds
-from ..testing.sensitivity import Counting, SampledAnswers, Sensitivity
+from ..testing.sensitivity import sensitivity_of
 from .result import Result, decimal, idle_inside, report
 from .target import Target
 
@@ -42,13 +41,11 @@ def sensitivity(target: Target, seeds: Seeds, *, pairs: int = 500) -> list[Resul
     spec = target.specification
     if spec is None:
         return [idle_inside("sensitivity")]
-    results = []
-    for name, bound in spec.bounds.items():
-        own, test = seeds.branch(name), f"sensitivity: {name}"
-        if sample_in(bound) is None:
-            results.append(report(Sensitivity(name, pairs), spec, own, part="privacy", test=test))
-        else:
-            results.append(report(SampledAnswers(name, pairs), Counting(spec), own, part="privacy", test=test))
+    checks = {name: sensitivity_of(spec, name, pairs) for name in spec.bounds}
+    results = [
+        report(*check, seeds.branch(name), part="privacy", test=f"sensitivity: {name}")
+        for name, check in checks.items()
+    ]
     return [*results, *threshold_tail(target)]
 
 

@@ -43,10 +43,10 @@ WHAT = {
     "moved": ("records that had gone were replaced by other records that had gone", EVER),
     "replaced ids": ("an id had held another record before, against its first use", EVER),
 }
-# The picture has this many more records that are erased later: as many as it takes to see them beside the noise.
+# The picture adds this many records that are erased later: as many as it takes to see them through the noise.
 EXTRA = (8, 32, 128, 512)
 LONGEST = 30
-# Pairs of a family, however long they are.
+# At least this many pairs of a family, however long they are.
 LEAST = 12
 SHRINKING = 600
 
@@ -65,7 +65,7 @@ def twin(target: Target, seeds: Seeds, *, pairs: int = 240, keys: int = 2) -> li
     if target.retroactivity is not None:
         return [_incomparable("approximate retroactivity is claimed, which allows answers to differ a little")]
     window = live_window(target.specification)
-    # Long histories are fewer, so that it takes no longer.
+    # Fewer of them if they are long, so that the test takes no longer.
     each = max(1, round(fewer(pairs, LEAST * len(FAMILIES), ROUNDS, target.shape.rounds) / len(FAMILIES)))
     results = []
     for family in FAMILIES:

@@ -58,7 +58,7 @@ class Weaker:
 
 
 def base(claim: Guarantee) -> float:
-    """The epsilon of counters for a claim: nothing counts for 0."""
+    """The epsilon of a counter for this claim; 1 if the claim is 0."""
     return claim.epsilon or 1.0
 
 

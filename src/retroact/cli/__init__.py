@@ -1,5 +1,5 @@
 """The command line. Nothing heavy is imported before a command runs, so `retroact --help` answers at once."""
 
-from retroact.cli.main import main
+from .main import main
 
 __all__ = ["main"]

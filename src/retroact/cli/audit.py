@@ -10,20 +10,20 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retroact.cli.console import console_for, message, say
-from retroact.cli.files import opened, put
-from retroact.cli.options import QUIET_HELP, SPEC_HELP, argument, command, flag, option
-from retroact.cli.progress import Progress
-from retroact.cli.specification import DEFAULT_FILE, SpecOptions
-from retroact.cli.table import Kind, table
-from retroact.coins.keyring import from_file
-from retroact.errors import InputError, RetroactError, VerificationError
-from retroact.files import os_errors
-from retroact.store.targets import check_targets
-from retroact.stream import Specification
+from ..coins.keyring import from_file
+from ..errors import InputError, RetroactError, VerificationError
+from ..files import os_errors
+from ..store.targets import check_targets
+from ..stream import Specification
+from .console import console_for, message, say
+from .files import opened, put
+from .options import QUIET_HELP, SPEC_HELP, argument, command, flag, option
+from .progress import Progress
+from .specification import DEFAULT_FILE, SpecOptions
+from .table import Kind, table
 
 if TYPE_CHECKING:
-    from retroact.audit.report import Report
+    from ..audit.report import Report
 
 PURPOSE = "audit report"
 NEEDED = {"scipy": "scipy", "sklearn": "scikit-learn"}
@@ -116,8 +116,8 @@ def audit(order: AuditOptions) -> None:
 
 
 def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
-    """What a report is signed with, and a line about whose signature that is."""
-    from retroact.audit.report import public_key
+    """The key that signs a report, and a line on whose signature that is."""
+    from ..audit.report import public_key
 
     if key_file is None:
         if expected is not None:
@@ -134,7 +134,7 @@ def _secret(key_file: Path | None, expected: str | None) -> tuple[bytes, str]:
 
 
 def _run(specification: Specification, order: AuditOptions, **settings: Any) -> Report:
-    from retroact.audit.run import audit_stream
+    from ..audit.run import audit_stream
 
     with Progress(console_for("stderr"), shown=not order.quiet) as bar:
         return audit_stream(
@@ -152,7 +152,7 @@ def _check_installed() -> None:
 
 
 def _reproduce(path: Path, order: AuditOptions) -> None:
-    from retroact.audit.report import LIMIT, compare, same_programs, signer, verify
+    from ..audit.report import LIMIT, compare, same_programs, signer, verify
 
     with os_errors(path, "--reproduce"), path.open("rb") as file:
         content = file.read(LIMIT + 1)
@@ -217,11 +217,11 @@ def _failure(report: Report) -> VerificationError | None:
 
 def _contents(report: Report, order: AuditOptions, secret: bytes) -> list[bytes]:
     """The contents of the files that were asked for."""
-    from retroact.audit.report import public_key, sign
+    from ..audit.report import public_key, sign
 
     contents = [] if order.out is None else [sign(report, secret)]
     if order.html is not None:
-        from retroact.audit.page import page
+        from ..audit.page import page
 
         # without a report there is nothing that the key signed
         contents.append(page(report, public_key=None if order.out is None else public_key(secret)).encode())

@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from retroact.cli.console import Console, console_for, message, plural, say
-from retroact.cli.options import Roles, argument, command
-from retroact.cli.progress import Progress
-from retroact.cli.run import Cutting, new_stream, require_texts
-from retroact.cli.specification import RunSpecOptions
-from retroact.cli.table import Kind, table
-from retroact.errors import InputError, RetroactError, Unit
-from retroact.feeds.options import Options
-from retroact.feeds.play import open_feed
-from retroact.feeds.refusals import Refusal, Refusals
-from retroact.feeds.source import STDIN
-from retroact.feeds.totals import Totals
-from retroact.stream import HorizonWarning, Specification, Stream
-from retroact.stream.rehearsal import Rehearsal
+from ..errors import InputError, RetroactError, Unit
+from ..feeds.options import Options
+from ..feeds.play import open_feed
+from ..feeds.refusals import Refusal, Refusals
+from ..feeds.source import STDIN
+from ..feeds.totals import Totals
+from ..stream import HorizonWarning, Specification, Stream
+from ..stream.rehearsal import Rehearsal
+from .console import Console, console_for, message, plural, say
+from .options import Roles, argument, command
+from .progress import Progress
+from .run import Cutting, new_stream, require_texts
+from .specification import RunSpecOptions
+from .table import Kind, table
 
 EXACT = (
     "Exact counts, for the operator alone. Do not publish them, and do not set bounds, categories or times from them: "
@@ -65,7 +65,7 @@ def check(
 
 
 @dataclass(frozen=True)
-class Found:
+class InputProblems:
     """What a run would do with a file."""
 
     source: str
@@ -76,7 +76,7 @@ class Found:
     """What would be left out or replaced: where, how many, and what."""
 
 
-def checked(source: str, spec: Specification, options: Options, roles: Roles, *, shown: bool = True) -> Found:
+def checked(source: str, spec: Specification, options: Options, roles: Roles, *, shown: bool = True) -> InputProblems:
     """Read everything as a run does; nothing is published."""
     refusals, totals, stopped = Refusals(), Totals(), None
     others: list[tuple[str, str, str]] = []
@@ -99,10 +99,10 @@ def checked(source: str, spec: Specification, options: Options, roles: Roles, *,
             others += _left_out(stream)
     except RetroactError as error:
         stopped = str(error)
-    return Found(source, refusals.kinds, stopped, [*others, *_skipped(totals)])
+    return InputProblems(source, refusals.kinds, stopped, [*others, *_skipped(totals)])
 
 
-def show_findings(found: Found, console: Console) -> None:
+def show_findings(found: InputProblems, console: Console) -> None:
     """Print what was found; raises if a run would refuse the file."""
     message(console, EXACT)
     if found.refused:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from retroact.cli.console import say
-from retroact.cli.options import Roles, Secrets, StreamArgument, command, opened, option
-from retroact.errors import InputError
-from retroact.messages import show
+from ..errors import InputError
+from ..messages import show
+from .console import say
+from .options import Roles, Secrets, StreamArgument, command, opened, option
 
 
 @command

@@ -8,7 +8,7 @@ from typing import Annotated
 import click
 from click.shell_completion import get_completion_class
 
-from retroact.cli.options import argument, command
+from .options import argument, command
 
 
 class Shell(StrEnum):
@@ -28,7 +28,7 @@ def completion(shell: Annotated[Shell, argument("The shell that you use.", "bash
     Or, for fish:
       retroact completion fish > ~/.config/fish/completions/retroact.fish
     """
-    from retroact.cli.main import PROGRAM, app
+    from .main import PROGRAM, app
 
     made = get_completion_class(shell)
     assert made is not None

@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 
 import click
 
-from retroact.escape import printable
+from ..escape import printable
 
 # Used where there is no terminal, and so no width.
 WIDE = 160

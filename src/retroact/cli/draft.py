@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from retroact.cli.gaps import CHOICES, GAP
-from retroact.cli.proposal import Proposal
-from retroact.feeds.batch import EVERY_RECORD
-from retroact.feeds.header import Kind
+from ..feeds.batch import EVERY_RECORD
+from ..feeds.header import Kind
+from .gaps import CHOICES, GAP
+from .proposal import Proposal
 
 KEYS: dict[Kind, tuple[str, ...]] = {
     "number": ("lower", "upper", "step", "clip", "missing"),

@@ -10,11 +10,18 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from retroact.cli.console import plural, say
-from retroact.cli.files import check_sources, put
-from retroact.cli.files import opened as opened_files
-from retroact.cli.notes import ALLOW, NotFoundError
-from retroact.cli.options import (
+from ..errors import InputError, RetroactError, VerificationError
+from ..feeds.source import read_text
+from ..files import os_errors
+from ..store.receipt import verify
+from ..store.targets import check_targets
+from ..stream import Durable
+from ..stream.erasure import Outcome, Requested
+from .console import plural, say
+from .files import check_sources, put
+from .files import opened as opened_files
+from .notes import ALLOW, NotFoundError
+from .options import (
     MISSING_HELP,
     Restoring,
     Secrets,
@@ -25,14 +32,6 @@ from retroact.cli.options import (
     option,
     warn_of_debt,
 )
-from retroact.errors import InputError, RetroactError, VerificationError
-from retroact.feeds.source import read_text
-from retroact.files import os_errors
-from retroact.store.receipt import verify
-from retroact.store.targets import check_targets
-from retroact.stream import Durable
-from retroact.stream.erasure import Requested
-from retroact.stream.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ def _show(erasure: Requested, open_round: int) -> None:
 
 
 def _found(outcome: Outcome, when: str) -> str:
-    """In words; of a repeated request no counts are known."""
+    """What was found, in words; a repeated request has no counts."""
     who, surviving, waiting = outcome.identifier, outcome.surviving, outcome.waiting
     if not outcome.found:
         return f"no record was found of {who}" + (f" when {when}" if surviving is None else "")
@@ -247,7 +246,7 @@ class EarlierReceipts:
             self._found.setdefault(bytes.fromhex(request), []).append(content)
 
     def check(self, erasures: Sequence[Requested]) -> None:
-        """That all of them are for these requests, and from streams before this one."""
+        """Check that all of them are for these requests, and from streams before this one."""
         if {*self._found} - {erasure.now.content for erasure in erasures}:
             raise VerificationError("--earlier: expected receipts of the same requests, got one of another")
         for erasure in erasures:
@@ -260,6 +259,6 @@ class EarlierReceipts:
         """Where records may still be."""
         for held in erasure.unerased(self.of(erasure)):
             say(
-                f"note: this stream goes on from {held.where}, which holds records of its own: erase there too, under "
+                f"note: this stream goes on from {held.where}, which still holds records: erase there too, under "
                 "the same --request, and hand its receipt in (--earlier)"
             )

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Annotated
 
-from retroact.cli.console import console_for, message, say
-from retroact.cli.options import command, option
-from retroact.cli.specification import SpecOptions
-from retroact.compilers import sample_in
-from retroact.privacy import Guarantee
-from retroact.stream import Specification
+from ..compilers import sample_in
+from ..privacy import Guarantee
+from ..stream import Specification
+from .console import console_for, message, say
+from .options import command, option
+from .specification import SpecOptions
 
 Section = tuple[str, list[str]]
 
@@ -97,7 +97,7 @@ def _columns(spec: Specification) -> str:
     else:
         roles = [f"{role} in {own.column}{' (optional)' if own.optional else ''}" for role, own in columns.items()]
         text = f"Columns. {', '.join(roles) if roles else 'None but the fields'}"
-    own = "".join(f"; {name} has columns of its own" for name in spec.sources)
+    own = "".join(f"; {name} has its own columns" for name in spec.sources)
     if isinstance(columns.ignore, bool):
         return f"{text}{own}. Other columns are {'ignored' if columns.ignore else 'refused'}."
     return f"{text}{own}. Ignored: {', '.join(columns.ignore)}; other columns are refused."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from retroact.cli.files import check_sources
-from retroact.cli.options import Secrets, StreamArgument, command, opened, option
-from retroact.cli.output import OutputOptions
-from retroact.store.targets import check_targets
+from ..store.targets import check_targets
+from .files import check_sources
+from .options import Secrets, StreamArgument, command, opened, option
+from .output import OutputOptions
 
 
 @command

@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retroact.files import AtomicFile, is_pipe_or_device, os_errors
-from retroact.store.targets import check_targets
+from ..files import AtomicFile, is_pipe_or_device, os_errors
+from ..store.targets import check_targets
 
 if TYPE_CHECKING:
-    from retroact.stream import Stream
+    from ..stream import Stream
 
 
 class OutputFile:

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from retroact.errors import InputError
+from ..errors import InputError
 
 GAP = "FILL IN"
 """A value that is still to be chosen. It is a text, so that the file is TOML for every editor."""

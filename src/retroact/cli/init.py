@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from retroact.cli.console import plural, say
-from retroact.cli.draft import draft
-from retroact.cli.gaps import gaps_in
-from retroact.cli.options import Roles, argument, command, flag, option
-from retroact.cli.proposal import Proposal, proposed
-from retroact.cli.questions import Questions
-from retroact.cli.specification import DEFAULT_FILE
-from retroact.errors import InputError
-from retroact.feeds.header import FileHeader, header_of
-from retroact.files import AtomicFile, is_pipe_or_device, os_errors
-from retroact.messages import hint, show
+from ..errors import InputError
+from ..feeds.header import FileHeader, header_of
+from ..files import AtomicFile, is_pipe_or_device, os_errors
+from ..messages import hint, show
+from .console import plural, say
+from .draft import draft
+from .gaps import gaps_in
+from .options import Roles, argument, command, flag, option
+from .proposal import Proposal, proposed
+from .questions import Questions
+from .specification import DEFAULT_FILE
 
 
 @command

@@ -12,8 +12,8 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from retroact import __version__
-from retroact.errors import InputError, RetroactError
+from .. import __version__
+from ..errors import InputError, RetroactError
 
 COMMANDS = {
     "init": "Write a specification for a file, from the names and types of its columns.",
@@ -112,7 +112,7 @@ def _gravest(*codes: int | str | None) -> int | str | None:
 
 def _fail(error: Exception) -> int:
     """Print what is wrong; returns the exit code."""
-    from retroact.cli.console import console_for, message
+    from .console import console_for, message
 
     text, code = str(error), 2
     if isinstance(error, RetroactError):

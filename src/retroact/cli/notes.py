@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from retroact.cli.console import console_for, message, plural
-from retroact.cli.plan import plan_table
-from retroact.errors import RetroactError
-from retroact.feeds.batch import EVERY_RECORD, Changes
-from retroact.feeds.native_events import NATIVE
-from retroact.feeds.options import Options
-from retroact.feeds.readers.csv import CsvFile
-from retroact.feeds.totals import Missed, Totals
-from retroact.messages import show
-from retroact.stream import Durable, HorizonWarning, Specification, Stream, plan
-from retroact.stream.doubts import doubts
+from ..errors import RetroactError
+from ..feeds.batch import EVERY_RECORD, Changes
+from ..feeds.native_events import NATIVE
+from ..feeds.options import Options
+from ..feeds.readers.csv import CsvFile
+from ..feeds.totals import Missed, Totals
+from ..messages import show
+from ..stream import Durable, HorizonWarning, Specification, Stream, plan
+from ..stream.doubts import doubts
+from .console import console_for, message, plural
+from .plan import plan_table
 
 if TYPE_CHECKING:
-    from retroact.feeds.play import Feed
-    from retroact.privacy import Guarantee
+    from ..feeds.play import Feed
+    from ..privacy import Guarantee
 
 TABS: dict[str | None, str] = {"\t": "tabs"}
 ALLOW = "If that is right: --allow-missing"
@@ -43,7 +43,7 @@ class Notes:
             message(self.console, text, style)
 
     def warn(self, text: str) -> None:
-        """What is left undone; shown in any case."""
+        """What is still to be done; shown even when a run is quiet."""
         message(self.console, f"warning: {text}", "yellow")
 
     def recognised(self, feed: Feed, spec: Specification, first: Changes) -> None:

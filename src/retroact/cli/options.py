@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 import click
 
-from retroact.cli.console import say
-from retroact.errors import InputError
+from ..errors import InputError
+from .console import say
 
 if TYPE_CHECKING:
-    from retroact.stream import Durable
+    from ..stream import Durable
 
 METAVARS = {int: "INTEGER", float: "NUMBER", str: "TEXT"}
 
@@ -160,7 +160,7 @@ class Roles:
 @contextmanager
 def opened(where: str, secrets: Secrets, restoring: Restoring | None = None) -> Iterator[Durable]:
     """A durable stream."""
-    from retroact.stream import Stream
+    from ..stream import Stream
 
     given = {} if restoring is None else restoring.given
     with Stream.open(where, **vars(secrets), **given) as stream:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from retroact.cli.files import OutputFile
-from retroact.cli.options import option
-from retroact.errors import InputError
+from ..errors import InputError
+from .files import OutputFile
+from .options import option
 
 if TYPE_CHECKING:
-    from retroact.outputs.table import TableForm
-    from retroact.stream import Round
+    from ..outputs.table import TableForm
+    from ..stream import Round
 
 GROUP = 65536
 """The number of rows that are written to a Parquet or Arrow file at a time."""

@@ -1,4 +1,4 @@
-"""`retroact plan`: errors before epsilon, and what wanted errors cost."""
+"""`retroact plan`: the errors to expect, and the epsilon that wanted errors cost."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Annotated
 
 import msgspec
 
-from retroact.cli.console import console_for, message, say
-from retroact.cli.options import command, flag, option
-from retroact.cli.specification import SpecOptions
-from retroact.cli.table import Kind, table
-from retroact.errors import InputError
-from retroact.stream import Plan, solve
-from retroact.stream import plan as planned
-from retroact.stream.doubts import doubts
-from retroact.stream.plan import number
+from ..errors import InputError
+from ..stream import Plan, solve
+from ..stream import plan as planned
+from ..stream.doubts import doubts
+from ..stream.plan import number
+from .console import console_for, message, say
+from .options import command, flag, option
+from .specification import SpecOptions
+from .table import Kind, table
 
 LIMITS = ("records", "law", "delta", "horizon", "window", "late")
 

@@ -1,11 +1,11 @@
-"""How far something is: a bar on a terminal, gone at the end; a line now and then where there is none."""
+"""Progress: a bar on a terminal, removed at the end; elsewhere, a line now and then."""
 
 from __future__ import annotations
 
 import time
 
-from retroact.cli.console import Console
-from retroact.escape import printable
+from ..escape import printable
+from .console import Console
 
 WIPE = "\r\x1b[2K"
 BAR = 30

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from retroact.feeds.header import FileHeader, Kind
-from retroact.feeds.roles import OPERATION_COLUMNS, WEIGHT_COLUMNS
+from ..feeds.header import FileHeader, Kind
+from ..feeds.roles import OPERATION_COLUMNS, WEIGHT_COLUMNS
 
 MOST = 4
 """How many columns are proposed for publication, since all share one budget; others can be chosen."""
@@ -44,7 +44,7 @@ class Proposal:
     ignored: tuple[str, ...] = ()
 
     def with_roles(self, roles: Mapping[str, str]) -> Proposal:
-        """With other roles; their columns are published no more."""
+        """With other roles; their columns are no longer published."""
         fields, others = (
             {name: kind for name, kind in own.items() if name not in roles.values()}
             for own in (self.fields, self.others)

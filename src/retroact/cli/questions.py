@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from retroact.cli.console import say
-from retroact.cli.draft import KEYS, TYPES, quoted
-from retroact.cli.gaps import CHOICES
-from retroact.cli.proposal import Proposal
-from retroact.errors import InputError
-from retroact.feeds.header import Kind
-from retroact.messages import exact_text, hint
-from retroact.privacy.budget import check_budget
-from retroact.schema import Field
-from retroact.schema.numbers import exact_number
-from retroact.stream.rounds import Rounds
+from ..errors import InputError
+from ..feeds.header import Kind
+from ..messages import exact_text, hint
+from ..privacy.budget import check_budget
+from ..schema import Field
+from ..schema.numbers import exact_number
+from ..stream.rounds import Rounds
+from .console import say
+from .draft import KEYS, TYPES, quoted
+from .gaps import CHOICES
+from .proposal import Proposal
 
 Ask = Callable[[str], str]
 _ROLES = {

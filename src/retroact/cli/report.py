@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from retroact.cli.files import check_sources, put
-from retroact.cli.files import opened as opened_files
-from retroact.cli.options import Secrets, StreamArgument, command, opened, option
-from retroact.store.targets import check_targets
+from ..store.targets import check_targets
+from .files import check_sources, put
+from .files import opened as opened_files
+from .options import Secrets, StreamArgument, command, opened, option
 
 
 @command

@@ -11,10 +11,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from retroact.cli.files import check_sources, put
-from retroact.cli.files import opened as opened_files
-from retroact.cli.notes import Notes, name_not_found, naming_not_found
-from retroact.cli.options import (
+from ..coins import Key
+from ..coins.keyring import from_environment, from_file
+from ..errors import InputError
+from ..feeds.batch import Changes
+from ..feeds.options import Options, options_for
+from ..feeds.play import Feed, open_feed
+from ..feeds.source import STDIN, Source
+from ..feeds.totals import Totals
+from ..outputs.page import ADD_UP
+from ..store.targets import check_targets
+from ..stream import Durable, Specification, Stream
+from ..stream.open import exists
+from .files import check_sources, put
+from .files import opened as opened_files
+from .notes import Notes, name_not_found, naming_not_found
+from .options import (
     MISSING_HELP,
     QUIET_HELP,
     Restoring,
@@ -26,21 +38,9 @@ from retroact.cli.options import (
     option,
     warn_of_debt,
 )
-from retroact.cli.output import OutputOptions
-from retroact.cli.progress import Progress
-from retroact.cli.specification import RunSpecOptions, SpecOptions, at_options
-from retroact.coins import Key
-from retroact.coins.keyring import from_environment, from_file
-from retroact.errors import InputError
-from retroact.feeds.batch import Changes
-from retroact.feeds.options import Options, options_for
-from retroact.feeds.play import Feed, open_feed
-from retroact.feeds.source import STDIN, Source
-from retroact.feeds.totals import Totals
-from retroact.outputs.page import ADD_UP
-from retroact.store.targets import check_targets
-from retroact.stream import Durable, Specification, Stream
-from retroact.stream.open import exists
+from .output import OutputOptions
+from .progress import Progress
+from .specification import RunSpecOptions, SpecOptions, at_options
 
 OF_THIS_RUN = ("rounds", "follow", "complete", "source", "input_format", "delimiter")
 
@@ -217,7 +217,7 @@ def new_stream(
     spec = asked.specification(columns=roles.table, rounds=cutting.table, declared=cutting.rounds)
     with at_options():
         if roles.table.get("time") and spec.rounds.grid is None:
-            raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
+            raise InputError("expected a grid (--start, --length, --end) with the column of the time", place="time")
         spec.check_rounds()
         spec.check_rounds(cutting.rounds)
         return spec, Options(

@@ -10,18 +10,18 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from retroact.cli.gaps import GAP, require_no_gaps
-from retroact.cli.options import SPEC_HELP, argument, flag, option
-from retroact.cli.statistic_options import BOUNDED, described_by
-from retroact.cli.toml_lines import naming_lines
-from retroact.errors import InputError
-from retroact.feeds.batch import EVERY_RECORD
-from retroact.feeds.source import read_text
-from retroact.messages import show
-from retroact.stream import Specification
-from retroact.stream.columns import Columns
-from retroact.stream.rounds import Rounds
-from retroact.stream.stored import differences
+from ..errors import InputError
+from ..feeds.batch import EVERY_RECORD
+from ..feeds.source import read_text
+from ..messages import show
+from ..stream import Specification
+from ..stream.columns import Columns
+from ..stream.rounds import Rounds
+from ..stream.stored import differences
+from .gaps import GAP, require_no_gaps
+from .options import SPEC_HELP, argument, flag, option
+from .statistic_options import BOUNDED, described_by
+from .toml_lines import naming_lines
 
 DEFAULT_FILE = Path("retroact.toml")
 LIMITS = ("delta", "horizon", "window", "records")

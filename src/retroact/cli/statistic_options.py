@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from retroact.errors import InputError
-from retroact.messages import exact_text, show
-from retroact.schema import Field
-from retroact.schema.numbers import exact_number
+from ..errors import InputError
+from ..messages import exact_text, show
+from ..schema import Field
+from ..schema.numbers import exact_number
 
 BOUNDED = "FIELD:LOW..HIGH[:STEP]"
 Table = dict[str, Any]

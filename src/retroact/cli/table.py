@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Literal
 from unicodedata import combining, east_asian_width
 
-from retroact.escape import printable
+from ..escape import printable
 
 Kind = Literal["fold", "left", "right"]
 GAP = "   "

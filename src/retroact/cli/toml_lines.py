@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from retroact.errors import InputError
+from ..errors import InputError
 
 
 def line_of(path: str, text: str) -> int | None:

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from retroact.cli.console import console_for, plural, say
-from retroact.cli.options import Secrets, argument, command, opened, option
-from retroact.cli.progress import Progress
-from retroact.errors import InputError, VerificationError
-from retroact.store.receipt import Receipt, public_key
-from retroact.store.receipt import verify as check
+from ..errors import InputError, VerificationError
+from ..store.receipt import Receipt, public_key
+from ..store.receipt import verify as check
+from .console import console_for, plural, say
+from .options import Secrets, argument, command, opened, option
+from .progress import Progress
 
 
 @dataclass(frozen=True)
 class ReceiptOptions:
-    """What a receipt must be of."""
+    """What a receipt is checked against."""
 
     stream: str | None = option("Check that this stream signed the receipt.", "STREAM")
     subject: list[str] | None = option("Check whom the receipt is about; needs --stream and --request.", "NAME")
@@ -98,7 +98,7 @@ def _verify_receipt(path: Path, order: ReceiptOptions, secrets: Secrets) -> None
 
 
 def _missing_in(receipt: Receipt, names: list[str]) -> list[str]:
-    """Whom no record was found of; the names are in the order of the receipt, if they are known."""
+    """Those without any record; the names are in the order of the receipt, if they are known."""
     found = receipt.found if isinstance(receipt.found, list) else []
     if not receipt.missing:
         return []

@@ -19,8 +19,8 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from retroact.arrays import U64
-from retroact.checks import is_int
+from ..arrays import U64
+from ..checks import is_int
 
 # Streams of a name: the low 16 bits number the draw, the bits above them its extensions.
 EXTENSION = 1 << 16

@@ -24,7 +24,7 @@ EVERY_RECORD = "*"
 
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
-    """One column: a value for each row, and which of them are present. Under a missing one lies any value.
+    """One column: a value for each row, and which of them are present. A missing one may hold anything.
 
     >>> cells = ColumnValues.of([3, None, 5])
     >>> cells.take([1, 2]).column(), cells.take([0, 2]).whole("round").tolist()

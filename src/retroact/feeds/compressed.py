@@ -38,7 +38,7 @@ def kind_of(start: bytes) -> str | None:
 
 
 def require_text(start: bytes, name: str) -> None:
-    """Refuse what is no text, by its first bytes."""
+    """Refuse a file that is not text, by its first bytes."""
     for magic, (found, hint) in OTHERS.items():
         if start.startswith(magic):
             raise InputError(expected="JSON lines or CSV", found=found, source=name, hint=hint)

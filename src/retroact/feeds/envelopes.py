@@ -27,11 +27,11 @@ _NO_BEFORE = (
 
 
 def recognise(
-    value: Any, fields: Collection[str], columns: set[str], beside: Collection[str] = (), operation: str | None = None
+    value: Any, fields: Collection[str], columns: set[str], others: Collection[str] = (), operation: str | None = None
 ) -> str | None:
     """The envelope of a decoded line; None if it is ambiguous or unknown.
 
-    ``columns`` are the fields and the columns of roles; ``beside`` are other keys that are data, such as times and
+    ``columns`` are the fields and the columns of roles; ``others`` are other keys that are data, such as times and
     positions; ``operation`` is the column of operations, if it has an unusual name.
 
     >>> recognise({"op": "c", "after": {"amount": 1}}, {"amount"}, {"amount"})
@@ -44,7 +44,7 @@ def recognise(
         return CHANGES
     if not isinstance(value, dict) or is_progress(value):
         return None
-    data = {*columns, *beside}
+    data = {*columns, *others}
     if "payload" in value and "payload" not in data:
         payload = value["payload"]
         return WRAPPED if isinstance(payload, dict) and "op" in payload else None

@@ -179,7 +179,7 @@ class Complete(_OnGrid):
         self._catch_up(self._count)
 
     def require_all(self, read: int) -> None:
-        """That as many rows were played as there were times."""
+        """Check that as many rows were played as there were times."""
         if read != self._count:
             raise InputError("expected the same rows twice, as a grid needs, got others", source=self._delivery.name)
 

@@ -14,19 +14,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from retroact.errors import InputError
-from retroact.feeds.batch import EVERY_RECORD
-from retroact.feeds.envelopes import recognise, row_in
-from retroact.feeds.native_events import NATIVE
-from retroact.feeds.options import Options
-from retroact.feeds.readers.arrow import is_table, open_table
-from retroact.feeds.readers.csv import CsvFile
-from retroact.feeds.readers.json_lines import JsonLines
-from retroact.feeds.refusals import Refusals
-from retroact.feeds.roles import OPERATION_COLUMNS, WEIGHT_COLUMNS
-from retroact.feeds.source import open_source
-from retroact.schema import Integer, Schema
-from retroact.stream.columns import Columns
+from ..errors import InputError
+from ..schema import Integer, Schema
+from ..stream.columns import Columns
+from .batch import EVERY_RECORD
+from .envelopes import recognise, row_in
+from .native_events import NATIVE
+from .options import Options
+from .readers.arrow import is_table, open_table
+from .readers.csv import CsvFile
+from .readers.json_lines import JsonLines
+from .refusals import Refusals
+from .roles import OPERATION_COLUMNS, WEIGHT_COLUMNS
+from .source import open_source
 
 Kind = Literal["number", "integer", "boolean", "date", "time", "text", "vector", "other"]
 SHARE = 0.9

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import repeat
 
-from retroact.feeds.batch import ADD, DELETE, ERASE, UPDATE, Changes
-from retroact.feeds.refusals import Refusal
+from .batch import ADD, DELETE, ERASE, UPDATE, Changes
+from .refusals import Refusal
 
 
 class HeldIds:

@@ -38,7 +38,7 @@ class JsonEvents:
         self._asked = {*self._base.fields, *self._base.known.values()}
         """Every column that a row is read for."""
         paths = {path for path in map(self._columns.column, ("time", "position")) if path}
-        self._beside = {*paths, *self._base.listed}
+        self._others = {*paths, *self._base.listed}
         """Other columns that are data, whatever they are called."""
         self.begin_anew()
 
@@ -67,7 +67,7 @@ class JsonEvents:
     def _label(self, value: Any) -> str | None:
         operation = self._columns.column("op")
         own = None if operation in ("op", *self._asked) else operation
-        return envelopes.recognise(value, self._form.fields, self._asked, self._beside, own)
+        return envelopes.recognise(value, self._form.fields, self._asked, self._others, own)
 
     def _begin(self, label: str, value: Any) -> None:
         """From now on all lines must have this envelope."""
@@ -85,9 +85,9 @@ class JsonEvents:
                 # unknown columns are noted, and the others still read
                 lenient, self._strict = replace(self._columns, ignore=True), form
                 form = RowForm(self._schema, lenient, mark, time, numbered=numbered)
-            told = () if label == PLAIN else {"id", "round"}.intersection(form.named)
-            self.roles = {role: column for role, column in form.known.items() if column in row or role in told}
-            data = {*self._asked, *self._beside}
+            explicit = () if label == PLAIN else {"id", "round"}.intersection(form.named)
+            self.roles = {role: column for role, column in form.known.items() if column in row or role in explicit}
+            data = {*self._asked, *self._others}
             self._envelope = envelopes.envelope_for(label, form, data, self._options.cut.contribution, mark)
             self._form = form
         others = METADATA.get(mark or "", ())

@@ -75,7 +75,7 @@ class NativeEvents:
         return code, value.get("record") or {}, "record", value
 
     def _check_parts(self, code: int, record: Any, id: Any, subject: Any, stamp: Any) -> None:
-        """That an event has what its operation needs, and no more."""
+        """Check that an event has what its operation needs, and no more."""
         if code == ADD and record is None:
             raise InputError("expected a record to add, got none", place="record")
         if code == ERASE:
@@ -84,7 +84,7 @@ class NativeEvents:
             if subject is None:
                 raise InputError("expected a subject to erase, got none", place="subject")
         if code == CLOSE and self._closes and (record, id, subject, stamp) != (None, None, None, None):
-            raise InputError("expected nothing beside it, except a round", place="close")
+            raise InputError("expected nothing else with it, except a round", place="close")
         if code == DELETE:
             if (record is None) == (id is None):
                 raise InputError("expected either id=... or a record with its stamp")
@@ -112,8 +112,8 @@ class NativeEvents:
         if record is not None:
             if not isinstance(record, dict):
                 raise mismatch("an object", record, "record")
-            beside = {*form.tops, *form.listed}
-            known = [name for name in record if name in form.fields or (form.strict and name not in beside)]
+            others = {*form.tops, *form.listed}
+            known = [name for name in record if name in form.fields or (form.strict and name not in others)]
             form.check_fields({name: record[name] for name in known})
         for role in ROLES:
             check_role(role, value.get(role), role)

@@ -54,12 +54,12 @@ class Options:
         elif self.format == "tsv":
             object.__setattr__(self, "delimiter", "\t")
         if self.cut.grid is not None and self.rounds is not None:
-            raise InputError("expected no number of rounds beside a grid: its end says how many", place="rounds")
+            raise InputError("expected no number of rounds with a grid: its end says how many", place="rounds")
         if self.cut.grid is not None and self.time is None and not self.follow:
-            raise InputError("expected the column of the time (--time) beside a grid", place="time")
+            raise InputError("expected the column of the time (--time) with a grid", place="time")
         if self.cut.grid is not None and self.position is not None and not self.follow:
             raise InputError(
-                "expected no positions beside a grid: a complete file is played in the order of its rounds, and is "
+                "expected no positions with a grid: a complete file is played in the order of its rounds, and is "
                 "taken up again where it was left",
                 place="position",
             )
@@ -120,7 +120,7 @@ def options_for(
             place="rounds",
         )
     if roles.get("time") and asked.grid is None:
-        raise InputError("expected a grid (--start, --length, --end) beside the column of the time", place="time")
+        raise InputError("expected a grid (--start, --length, --end) with the column of the time", place="time")
     stream.check_rounds(asked.count if rounds is None else rounds)
     return Options(columns, asked, source, rounds, **run)
 

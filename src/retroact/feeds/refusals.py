@@ -67,8 +67,8 @@ class Refusals:
         return list(self._kinds.values())
 
     def add(self, error: InputError) -> None:
-        """Note why a row is refused, or several. What was expected makes a kind, whatever was found instead; but a
-        value that is missing is a kind of its own."""
+        """Note why a row is refused, or several. What was expected makes a kind, whatever was found instead; but
+        missing values are a separate kind."""
         expected = error.message.partition(", got ")[0] if error.expected is None else error.expected
         place = error.path or ""
         if error.expected is None and _COLUMN.fullmatch(place):

@@ -154,7 +154,7 @@ class RowReader:
         return codes, copies
 
     def _check(self, changes: Changes, found: Heading) -> None:
-        """That each row has what its operation needs and, in strict sources, nothing else."""
+        """Check that each row has what its operation needs and, in strict sources, nothing else."""
         codes, named = changes.codes, changes.there("id")
         require_needs(changes, timed="time" in found.roles)
         if changes.copies is not None:
@@ -169,7 +169,7 @@ class RowReader:
             )
         if self._strict and found.operation and not found.weighted:
             self._check_alone(changes, erases, "expected a subject alone", "erase", ("id", "stamp"))
-            wrong = "expected nothing beside it, except a round"
+            wrong = "expected nothing else with it, except a round"
             self._check_alone(changes, codes == CLOSE, wrong, "close", ("id", "subject", "stamp"))
 
     def _check_alone(self, changes: Changes, chosen: Mask, wrong: str, place: str, roles: tuple[str, ...]) -> None:

@@ -71,7 +71,7 @@ class Sequence:
         return self._after
 
     def require(self, read: int, there: int | None) -> None:
-        """That a source still has the rows that were read before."""
+        """Check that a source still has the rows that were read before."""
         if there is None or there < read:
             got = "fewer" if there is None else f"{there:,}"
             raise InputError(
@@ -222,7 +222,7 @@ class Sequence:
             mine, other = (np.flatnonzero(numbers == numbers[each]).tolist() for each in (row, first[row]))
             if self._content(changes, mine) != self._content(changes, other):
                 position, where = changes.whole("position")[row], f"{self._delivery.unit} {numbers[first[row]]}"
-                wrong = f"every event needs a position of its own, got {position} as in {where}"
+                wrong = f"expected a different position for every event, got {position} as in {where}"
                 return InputError(wrong, place=self._options.position, row=row + 1)
         return None
 

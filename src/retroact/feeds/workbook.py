@@ -1,10 +1,10 @@
-"""Workbooks and databases, which people have and this program does not read."""
+"""Workbooks and databases: common, and not read by this program."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from retroact.errors import InputError
+from ..errors import InputError
 
 SAVE = "save the sheet or table as CSV or Parquet, and read that"
 _SUFFIXES = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")

@@ -66,9 +66,9 @@ def block_cdf(
     costs epsilon / 5. Given gaps of D, the starts up to x determine which gap differs: the matching is one to one, so
     no outcome is counted twice. It fails only if the gap to be shortened (in D') is zero, or the one to be lengthened
     (in D) was cut off at zero; which gap that is depends on earlier ones alone, so the probability is at most that of
-    gap + Z <= 0, which is below delta. (Taking x out of its own block would not be one to one: a block that x begins
-    and a preceding block that x ends leave the same blocks of D, a factor of 2 that no epsilon pays for.) If ``point``
-    is (e, d)-private, (1 + exp(e)) d is added, once.
+    gap + Z <= 0, which is below delta. (Taking x out of the block it is in would not be one to one: a block that x
+    begins and a preceding block that x ends leave the same blocks of D, a factor of 2 that no epsilon pays for.) If
+    ``point`` is (e, d)-private, (1 + exp(e)) d is added, once.
 
     >>> block_cdf(range(10_000), 0, 2**20, 1000, Fraction(4), Coins(bytes(32)))[:3]
     [(486, 487), (1486, 1487), (2485, 2487)]

@@ -18,7 +18,7 @@ MOST_BARS = 20
 
 
 @dataclass(frozen=True)
-class Mark:
+class ChartMark:
     """One published number with its interval; dates and times stay what they are."""
 
     round: int
@@ -38,12 +38,12 @@ class Lines:
     """Over rounds; ``series`` by name, one of them without a name or one for each probability."""
 
     statistic: str
-    series: Mapping[str, tuple[Mark, ...]]
+    series: Mapping[str, tuple[ChartMark, ...]]
     starts: Mapping[int, datetime]
     """When each round starts, if there is a grid."""
 
     @property
-    def marks(self) -> list[Mark]:
+    def marks(self) -> list[ChartMark]:
         return [mark for marks in self.series.values() for mark in marks]
 
     @property
@@ -57,11 +57,11 @@ class Bars:
 
     statistic: str
     round: int
-    bars: tuple[Mark, ...]
+    bars: tuple[ChartMark, ...]
     more: int
     """How many published numbers are not shown."""
     threshold: float | None = None
-    rows: tuple[Mark, ...] = ()
+    rows: tuple[ChartMark, ...] = ()
     """All numbers of the round."""
     by: str = ""
     """What the labels are."""
@@ -75,7 +75,7 @@ class Dots:
     round: int
     axes: tuple[str, ...]
     places: tuple[tuple[float, ...], ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[ChartMark, ...]
     """Numbers and weights of the clusters."""
 
 
@@ -100,7 +100,7 @@ def charts(form: TableForm, table: Table) -> list[Chart]:
     return [_chart(form, name, rows[name]) for name in form.statistics if name in rows]
 
 
-def marks_of(form: TableForm, table: Table) -> list[tuple[str, Mark]]:
+def marks_of(form: TableForm, table: Table) -> list[tuple[str, ChartMark]]:
     """Every number of a table with its statistic; the label says which number of the statistic it is."""
     rows = (dict(zip(table.names, cells, strict=True)) for cells in zip(*table.cells, strict=True))
     return [(row["statistic"], _mark(row, _label(row, form.keys_of(row["statistic"])))) for row in rows]
@@ -129,7 +129,7 @@ def _chart(form: TableForm, name: str, rows: list[dict[str, Any]]) -> Chart:
 
 
 def _lines(name: str, rows: Iterable[Mapping[str, Any]], quantiles: bool) -> Lines:
-    series: dict[str, list[Mark]] = {}
+    series: dict[str, list[ChartMark]] = {}
     starts = {}
     for row in rows:
         label = f"{100 * row['probability']:g} %" if quantiles else ""
@@ -143,13 +143,13 @@ def _label(row: Mapping[str, Any], keys: Sequence[str]) -> str:
     return " · ".join(shown(row[key]) for key in keys if row[key] is not None) or "–"
 
 
-def _mark(row: Mapping[str, Any], label: str) -> Mark:
+def _mark(row: Mapping[str, Any], label: str) -> ChartMark:
     def cell(name: str) -> Any:
         time = row.get(f"{name}_time")
         return row[name] if time is None else time
 
     value = cell("value") if row.get("value_text") is None else row["value_text"]
-    return Mark(row["round"], label, value, cell("low"), cell("high"), row["standard_error"])
+    return ChartMark(row["round"], label, value, cell("low"), cell("high"), row["standard_error"])
 
 
 def shown(value: Any) -> str:

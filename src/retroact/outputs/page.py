@@ -10,7 +10,7 @@ from typing import Any
 from ..privacy import Guarantee
 from ..report.axes import number
 from ..report.page import render
-from .charts import Bars, Chart, Lines, Mark, charts, marks_of, shown
+from .charts import Bars, Chart, ChartMark, Lines, charts, marks_of, shown
 from .pictures import drawn
 from .shown import rounds_text
 from .table import Table, TableForm
@@ -41,7 +41,7 @@ class About:
 
 
 def page(form: TableForm, table: Table, about: About) -> str:
-    """A page of its own, with every statistic as a chart and the table behind it."""
+    """A complete page, with every statistic as a chart and the table behind it."""
     own = about.guarantee
     return render(
         "releases.html",
@@ -87,7 +87,7 @@ def _caption(chart: Chart) -> str:
     return f"Round {chart.round:,}: centres of clusters, with areas by the number of records, up to noise."
 
 
-def _said(mark: Mark) -> str:
+def _said(mark: ChartMark) -> str:
     value, interval = mark.cells
     return value if mark.low is None else f"{value}, 95 % interval {interval}"
 

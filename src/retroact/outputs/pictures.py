@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ..report.axes import Entry, Panel, legend, ticks
 from ..report.svg import joined, picture, rectangle, segment, text
-from .charts import Bars, Chart, Dots, Lines, Mark, as_number, shown
+from .charts import Bars, Chart, ChartMark, Dots, Lines, as_number, shown
 
 ROW, LETTER = 30.0, 7.0
 # The widest label of a bar, in letters, in wide and narrow windows.
@@ -47,7 +47,7 @@ def described(chart: Chart) -> str:
     return f"In round {chart.round:,}: {'; '.join(said) or 'nothing to draw'}{more}."
 
 
-def _said(mark: Mark) -> str:
+def _said(mark: ChartMark) -> str:
     value, interval = mark.cells
     return f"{value} (95 %: {interval})" if mark.low is not None else value
 
@@ -68,7 +68,7 @@ def _lines(chart: Lines, width: int) -> tuple[Markup, float]:
     return joined(*body), panel.bottom + 46
 
 
-def _curve(panel: Panel, marks: Sequence[Mark], kind: str) -> Markup:
+def _curve(panel: Panel, marks: Sequence[ChartMark], kind: str) -> Markup:
     """A line and its band, with gaps where there is no value."""
     known = [(float(m.round), as_number(m.value), as_number(m.low), as_number(m.high)) for m in marks]
     parts, run = [], []
@@ -97,7 +97,7 @@ def _whisker(panel: Panel, x: float, value: float | None, low: float | None, hig
     return joined(segment(at, bottom, at, top, "whisker"), *caps)
 
 
-def _range(marks: Sequence[Mark], *, zero: bool = False) -> tuple[float, float]:
+def _range(marks: Sequence[ChartMark], *, zero: bool = False) -> tuple[float, float]:
     """From the lowest to the highest of what is drawn, with zero where it is near."""
     found = [as_number(part) for m in marks if as_number(m.value) is not None for part in (m.value, m.low, m.high)]
     numbers = [part for part in found if part is not None] or [0.0, 1.0]
@@ -161,7 +161,7 @@ def _bars(chart: Bars, width: int) -> tuple[Markup, float]:
     return joined(*body), bottom
 
 
-def _bar(panel: Panel, y: float, name: str, mark: Mark) -> Markup:
+def _bar(panel: Panel, y: float, name: str, mark: ChartMark) -> Markup:
     zero, end = panel.x(0), panel.x(as_number(mark.value) or 0.0)
     low, high = (as_number(mark.value if part is None else part) or 0.0 for part in (mark.low, mark.high))
     ends = panel.x(low), panel.x(high)

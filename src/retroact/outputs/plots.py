@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plotted(chart: Chart, ax: Axes | None = None, *, testing: bool = False) -> Axes:
-    """Draw a chart into the Axes, or into a figure of its own."""
+    """Draw a chart into the Axes, or into a new figure."""
     if ax is None:
         ax = new_axes()
     draw: Any = {Lines: _lines, Bars: _bars, Dots: _dots}[type(chart)]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from retroact.arrays import F64, I64, U64, Mask
+from ..arrays import F64, I64, U64, Mask
 
 # A cell is near a centre within this many of its diameters; a cell is cut unless it is narrower than this part of its
 # distance.

@@ -151,7 +151,7 @@ def tree_log(
        gamma > t: both say light with probability a at most, so (epsilon, a + d5) by case 1. Else both cases hold: given
        what the gate says, at a price of e1, (epsilon, max(d5, d2 + d4)). With a = d2 = delta / 2r for depth r, d4 =
        delta - a - d2 for the inner tree (0 for depth 1) and d5 = delta - a: at most delta. An inner tree is a case of
-       this theorem, with e4 and d4 of its own.
+       this theorem, with its own e4 and d4.
        gamma = 0 always says light; then gamma' <= 1 < g, as if a gate of D were coupled with that of D' but for a.
 
     **Use.** A branching node has values on both sides. If y is within the levels of the others, one of those values

@@ -168,7 +168,7 @@ class Field(Parameters, ABC):
             cells = values.values() if isinstance(values, Coded) else as_cells(values, place)
         rows: dict[object, list[int]] = {}
         for index, value in enumerate(cells):
-            # a list, or an array, is a value of its own
+            # a list or an array cannot be hashed: each one counts as a different value
             rows.setdefault((type(value), value) if isinstance(value, Hashable) else index, []).append(index)
         found: list[InputError] = []
         for places in rows.values():

@@ -26,7 +26,7 @@ from .sum import Sum
 
 
 class Ratio(Linear):
-    """``top`` divided by ``bottom``: each a count, or the sum of a number, with conditions of its own.
+    """``top`` divided by ``bottom``: each a count, or the sum of a number, with separate conditions.
 
     A record counts if it has all fields that either of them reads, conditions included. Where the bottom is not
     significantly above zero, the value is None; the interval is then what the declared bounds allow, or None where they

@@ -143,7 +143,7 @@ class Fence:
             if found.st_nlink > 1:
                 raise InputError(
                     f"{self.path}: expected a file under one name, got {found.st_nlink} hard links to it: copy it to a "
-                    "file of its own",
+                    "new file",
                     place="fence",
                 )
             if os.name == "posix" and stat.S_IMODE(found.st_mode) != 0o600:

@@ -101,7 +101,7 @@ def check_targets(
     asked = [(option, path) for option, path in targets if path is not None and not is_pipe_or_device(path)]
     _refuse(asked, {**others, **own}, folder)
     if folder is not None and folder.name and store is not None and (found := _stream_part(Path(store), None)):
-        raise InputError(f"expected a place of its own, got {found}", source=str(store))
+        raise InputError(f"expected a separate place, got {found}", source=str(store))
     new: dict[str, Path] = {}
     for name, path in own.items():
         with os_errors(path, name):

@@ -178,7 +178,7 @@ class Durable(Stream):
                 new = old.replace(sources={**old.sources, source: {"columns": own}})
             if new.has_subjects != old.has_subjects and not untouched(self.store):
                 raise InputError(
-                    f"this stream has {'subjects' if old.has_subjects else 'no subjects'}, and data that came in so: "
+                    f"this stream has {'subjects' if old.has_subjects else 'no subjects'}, and already holds data: "
                     "make a new stream",
                     place="subject",
                 )

@@ -144,7 +144,7 @@ def _against(store: Store, mark: Mark, over: bool, restored: bool) -> Standing:
     # requests that wait for a round published before are not among those that the fence counts
     count = 0 if behind else acknowledged(store, pending, mark.round, owed, over=over)
     lacks = max(0, mark.erasures - count) if mark.round == latest or not behind else 0
-    # after the loss of a fence, a copy of the store that does not know what the operator said needs to be told again
+    # after the loss of a fence, the operator's answer is not in an older copy of the store, and has to be given again
     unknown = bool(mark.lost) and (owed is None or owed.lost != mark.lost)
     if (lacks or unknown) and not restored:
         raise VerificationError(

@@ -1,4 +1,4 @@
-"""A public grid of rounds over time: the round of a record is a function of its own time alone.
+"""A public grid of rounds over time: the round of a record depends on its time alone.
 
 The grid is declared, never derived from the data: nothing depends on which time came first, and no record shifts the
 round of another. A round of a complete input closes once all rows of that round and of earlier ones have been read;
@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64
-from retroact.checks import positive_int
-from retroact.errors import Place
-from retroact.messages import At, mismatch
-from retroact.params import Parameters
-from retroact.stream.lengths import Length, length_text
-from retroact.stream.moments import Unit, time_of, times_of
-from retroact.stream.zones import EPOCH, MICROSECOND, Zone, local_text, text_of
+from ..arrays import I64
+from ..checks import positive_int
+from ..errors import Place
+from ..messages import At, mismatch
+from ..params import Parameters
+from .lengths import Length, length_text
+from .moments import Unit, time_of, times_of
+from .zones import EPOCH, MICROSECOND, Zone, local_text, text_of
 
 LAST_DAY = 28
 """The last day that every month has."""
@@ -117,7 +117,7 @@ class Grid(Parameters):
         self._kept.update(boundaries)
 
     def moved(self) -> Mapping[int, tuple[int, int]]:
-        """The boundaries that are kept and would be others by the rules of today, with both moments."""
+        """The kept boundaries that today's rules would place elsewhere, with both moments."""
         both = {number: (kept, self._by_rule(number)) for number, kept in self._kept.items()}
         return {number: pair for number, pair in both.items() if pair[0] != pair[1]}
 

@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retroact.arrays import I64, Mask
-from retroact.checks import is_integral
-from retroact.errors import InputError
-from retroact.messages import At, mismatch
-from retroact.schema.times import Date, exact_seconds, near_calendar
+from ..arrays import I64, Mask
+from ..checks import is_integral
+from ..errors import InputError
+from ..messages import At, mismatch
+from ..schema.times import Date, exact_seconds, near_calendar
 
 Unit = Literal["s", "ms", "us", "ns"]
 MILLION = 10**6

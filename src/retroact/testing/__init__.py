@@ -17,7 +17,7 @@ from .checks import (
     every_example,
 )
 from .families import uniting_pairs
-from .game import AdaptGame, Adversary, View
+from .game import AdaptGame, Adversary, GameView
 from .gathering import check_gathering, check_missing, may_lack
 from .histories import Pair, Shape, history, neighbouring_pairs, shuffled, values_of
 from .judgement import Conformance
@@ -38,12 +38,12 @@ __all__ = [
     "CheckFailedError",
     "Conformance",
     "Finding",
+    "GameView",
     "Pair",
     "Persistent",
     "Seeds",
     "Shape",
     "StreamAlgorithm",
-    "View",
     "check_algorithm",
     "check_bounded_state",
     "check_example",

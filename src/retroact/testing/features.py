@@ -1,4 +1,4 @@
-"""Many answers as columns of numbers and categories, by which runs can be told apart.
+"""Many answers as columns of numbers and categories, by which runs can be distinguished.
 
 Every number in the answers becomes a column, named by its place; where a place is not always there, whether it is
 becomes a column too, and texts become categories. The low bits of floating-point numbers are columns of their own: they
@@ -25,7 +25,7 @@ from .answers import as_float, parts
 EXACT = 1 << 53
 DIGIT = 32
 THERE = " is there"
-# The most numbers, and categories, that two worlds are told apart by.
+# The most numbers, and categories, by which two worlds are distinguished.
 WIDEST = 512
 ZERO = 9999
 """The lowest bit of 0, which has none."""

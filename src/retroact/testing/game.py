@@ -29,7 +29,7 @@ class Adversary(Protocol):
 
 
 @dataclass(frozen=True)
-class View:
+class GameView:
     """All answers that the adversary saw, and the challenges it made with their rounds."""
 
     answers: tuple[bytes, ...]
@@ -66,7 +66,7 @@ class AdaptGame:
                 place="adversary",
             )
 
-    def play(self, world: int, key: Key) -> View:
+    def play(self, world: int, key: Key) -> GameView:
         algorithm, adversary = self.make(key), self.adversary()
         answers: list[bytes] = []
         made: list[tuple[int, Add | Delete]] = []
@@ -79,7 +79,7 @@ class AdaptGame:
                 if world == 0:
                     updates.append(challenge)
             answers.append(algorithm.close(updates))
-        return View(tuple(answers), tuple(made))
+        return GameView(tuple(answers), tuple(made))
 
     def _check(self, challenge: Add | Delete, round: int, made: list[tuple[int, Add | Delete]]) -> None:
         if not isinstance(challenge, Add | Delete) or (isinstance(challenge, Add) and challenge.id is not None):

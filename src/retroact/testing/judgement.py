@@ -77,7 +77,7 @@ class Conformance(NamedTuple):
         return self.smallest is not None
 
 
-class Kind(NamedTuple):
+class NoiseKind(NamedTuple):
     """The noise of coordinates with one law: an array of coordinates by draws by releases, NaN where there is none."""
 
     name: str
@@ -86,7 +86,7 @@ class Kind(NamedTuple):
     values: F64
 
 
-def judge(kinds: Sequence[Kind]) -> Conformance:
+def judge(kinds: Sequence[NoiseKind]) -> Conformance:
     """All tests on all kinds, and between them."""
     tests = [tested for kind in kinds for tested in _one(kind)]
     tests += [tested for one, other in list(combinations(kinds, 2))[:PAIRED] for tested in _across(one, other)]
@@ -96,7 +96,7 @@ def judge(kinds: Sequence[Kind]) -> Conformance:
     return Conformance(worst, len(tests), kinds[0].values.shape[1], coordinates, max(seen, default=None))
 
 
-def _one(kind: Kind) -> Iterator[Tested]:
+def _one(kind: NoiseKind) -> Iterator[Tested]:
     """The tests of one kind."""
     forms = [kind.nodes.form(look) for look in kind.looks]
     for at, (look, form) in enumerate(zip(kind.looks, forms, strict=True)):
@@ -152,7 +152,7 @@ def _pairs(values: F64, form: Form, where: str) -> Iterator[Tested]:
         yield _cosine(np.cos(t * apart[~np.isnan(apart)]), both, t, f"the independence of coordinates ({where})")
 
 
-def _rows(kind: Kind, forms: list[Form]) -> Iterator[Tested]:
+def _rows(kind: NoiseKind, forms: list[Form]) -> Iterator[Tested]:
     """For each coordinate the mean over all rounds, whose deviation is at most the mean of their deviations."""
     used = [(at, form) for at, form in enumerate(forms) if form.deviation]
     if not used or len(kind.values) < 2:
@@ -176,7 +176,7 @@ def _rows(kind: Kind, forms: list[Form]) -> Iterator[Tested]:
             yield Tested(chance, f"the {asked} of the noise (kind {kind.name}, coordinate {row + 1}, all rounds)")
 
 
-def _memory(kind: Kind, one: Form, other: Form, r: int, s: int) -> Iterator[Tested]:
+def _memory(kind: NoiseKind, one: Form, other: Form, r: int, s: int) -> Iterator[Tested]:
     """Between two rounds."""
     where = f"kind {kind.name}, releases {kind.looks[r]} and {kind.looks[s]}"
     for sign in (1, -1):
@@ -194,7 +194,7 @@ def _memory(kind: Kind, one: Form, other: Form, r: int, s: int) -> Iterator[Test
             yield Tested(often(hits, n, form.atom), f"noise that two rounds share ({where})")
 
 
-def _across(one: Kind, other: Kind) -> Iterator[Tested]:
+def _across(one: NoiseKind, other: NoiseKind) -> Iterator[Tested]:
     """Noises of two kinds in the same round are independent, unless their views share nodes."""
     shared = sorted({*one.looks} & {*other.looks})
     for look in shared[:1] + shared[-1:]:
@@ -213,7 +213,7 @@ def _across(one: Kind, other: Kind) -> Iterator[Tested]:
             yield Tested(chance, f"the independence of kinds {one.name} and {other.name} (release {look})")
 
 
-def _smallest(kind: Kind, tests: int) -> float | None:
+def _smallest(kind: NoiseKind, tests: int) -> float | None:
     """The largest part of the claimed noise that would be refuted with probability 99 % by its size alone."""
     form = next((form for form in map(kind.nodes.form, kind.looks) if form.deviation), None)
     if form is None:

@@ -24,7 +24,7 @@ from ..statistics.restated import Lagged
 from ..statistics.wrapper import layers
 from ..stream import Specification
 from .claimed_law import ENDLESS, Claim, Nodes, claims
-from .judgement import Conformance, Kind, judge
+from .judgement import Conformance, NoiseKind, judge
 
 # The most pairs of releases to check.
 PAIRS = 4
@@ -49,7 +49,7 @@ class Noise(NamedTuple):
         """The same in two other releases."""
         return self._replace(indices=list(pair))
 
-    def kind(self, samples: F64) -> Kind:
+    def kind(self, samples: F64) -> NoiseKind:
         """Samples of each release, to be judged."""
         return _kind(samples, self.claim, self.indices, self.mechanism.refinement, self.unit)
 
@@ -208,6 +208,6 @@ def conformance(
     return judge([_kind(noise, claim, indices, refinement, claim.layout.units[0] if unit is None else unit)])
 
 
-def _kind(samples: F64, claim: Claim, indices: Sequence[int], refinement: int, unit: int) -> Kind:
+def _kind(samples: F64, claim: Claim, indices: Sequence[int], refinement: int, unit: int) -> NoiseKind:
     fineness = {index: claim.process.at(index).denominator * refinement for index in indices}
-    return Kind(f"unit {unit}", Nodes(claim, unit, fineness), list(indices), np.asarray(samples).T[None])
+    return NoiseKind(f"unit {unit}", Nodes(claim, unit, fineness), list(indices), np.asarray(samples).T[None])

@@ -38,7 +38,8 @@ from ..stream import Specification
 from ..stream.release import plain
 from .altered import shifted
 from .claimed_law import ENDLESS, claimed_size, claims
-from .definitions import Coordinate, Definition, Name, Totals
+from .contributions import Name
+from .definitions import Coordinate, Definition, Totals
 from .histories import values_of
 from .noise_law import noise_again
 from .records import Record

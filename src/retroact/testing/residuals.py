@@ -21,7 +21,7 @@ from ..noise import Oblivious
 from ..statistics import Quantiles
 from .claimed_law import Nodes, claims
 from .definitions import Coordinate
-from .judgement import Conformance, Kind, judge
+from .judgement import Conformance, NoiseKind, judge
 from .published import Scene, looked_at, parts_of
 
 # Releases that are taken under each key.
@@ -62,7 +62,7 @@ def _kind(scene: Scene, unit: int, where: Coordinate) -> tuple[int, int, int]:
     return where.view, unit, depth
 
 
-def residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None) -> list[Kind]:
+def residuals(scene: Scene, *, keys: int, first: int = 1, looks: Sequence[int] | None = None) -> list[NoiseKind]:
     """What is published less what is true, under this many keys, for each kind of coordinates with one law."""
     if isinstance(scene.statistic.noise, Oblivious) or sample_in(scene.bound) is not None:
         return []
@@ -87,7 +87,7 @@ def _kinds(
     looks: list[int],
     fineness: list[int],
     keys: int,
-) -> Iterator[Kind]:
+) -> Iterator[NoiseKind]:
     groups: dict[tuple[int, int, int], list[Coordinate]] = {}
     laws = [(claim, mechanism) for _, _, claim, mechanism in claims(scene.spec, scene.name)]
     for where in found:
@@ -104,5 +104,5 @@ def _kinds(
         there = [at for at in range(len(looks)) if not np.isnan(values[:, :, at]).all()]
         claim = laws[view][0]
         nodes = Nodes(claim, unit, {looks[at]: fineness[at] for at in there})
-        yield Kind(f"{always[0].place}" + (f", view {view}" * bool(view)), nodes, [looks[at] for at in there],
+        yield NoiseKind(f"{always[0].place}" + (f", view {view}" * bool(view)), nodes, [looks[at] for at in there],
                    values[:, :, there])  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..compilers import sample_in
 from ..errors import VerificationError
@@ -35,12 +35,15 @@ def check_sensitivity(spec: Specification, random: Random, *, pairs: int = 60) -
     """For neighbouring histories, hiding the difference of the totals by shifting the noise costs at most the share of
     the statistic (in the exact scales of its laws). For samples, every answer in which one operation can be seen is
     paid for."""
-    for name, bound in spec.bounds.items():
-        seeds = Seeds(random.getrandbits(63))
-        if sample_in(bound) is None:
-            require(Sensitivity(name, pairs), spec, seeds, what=f"sensitivity of {name}")
-        else:
-            require(SampledAnswers(name, pairs), Counting(spec), seeds, what=f"sensitivity of {name}")
+    for name in spec.bounds:
+        require(*sensitivity_of(spec, name, pairs), Seeds(random.getrandbits(63)), what=f"sensitivity of {name}")
+
+
+def sensitivity_of(spec: Specification, name: str, pairs: int) -> tuple[Check[Any], Any]:
+    """The check of one statistic, and its target."""
+    if sample_in(spec.bounds[name]) is None:
+        return Sensitivity(name, pairs), spec
+    return SampledAnswers(name, pairs), Counting(spec)
 
 
 def obstacle(spec: Specification, name: str) -> str | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retroact.arrays import F64
+from ...arrays import F64
 
 STEPS = 4
 TINY = 1e-12

@@ -5,7 +5,7 @@ sum of their squares, and from 30 dimensions on the **range finder**: for 32 ran
 sign(<u, x>) x. It is near the covariance times u, and so points into the space spanned by the cluster means much more
 clearly than noisy sums of cells do.
 
-A release merges cells if there are too few records for so many cells, keeps those that stand out, finds the directions
+A release merges cells if there are too few records to fill them all, keeps those that stand out, finds the directions
 of the noisy sums that rise above noise (a random matrix of the same size has no singular value above
 sqrt(rows) + sqrt(columns)), smooths the cell means in them, clusters the cells, and takes the mean of each cluster from
 the sums of its cells, shrunk (James and Stein) towards the mean of all records.
