@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 EncodedColumn = tuple[NDArray[Any], Mask | None]
 """Encoded values, `Field.blank` for missing ones; and which are missing (None if none are)."""
+
+
+_FIRST, _LAST = np.datetime64(date.min), np.datetime64(date.max)
 
 
 class Packed(Sequence[Any], ABC):
@@ -149,7 +153,8 @@ class Days(Masked):
         return [day if known else None for day, known in zip(self.cells.tolist(), self.present.tolist(), strict=True)]
 
     def _encoded_by(self, field: Field) -> EncodedColumn | None:
-        return super()._encoded_by(field) if field.kind == "date" else None
+        near = (self.cells >= _FIRST) & (self.cells <= _LAST) | ~self.present
+        return super()._encoded_by(field) if field.kind == "date" and near.all() else None
 
 
 class Decimals(Packed):
