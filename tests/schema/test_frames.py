@@ -13,7 +13,7 @@ import pytest
 
 from retroact.errors import InputError
 from retroact.schema import Boolean, Bytes, Category, Date, Field, Integer, Number, Schema, Text, Timestamp, Vector
-from retroact.schema.arrow import _views, columns_of
+from retroact.schema.arrow import _text_views, _views, columns_of
 
 TEXTS = ["a", "", "é👩‍👧", None, "twelve bytes", "thirteen byte", "a\0b"]
 BLOBS = [b"", b"\0", None, b"\xff\0", b"a\0", b"twelve bytes", b"thirteen byte", b"\xc3\xa9\xff" * 30]
@@ -267,6 +267,48 @@ def test_what_lies_under_a_null_is_not_read() -> None:
     assert columns_of(pa.table({"x": texts})) == {"x": [None, "b"]}
     heads = pa.py_buffer(np.array([2**31 - 1, 0, 99, 7, 1, ord("b"), 0, 0], "i4"))
     assert _views(_View([b"", heads, b"", b""]), 0, 2, [False, True]) == [b"", b"b"]
+
+
+@pytest.mark.parametrize("head", [(-1, 0, 0, 0), (13, 0, 0, 1), (13, 0, 1, 0), (13, 0, -1, 0), (13, 0, 0, -1)], ids=str)
+def test_text_views_beyond_their_data_are_refused(head: tuple[int, ...]) -> None:
+    good = _View([b"", pa.py_buffer(np.array([13, 0, 0, 0], "i4")), b"thirteen byte", b""])
+    assert _text_views(good, 0, 1, np.array([True])) == ["thirteen byte"]
+    bad = _View([b"", pa.py_buffer(np.array(head, "i4")), b"thirteen byte", b""])
+    with pytest.raises(RuntimeError, match="a text beyond the data"):
+        _text_views(bad, 0, 1, np.array([True]))
+    assert _text_views(bad, 0, 1, np.array([False])) == [None]
+
+
+class _Exported:
+    """A frame of another library: its buffers are not validated by pyarrow first."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+BROKEN = {
+    "a letter cut in two": (pa.string(), [None, np.array([0, 1, 2], "i4"), "é".encode()], "UTF-8"),
+    "no letter": (pa.large_string(), [None, np.array([0, 1, 2], "i8"), b"a\xff"], "UTF-8"),
+    "offsets that shrink": (pa.string(), [None, np.array([0, 2, 1], "i4"), b"ab"], "do not grow|cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_texts_of_any_library_are_refused(name: str) -> None:
+    kind, (_, offsets, data), message = BROKEN[name]
+    texts = pa.Array.from_buffers(kind, 2, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    with pytest.raises(InputError, match=message):
+        Schema({"x": Text()}).encode(_Exported(pa.table({"x": texts})))
+
+
+def test_broken_codes_of_any_library_are_refused() -> None:
+    codes = pa.Array.from_buffers(pa.int8(), 2, [None, pa.py_buffer(b"\x00\x05")])
+    table = pa.table({"x": pa.DictionaryArray.from_arrays(codes, ["a", "b"], safe=False)})
+    with pytest.raises(InputError, match="a code that is none of a word"):
+        Schema({"x": Text()}).encode(_Exported(table))
 
 
 class _View:

@@ -13,7 +13,7 @@ from ..arrays import I64, Mask
 from ..errors import Place
 from ..messages import mismatch
 from ..schema.arrow import Column
-from ..schema.field import Coded
+from ..schema.packed import Coded
 
 ColumnReader = Callable[[list[Any]], list[Any]]
 ADD, UPDATE, DELETE, ERASE, CLOSE, NOTHING = range(6)

@@ -13,18 +13,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Mask
+from ..arrays import I64, Mask
 from ..errors import InputError
 from ..messages import mismatch
+from .packed import Coded, Days, Decimals, Masked, Packed, decimal_of
+from .packed_texts import PAD, PackedTexts
 
-Column = NDArray[Any] | list[Any]
+Column = NDArray[Any] | list[Any] | Packed
 
 _NUMBERS = dict(zip("cCsSiIlLefg", ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"), strict=True))
 _NARROW = ("u", "z", "+l")
@@ -33,11 +34,12 @@ _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
 def columns_of(frame: Any) -> dict[str, Column]:
-    """The columns of a table by name: arrays where a type fits and nothing is null, otherwise lists with None.
+    """The columns of a table by name: arrays where a type fits and nothing is null, otherwise packed, or lists, with
+    None for a null.
 
     >>> import pyarrow
     >>> columns_of(pyarrow.table({"amount": [1.5, 2.5], "country": ["DE", None]}))
-    {'amount': array([1.5, 2.5]), 'country': ['DE', None]}
+    {'amount': array([1.5, 2.5]), 'country': PackedTexts(['DE', None])}
     """
     batches = ArrowBatches(frame)
     parts: dict[str, list[Column]] = {name: [] for name in batches.names}
@@ -136,6 +138,9 @@ def _join(chunks: list[Column]) -> Column:
     arrays = [chunk for chunk in chunks if isinstance(chunk, np.ndarray)]
     if len(arrays) == len(chunks) and len({array.shape[1:] for array in arrays}) == 1:
         return np.concatenate(arrays)  # copies a single chunk too, since its memory belongs to the producer
+    packed = [chunk for chunk in chunks if isinstance(chunk, Packed)]
+    if packed and len(packed) == len(chunks) and len({*map(type, packed)}) == 1:
+        return type(packed[0]).concatenate(packed)
     # numpy scalars keep their type, and with it the text that a float32 stands for
     return [value for chunk in chunks for value in chunk]
 
@@ -154,31 +159,32 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
         codes = _fixed(view, _NUMBERS[letters], start, length)
         used = codes[present]
         _require(not len(used) or (used.min() >= 0 and used.max() < len(words)), "a code that is none of a word")
-        return [words[code] if known else None for code, known in zip(codes.tolist(), present.tolist(), strict=True)]
+        return Coded([*words, None], np.where(present, codes, len(words)).astype(np.int64))
     if letters in _NUMBERS:
         values = _fixed(view, _NUMBERS[letters], start, length)
     elif letters == "b":
         values = _bits(view, 1, start, length)
     elif letters in ("u", "U"):
-        values = _texts(view, _offsets(view, letters, start, length), present)
+        return _texts(view, _offsets(view, letters, start, length), present)
     elif letters in ("z", "Z"):
-        offsets = _offsets(view, letters, start, length)
-        values = _cut(_data(view, offsets), offsets)
-    elif letters in ("vu", "vz"):
-        contents = _views(view, start, length, present.tolist())
-        values = contents if letters == "vz" else [content.decode() for content in contents]
+        bounds = _offsets(view, letters, start, length)
+        values = _cut(_data(view, bounds).tobytes(), bounds.tolist())
+    elif letters == "vu":
+        return _checked(_text_views(view, start, length, present))
+    elif letters == "vz":
+        values = _views(view, start, length, present.tolist())
     elif letters.startswith("w:"):
         values = _pieces(view, int(letters[2:]), start, length)
     elif letters in ("tdD", "tdm"):
         wide, unit = ("i4", "D") if letters == "tdD" else ("i8", "ms")
         days = _fixed(view, wide, start, length).astype(f"M8[{unit}]")
-        values = days.astype("M8[D]").tolist()
+        return Days(days.astype("M8[D]"), present)
     elif letters.startswith("ts"):
         moments = _fixed(view, "i8", start, length).view(f"M8[{_UNITS[letters[2]]}]")
         # without a time zone these are local times: as naive datetime objects they are refused
         values = moments if letters[4:] else moments.astype("M8[us]").tolist()
     elif letters.startswith("d:"):
-        values = _decimals(view, letters, start, length)
+        return _decimals(view, letters, start, length, present)
     elif letters in ("+l", "+L") or letters.startswith("+w:"):
         values = _lists(view, schema, start, length)
     else:
@@ -188,6 +194,8 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
         )
     if present.all():
         return values
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return Masked(values, present)
     return [value if known else None for value, known in zip(values, present.tolist(), strict=True)]
 
 
@@ -214,32 +222,31 @@ def _present(view: Any, start: int, length: int) -> Mask:
     return _bits(view, 0, start, length)
 
 
-def _offsets(view: Any, letters: str, start: int, length: int) -> list[int]:
+def _offsets(view: Any, letters: str, start: int, length: int) -> I64:
     if not length:
-        return [0]  # an array without elements may have no offsets
+        return np.zeros(1, np.int64)  # an array without elements may have no offsets
     offsets = _buffer(view, 1, "i4" if letters in _NARROW else "i8")[start : start + length + 1]
     _require(len(offsets) == length + 1, "a buffer shorter than its array")
     _require(offsets[0] >= 0 and (offsets[1:] >= offsets[:-1]).all(), "offsets that do not grow")
-    return offsets.tolist()  # type: ignore[no-any-return]
+    return offsets.astype(np.int64)
 
 
-def _data(view: Any, offsets: list[int]) -> bytes:
+def _data(view: Any, offsets: I64) -> NDArray[np.uint8]:
     """The bytes between the first offset and the last."""
     data = _buffer(view, 2, "u1")
     _require(offsets[-1] <= len(data), "an offset beyond the data")
-    return data[offsets[0] : offsets[-1]].tobytes()
+    return data[offsets[0] : offsets[-1]]
 
 
-def _texts(view: Any, offsets: list[int], present: Mask) -> list[str]:
-    data = _data(view, offsets)
-    if data.isascii() and len(offsets) > 1 and b"\n" not in data:
-        # a line break at each cut, and one split: much faster than piece by piece
-        broken = np.insert(np.frombuffer(data, np.uint8), np.array(offsets[1:-1], np.int64) - offsets[0], ord("\n"))
-        return broken.tobytes().decode().split("\n")
-    # the bytes under a null may be anything, so they are not decoded
-    return [
-        content.decode() if known else "" for content, known in zip(_cut(data, offsets), present.tolist(), strict=True)
-    ]
+def _texts(view: Any, offsets: I64, present: Mask) -> PackedTexts:
+    return _checked(PackedTexts.of(_data(view, offsets), offsets - offsets[0], present))
+
+
+def _checked(texts: PackedTexts) -> PackedTexts:
+    """Texts, all of which can be decoded; what lies under a null may be anything."""
+    if int(texts.data.max(initial=0)) >= 0x80:
+        texts.strings()
+    return texts
 
 
 def _cut(data: Any, offsets: list[int]) -> list[Any]:
@@ -271,11 +278,35 @@ def _views(view: Any, start: int, length: int, present: list[bool]) -> list[byte
     return contents
 
 
-def _decimals(view: Any, letters: str, start: int, length: int) -> list[Decimal]:
+def _text_views(view: Any, start: int, length: int, present: Mask) -> PackedTexts:
+    heads = _fixed(view, "u1", 16 * start, 16 * length)
+    sizes, _, store, offset = heads.copy().view("i4").reshape(-1, 4).T.astype(np.int64)
+    sizes = np.where(present, sizes, 0)
+    _require((sizes >= 0).all(), "a text beyond the data")
+    # the last buffer lists the sizes of those in between
+    stores = [_buffer(view, index, "u1") for index in range(2, view.n_buffers - 1)]
+    starts = PAD + 16 * np.arange(length) + 4
+    long = np.flatnonzero(sizes > 12)
+    if long.size:
+        ends, store, offset = np.array([0, *map(len, stores)]), store[long], offset[long]
+        _require(((store >= 0) & (store < len(stores))).all(), "a text beyond the data")
+        inside = (offset >= 0) & (offset + sizes[long] <= ends[store + 1])
+        _require(inside.all(), "a text beyond the data")
+        starts[long] = PAD + 16 * length + np.cumsum(ends)[store] + offset
+    room = np.zeros(PAD, np.uint8)
+    data = np.concatenate([room, heads, *(stores if long.size else ()), room])
+    return PackedTexts(data, starts, sizes, None if present.all() else present)
+
+
+def _decimals(view: Any, letters: str, start: int, length: int, present: Mask) -> Column:
     scale, bits = (int(part) for part in (*letters[2:].split(",")[1:], "128")[:2])
+    if bits == 128:
+        low, high = _fixed(view, "i8", 2 * start, 2 * length).reshape(-1, 2).T
+        # 64 bits are enough where the others repeat the sign
+        if (present <= (high == low >> 63)).all():
+            return Decimals(low, scale, present)
     units = [int.from_bytes(piece, "little", signed=True) for piece in _pieces(view, bits // 8, start, length)]
-    # from text, since arithmetic would round to the precision of the caller's context
-    return [Decimal(f"{unit}e{-scale}") for unit in units]
+    return [decimal_of(unit, scale) if known else None for unit, known in zip(units, present.tolist(), strict=True)]
 
 
 def _lists(view: Any, schema: Any, start: int, length: int) -> Column:
@@ -284,8 +315,10 @@ def _lists(view: Any, schema: Any, start: int, length: int) -> Column:
         size = int(schema.format[3:])
         offsets = [size * (start + index) for index in range(length + 1)]
     else:
-        offsets = _offsets(view, schema.format, start, length)
+        offsets = _offsets(view, schema.format, start, length).tolist()
     values = _read(child, inner, offsets[0], offsets[-1] - offsets[0])
+    if isinstance(values, Packed):
+        values = values.values()
     sizes = {end - begin for begin, end in pairwise(offsets)}
     if isinstance(values, np.ndarray) and len(sizes) == 1 and 0 not in sizes:
         return values.reshape(length, sizes.pop())

@@ -6,60 +6,30 @@ Bounds are declared, so the encoding of a value never depends on other records.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import Mask
+from ..arrays import I64, Mask
 from ..checks import choice
 from ..errors import InputError, Place
 from ..messages import At, mismatch
 from ..params import Parameters
+from .packed import Coded as Coded
+from .packed import EncodedColumn, Packed
+
+if TYPE_CHECKING:
+    from .packed_texts import PackedTexts
 
 Encoded = int | str | tuple[int, ...]
 Record = tuple[Encoded | None, ...]
 """The encoded values of one record in the order of the fields; None where one is missing."""
 Missing = Literal["error", "skip"]
-
-
-class Coded(Sequence[Any]):
-    """A dictionary column: value k is ``words[codes[k]]``. Each word is encoded once.
-
-    >>> column = Coded(["DE", "FR", None], np.array([0, 0, 1, 2]))
-    >>> list(column), column[2], len(column)
-    (['DE', 'DE', 'FR', None], 'FR', 4)
-    """
-
-    def __init__(self, words: Sequence[Any], codes: NDArray[np.integer[Any]]) -> None:
-        self.words = words
-        self.codes = codes
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return Coded(self.words, self.codes[index])
-        return self.words[int(self.codes[index])]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.values())
-
-    def values(self) -> list[Any]:
-        return [self.words[code] for code in self.codes.tolist()]
-
-    def used(self) -> Coded:
-        """The same column without unused words, which may be anything."""
-        present = np.bincount(self.codes, minlength=len(self.words)) > 0
-        if present.all():
-            return self
-        places = np.cumsum(present) - 1
-        return Coded([self.words[place] for place in np.flatnonzero(present).tolist()], places[self.codes])
 
 
 NO_VALUES = ("None", "nan", "NaT")
@@ -119,10 +89,10 @@ class Field(Parameters, ABC):
         encoded = np.array(encode_each(self.encode, cells, at), object if self.interned else np.int64)
         return encoded.reshape(len(cells), *self.shape)
 
-    def encode_column(self, values: object, place: str) -> tuple[NDArray[Any], Mask | None]:
+    def encode_column(self, values: object, place: str) -> EncodedColumn:
         """The encoded form of all values, `blank` for missing ones; and which are missing (None if none are)."""
-        if isinstance(values, Coded):
-            quick = self._encode_coded(values)
+        if isinstance(values, Packed):
+            quick = values.encoded_by(self)
             if quick is not None:
                 return quick
             values = values.values()
@@ -139,7 +109,7 @@ class Field(Parameters, ABC):
         word = (error.found or "x").strip("'\"").lower()
         return NAMED.format(error.found) if word in NO_VALUE_WORDS else None
 
-    def _encode_all(self, cells: NDArray[Any], place: str) -> tuple[NDArray[Any], Mask | None]:
+    def _encode_all(self, cells: NDArray[Any], place: str) -> EncodedColumn:
         missing = self._absent(cells) if self.missing == "skip" else None
         if missing is None or not missing.any():
             return self._encode_cells(cells, lambda index: Place(place, index + 1)), None
@@ -148,11 +118,37 @@ class Field(Parameters, ABC):
         def at(index: int) -> str:
             return Place(place, int(rows[index]) + 1)
 
-        present = self._encode_cells(as_cells(cells[rows], place), at)  # now they may all be of one type
-        encoded: NDArray[Any] = np.empty((len(missing), *present.shape[1:]), object if self.interned else np.int64)
-        encoded[:] = self.blank
-        encoded[rows] = present
-        return encoded, missing
+        # now they may all be of one type
+        return self.scattered(self._encode_cells(as_cells(cells[rows], place), at), ~missing)
+
+    def scattered(self, encoded: NDArray[Any], present: Mask) -> EncodedColumn:
+        """Encoded values in the rows where one is present."""
+        if present.all():
+            return encoded, None
+        every: NDArray[Any] = np.empty((len(present), *encoded.shape[1:]), object if self.interned else np.int64)
+        every[:] = self.blank
+        every[present] = encoded
+        return every, ~present
+
+    def encode_present(self, cells: NDArray[Any], present: Mask) -> EncodedColumn | None:
+        """The values of an array that are present; None if one is missing and must not be."""
+        if self.missing == "skip" and cells.dtype.kind in "fM":
+            present = present & ~self._absent(cells)
+        if self.missing != "skip" and not present.all():
+            return None
+        return self.scattered(self.encode_cells(cells[present]), present)
+
+    def encode_cells(self, cells: NDArray[Any]) -> NDArray[Any]:
+        """Cells, all of them present; an error does not say where it is."""
+        return self._encode_cells(cells, str)
+
+    def encode_decimals(self, units: I64, scale: int) -> NDArray[Any] | None:
+        """The numbers ``units / 10^scale``; None if the field has no quick way for them."""
+        return None
+
+    def encode_texts(self, texts: PackedTexts) -> NDArray[Any] | None:
+        """Texts, all of them present; None if the field has no quick way for them."""
+        return None
 
     def faults(self, values: object, place: str) -> list[InputError]:
         """Why `encode_column` refuses values: an error for each bad value, with all rows that have it.
@@ -165,7 +161,7 @@ class Field(Parameters, ABC):
             self.encode_column(values, place)
             return []
         except InputError:
-            cells = values.values() if isinstance(values, Coded) else as_cells(values, place)
+            cells = values.values() if isinstance(values, Packed) else as_cells(values, place)
         rows: dict[object, list[int]] = {}
         for index, value in enumerate(cells):
             # a list or an array cannot be hashed: each one counts as a different value
@@ -180,17 +176,6 @@ class Field(Parameters, ABC):
                 error.hint = self.advice(error) or error.hint
                 found.append(error.moved(error.path or place).for_rows(np.array(places) + 1))
         return found
-
-    def _encode_coded(self, column: Coded) -> tuple[NDArray[Any], Mask | None] | None:
-        """By its words; None if one is refused, so that the error can name its row."""
-        if not len(column):
-            return None
-        column = column.used()
-        try:
-            encoded, missing = self.encode_column(list(column.words), "")
-        except InputError:
-            return None
-        return encoded[column.codes], None if missing is None else missing[column.codes]
 
     def _one_cell_a_row(self, cells: NDArray[Any], place: str) -> NDArray[Any]:
         if cells.ndim > 1 and len(cells):

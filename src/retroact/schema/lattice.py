@@ -137,7 +137,7 @@ def column_to_lattice(values: NDArray[Any], step: Fraction, *, at: At = _row) ->
     if kind == "f" and values.dtype.itemsize <= 8:
         result, clear = _floats(values, step, at)
     elif kind == "i" or (kind == "u" and (values.dtype.itemsize < 8 or not (values > INT64_MAX).any())):
-        result, clear = _integers(values.astype(np.int64), step)
+        result, clear = integers_to_lattice(values.astype(np.int64), step)
     else:
         result, clear = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
     doubtful = np.flatnonzero(~clear)
@@ -203,7 +203,8 @@ def _ties(values: F64, below: F64, step: Fraction) -> tuple[F64, Mask]:
     return below + up, sure
 
 
-def _integers(values: I64, step: Fraction) -> tuple[I64, Mask]:
+def integers_to_lattice(values: I64, step: Fraction) -> tuple[I64, Mask]:
+    """The same for integers, and which of the results are right: 64 bits are too few for others."""
     if step == 1:
         return values, np.ones(len(values), bool)
     largest = INT64_MAX // step.denominator if step.numerator <= INT64_MAX else -1

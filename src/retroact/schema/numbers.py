@@ -9,16 +9,28 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import I64
+from ..arrays import I64, Mask
 from ..checks import flag
 from ..errors import InputError
 from ..messages import At, decimal_text, exact_text, mismatch
+from .decimal_texts import decimals
 from .field import Field, Missing, encode_each
-from .lattice import INT64_MAX, INT64_MIN, column_to_lattice, exact_ratio, saturated, shortcut_scale, to_lattice
+from .lattice import (
+    INT64_MAX,
+    INT64_MIN,
+    column_to_lattice,
+    exact_ratio,
+    integers_to_lattice,
+    saturated,
+    shortcut_scale,
+    to_lattice,
+)
+from .packed_texts import PackedTexts
 
 CLAMPED = "clip = true on the field (--clip) moves values that are out of bounds to the bound"
 LARGEST = 2**53 - 1
 """Up to here every lattice integer is also a float, so nothing downstream can lose it."""
+_POWERS: I64 = 10 ** np.arange(19, dtype=np.int64)
 _LARGE = 2.0**53
 """From here on neighbouring floats are further apart than whole numbers."""
 
@@ -110,6 +122,38 @@ class Bounded(Field):
             self.encode(cells[row], at(row))  # decides, and refuses in the same words
         return nearest
 
+    def _of_decimals(self, units: I64, scale: int) -> tuple[I64, Mask] | None:
+        """The lattice integers of units / 10^scale, and which of them are sure; None if such numbers are no values."""
+        return None
+
+    def encode_decimals(self, units: I64, scale: int) -> I64 | None:
+        found = self._of_decimals(units, scale)
+        return self._inside(found[0]) if found is not None and found[1].all() else None
+
+    def encode_texts(self, texts: PackedTexts) -> I64 | None:
+        units, places, clear = decimals(texts)
+        scale = int(places.max(initial=0))
+        if scale and (places != scale).any():
+            factor = _POWERS[scale - places]
+            clear &= np.abs(units) <= INT64_MAX // factor
+            units = units * factor
+        found = self._of_decimals(units, scale)
+        if found is None:
+            return None
+        nearest, sure = found
+        left = np.flatnonzero(~(clear & sure))
+        if left.size:
+            nearest[left] = [saturated(self._nearest(text, "")) for text in texts.take(left).strings()]
+        return self._inside(nearest)
+
+    def _inside(self, nearest: I64) -> I64 | None:
+        """None if one is out of bounds; so may be what 64 bits cannot hold."""
+        if self.clip:
+            return np.clip(nearest, self.lower, self.upper)
+        low, high = nearest.min(initial=self.lower), nearest.max(initial=self.upper)
+        fine = low >= max(self.lower, INT64_MIN + 1) and high <= min(self.upper, INT64_MAX - 1)
+        return nearest if fine else None
+
 
 class Number(Bounded):
     """A number between two bounds, kept as a whole number of steps.
@@ -145,6 +189,9 @@ class Number(Bounded):
 
     def _nearest_cells(self, cells: NDArray[Any], at: At) -> I64:
         return column_to_lattice(cells, self.step, at=at)
+
+    def _of_decimals(self, units: I64, scale: int) -> tuple[I64, Mask] | None:
+        return integers_to_lattice(units, self.step * Fraction(10) ** scale)
 
     def decode(self, encoded: int) -> float:
         return float(self.step * int(encoded))
@@ -203,6 +250,11 @@ class Integer(Bounded):
         result = column_to_lattice(np.where(large, 0, cells), self.step, at=at)
         result[large] = [saturated(int(value)) for value in floats[large].tolist()]
         return result
+
+    def _of_decimals(self, units: I64, scale: int) -> tuple[I64, Mask] | None:
+        nearest, sure = integers_to_lattice(units, Fraction(10) ** scale)
+        # those that are not whole are refused
+        return nearest, sure & (units % 10**scale == 0) if scale > 0 else sure
 
     def decode(self, encoded: int) -> int:
         return int(encoded)
