@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": "See it at work on a made-up shop; needs no data.",
     "erase": "Erase a subject from a stream, with a receipt.",
     "verify": "Check a stream against its surviving data, or check a receipt.",
+    "compact": "Rewrite the layout of a large store after erasures, now.",
     "export": "Write what a stream has published to a file.",
     "report": "Make a page of what a stream has published.",
     "columns": "Show or change which columns of the sources have which role.",

@@ -29,6 +29,8 @@ SAME_VERSION = "pragma schema_version = 1"
 CLEAN = 1 << 24
 """The schema version of a data file that nobody has written to since it was last wiped. It is reset before the first
 transaction, and by an earlier version of this package when that opens the file."""
+LARGE = 100_000_000
+"""Rewriting the layout of a file from this size on may wait."""
 LOGGED = 1000 * PAGE
 """A log from this size on is cut."""
 # Set and read back on every connection, since the file does not keep them.
@@ -50,6 +52,7 @@ class SQLiteStore(Store):
         "data.sqlite-wal, cut to nothing",
         "journal.sqlite, which holds no values, ids or subjects",
     )
+    wiped = ("data.sqlite: rows, free pages and gaps in pages", *reached[1:])
     beyond = (
         "blocks of the file system that held earlier versions of these files (an encrypted volume covers them)",
         "backups and copies of the folder made before the purge",
@@ -160,6 +163,10 @@ class SQLiteStore(Store):
         self.run("data", "vacuum")
         self.run("data", SAME_VERSION)
         return self._wiped()
+
+    @property
+    def large(self) -> bool:
+        return self._data.stat().st_size >= LARGE
 
     def wind_up(self) -> None:
         if not self._clean and self._wiped():

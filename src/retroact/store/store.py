@@ -49,6 +49,8 @@ class Store(Authenticated):
     """Whether a scrub overwrites old bytes; otherwise they stay until a purge."""
     reached: tuple[str, ...]
     """What a purge covers."""
+    wiped: tuple[str, ...] = ()
+    """The same without the layout, where rewriting that may wait."""
     beyond: tuple[str, ...]
     """What no purge can reach."""
 
@@ -65,6 +67,11 @@ class Store(Authenticated):
     @abstractmethod
     def residue(self) -> list[str]:
         """What the files hold besides live content, in words."""
+
+    @property
+    def large(self) -> bool:
+        """Whether erased bytes are wiped alone, and rewriting the layout costs so much that it may wait."""
+        return False
 
     def wind_up(self) -> None:
         """Before a close in good order: do what the next opening would have to make up for."""
@@ -263,9 +270,13 @@ class Store(Authenticated):
             erased = self.select(ERASED, "where round = ?", [round])
             self.replace(ERASED, [(subject, self.sealed) for subject, _ in erased])
 
-    def purged(self, now: str) -> None:
+    def purged(self, now: str, notes: Mapping[str, str] | None = None, *, since: str | None = None) -> None:
+        """What was applied is purged; and what was wiped since then is purged only now."""
         with self.transaction("journal"):
             self._step("where state = ?", ["applied"], state="purged", purged=now)
+            if since is not None:
+                self._step("where state = ? and purged >= ?", ["purged", since], purged=now)
+            self.replace(NOTE, list((notes or {}).items()))
 
     def _step(self, where: str, parameters: Sequence[Any], **changes: Any) -> None:
         """Change these requests."""

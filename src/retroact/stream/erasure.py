@@ -21,6 +21,7 @@ from ..store.receipt import Receipt, sign, verify
 from ..store.store import Store
 from ..store.tables import Request
 from .door import name_of
+from .layout import Waiting
 from .outcome import Erasure, Outcome
 
 if TYPE_CHECKING:
@@ -218,6 +219,8 @@ class Requested(Erasure):
         if request.state == "dry run":
             raise InputError("a dry run has no receipt")
         applied, purged = request.state in ("applied", "purged"), request.state == "purged"
+        waiting = Waiting.noted(stream.store)
+        wiped = waiting is not None and purged and str(request.purged) >= waiting.since
         receipt = Receipt(
             stream=stream.name,
             request=request.content.hex(),
@@ -228,8 +231,12 @@ class Requested(Erasure):
             purged=request.purged,
             found=stream.hashes.unseal(request.content, request.outcome) if applied else msgspec.UNSET,
             afterwards="nothing is published" if applied and request.round is None else msgspec.UNSET,
-            what=list(stream.store.reached) if purged else [],
-            remains=[*stream.store.beyond, *(each.text for each in self.unerased(earlier))],
+            what=list(stream.store.wiped if wiped else stream.store.reached) if purged else [],
+            remains=[
+                *([f"the layout of data.sqlite, {waiting}"] if wiped else []),
+                *stream.store.beyond,
+                *(each.text for each in self.unerased(earlier)),
+            ],
             later=later,
         )
         return sign(receipt, stream.hashes.signing)

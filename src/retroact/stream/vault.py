@@ -35,6 +35,7 @@ from ..store.canonical_blocks import Place
 from ..store.receipt import moment
 from ..store.store import Store
 from ..store.tables import Request, Stored
+from . import layout
 from .core import Core, Persistence
 from .door import Barred
 from .erasure import Asked, Hashes
@@ -211,13 +212,16 @@ class Vault(Persistence):
     def _purge(self, core: Core) -> None:
         """Purge what was erased. The erasures are applied already, so a failure here is retried later."""
         try:
-            if self.store.unpurged and self.store.purge():
-                self.store.purged(moment())
+            layout.purge(self.store, core.round, now=core.over)
             # in any case: a log that says when there was something to purge would say when somebody was erased
             log(DEBUG, "%s: purged", self.store.where)
         except RetroactError as error:
             later = "the stream is opened again" if core.over else "the next round closes"
             warnings.warn(f"not purged yet; tried again when {later}: {error}", RuntimeWarning, stacklevel=3)
+
+    def compact(self, core: Core) -> bool:
+        """Rewrite the layout now, if erasures wait for that. Whether none waits any more."""
+        return layout.purge(self.store, core.round, now=True)
 
     # Without a round -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,25 @@
+"""`retroact compact`: rewrite the layout of a large store after erasures, without waiting."""
+
+from __future__ import annotations
+
+from ..errors import InputError
+from .console import say
+from .options import Secrets, StreamArgument, command, opened
+
+
+@command
+def compact(stream: StreamArgument, secrets: Secrets) -> None:
+    """Rewrite the layout of the data now, if erasures wait for that.
+
+    Erased bytes are gone when the round closes. In a store of 100 MB or more, the order of what is left is rewritten
+    later; then the file is that of a stream that never had the records.
+
+    \b
+    Example:
+      retroact compact orders
+    """
+    with opened(stream, secrets) as open_stream:
+        where = open_stream.store.where
+        if not open_stream.compact():
+            raise InputError(f"{where}: expected nobody else to read the data: try again later")
+    say(f"{where}: no erasure waits for its layout")
