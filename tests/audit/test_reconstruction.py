@@ -34,6 +34,7 @@ from retroact.ledger.definition import Delete, neighbouring, trajectory
 from retroact.privacy import Guarantee, PureDP
 from retroact.testing.altered import altered
 from support.in_bound import Planted
+from support.tiers import in_full
 
 TEXT = {"user": ra.Text()}
 
@@ -286,7 +287,9 @@ BARE = {
 }
 
 
-@pytest.mark.parametrize("name", BARE)
+@pytest.mark.parametrize(
+    "name", ["every round", "every seventh round", "blocks", in_full("every other round"), in_full("long blocks")]
+)
 def test_exact_distinct_counts_are_a_violation_whatever_the_pace(name):
     """The stream itself is run, in every form: one that publishes exact counts gives all bits away."""
     statistic, options = BARE[name]
