@@ -16,7 +16,8 @@ from ..files import os_errors
 from ..store.receipt import verify
 from ..store.targets import check_targets
 from ..stream import Durable
-from ..stream.erasure import Outcome, Requested
+from ..stream.erasure import Requested
+from ..stream.outcome import Outcome
 from .console import plural, say
 from .files import check_sources, put
 from .files import opened as opened_files
