@@ -33,6 +33,7 @@ LAYERS = [
     "paper_forms",
     "checks",
     "files",
+    "texts",
     "schema",
     "ledger",
     "coins",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import texts
 from ..arrays import I64, Mask
 from ..errors import InputError
 from ..schema import Rows, Schema
@@ -53,19 +53,18 @@ class Stamped:
 
     def take(self, chosen: Mask | I64) -> Stamped:
         """The records at these positions, or where a mask is true; without ids."""
-        if chosen.dtype == np.bool_:
-            chosen = np.flatnonzero(chosen)
+        where: I64 = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64, copy=False)
         subjects = self.subjects
         if subjects is not None and not isinstance(subjects, str):
-            subjects = [subjects[place] for place in chosen.tolist()]
+            subjects = texts.chosen(subjects, where)
         numbers, copies = (None if part is None else part[chosen] for part in (self.numbers, self.copies))
         return Stamped(self.rows.take(chosen), self.stamps[chosen], subjects, numbers, copies)
 
-    def owners(self) -> list[str | None]:
+    def owners(self) -> Sequence[str | None]:
         """The subject of each row."""
         if self.subjects is None or isinstance(self.subjects, str):
             return [self.subjects] * self.rows.count
-        return list(self.subjects)
+        return self.subjects
 
     @classmethod
     def concatenate(cls, parts: Sequence[Stamped]) -> Stamped:
@@ -75,7 +74,7 @@ class Stamped:
             return parts[0]
         subjects: Subjects = None
         if any(part.subjects is not None for part in parts):
-            subjects = [owner for part in parts for owner in part.owners()]
+            subjects = texts.joined([part.owners() for part in parts])
         copies = None
         if any(part.copies is not None for part in parts):
             copies = np.concatenate([part.counts for part in parts])
@@ -161,7 +160,7 @@ class Operations:
             self,
             added=self.added.take(~barred),
             placed=self.placed.take(~barred_placed),
-            ids=list(compress(self.ids, happens.tolist())),
+            ids=texts.chosen(self.ids, np.flatnonzero(happens)),
             emptied=np.flatnonzero(empties[happens]).tolist(),
         )
 
@@ -185,11 +184,11 @@ class Operations:
     def concatenate(cls, batches: Sequence[Operations]) -> Operations:
         if len(batches) < 2:
             return batches[0] if batches else cls()
-        ids: list[str] = []
-        emptied: list[int] = []
+        count, emptied = 0, []
         for batch in batches:
-            emptied += [len(ids) + place for place in batch.emptied]
-            ids += batch.ids
+            emptied += [count + place for place in batch.emptied]
+            count += len(batch.ids)
+        ids = texts.joined([batch.ids for batch in batches if len(batch.ids)])
         parts = ((batch.added, batch.placed, batch.deleted) for batch in batches)
         added, placed, deleted = map(Stamped.concatenate, zip(*parts, strict=True))
         erased = [subject for batch in batches for subject in batch.erased]
