@@ -171,7 +171,8 @@ def main() -> None:
     arguments = parser.parse_args()
     count, only = arguments.count, arguments.only
     if arguments.hold is not None:
-        return hold(arguments.hold)
+        hold(arguments.hold)
+        return
     if only in (None, "large"):
         large_round(count)
     if only in (None, "small"):

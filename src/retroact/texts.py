@@ -198,6 +198,18 @@ class Texts(Sequence[str | None]):
                 mark[rows] = mixed(mark[rows], texts.words[texts.starts[rows] + place])
         return mark
 
+    def require_utf8(self, *, place: str) -> None:
+        """Refuse text without a UTF-8 form, which could be neither ordered nor stored."""
+        if self.content().isascii():
+            return
+        for row in range(len(self)):
+            content = self._bytes(row)
+            try:
+                content.decode()
+            except UnicodeDecodeError:
+                shown = content.decode(errors="surrogatepass")
+                raise InputError(f"expected text that UTF-8 can write, got {shown!r}", place=place) from None
+
     def _bytes(self, row: int) -> bytes:
         start, length = int(self.starts[row]), max(0, int(self.lengths[row]))
         return self.words[start : start - (-length // _WORD)].astype("<u8", copy=False).tobytes()[:length]
@@ -213,19 +225,6 @@ def joined(parts: Sequence[Sequence[Any]]) -> Sequence[Any]:
     if any(isinstance(part, Texts) for part in parts):
         return Texts.concatenate([Texts.of(part) for part in parts])
     return [text for part in parts for text in part]
-
-
-def require_utf8(texts: Texts, *, place: str) -> None:
-    """Refuse text without a UTF-8 form, which could be neither ordered nor stored."""
-    content = texts.content()
-    if content.isascii():
-        return
-    for row in range(len(texts)):
-        try:
-            texts._bytes(row).decode()
-        except UnicodeDecodeError:
-            text = texts._bytes(row).decode(errors="surrogatepass")
-            raise InputError(f"expected text that UTF-8 can write, got {text!r}", place=place) from None
 
 
 def mixed(mark: U64, value: U64) -> U64:

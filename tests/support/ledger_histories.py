@@ -172,18 +172,18 @@ def check_internals(ledger: Ledger) -> None:
     parts = multiset.words, take(registers._words, slots)
     for name, table in ledger._keys.texts.items():
         uses = Counter(layout.field(name, *parts).tolist())
-        assert {code: table._references[code] for code in table._codes.values()} == uses
+        assert {code: table._references.counts[code] for code in table._codes.values()} == uses
         assert {text: code for code, text in enumerate(table._texts.tolist()) if code in uses} == table._codes
-        assert table._references.sum() == uses.total()
+        assert table._references.counts.sum() == uses.total()
         assert sum(text is not None for text in table._texts) == len(uses)
         assert sorted([*table._free, *table._codes.values()]) == list(range(table.size))
-        assert table._loose == []
+        assert table._references.loose == []
     subjects, owners = ledger._keys.subjects, layout.subjects(*parts)
     check_table(subjects._table)
     uses = Counter((owners[owners > 0] - 1).tolist())
-    assert {number: subjects._references[number] for number in subjects._table.numbers().tolist()} == uses
-    assert subjects._references.sum() == uses.total()
-    assert subjects._loose == []
+    assert {number: subjects._references.counts[number] for number in subjects._table.numbers().tolist()} == uses
+    assert subjects._references.counts.sum() == uses.total()
+    assert subjects._references.loose == []
 
 
 def check_table(table: TextTable) -> None:

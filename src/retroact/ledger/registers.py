@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import I64, U64, Words
-from ..texts import Texts, require_utf8
+from ..texts import Texts
 from . import sorted_keys
 from .sorted_keys import Erased
 from .text_table import SMALL, TextTable, grouped, marks, resized
@@ -90,7 +90,7 @@ class Registers:
         inserted = sorted_keys.take(records, row[insert])
         new = final[insert]
         names = texts[new]
-        require_utf8(names, place="id")
+        names.require_utf8(place="id")
         before = sorted_keys.take(self._words, replaced)
         differs = np.zeros(len(replaced), dtype=np.bool_)
         for one, other in zip(before, replacements, strict=True):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from ..arrays import I64
-from ..texts import Texts, require_utf8
-from .text_table import TextTable, grouped, marks, resized
+from ..texts import Texts
+from .references import References
+from .text_codes import by_digest
+from .text_table import TextTable, grouped, marks
 
 
 class SubjectCodes:
@@ -19,11 +20,10 @@ class SubjectCodes:
     `intern` gives codes without references; `sweep` forgets subjects that have none.
     """
 
-    def __init__(self, table: TextTable | None = None, references: I64 | None = None) -> None:
+    def __init__(self, table: TextTable | None = None, counts: I64 | None = None) -> None:
         self._table = TextTable() if table is None else table
-        self._references: I64 = np.zeros(0, dtype=np.int64) if references is None else references
+        self._references = References(counts)
         """By the number in the table."""
-        self._loose: list[I64] = []
 
     def __len__(self) -> int:
         return len(self._table) + 1
@@ -48,11 +48,9 @@ class SubjectCodes:
             first = grouped(texts[unknown], mark[unknown])
             fresh = np.flatnonzero(first == np.arange(len(first)))
             own = texts[unknown[fresh]]
-            require_utf8(own, place="subject")
+            own.require_utf8(place="subject")
             numbers = self._table.insert(own, mark[unknown[fresh]])
-            self._loose.append(numbers)
-            if self._table.size > len(self._references):
-                self._references = resized(self._references, self._table.size + self._table.size // 4)
+            self._references.begin(numbers)
             found = np.empty(len(first), dtype=np.int64)
             found[fresh] = numbers
             codes[unknown] = found[first] + 1
@@ -73,11 +71,9 @@ class SubjectCodes:
 
     def find(self, who: Sequence[str | bytes]) -> I64:
         """The same for names, or their SHA-256."""
-        wanted = {each for each in who if isinstance(each, bytes)}
-        known = [] if not wanted else self._table[self._table.numbers()].strings()
-        names: dict[Any, Any] = {
-            digest: name for name in known if name is not None and (digest := sha256(name.encode()).digest()) in wanted
-        }
+        names: dict[Any, Any] = {}
+        if any(isinstance(each, bytes) for each in who):
+            names = by_digest(who, self._table[self._table.numbers()])
         codes = np.full(len(who), -1, dtype=np.int64)
         there = [k for k, each in enumerate(who) if isinstance(each, str) or each in names]
         codes[there] = self.lookup([names.get(who[k], who[k]) for k in there])
@@ -89,18 +85,11 @@ class SubjectCodes:
 
     def refer(self, gained: I64, lost: I64) -> None:
         """Count one reference more, or one less, for every code."""
-        gained, lost = gained[gained > 0] - 1, lost[lost > 0] - 1
-        np.add.at(self._references, gained, 1)
-        np.subtract.at(self._references, lost, 1)
-        self._loose.append(lost)
+        self._references.count(gained[gained > 0] - 1, lost[lost > 0] - 1)
 
     def sweep(self) -> None:
         """Forget every subject without a reference."""
-        if not self._loose:
-            return
-        loose = np.unique(np.concatenate(self._loose))
-        self._loose = []
-        self._table.remove(loose[self._references[loose] == 0])
+        self._table.remove(self._references.unused())
 
     @property
     def sparse(self) -> bool:
@@ -111,4 +100,4 @@ class SubjectCodes:
         table, old = self._table.compacted()
         new = np.zeros(self.size, dtype=np.int64)
         new[old + 1] = np.arange(1, len(old) + 1)
-        return SubjectCodes(table, self._references[old]), new
+        return SubjectCodes(table, self._references.counts[old]), new

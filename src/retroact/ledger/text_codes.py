@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
 from ..arrays import I64, AnyArray
 from ..errors import InputError
+from .references import References
 
 # with fewer codes, unused ones are not worth renumbering
 _SMALL = 256
@@ -27,9 +27,8 @@ class TextCodes:
         self._place = place
         self._codes: dict[str, int] = {}
         self._texts: AnyArray = np.full(1, None, dtype=object)
-        self._references: I64 = np.zeros(1, dtype=np.int64)
+        self._references = References()
         self._free: list[int] = []
-        self._loose: list[I64] = []
         self.size = 0
 
     def __len__(self) -> int:
@@ -59,17 +58,11 @@ class TextCodes:
 
     def refer(self, gained: I64, lost: I64) -> None:
         """Count one reference more, or one less, for every code."""
-        np.add.at(self._references, gained, 1)
-        np.subtract.at(self._references, lost, 1)
-        self._loose.append(lost)
+        self._references.count(gained, lost)
 
     def sweep(self) -> None:
         """Forget every text without a reference."""
-        if not self._loose:
-            return
-        loose = np.unique(np.concatenate(self._loose))
-        self._loose = []
-        forgotten = loose[self._references[loose] == 0]
+        forgotten = self._references.unused()
         for text in self._texts[forgotten].tolist():
             self._codes.pop(text, None)
         self._texts[forgotten] = None
@@ -94,7 +87,7 @@ class TextCodes:
         old = np.sort(np.fromiter(self._codes.values(), dtype=np.int64, count=len(self._codes)))
         dense.size = len(old)
         dense._texts = self._texts[old] if len(old) else dense._texts
-        dense._references = self._references[old] if len(old) else dense._references
+        dense._references = References(self._references.counts[old])
         dense._codes = dict(zip(dense._texts[: len(old)].tolist(), range(len(old)), strict=True))
         new = np.zeros(self.size, dtype=np.int64)
         new[old] = np.arange(len(old))
@@ -109,11 +102,9 @@ class TextCodes:
             capacity = max(2 * len(self._texts), grown)
             texts: AnyArray = np.full(capacity, None, dtype=object)
             texts[: self.size] = self._texts[: self.size]
-            references = np.zeros(capacity, dtype=np.int64)
-            references[: self.size] = self._references[: self.size]
-            self._texts, self._references = texts, references
+            self._texts = texts
         numbers = np.array(codes, dtype=np.int64)
-        self._loose.append(numbers)
+        self._references.begin(numbers)
         del self._free[len(self._free) - reused :]
         self.size = grown
         self._texts[numbers] = np.array(fresh, dtype=object)

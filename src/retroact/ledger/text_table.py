@@ -204,7 +204,7 @@ class _Probe:
         self.places: I64 = (mark & self._limit).view(np.int64)
 
     def go_on(self, going: NDArray[np.bool_]) -> None:
-        """These rows, and no others, try another place: an odd step from the last one, by the upper bits of the hash."""
+        """These rows, and no others, try another place, an odd step further, which the upper bits of the hash give."""
         where = np.flatnonzero(going)
         self.rows = self.rows[where]
         steps = (self._mark[self.rows] >> np.uint64(40)) | np.uint64(1)
