@@ -133,6 +133,11 @@ class Texts(Sequence[str | None]):
         """Whether no text is absent."""
         return int(self.lengths.min(initial=0)) != ABSENT
 
+    @property
+    def ascii(self) -> bool:
+        """Whether all words are ASCII, those of other texts in the same memory included."""
+        return not (self.words & np.uint64(0x8080808080808080)).any()
+
     def content(self) -> bytes:
         """All texts, concatenated."""
         counts, sizes = self.counts, np.maximum(self.lengths, 0)
@@ -213,6 +218,11 @@ class Texts(Sequence[str | None]):
     def _bytes(self, row: int) -> bytes:
         start, length = int(self.starts[row]), max(0, int(self.lengths[row]))
         return self.words[start : start - (-length // _WORD)].astype("<u8", copy=False).tobytes()[:length]
+
+
+def lacks_some(texts: Sequence[Any]) -> bool:
+    """Whether one of the texts is absent."""
+    return not texts.complete if isinstance(texts, Texts) else None in texts
 
 
 def chosen(texts: Sequence[Any], where: I64) -> Sequence[Any]:

@@ -38,7 +38,6 @@ class References:
         """The codes without a reference that had one, or began, since the last call."""
         if not self.loose:
             return np.zeros(0, dtype=np.int64)
-        loose = np.unique(np.concatenate(self.loose))
+        loose = np.concatenate(self.loose)
         self.loose = []
-        unused: I64 = loose[self.counts[loose] == 0]
-        return unused
+        return np.unique(loose[self.counts[loose] == 0])

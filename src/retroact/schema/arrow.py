@@ -11,7 +11,7 @@ knows them, so its tables are validated by pyarrow first.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import pairwise
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from ..arrays import Mask
 from ..errors import InputError
 from ..messages import mismatch
+from ..texts import Texts
 
-Column = NDArray[Any] | list[Any]
+Column = NDArray[Any] | list[Any] | Texts
 
 _NUMBERS = dict(zip("cCsSiIlLefg", ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"), strict=True))
 _NARROW = ("u", "z", "+l")
@@ -32,14 +33,15 @@ _NARROW = ("u", "z", "+l")
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
-def columns_of(frame: Any) -> dict[str, Column]:
-    """The columns of a table by name: arrays where a type fits and nothing is null, otherwise lists with None.
+def columns_of(frame: Any, names: Collection[str] = ()) -> dict[str, Column]:
+    """The columns of a table by name: arrays where a type fits and nothing is null, otherwise lists with None. Columns
+    of `names` are `Texts` if they are text and nothing is null.
 
     >>> import pyarrow
     >>> columns_of(pyarrow.table({"amount": [1.5, 2.5], "country": ["DE", None]}))
     {'amount': array([1.5, 2.5]), 'country': ['DE', None]}
     """
-    batches = ArrowBatches(frame)
+    batches = ArrowBatches(frame, names)
     parts: dict[str, list[Column]] = {name: [] for name in batches.names}
     for columns in batches.read(copied=False):
         for name, column in columns.items():
@@ -56,9 +58,10 @@ class ArrowBatches:
     (['amount', 'country'], [{'amount': array([1.5, 2.5])}])
     """
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, texts: Collection[str] = ()) -> None:
         import nanoarrow  # type: ignore[import-untyped]
 
+        self._texts = texts
         with _refusing():
             self._stream = nanoarrow.c_array_stream(_validated(frame))
             schema = self._stream.get_schema()
@@ -86,8 +89,11 @@ class ArrowBatches:
                 yield {name: _join([column]) for name, column in columns.items()} if copied else columns
 
     def _column(self, table: Any, index: int) -> Column:
+        view, schema = table.child(index), self._fields[index]
         try:
-            return _read(table.child(index), self._fields[index], table.offset, table.length)
+            if self.names[index] in self._texts and schema.format in ("u", "U") and not view.null_count:
+                return _whole_texts(view, schema.format, table.offset, table.length)
+            return _read(view, schema, table.offset, table.length)
         except UnicodeDecodeError as error:
             raise mismatch("text in UTF-8", error.object, self.names[index]) from None
         except RuntimeError as error:
@@ -136,6 +142,9 @@ def _join(chunks: list[Column]) -> Column:
     arrays = [chunk for chunk in chunks if isinstance(chunk, np.ndarray)]
     if len(arrays) == len(chunks) and len({array.shape[1:] for array in arrays}) == 1:
         return np.concatenate(arrays)  # copies a single chunk too, since its memory belongs to the producer
+    texts = [chunk for chunk in chunks if isinstance(chunk, Texts)]
+    if texts and len(texts) == len(chunks):
+        return Texts.concatenate(texts)
     # numpy scalars keep their type, and with it the text that a float32 stands for
     return [value for chunk in chunks for value in chunk]
 
@@ -143,8 +152,7 @@ def _join(chunks: list[Column]) -> Column:
 def _read(view: Any, schema: Any, start: int, length: int) -> Column:
     """Elements start to start + length of an array, not counting its own offset."""
     letters: str = schema.format
-    _require(start >= 0 and length >= 0 and start + length <= view.length, "an array shorter than what refers to it")
-    start += view.offset
+    start = _start(view, start, length)
     if letters == "n":
         return [None] * length
     present = _present(view, start, length)
@@ -191,6 +199,26 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
     return [value if known else None for value, known in zip(values, present.tolist(), strict=True)]
 
 
+def _start(view: Any, start: int, length: int) -> int:
+    _require(start >= 0 and length >= 0 and start + length <= view.length, "an array shorter than what refers to it")
+    return start + int(view.offset)
+
+
+def _whole_texts(view: Any, letters: str, start: int, length: int) -> Texts:
+    """A column of text without nulls, copied."""
+    offsets = _bounds(view, letters, _start(view, start, length), length)
+    data = _data(view, offsets)
+    begins = offsets[:-1].astype(np.int64) - int(offsets[0])
+    if not data.isascii():
+        data.decode()
+        # valid as a whole, and cut in front of whole letters
+        content, cuts = np.frombuffer(data, np.uint8), begins[begins < len(data)]
+        within = cuts[content[cuts] & 0xC0 == 0x80]
+        if len(within):
+            raise UnicodeDecodeError("utf-8", data, int(within[0]), int(within[0]) + 1, "a letter that is cut")
+    return Texts.from_buffer(np.frombuffer(data, np.uint8), begins, np.diff(offsets).astype(np.int32))
+
+
 def _buffer(view: Any, index: int, dtype: str) -> NDArray[Any]:
     return np.frombuffer(memoryview(view.buffer(index)).cast("B"), np.uint8).view(dtype)
 
@@ -214,16 +242,20 @@ def _present(view: Any, start: int, length: int) -> Mask:
     return _bits(view, 0, start, length)
 
 
-def _offsets(view: Any, letters: str, start: int, length: int) -> list[int]:
+def _bounds(view: Any, letters: str, start: int, length: int) -> NDArray[Any]:
     if not length:
-        return [0]  # an array without elements may have no offsets
+        return np.zeros(1, np.int64)  # an array without elements may have no offsets
     offsets = _buffer(view, 1, "i4" if letters in _NARROW else "i8")[start : start + length + 1]
     _require(len(offsets) == length + 1, "a buffer shorter than its array")
     _require(offsets[0] >= 0 and (offsets[1:] >= offsets[:-1]).all(), "offsets that do not grow")
-    return offsets.tolist()  # type: ignore[no-any-return]
+    return offsets
 
 
-def _data(view: Any, offsets: list[int]) -> bytes:
+def _offsets(view: Any, letters: str, start: int, length: int) -> list[int]:
+    return _bounds(view, letters, start, length).tolist()  # type: ignore[no-any-return]
+
+
+def _data(view: Any, offsets: Sequence[int] | NDArray[Any]) -> bytes:
     """The bytes between the first offset and the last."""
     data = _buffer(view, 2, "u1")
     _require(offsets[-1] <= len(data), "an offset beyond the data")
