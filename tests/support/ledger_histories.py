@@ -170,6 +170,12 @@ def check_internals(ledger: Ledger) -> None:
     for word in registers._words:
         assert not np.delete(word, slots).any()
     parts = multiset.words, take(registers._words, slots)
+    index, whose = registers._index, layout.subjects(parts[1]).tolist()
+    if index._entries is not None:
+        listed = {divmod(entry, 1 << 32) for entry in index._entries.tolist()} - {(0, 0)}
+        held = {(code, slot) for code, slot in zip(whose, slots.tolist(), strict=True) if code}
+        assert listed <= held
+        assert {slot for _, slot in held - listed} <= {slot for some in index._fresh for slot in some.tolist()}
     for name, table in ledger._keys.texts.items():
         uses = Counter(layout.field(name, *parts).tolist())
         assert {code: table._references.counts[code] for code in table._codes.values()} == uses

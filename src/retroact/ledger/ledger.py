@@ -157,12 +157,12 @@ class Ledger:
         """How many surviving records each of these subjects has, by name or by the SHA-256 of the name."""
         codes = self._keys.subjects.find(who)
         found = np.zeros(self._keys.subjects.size + 1, dtype=np.int64)  # the last one, -1, is for unknown subjects
-        if (codes >= 0).any():
-            ones = np.ones(len(self._registers.words[0]), dtype=np.int64)
-            for words, counts in ((self._multiset.words, self._multiset.counts), (self._registers.words, ones)):
-                owners = self._keys.layout.subjects(words)
-                own = np.isin(owners, codes)
-                np.add.at(found, owners[own], counts[own])
+        theirs = self._keys.of_codes(codes[codes >= 0])
+        if theirs is not None:
+            own = theirs(self._multiset.words)
+            np.add.at(found, theirs.owners(sorted_keys.take(self._multiset.words, own)), self._multiset.counts[own])
+            slots = self._registers.belonging_to(theirs)
+            np.add.at(found, theirs.owners(sorted_keys.take(self._registers.words, slots)), 1)
         return [int(number) for number in found[codes]]
 
     def state(self) -> bytes:
@@ -204,7 +204,9 @@ class Ledger:
         ledger._multiset = multiset.Multiset(plain, counts[order])
         ledger._registers = registers.Registers(keys.none)
         held = sorted_keys.take(words, named)
-        ledger._registers.apply(ledger._registers.plan(present, np.arange(len(present)), held, None))
+        ledger._registers.apply(
+            ledger._registers.plan(present, np.arange(len(present)), held, None, keys.layout.subjects)
+        )
         keys.refer((words,), ())
         keys.sweep()
         return ledger
@@ -220,7 +222,7 @@ class Ledger:
         plain = self._multiset.plan(self._keys.pack(added), deleted, erased, timely.added.copies)
         places, events = timely.places, np.full(len(timely.ids), -1, dtype=np.int64)
         events[places] = np.arange(len(places))
-        held = self._registers.plan(timely.ids, events, self._keys.pack(placed), erased)
+        held = self._registers.plan(timely.ids, events, self._keys.pack(placed), erased, self._keys.layout.subjects)
 
         parts = (plain.inserted, sorted_keys.take(self._multiset.words, plain.changed), held.gained, held.lost)
         differences = plain.counts - self._multiset.counts[plain.changed]

@@ -14,8 +14,8 @@ from .key_layout import KeyLayout, Widths
 from .multiset import Multiset
 from .operations import Stamped
 from .registers import Registers
-from .sorted_keys import Erased
 from .subject_codes import SubjectCodes
+from .subject_index import Erased
 from .text_codes import TextCodes
 
 Coding = tuple[I64, Mapping[str, I64], I64, Mapping[str, Mask]]
@@ -71,15 +71,17 @@ class RecordKeys:
     def pack(self, coded: Coding | None) -> Words:
         return self.none if coded is None else self.layout.pack(*coded)
 
-    def belonging_to(self, who: Sequence[str | bytes]) -> Erased:
-        """Which keys belong to these subjects; None if none of them has a record."""
+    def belonging_to(self, who: Sequence[str | bytes]) -> Erased | None:
+        """Which records belong to these subjects; None if none of them has a record."""
         codes = self.subjects.find(who)
-        codes = codes[codes >= 0]
+        return self.of_codes(codes[codes >= 0])
+
+    def of_codes(self, codes: I64) -> Erased | None:
         if len(codes) == 0:
             return None
         flags = np.zeros(self.subjects.size, dtype=np.bool_)
         flags[codes] = True
-        return lambda words: flags[self.layout.subjects(words)]
+        return Erased(codes, flags, self.layout.subjects)
 
     def refer(self, gained: tuple[Words, ...], lost: tuple[Words, ...]) -> None:
         for name, table in self.texts.items():

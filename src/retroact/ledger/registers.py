@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import I64, U64, Words
 from ..texts import Texts
 from . import sorted_keys
-from .sorted_keys import Erased
+from .subject_index import Erased, Owners, SubjectIndex, entries
 from .text_table import SMALL, TextTable, grouped, marks, resized
 
 
@@ -34,6 +34,10 @@ class RegisterEdit:
     gained: Words
     """All new records, and all that go; a record that is replaced by its equal is neither."""
     lost: Words
+    written: I64
+    """Held slots that get another record than before."""
+    unlisted: U64 | None
+    """Entries of lost records in the index of subjects; None if there was none."""
     named: Callable[[], tuple[Texts, Texts]]
     """The ids of `gained` and of `lost`; only before the edit is carried out."""
     ignored: int
@@ -47,6 +51,7 @@ class Registers:
         """Empty, for keys of this many words."""
         self._ids = TextTable()
         self._words = words
+        self._index = SubjectIndex()
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -59,7 +64,13 @@ class Registers:
     def ids(self, slots: I64) -> Texts:
         return self._ids[slots]
 
-    def plan(self, ids: Sequence[str | None], rows: I64, records: Words, erased: Erased) -> RegisterEdit:
+    def belonging_to(self, erased: Erased) -> I64:
+        """The slots of these subjects."""
+        return self._index.slots(erased, self.words)
+
+    def plan(
+        self, ids: Sequence[str | None], rows: I64, records: Words, erased: Erased | None, owners: Owners
+    ) -> RegisterEdit:
         """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if `rows[k]` is -1."""
         texts = Texts.of(ids, place="id")
         mark = marks(texts)
@@ -78,11 +89,12 @@ class Registers:
 
         removed = slot[held & (row < 0)]
         if erased is not None:
-            old = erased(self.words)
-            old[slot[held]] = False
+            touched = np.zeros(size, dtype=np.bool_)
+            touched[slot[held]] = True
+            theirs = self.belonging_to(erased)
             placed = np.flatnonzero(row >= 0)
             unborn = placed[erased(sorted_keys.take(records, row[placed]))]
-            removed = np.concatenate([removed, np.flatnonzero(old), slot[unborn][held[unborn]]])
+            removed = np.concatenate([removed, theirs[~touched[theirs]], slot[unborn][held[unborn]]])
             row[unborn] = -1
 
         replace, insert = held & (row >= 0), ~held & (row >= 0)
@@ -96,9 +108,13 @@ class Registers:
         for one, other in zip(before, replacements, strict=True):
             differs |= one != other
 
+        lost = sorted_keys.concatenate(sorted_keys.take(before, differs), sorted_keys.take(self._words, removed))
+        changed = replaced[differs]
+        indexed = self._index.follows(len(changed) + len(removed) + len(new), size)
+
         def named() -> tuple[Texts, Texts]:
-            changed = self.ids(replaced[differs])
-            return changed.followed_by(names), changed.followed_by(self.ids(removed))
+            same = self.ids(changed)
+            return same.followed_by(names), same.followed_by(self.ids(removed))
 
         return RegisterEdit(
             replaced=replaced,
@@ -108,7 +124,9 @@ class Registers:
             marks=mark[new],
             inserted=inserted,
             gained=sorted_keys.concatenate(sorted_keys.take(replacements, differs), inserted),
-            lost=sorted_keys.concatenate(sorted_keys.take(before, differs), sorted_keys.take(self._words, removed)),
+            lost=lost,
+            written=changed,
+            unlisted=entries(owners(lost), np.concatenate([changed, removed])) if indexed else None,
             named=named,
             ignored=ignored,
         )
@@ -130,15 +148,18 @@ class Registers:
         for word, new in zip(self._words, edit.inserted, strict=True):
             word[edit.removed] = 0
             word[slots] = new
+        self._index.replace(edit.unlisted, np.concatenate([edit.written, slots]))
         if self._ids.sparse:
             self._ids, kept = self._ids.compacted()
             self._words = sorted_keys.take(self._words, kept)
+            self._index.drop()
         if len(self._words[0]) > max(SMALL, 4 * self._ids.size):  # give back the memory of a much larger table
             self._words = _resized(self.words, self._ids.size)
 
     def repack(self, words: Words) -> None:
         """The same records in another layout."""
         self._words = words
+        self._index.drop()
 
 
 def _ignored(slots: I64, rows: I64, size: int) -> int:
