@@ -19,6 +19,8 @@ SHORT = 64
 _WORD = 8
 # by the number of bytes of a word that belong to the text
 _KEPT = np.array([(1 << 8 * size) - 1 for size in range(_WORD + 1)], dtype=np.uint64)
+# texts compared at a time, so that words read for one place are still in the cache for the next
+_BLOCK = 16384
 Lengths = NDArray[np.int32]
 
 
@@ -77,6 +79,14 @@ class Texts(Sequence[str | None]):
     @classmethod
     def from_buffer(cls, data: NDArray[np.uint8], begins: I64, lengths: Lengths) -> Texts:
         """From the places in a buffer where texts begin. The buffer is copied."""
+        size = int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else 0
+        if size > 0 and len(data) == len(lengths) * size and (begins == np.arange(0, len(data), size)).all():
+            # all of one length, as ids often are
+            wide = -(-size // _WORD)
+            whole = np.zeros((len(lengths), _WORD * wide), dtype=np.uint8)
+            whole[:, :size] = data.reshape(len(lengths), size)
+            own = whole.reshape(-1).view("<u8").astype(np.uint64, copy=False)
+            return cls(own, np.arange(0, len(own), wide), lengths)
         padded = np.zeros(len(data) + _WORD, dtype=np.uint8)
         padded[: len(data)] = data
         at = np.ndarray((len(data) + 1,), dtype="<u8", buffer=padded.data, strides=(1,))
@@ -171,6 +181,9 @@ class Texts(Sequence[str | None]):
 
     def equal(self, other: Texts) -> Mask:
         """Whether each text is the one of the other column at the same place."""
+        if len(self) > 2 * _BLOCK:
+            blocks = (slice(start, start + _BLOCK) for start in range(0, len(self), _BLOCK))
+            return np.concatenate([self[block].equal(other[block]) for block in blocks])
         same: Mask = self.lengths == other.lengths
         rows: I64 | slice = slice(None)
         longest = int(self.lengths.max(initial=0))
