@@ -34,6 +34,7 @@ LAYERS = [
     "paper_forms",
     "checks",
     "files",
+    "texts",
     "schema",
     "ledger",
     "coins",

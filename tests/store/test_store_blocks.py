@@ -11,9 +11,9 @@ from retroact.errors import VerificationError
 from retroact.ledger import Ledger
 from retroact.ledger.codec import Records, pack, pack_whole, to_bytes, unpack, unpack_whole
 from retroact.ledger.operations import NO_RECORDS, Stamped
-from retroact.ledger.text_column import Texts
 from retroact.schema import Rows, Schema
 from retroact.store import canonical_blocks
+from retroact.texts import Texts
 from support.updates_by_hand import Updates
 
 SCHEMA = Schema(

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from retroact.ledger import Change, Ledger, Stamped
 from retroact.ledger.definition import Add, Delete, DeleteId, Erase, Point, Update
+from retroact.ledger.sorted_keys import take
+from retroact.ledger.text_table import TextTable
 from retroact.schema import Bytes, Integer, Rows, Schema, Text, Vector
+from retroact.texts import places_of
 from support.updates_by_hand import Updates
 
 # The paper's running example, and the history that it unites with in round 5.
@@ -161,20 +164,49 @@ def check_internals(ledger: Ledger) -> None:
         assert not any(array.any() for array in (*multiset._spare[0], multiset._spare[1]))
     stacked = list(zip(*(word.tolist() for word in multiset.words), strict=True))
     assert all(one < other for one, other in pairwise(stacked))
-    assert registers._slots == {id: slot for slot, id in enumerate(registers._ids)}
+    check_table(registers._ids)
+    slots = registers._ids.numbers()
+    assert (layout.stamps(take(registers._words, slots)) > 0).all()
     for word in registers._words:
-        assert not word[len(registers) :].any()
-    for name, table in [*ledger._keys.texts.items(), (None, ledger._keys.subjects)]:
-        parts = multiset.words, registers.words
-        codes = layout.subjects(*parts) if name is None else layout.field(name, *parts)
-        # the absent subject stays, with one reference of its own
-        uses = Counter(codes.tolist()) if name is not None else Counter(codes[codes > 0].tolist()) + Counter([0])
-        assert {code: table._references[code] for code in table._codes.values()} == uses
+        assert not np.delete(word, slots).any()
+    parts = multiset.words, take(registers._words, slots)
+    index, whose = registers._index, layout.subjects(parts[1]).tolist()
+    if index._entries is not None:
+        listed = {divmod(entry, 1 << 32) for entry in index._entries.tolist()} - {(0, 0)}
+        held = {(code, slot) for code, slot in zip(whose, slots.tolist(), strict=True) if code}
+        assert listed <= held
+        assert {slot for _, slot in held - listed} <= {slot for some in index._fresh for slot in some.tolist()}
+    for name, table in ledger._keys.texts.items():
+        uses = Counter(layout.field(name, *parts).tolist())
+        assert {code: table._references.counts[code] for code in table._codes.values()} == uses
         assert {text: code for code, text in enumerate(table._texts.tolist()) if code in uses} == table._codes
-        assert table._references.sum() == uses.total()
-        assert sum(text is not None for text in table._texts) == len(uses) - (name is None)
+        assert table._references.counts.sum() == uses.total()
+        assert sum(text is not None for text in table._texts) == len(uses)
         assert sorted([*table._free, *table._codes.values()]) == list(range(table.size))
-        assert table._loose == []
+        assert table._references.loose == []
+    subjects, owners = ledger._keys.subjects, layout.subjects(*parts)
+    check_table(subjects._table)
+    uses = Counter((owners[owners > 0] - 1).tolist())
+    assert {number: subjects._references.counts[number] for number in subjects._table.numbers().tolist()} == uses
+    assert subjects._references.counts.sum() == uses.total()
+    assert subjects._references.loose == []
+
+
+def check_table(table: TextTable) -> None:
+    """It finds each of its texts, and has no word of another."""
+    numbers = table.numbers()
+    texts = table[numbers]
+    assert len({*texts.strings()}) == len(numbers) == len(table)
+    assert (table.find(texts) == numbers).all()
+    assert sorted([*table._free.tolist(), *numbers.tolist()]) == list(range(table.size))
+    assert sorted(table._table[table._table >= 0].tolist()) == numbers.tolist()
+    assert table._taken == (table._table != -1).sum()
+    used = np.zeros(len(table._words), dtype=np.bool_)
+    used[places_of(texts.starts, texts.counts)] = True
+    assert not table._words[~used].any()
+    assert table._unused == table._filled - used.sum()
+    assert not np.delete(table._starts, numbers).any()
+    assert {*np.delete(table._lengths, numbers).tolist()} <= {0, -2}
 
 
 def _id(update: Update) -> object:

@@ -75,7 +75,7 @@ class ColumnValues:
         column = self.column()
         if isinstance(column, Coded):
             return column.values()
-        return column if isinstance(column, list) else list(column.tolist())
+        return list(column.tolist()) if isinstance(column, np.ndarray) else list(column)
 
     def names(self) -> list[Any]:
         """Ids or subjects; whole numbers as their decimal text, where that is fast here."""

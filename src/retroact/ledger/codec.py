@@ -19,8 +19,8 @@ from ..arrays import I64
 from ..checks import is_int
 from ..errors import InputError, VerificationError
 from ..schema import Rows, Schema
+from ..texts import ABSENT, Texts
 from .operations import NO_RECORDS, Stamped
-from .text_column import ABSENT, Texts
 
 FORMAT = "retroact ledger"
 VERSION = 2
@@ -42,7 +42,7 @@ class Records(msgspec.Struct, frozen=True, eq=False):
     def of(cls, part: Stamped, schema: Schema) -> Records:
         rows = part.rows
         fields = (Texts.of(column.tolist()) if column.dtype == object else column for column in rows.columns.values())
-        names = Texts.of(part.ids or [None] * rows.count), Texts.of(part.owners())
+        names = Texts.of([None] * rows.count if part.ids is None else part.ids), Texts.of(part.owners())
         return cls(schema, part.stamps, part.counts, [*fields, *_flags(schema, rows), *names])
 
     @property
@@ -237,7 +237,7 @@ def _numbers(parts: Sequence[int | bytes], sizes: Sequence[int], shape: tuple[in
 
 def _text_parts(texts: Texts, cuts: Sequence[int]) -> list[list[bytes] | bytes | None]:
     lengths, content, at = texts.lengths, texts.content(), np.array(cuts)
-    differs = (lengths[1:] != lengths[:-1]) | (texts.words[1:] != texts.words[:-1])
+    differs = ~texts[1:].equal(texts[:-1])
     different = np.concatenate([[0], np.cumsum(differs)])
     same = (different[at[:-1]] == different[at[1:] - 1]).tolist()
     bounds = np.concatenate([[0], np.cumsum(np.maximum(lengths, 0))])[at].tolist()
@@ -257,6 +257,8 @@ def _text_part(texts: Sequence[str | None] | str | None, count: int) -> list[str
         return None
     if isinstance(texts, str):
         texts = [texts] * count
+    elif isinstance(texts, Texts):
+        texts = texts.strings()
     first = texts[0]
     if first == texts[-1] and texts.count(first) == count:
         return None if first is None else first.encode()

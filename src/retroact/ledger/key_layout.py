@@ -121,7 +121,7 @@ class KeyLayout:
     def stamp_range(self, first: int, last: int) -> tuple[np.uint64, np.uint64] | None:
         """The smallest and the largest first word of keys with these stamps; None if there are none."""
         column = self._columns[STAMP]
-        first, last, shift = max(first, 0), min(last, column.span), column.pieces[0].shift
+        first, last, shift = max(first, 1), min(last, column.span), column.pieces[0].shift
         if first > last:
             return None
         return np.uint64(first << shift), np.uint64((last << shift) | ((1 << shift) - 1))

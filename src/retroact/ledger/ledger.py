@@ -15,12 +15,13 @@ import numpy as np
 from ..arrays import I64, Words
 from ..errors import InputError
 from ..schema import Rows, Schema
+from ..texts import ABSENT, Texts
 from . import multiset, registers, sorted_keys
 from .codec import Records, from_bytes, to_bytes
 from .operations import Stamped
 from .record_keys import RecordKeys
 from .text_codes import TextCodes
-from .text_column import Texts
+from .text_table import grouped
 from .updates import Updates
 
 
@@ -121,7 +122,7 @@ class Ledger:
         """The change that was planned last with ids and subjects; copies are its weights."""
         self._require_planned(change)
         gained, lost = change.held.named()
-        ids = [*[None] * (change.rows.count - len(gained) - len(lost)), *gained, *lost]
+        ids = Texts.of([None] * (change.rows.count - len(gained) - len(lost))).followed_by(gained, lost)
         subjects = self._keys.owners(*change.parts)
         return Stamped(change.rows, change.stamps, subjects, copies=change.weights, ids=ids)
 
@@ -140,8 +141,8 @@ class Ledger:
         """
         parts, counts, slots = self._between(first, last)
         words = sorted_keys.concatenate(*parts)
-        ids: list[str | None] = [*[None] * len(parts[0][0]), *self._registers.ids(slots)]
-        subjects = self._keys.owners(words)
+        ids = [*[None] * len(parts[0][0]), *self._registers.ids(slots).strings()]
+        subjects = self._keys.owners(words).strings()
         # without codes, keys are in canonical order already
         if self._keys.texts or len(self._keys.subjects) > 1 or len(slots):
             order = self._keys.canonical(words, ids, subjects)
@@ -155,12 +156,12 @@ class Ledger:
         """How many surviving records each of these subjects has, by name or by the SHA-256 of the name."""
         codes = self._keys.subjects.find(who)
         found = np.zeros(self._keys.subjects.size + 1, dtype=np.int64)  # the last one, -1, is for unknown subjects
-        if (codes >= 0).any():
-            ones = np.ones(len(self._registers), dtype=np.int64)
-            for words, counts in ((self._multiset.words, self._multiset.counts), (self._registers.words, ones)):
-                owners = self._keys.layout.subjects(words)
-                own = np.isin(owners, codes)
-                np.add.at(found, owners[own], counts[own])
+        theirs = self._keys.of_codes(codes[codes >= 0])
+        if theirs is not None:
+            own = theirs(self._multiset.words)
+            np.add.at(found, theirs.owners(sorted_keys.take(self._multiset.words, own)), self._multiset.counts[own])
+            slots = self._registers.belonging_to(theirs)
+            np.add.at(found, theirs.owners(sorted_keys.take(self._registers.words, slots)), 1)
         return [int(number) for number in found[codes]]
 
     def state(self) -> bytes:
@@ -186,23 +187,25 @@ class Ledger:
                 name: _codes(keys.texts[name], column) if isinstance(column, Texts) else column
                 for name, column in records.columns.items()
             }
-            owners, ids = _codes(keys.subjects, records.subjects), records.ids.strings()
+            owners = keys.subjects.intern(records.subjects)
         except UnicodeDecodeError as error:
             raise InputError(f"expected texts in UTF-8 ({error.reason})") from None
         keys.widen(int(stamps.max(initial=1)))
         missing = {name: flags.astype(np.bool_) for name, flags in records.missing.items()}
         words = keys.layout.pack(stamps, values, owners, missing)
-        present = [id for id in ids if id is not None]
-        named = np.array([id is not None for id in ids], dtype=np.bool_)
+        named = records.ids.lengths != ABSENT
+        present = records.ids[named]
         plain, counts = sorted_keys.take(words, ~named), counts[~named]
         order = sorted_keys.order(plain)
         plain = sorted_keys.take(plain, order)
-        if not sorted_keys.starts(plain).all() or len({*present}) < len(present):
+        if not sorted_keys.starts(plain).all() or (grouped(present) != np.arange(len(present))).any():
             raise InputError("expected every record and every id once")
         ledger._multiset = multiset.Multiset(plain, counts[order])
         ledger._registers = registers.Registers(keys.none)
         held = sorted_keys.take(words, named)
-        ledger._registers.apply(ledger._registers.plan(present, np.arange(len(present)), held, None))
+        ledger._registers.apply(
+            ledger._registers.plan(present, np.arange(len(present)), held, None, keys.layout.subjects)
+        )
         keys.refer((words,), ())
         keys.sweep()
         return ledger
@@ -218,7 +221,7 @@ class Ledger:
         plain = self._multiset.plan(self._keys.pack(added), deleted, erased, timely.added.copies)
         places, events = timely.places, np.full(len(timely.ids), -1, dtype=np.int64)
         events[places] = np.arange(len(places))
-        held = self._registers.plan(timely.ids, events, self._keys.pack(placed), erased)
+        held = self._registers.plan(timely.ids, events, self._keys.pack(placed), erased, self._keys.layout.subjects)
 
         parts = (plain.inserted, sorted_keys.take(self._multiset.words, plain.changed), held.gained, held.lost)
         differences = plain.counts - self._multiset.counts[plain.changed]
@@ -252,6 +255,8 @@ class Ledger:
 
 
 def _codes(table: TextCodes, texts: Texts) -> I64:
-    own = texts.distinct()
-    codes: I64 = table.intern(own.words)[own.codes]
-    return codes
+    first = grouped(texts)
+    own = np.flatnonzero(first == np.arange(len(first)))
+    codes = np.empty(len(first), dtype=np.int64)
+    codes[own] = table.intern(texts[own].strings())
+    return codes[first]

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..arrays import I64, Words
 from . import sorted_keys
-from .sorted_keys import Erased, write_edited
+from .sorted_keys import write_edited
+from .subject_index import Erased
 
 
 class MultisetEdit(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ class Multiset:
         start, stop = np.searchsorted(first, smallest), np.searchsorted(first, largest, side="right")
         return slice(int(start), int(stop))
 
-    def plan(self, additions: Words, deletions: Words, erased: Erased, copies: I64 | None) -> MultisetEdit:
+    def plan(self, additions: Words, deletions: Words, erased: Erased | None, copies: I64 | None) -> MultisetEdit:
         """The effect of one round. The given keys are reordered. `copies` counts each addition; None means one each."""
         added, net = sorted_keys.unique(additions, copies)
         deleted, losses = sorted_keys.unique(deletions)

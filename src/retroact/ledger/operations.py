@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,6 +12,7 @@ from ..arrays import I64, Mask
 from ..errors import InputError
 from ..schema import Rows, Schema
 from ..schema.field import Record
+from ..texts import chosen, joined
 
 Subjects = Sequence[str | None] | str | None
 """One for all records, or one for each."""
@@ -52,19 +52,18 @@ class Stamped(msgspec.Struct, frozen=True, eq=False):
 
     def take(self, chosen: Mask | I64) -> Stamped:
         """The records at these positions, or where a mask is true; without ids."""
-        if chosen.dtype == np.bool_:
-            chosen = np.flatnonzero(chosen)
+        where: I64 = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64, copy=False)
         subjects = self.subjects
         if subjects is not None and not isinstance(subjects, str):
-            subjects = [subjects[place] for place in chosen.tolist()]
+            subjects = chosen(subjects, where)
         numbers, copies = (None if part is None else part[chosen] for part in (self.numbers, self.copies))
         return Stamped(self.rows.take(chosen), self.stamps[chosen], subjects, numbers, copies)
 
-    def owners(self) -> list[str | None]:
+    def owners(self) -> Sequence[str | None]:
         """The subject of each row."""
         if self.subjects is None or isinstance(self.subjects, str):
             return [self.subjects] * self.rows.count
-        return list(self.subjects)
+        return self.subjects
 
     @classmethod
     def concatenate(cls, parts: Sequence[Stamped]) -> Stamped:
@@ -74,7 +73,7 @@ class Stamped(msgspec.Struct, frozen=True, eq=False):
             return parts[0]
         subjects: Subjects = None
         if any(part.subjects is not None for part in parts):
-            subjects = [owner for part in parts for owner in part.owners()]
+            subjects = joined([part.owners() for part in parts])
         copies = None
         if any(part.copies is not None for part in parts):
             copies = np.concatenate([part.counts for part in parts])
@@ -159,7 +158,7 @@ class Operations(msgspec.Struct, frozen=True, eq=False):
             self,
             added=self.added.take(~barred),
             placed=self.placed.take(~barred_placed),
-            ids=list(compress(self.ids, happens.tolist())),
+            ids=chosen(self.ids, np.flatnonzero(happens)),
             emptied=np.flatnonzero(empties[happens]).tolist(),
         )
 
@@ -183,11 +182,11 @@ class Operations(msgspec.Struct, frozen=True, eq=False):
     def concatenate(cls, batches: Sequence[Operations]) -> Operations:
         if len(batches) < 2:
             return batches[0] if batches else cls()
-        ids: list[str] = []
-        emptied: list[int] = []
+        count, emptied = 0, []
         for batch in batches:
-            emptied += [len(ids) + place for place in batch.emptied]
-            ids += batch.ids
+            emptied += [count + place for place in batch.emptied]
+            count += len(batch.ids)
+        ids = joined([batch.ids for batch in batches if len(batch.ids)])
         parts = ((batch.added, batch.placed, batch.deleted) for batch in batches)
         added, placed, deleted = map(Stamped.concatenate, zip(*parts, strict=True))
         erased = [subject for batch in batches for subject in batch.erased]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from ..arrays import I64, Mask, Words
 from ..schema import Rows, Schema
+from ..texts import Texts
 from . import sorted_keys
 from .key_layout import KeyLayout, Widths
 from .multiset import Multiset
 from .operations import Stamped
 from .registers import Registers
-from .sorted_keys import Erased
+from .subject_codes import SubjectCodes
+from .subject_index import Erased
 from .text_codes import TextCodes
 
 Coding = tuple[I64, Mapping[str, I64], I64, Mapping[str, Mask]]
@@ -27,7 +29,8 @@ class RecordKeys:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.texts = {name: TextCodes(place=name) for name, field in schema.fields.items() if field.interned}
-        self.subjects = TextCodes(place="subject", none=True)
+        self.subjects = SubjectCodes()
+        self._tables: list[TextCodes | SubjectCodes] = [*self.texts.values(), self.subjects]
         self.layout = KeyLayout(schema, Widths(8, dict.fromkeys(self.texts, 0), 0))
 
     @property
@@ -37,13 +40,13 @@ class RecordKeys:
 
     def additions(self, part: Stamped) -> Coding | None:
         """Additions in codes; new texts get one."""
-        return self._coded(part, TextCodes.intern) if part.rows.count else None
+        return self._coded(part, new=True) if part.rows.count else None
 
     def deletions(self, part: Stamped) -> tuple[Words, int]:
         """The keys of deletions, and how many deletions name something that has no key."""
         if not part.rows.count:
             return self.none, 0
-        stamps, values, owners, missing = self._coded(part, TextCodes.lookup)
+        stamps, values, owners, missing = self._coded(part, new=False)
         possible = (stamps >= 1) & (stamps <= (1 << self.layout.widths.stamp) - 1) & (owners >= 0)
         for name in self.texts:
             possible &= values[name] >= 0
@@ -54,28 +57,31 @@ class RecordKeys:
         words = self.layout.pack(stamps[possible], values, owners[possible], missing)
         return words, len(stamps) - len(words[0])
 
-    def _coded(self, part: Stamped, code: Callable[[TextCodes, list[str | None]], I64]) -> Coding:
+    def _coded(self, part: Stamped, *, new: bool) -> Coding:
         rows, subjects = part.rows, part.subjects
-        values = {
-            name: code(self.texts[name], column.tolist()) if name in self.texts else column
-            for name, column in rows.columns.items()
-        }
+        values = {}
+        for name, column in rows.columns.items():
+            table = self.texts.get(name)
+            values[name] = column if table is None else (table.intern if new else table.lookup)(column.tolist())
+        code = self.subjects.intern if new else self.subjects.lookup
         if subjects is None or isinstance(subjects, str):
-            return part.stamps, values, np.broadcast_to(code(self.subjects, [subjects]), rows.count), rows.missing
-        return part.stamps, values, code(self.subjects, list(subjects)), rows.missing
+            return part.stamps, values, np.broadcast_to(code([subjects]), rows.count), rows.missing
+        return part.stamps, values, code(subjects), rows.missing
 
     def pack(self, coded: Coding | None) -> Words:
         return self.none if coded is None else self.layout.pack(*coded)
 
-    def belonging_to(self, who: Sequence[str | bytes]) -> Erased:
-        """Which keys belong to these subjects; None if none of them has a record."""
+    def belonging_to(self, who: Sequence[str | bytes]) -> Erased | None:
+        """Which records belong to these subjects; None if none of them has a record."""
         codes = self.subjects.find(who)
-        codes = codes[codes >= 0]
+        return self.of_codes(codes[codes >= 0])
+
+    def of_codes(self, codes: I64) -> Erased | None:
         if len(codes) == 0:
             return None
         flags = np.zeros(self.subjects.size, dtype=np.bool_)
         flags[codes] = True
-        return lambda words: flags[self.layout.subjects(words)]
+        return Erased(codes, flags, self.layout.subjects)
 
     def refer(self, gained: tuple[Words, ...], lost: tuple[Words, ...]) -> None:
         for name, table in self.texts.items():
@@ -85,7 +91,7 @@ class RecordKeys:
 
     def sweep(self) -> None:
         """Forget every text without a record."""
-        for table in (*self.texts.values(), self.subjects):
+        for table in self._tables:
             table.sweep()
 
     def widen(self, round: int, *held: Held) -> None:
@@ -97,7 +103,7 @@ class RecordKeys:
 
     def compact(self, *held: Held) -> None:
         """Renumber texts if most codes are unused, so that nothing shows how many there once were."""
-        if not any(table.sparse for table in (*self.texts.values(), self.subjects)):
+        if not any(table.sparse for table in self._tables):
             return
         texts = {name: table.compacted() for name, table in self.texts.items()}
         subjects, owner_codes = self.subjects.compacted()
@@ -106,6 +112,7 @@ class RecordKeys:
         self._repack(widths, {name: codes for name, (_, codes) in texts.items()}, owner_codes, held)
         self.texts = {name: table for name, (table, _) in texts.items()}
         self.subjects = subjects
+        self._tables = [*self.texts.values(), subjects]
 
     def _repack(self, widths: Widths, texts: Mapping[str, I64], subjects: I64 | None, held: Sequence[Held]) -> None:
         """The same records in another layout, computed before anything is written."""
@@ -124,9 +131,9 @@ class RecordKeys:
         count, stamps = sum(len(part[0]) for part in parts), self.layout.stamps(*parts)
         return Rows(columns, count, stamps=stamps, missing=self.layout.missing(*parts))
 
-    def owners(self, *parts: Words) -> list[str | None]:
+    def owners(self, *parts: Words) -> Texts:
         """The subject of each key."""
-        return list(self.subjects.texts(self.layout.subjects(*parts)).tolist())
+        return self.subjects.texts(self.layout.subjects(*parts))
 
     def canonical(self, words: Words, ids: list[str | None], subjects: list[str | None]) -> I64:
         """The permutation into canonical order."""

@@ -1,23 +1,20 @@
 """Records with an id: a register for each id holds at most one record, which the next event on the id replaces.
 
-Records are in slots without gaps: a removal moves the last record into the hole. Spare room is always zero.
+Free slots and spare room are zero, which is no record, since stamps begin at 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import compress, repeat
 
 import msgspec
 import numpy as np
 
-from ..arrays import I64, Words
+from ..arrays import I64, U64, Words
+from ..texts import Texts
 from . import sorted_keys
-from .sorted_keys import Erased
-from .text_codes import require_utf8
-
-# a table this small is not worth shrinking
-_SMALL = 256
+from .subject_index import Erased, Owners, SubjectIndex, entries
+from .text_table import SMALL, TextTable, grouped, marks, resized
 
 
 class RegisterEdit(msgspec.Struct, frozen=True):
@@ -28,138 +25,140 @@ class RegisterEdit(msgspec.Struct, frozen=True):
     replacements: Words
     removed: I64
     """Slots that are emptied, sorted."""
-    ids: list[str]
+    ids: Texts
     """Ids that held nothing, for `inserted`."""
+    marks: U64
+    """Their hashes."""
     inserted: Words
     gained: Words
     """All new records, and all that go; a record that is replaced by its equal is neither."""
     lost: Words
-    named: Callable[[], tuple[list[str], list[str]]]
+    written: I64
+    """Held slots that get another record than before."""
+    unlisted: U64 | None
+    """Entries of lost records in the index of subjects; None if there was none."""
+    named: Callable[[], tuple[Texts, Texts]]
     """The ids of `gained` and of `lost`; only before the edit is carried out."""
     ignored: int
     """Deletions of ids that held nothing."""
 
 
 class Registers:
-    """The record of each id."""
+    """The record of each id, in a slot: the number of the id in a table of texts."""
 
     def __init__(self, words: Words) -> None:
         """Empty, for keys of this many words."""
-        self._slots: dict[str, int] = {}
-        self._ids: list[str] = []
+        self._ids = TextTable()
         self._words = words
+        self._index = SubjectIndex()
 
     def __len__(self) -> int:
         return len(self._ids)
 
     @property
     def words(self) -> Words:
-        return sorted_keys.take(self._words, slice(len(self._ids)))
+        """The record of every slot; zero, which is no record, where a slot is free."""
+        return sorted_keys.take(self._words, slice(self._ids.size))
 
-    def ids(self, slots: I64) -> list[str]:
-        return [self._ids[slot] for slot in slots.tolist()]
+    def ids(self, slots: I64) -> Texts:
+        return self._ids[slots]
 
-    def plan(self, ids: Sequence[str], rows: I64, records: Words, erased: Erased) -> RegisterEdit:
+    def belonging_to(self, erased: Erased) -> I64:
+        """The slots of these subjects."""
+        return self._index.slots(erased, self.words)
+
+    def plan(
+        self, ids: Sequence[str | None], rows: I64, records: Words, erased: Erased | None, owners: Owners
+    ) -> RegisterEdit:
         """The effect of one round: event k puts record `rows[k]` under `ids[k]`, or empties it if `rows[k]` is -1."""
-        slots, names = self._places(ids)
-        arrival = np.arange(len(ids))
-        last = np.empty(len(self._ids) + len(names), dtype=np.int64)
+        texts = Texts.of(ids, place="id")
+        mark = marks(texts)
+        slots, size = self._ids.find(texts, mark), self._ids.size
+        unknown = np.flatnonzero(slots < 0)
+        if len(unknown):
+            # behind the others, one for each that is different
+            slots[unknown] = grouped(texts[unknown], mark[unknown]) + size
+        arrival = np.arange(len(texts))
+        last = np.empty(size + len(unknown), dtype=np.int64)
         last[slots] = arrival  # of several events on one id, the last one stays
         final = np.flatnonzero(last[slots] == arrival)
-        ignored = _ignored(slots, rows, len(self._ids))
+        ignored = _ignored(slots, rows, size)
         slot, row = slots[final], rows[final]
-        held = slot < len(self._ids)
+        held = slot < size
 
         removed = slot[held & (row < 0)]
         if erased is not None:
-            old = erased(self.words)
-            old[slot[held]] = False
+            touched = np.zeros(size, dtype=np.bool_)
+            touched[slot[held]] = True
+            theirs = self.belonging_to(erased)
             placed = np.flatnonzero(row >= 0)
             unborn = placed[erased(sorted_keys.take(records, row[placed]))]
-            removed = np.concatenate([removed, np.flatnonzero(old), slot[unborn][held[unborn]]])
+            removed = np.concatenate([removed, theirs[~touched[theirs]], slot[unborn][held[unborn]]])
             row[unborn] = -1
 
         replace, insert = held & (row >= 0), ~held & (row >= 0)
         replaced, replacements = slot[replace], sorted_keys.take(records, row[replace])
         inserted = sorted_keys.take(records, row[insert])
-        names = [names[place] for place in (slot[insert] - len(self._ids)).tolist()]
-        require_utf8(names, place="id")
+        new = final[insert]
+        names = texts[new]
+        names.require_utf8(place="id")
         before = sorted_keys.take(self._words, replaced)
         differs = np.zeros(len(replaced), dtype=np.bool_)
         for one, other in zip(before, replacements, strict=True):
             differs |= one != other
 
-        def named() -> tuple[list[str], list[str]]:
-            changed = self.ids(replaced[differs])
-            return [*changed, *names], [*changed, *self.ids(removed)]
+        lost = sorted_keys.concatenate(sorted_keys.take(before, differs), sorted_keys.take(self._words, removed))
+        changed = replaced[differs]
+        indexed = self._index.follows(len(changed) + len(removed) + len(new), size)
+
+        def named() -> tuple[Texts, Texts]:
+            same = self.ids(changed)
+            return same.followed_by(names), same.followed_by(self.ids(removed))
 
         return RegisterEdit(
             replaced=replaced,
             replacements=replacements,
             removed=np.sort(removed),
             ids=names,
+            marks=mark[new],
             inserted=inserted,
             gained=sorted_keys.concatenate(sorted_keys.take(replacements, differs), inserted),
-            lost=sorted_keys.concatenate(sorted_keys.take(before, differs), sorted_keys.take(self._words, removed)),
+            lost=lost,
+            written=changed,
+            unlisted=entries(owners(lost), np.concatenate([changed, removed])) if indexed else None,
             named=named,
             ignored=ignored,
         )
 
     def reserve(self, edit: RegisterEdit) -> None:
         """Make room for an edit, so that carrying it out cannot fail."""
-        size = len(self._ids) + len(edit.ids)
+        self._ids.reserve(len(edit.ids), int(edit.ids.counts.sum()))
+        size = self._ids.size + len(edit.ids)
         if size > len(self._words[0]):
-            self._words = _resized(self.words, size + size // 2)
+            self._words = _resized(self.words, size + size // 4)
 
     def apply(self, edit: RegisterEdit) -> None:
         """Carry out an edit that was planned on this state."""
         self.reserve(edit)
         for word, new in zip(self._words, edit.replacements, strict=True):
             word[edit.replaced] = new
-        if len(edit.removed):
-            self._remove(edit.removed)
-        size = len(self._ids)
-        self._slots.update(zip(edit.ids, range(size, size + len(edit.ids)), strict=True))
-        self._ids.extend(edit.ids)
+        self._ids.remove(edit.removed)
+        slots = self._ids.insert(edit.ids, edit.marks)
         for word, new in zip(self._words, edit.inserted, strict=True):
-            word[size : len(self._ids)] = new
-        size = len(self._ids)
-        if len(self._words[0]) > max(_SMALL, 4 * size):  # give back the memory of a much larger table
-            self._words = _resized(self.words, size + size // 2)
-            self._slots = dict(self._slots)
+            word[edit.removed] = 0
+            word[slots] = new
+        self._index.replace(edit.unlisted, np.concatenate([edit.written, slots]))
+        if self._ids.sparse:
+            self._ids, kept = self._ids.compacted()
+            self._words = sorted_keys.take(self._words, kept)
+            self._index.drop()
+        if len(self._words[0]) > max(SMALL, 4 * self._ids.size):  # give back the memory of a much larger table
+            self._words = _resized(self.words, self._ids.size)
 
     def repack(self, words: Words) -> None:
         """The same records in another layout."""
         self._words = words
-
-    def _remove(self, removed: I64) -> None:
-        before, size = len(self._ids), len(self._ids) - len(removed)
-        kept = np.ones(before - size, dtype=np.bool_)
-        kept[removed[removed >= size] - size] = False
-        holes, movers = removed[removed < size], np.flatnonzero(kept) + size
-        for slot in removed.tolist():
-            del self._slots[self._ids[slot]]
-        for hole, mover in zip(holes.tolist(), movers.tolist(), strict=True):
-            self._ids[hole] = self._ids[mover]
-            self._slots[self._ids[hole]] = hole
-        del self._ids[size:]
-        for word in self._words:
-            word[holes] = word[movers]
-            word[size:before] = 0
-
-    def _places(self, ids: Sequence[str]) -> tuple[I64, list[str]]:
-        """For each id its slot, or the slot behind the others that it would get; and the ids of the latter kind."""
-        slots = np.fromiter(map(self._slots.get, ids, repeat(-1)), dtype=np.int64, count=len(ids))
-        unknown = slots < 0
-        strangers = list(compress(ids, unknown.tolist()))
-        names = list(dict.fromkeys(strangers))
-        size = len(self._ids)
-        if len(names) == len(strangers):
-            slots[unknown] = np.arange(size, size + len(names))
-        else:
-            places = dict(zip(names, range(size, size + len(names)), strict=True))
-            slots[unknown] = np.fromiter(map(places.__getitem__, strangers), dtype=np.int64, count=len(strangers))
-        return slots, names
+        self._index.drop()
 
 
 def _ignored(slots: I64, rows: I64, size: int) -> int:
@@ -176,8 +175,4 @@ def _ignored(slots: I64, rows: I64, size: int) -> int:
 
 
 def _resized(words: Words, capacity: int) -> Words:
-    """The same words, padded with zeros."""
-    resized = tuple(np.zeros(capacity, dtype=np.uint64) for _ in words)
-    for new, old in zip(resized, words, strict=True):
-        new[: len(old)] = old
-    return resized
+    return tuple(resized(word, capacity) for word in words)

@@ -42,7 +42,7 @@ class Removal(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, updates: Updates, round: int) -> Removal:
         whole = updates.whole()
-        ids, placed = whole.ids, whole.placed
+        ids, placed = list(whole.ids), whole.placed
         found = cls(frozenset(whole.erased), frozenset(whole.digests), {ids[k]: k for k in whole.emptied})
         # a stamp in the future is no event
         happens = placed.stamps <= round
@@ -68,11 +68,11 @@ class Removal(msgspec.Struct, frozen=True):
 
     def left(self, batch: Operations, first: int = 0) -> Operations:
         """What is left of a batch of the open round that ``first`` events on ids precede."""
-        places = batch.places
-        later = [first + k > self.until.get(batch.ids[k], -1) for k in places.tolist()]
+        names, places = list(batch.ids), batch.places
+        later = [first + k > self.until.get(names[k], -1) for k in places.tolist()]
         stays = np.array(later, dtype=np.bool_) & ~self._theirs(batch.placed)
         added, deleted = (part.take(~self._theirs(part)) for part in (batch.added, batch.deleted))
-        ids = [batch.ids[k] for k in places[stays].tolist()]
+        ids = [names[k] for k in places[stays].tolist()]
         return Operations(added, batch.placed.take(stays), deleted, ids)
 
     def left_of(self, updates: Updates) -> Updates:
@@ -83,8 +83,9 @@ class Removal(msgspec.Struct, frozen=True):
 
     def _theirs(self, part: Stamped) -> Mask:
         """Which records belong to erased subjects."""
-        known = {name: self._erases(name) for name in {*part.owners()}}
-        return np.fromiter((known[name] for name in part.owners()), dtype=np.bool_, count=part.rows.count)
+        owners = list(part.owners())
+        known = {name: self._erases(name) for name in {*owners}}
+        return np.fromiter((known[name] for name in owners), dtype=np.bool_, count=part.rows.count)
 
     def _erases(self, subject: str | None) -> bool:
         if subject is None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..arrays import I64, U64, AnyArray, Mask, Words
 
-Erased = Callable[[Words], Mask] | None
-"""Which keys belong to an erased subject; None if nobody is erased."""
 _WORD = 64
 # up to this many keys are searched one by one
 _FEW = 8

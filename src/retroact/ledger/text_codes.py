@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
 from ..arrays import I64, AnyArray
 from ..errors import InputError
+from .references import References
 
 # with fewer codes, unused ones are not worth renumbering
 _SMALL = 256
@@ -23,19 +23,13 @@ class TextCodes:
     and the ledger renumbers when three quarters of them are unused.
     """
 
-    def __init__(self, *, place: str, none: bool = False) -> None:
+    def __init__(self, *, place: str) -> None:
         self._place = place
-        self._none = none
-        self._codes: dict[str | None, int] = {}
+        self._codes: dict[str, int] = {}
         self._texts: AnyArray = np.full(1, None, dtype=object)
-        self._references: I64 = np.zeros(1, dtype=np.int64)
+        self._references = References()
         self._free: list[int] = []
-        self._loose: list[I64] = []
         self.size = 0
-        if none:  # None always has code 0
-            self._codes[None] = 0
-            self._references[0] = 1
-            self.size = 1
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -45,7 +39,7 @@ class TextCodes:
         """The width of the largest code."""
         return max(0, self.size - 1).bit_length()
 
-    def intern(self, texts: Sequence[str | None]) -> I64:
+    def intern(self, texts: Sequence[str]) -> I64:
         """The code of each text, which the next `sweep` forgets if it is new and `refer` is not called for it."""
         found = self.lookup(texts)
         unknown = np.flatnonzero(found < 0)
@@ -55,33 +49,20 @@ class TextCodes:
             found[unknown] = self.lookup(strangers)
         return found
 
-    def lookup(self, texts: Sequence[str | None]) -> I64:
+    def lookup(self, texts: Sequence[str]) -> I64:
         """The code of each text, or -1."""
         return np.fromiter(map(self._codes.get, texts, repeat(-1)), dtype=np.int64, count=len(texts))
-
-    def find(self, who: Sequence[str | bytes]) -> I64:
-        """The same for texts, or their SHA-256."""
-        names: dict[Any, Any] = by_digest(who, self._codes)
-        return self.lookup([names.get(each, each) for each in who])
 
     def texts(self, codes: I64) -> AnyArray:
         return self._texts[codes]
 
     def refer(self, gained: I64, lost: I64) -> None:
         """Count one reference more, or one less, for every code."""
-        if self._none:
-            gained, lost = gained[gained > 0], lost[lost > 0]
-        np.add.at(self._references, gained, 1)
-        np.subtract.at(self._references, lost, 1)
-        self._loose.append(lost)
+        self._references.count(gained, lost)
 
     def sweep(self) -> None:
         """Forget every text without a reference."""
-        if not self._loose:
-            return
-        loose = np.unique(np.concatenate(self._loose))
-        self._loose = []
-        forgotten = loose[self._references[loose] == 0]
+        forgotten = self._references.unused()
         for text in self._texts[forgotten].tolist():
             self._codes.pop(text, None)
         self._texts[forgotten] = None
@@ -102,17 +83,17 @@ class TextCodes:
 
     def compacted(self) -> tuple[TextCodes, I64]:
         """The same texts with consecutive codes in the same order, and the new code of each old one."""
-        dense = TextCodes(place=self._place, none=self._none)
+        dense = TextCodes(place=self._place)
         old = np.sort(np.fromiter(self._codes.values(), dtype=np.int64, count=len(self._codes)))
         dense.size = len(old)
         dense._texts = self._texts[old] if len(old) else dense._texts
-        dense._references = self._references[old] if len(old) else dense._references
+        dense._references = References(self._references.counts[old])
         dense._codes = dict(zip(dense._texts[: len(old)].tolist(), range(len(old)), strict=True))
         new = np.zeros(self.size, dtype=np.int64)
         new[old] = np.arange(len(old))
         return dense, new
 
-    def _assign(self, fresh: list[str | None]) -> None:
+    def _assign(self, fresh: list[str]) -> None:
         require_utf8(fresh, place=self._place)
         reused = min(len(self._free), len(fresh))
         grown = self.size + len(fresh) - reused
@@ -121,11 +102,9 @@ class TextCodes:
             capacity = max(2 * len(self._texts), grown)
             texts: AnyArray = np.full(capacity, None, dtype=object)
             texts[: self.size] = self._texts[: self.size]
-            references = np.zeros(capacity, dtype=np.int64)
-            references[: self.size] = self._references[: self.size]
-            self._texts, self._references = texts, references
+            self._texts = texts
         numbers = np.array(codes, dtype=np.int64)
-        self._loose.append(numbers)
+        self._references.begin(numbers)
         del self._free[len(self._free) - reused :]
         self.size = grown
         self._texts[numbers] = np.array(fresh, dtype=object)
@@ -145,10 +124,10 @@ def by_digest(who: Sequence[str | bytes], texts: Iterable[str | None]) -> dict[b
     return {digest: text for digest, text in digests if digest in wanted}
 
 
-def require_utf8(texts: Sequence[str | None], *, place: str) -> None:
+def require_utf8(texts: Sequence[str], *, place: str) -> None:
     """Refuse text without a UTF-8 form, which could be neither ordered nor stored."""
     try:
-        "".join(texts).encode()  # type: ignore[arg-type]
+        "".join(texts).encode()
     except (TypeError, UnicodeEncodeError):
         for text in texts:
             if not isinstance(text, str) or any("\ud800" <= letter <= "\udfff" for letter in text):

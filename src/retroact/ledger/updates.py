@@ -18,8 +18,10 @@ from ..arrays import I64
 from ..errors import InputError
 from ..schema import Schema
 from ..schema.field import Record
+from ..texts import Texts, chosen
 from .operations import PARTS, Operations, Single, Stamped
 from .text_codes import by_digest
+from .text_table import grouped
 
 UpdatesMark = tuple[int, int, int]
 """The number of batches, of fields of single records since the last one, and of operations before these."""
@@ -132,11 +134,15 @@ def folded(batch: Stamped) -> Stamped:
     columns: list[NDArray[Any]] = [batch.stamps, *rows.missing.values()]
     for column in rows.columns.values():
         columns += [column] if column.ndim == 1 else list(column.T)
-    if not (subjects is None or isinstance(subjects, str)):
-        columns.append(np.array(subjects, dtype=object))
     some = np.linspace(0, rows.count - 1, _SAMPLE).astype(np.int64)
-    if len({*zip(*(column[some].tolist() for column in columns), strict=True)}) > _FEW:
+    sample = [column[some].tolist() for column in columns]
+    several = not (subjects is None or isinstance(subjects, str))
+    if several:
+        sample.append(list(chosen(batch.owners(), some)))
+    if len({*zip(*sample, strict=True)}) > _FEW:
         return batch
+    if several:
+        columns.append(grouped(Texts.of(batch.owners(), place="subject")))
     codes = np.zeros(rows.count, dtype=np.int64)
     for column in columns:
         own = _codes(column)

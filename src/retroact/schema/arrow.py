@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from ..arrays import I64, Mask
 from ..errors import InputError
 from ..messages import mismatch
+from ..texts import Texts
 from .packed import Coded, Days, Decimals, Masked, Packed, decimal_of
 from .packed_texts import PAD, PackedTexts
 
-Column = NDArray[Any] | list[Any] | Packed
+Column = NDArray[Any] | list[Any] | Packed | Texts
 
 _NUMBERS = dict(zip("cCsSiIlLefg", ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8"), strict=True))
 _NARROW = ("u", "z", "+l")
@@ -33,15 +34,15 @@ _NARROW = ("u", "z", "+l")
 _UNITS = {"s": "s", "m": "ms", "u": "us", "n": "ns"}
 
 
-def columns_of(frame: Any) -> dict[str, Column]:
+def columns_of(frame: Any, names: Collection[str] = ()) -> dict[str, Column]:
     """The columns of a table by name: arrays where a type fits and nothing is null, otherwise packed, or lists, with
-    None for a null.
+    None for a null. Columns of `names` are `Texts` if they are text and nothing is null.
 
     >>> import pyarrow
     >>> columns_of(pyarrow.table({"amount": [1.5, 2.5], "country": ["DE", None]}))
     {'amount': array([1.5, 2.5]), 'country': PackedTexts(['DE', None])}
     """
-    batches = ArrowBatches(frame)
+    batches = ArrowBatches(frame, names)
     parts: dict[str, list[Column]] = {name: [] for name in batches.names}
     for columns in batches.read(copied=False):
         for name, column in columns.items():
@@ -58,9 +59,10 @@ class ArrowBatches:
     (['amount', 'country'], [{'amount': array([1.5, 2.5])}])
     """
 
-    def __init__(self, frame: Any) -> None:
+    def __init__(self, frame: Any, texts: Collection[str] = ()) -> None:
         import nanoarrow  # type: ignore[import-untyped]
 
+        self._texts = texts
         with _refusing():
             self._stream = nanoarrow.c_array_stream(_validated(frame))
             schema = self._stream.get_schema()
@@ -88,8 +90,11 @@ class ArrowBatches:
                 yield {name: _join([column]) for name, column in columns.items()} if copied else columns
 
     def _column(self, table: Any, index: int) -> Column:
+        view, schema = table.child(index), self._fields[index]
         try:
-            return _read(table.child(index), self._fields[index], table.offset, table.length)
+            if self.names[index] in self._texts and schema.format in ("u", "U") and not view.null_count:
+                return _whole_texts(view, schema.format, table.offset, table.length)
+            return _read(view, schema, table.offset, table.length)
         except UnicodeDecodeError as error:
             raise mismatch("text in UTF-8", error.object, self.names[index]) from None
         except RuntimeError as error:
@@ -141,6 +146,9 @@ def _join(chunks: list[Column]) -> Column:
     packed = [chunk for chunk in chunks if isinstance(chunk, Packed)]
     if packed and len(packed) == len(chunks) and len({*map(type, packed)}) == 1:
         return type(packed[0]).concatenate(packed)
+    texts = [chunk for chunk in chunks if isinstance(chunk, Texts)]
+    if texts and len(texts) == len(chunks):
+        return Texts.concatenate(texts)
     # numpy scalars keep their type, and with it the text that a float32 stands for
     return [value for chunk in chunks for value in chunk]
 
@@ -148,8 +156,7 @@ def _join(chunks: list[Column]) -> Column:
 def _read(view: Any, schema: Any, start: int, length: int) -> Column:
     """Elements start to start + length of an array, not counting its own offset."""
     letters: str = schema.format
-    _require(start >= 0 and length >= 0 and start + length <= view.length, "an array shorter than what refers to it")
-    start += view.offset
+    start = _start(view, start, length)
     if letters == "n":
         return [None] * length
     present = _present(view, start, length)
@@ -197,6 +204,26 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return Masked(values, present)
     return [value if known else None for value, known in zip(values, present.tolist(), strict=True)]
+
+
+def _start(view: Any, start: int, length: int) -> int:
+    _require(start >= 0 and length >= 0 and start + length <= view.length, "an array shorter than what refers to it")
+    return start + int(view.offset)
+
+
+def _whole_texts(view: Any, letters: str, start: int, length: int) -> Texts:
+    """A column of text without nulls, copied."""
+    offsets = _offsets(view, letters, _start(view, start, length), length)
+    data, begins = _data(view, offsets), offsets[:-1] - offsets[0]
+    if int(data.max(initial=0)) >= 0x80:
+        content = data.tobytes()
+        content.decode()
+        # valid as a whole, and cut in front of whole letters
+        cuts = begins[begins < len(data)]
+        within = cuts[data[cuts] & 0xC0 == 0x80]
+        if len(within):
+            raise UnicodeDecodeError("utf-8", content, int(within[0]), int(within[0]) + 1, "a letter that is cut")
+    return Texts.from_buffer(data, begins, np.diff(offsets).astype(np.int32))
 
 
 def _buffer(view: Any, index: int, dtype: str) -> NDArray[Any]:

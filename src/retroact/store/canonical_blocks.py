@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import I64, U64, Mask, Words
+from ..arrays import I64, Mask, Words
 from ..errors import VerificationError
 from ..ledger import sorted_keys
 from ..ledger.codec import Records, pack, unpack
-from ..ledger.text_column import SHORT, Texts, mixed, mixed_in
 from ..schema import Schema
+from ..texts import SHORT, Texts, mixed
 
 Place = tuple[int, int]
 """The stamp and the mark that a block begins with."""
@@ -44,19 +44,11 @@ class Marks:
             return mark.astype(np.int64)
         for column in records.content:
             if isinstance(column, Texts):
-                mark = self._with_texts(mark, column)
+                mark = column.mixed_into(mark, self._hash)
             else:
                 for part in column.reshape(len(mark), -1).T:
                     mark = mixed(mark, part.astype(np.uint64))
         return (mark >> np.uint64(1)).astype(np.int64)
-
-    def _with_texts(self, mark: U64, texts: Texts) -> U64:
-        """The mark of a record must not depend on how long other texts are."""
-        words, lengths = texts.words, texts.lengths
-        if words.dtype == object:
-            short = [word if len(word) <= SHORT else self._hash(word) for word in words.tolist()]
-            words = np.array(short, dtype=f"S{SHORT}")
-        return mixed_in(mark, words, lengths)
 
     def _hash(self, text: bytes) -> bytes:
         return hashlib.blake2b(text, digest_size=SHORT, key=self._key).digest()

@@ -149,6 +149,7 @@ class Splitter:
         self._columns = columns.without(schema.fields)
         self._fields = schema.fields.keys()
         self._roles = {role: own.column for role, own in self._columns.items()}
+        self._names = {self._roles[role] for role in ("id", "subject") if role in self._roles} - self._fields
         self._disjoint = not any(column in schema.fields for role, column in self._roles.items() if role in TAKEN)
 
     def all_fields(self, data: Any) -> bool:
@@ -160,7 +161,7 @@ class Splitter:
         Unknown columns stay, for the schema to refuse."""
         found = {role: value for role, value in given.items() if value is not None}
         if hasattr(data, "__arrow_c_stream__") and not isinstance(data, Mapping):
-            data = columns_of(data)
+            data = columns_of(data, self._names)
         if isinstance(data, Mapping):
             if self._disjoint and data.keys() == self._fields:
                 return data, found

@@ -15,6 +15,7 @@ from ..ledger.operations import NO_RECORDS
 from ..messages import show
 from ..schema import Rows
 from ..schema.field import encode_each
+from ..texts import Texts, lacks_some
 from .columns import Splitter
 from .specification import Specification
 
@@ -22,6 +23,8 @@ Name = str | int
 Names = Name | Sequence[Name | None] | None
 Stamps = int | Sequence[int] | I64 | None
 FARTHEST = 1 << 40
+LARGE = 64
+"""From this many on, names are put into columns at the door."""
 Barred = Callable[[Sequence[str | None]], set[str]]
 """Which of these subjects may have no more records."""
 
@@ -164,7 +167,7 @@ class Door:
                     '(subject = "..." in [columns])',
                     place="subject",
                 )
-        elif not role.optional and (subjects is None or None in subjects):
+        elif not role.optional and (subjects is None or lacks_some(subjects)):
             error = InputError(
                 "expected whom the record belongs to, got none (the role may be optional: "
                 f'subject = {{ column = "{role.column}", optional = true }} in [columns])',
@@ -188,17 +191,17 @@ def _require_one_each(**given: Names) -> None:
             )
 
 
-def _ids(given: Any, count: int) -> list[str]:
+def _ids(given: Any, count: int) -> Sequence[str]:
     named = names_of(given, count, "id")
     ids = [named] * count if named is None or isinstance(named, str) else named
-    if None in ids:
+    if lacks_some(ids):
         raise InputError("expected an id for every record of the batch, or for none", place="id")
     return ids  # type: ignore[return-value]
 
 
 def _belong_to(part: Stamped, barred: Barred) -> Mask:
     """Which records belong to barred subjects."""
-    owners = part.owners()
+    owners = list(part.owners())
     those = barred(owners)
     return np.fromiter((owner in those for owner in owners), dtype=np.bool_, count=len(owners))
 
@@ -257,14 +260,20 @@ def as_list(given: Any, place: str) -> list[Any]:
     return listed
 
 
-def names_of(given: Any, count: int, place: str) -> list[str | None] | str | None:
+def names_of(given: Any, count: int, place: str) -> Sequence[str | None] | str | None:
     """One name for each record, or one for all."""
     if is_single(given):
         return name_of(given, place)
+    if isinstance(given, Texts) and len(given) == count and given.lengths.all():
+        return given
     listed = as_list(given, place)
     if len(listed) != count:
         raise InputError(f"expected {count}, one for each record, got {len(listed)}", place=place)
-    if _are_plain(listed):
+    if len(listed) >= LARGE and {*map(type, listed)} == {str}:
+        texts = Texts.of(listed)
+        if texts.ascii and texts.lengths.all():
+            return texts
+    elif _are_plain(listed):
         return listed
     return encode_each(name_of, listed, lambda index: Place(place, index + 1))
 

@@ -1,0 +1,171 @@
+"""Texts are found exactly, whatever their hashes; and nothing of a text stays behind."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from types import FunctionType, ModuleType
+
+import numpy as np
+import pyarrow
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import retroact as ra
+from retroact.ledger import text_table
+from retroact.ledger.text_table import TextTable, grouped
+from retroact.texts import Texts
+from support.ledger_histories import check_table
+
+# none, one and several words, the same bytes with and without zeros behind, and texts too long for columns
+SOME = ["", "a", "b", "a\0", "ab", "12345678", "123456789", "Zürich", "x" * 64, "x" * 65, "x" * 66, "y" * 200]
+
+
+def colliding(kinds: int):
+    """Hashes of the full 64 bits, of which there are only so many."""
+
+    def mixed_into(self: Texts, mark: np.ndarray, digest: object) -> np.ndarray:
+        return np.array([sum((text or "").encode()) % kinds for text in self.strings()], dtype=np.uint64)
+
+    return mixed_into
+
+
+@pytest.mark.parametrize("kinds", [0, 1, 3])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.tuples(st.booleans(), st.lists(st.sampled_from(SOME), max_size=8)), max_size=8))
+def test_a_table_is_a_set_of_texts_whatever_the_hashes(steps, kinds, monkeypatch) -> None:
+    if kinds:
+        monkeypatch.setattr(Texts, "mixed_into", colliding(kinds))
+    table, held = TextTable(), {}
+    for adds, texts in steps:
+        first = grouped(Texts.of(texts))
+        assert [texts[k] for k in first.tolist()] == texts
+        assert len({*first.tolist()}) == len({*texts})
+        assert table.find(Texts.of(texts)).tolist() == [held.get(text, -1) for text in texts]
+        if adds:
+            new = [text for text in dict.fromkeys(texts) if text not in held]
+            held.update(zip(new, table.insert(Texts.of(new)).tolist(), strict=True))
+        else:
+            gone = [held.pop(text) for text in dict.fromkeys(texts) if text in held]
+            table.remove(np.array(gone, dtype=np.int64))
+        check_table(table)
+        assert table[np.array([*held.values()], dtype=np.int64)].strings() == [*held]
+
+
+def test_texts_come_and_go_by_thousands() -> None:
+    table, held, random = TextTable(), {}, np.random.default_rng(1)
+    for step in range(12):
+        new = [f"{step}-{k}" * (1 + k % 3) for k in range(int(random.integers(1, 3000)))]
+        held.update(zip(new, table.insert(Texts.of(new)).tolist(), strict=True))
+        gone = [text for text in held if random.random() < (0.97 if step % 4 == 3 else 0.4)]
+        table.remove(np.array([held.pop(text) for text in gone], dtype=np.int64))
+        assert (table.find(Texts.of(gone)) == -1).all()
+        check_table(table)
+        if table.sparse:
+            table, old = table.compacted()
+            assert old.tolist() == sorted(held.values())
+            held = {text: int(np.searchsorted(old, number)) for text, number in held.items()}
+            check_table(table)
+
+
+def orders() -> ra.Stream:
+    schema = {"country": ra.Text(), "amount": ra.Integer(0, 1 << 40)}
+    statistics = {"orders": ra.Count(), "countries": ra.Histogram("country"), "recent": ra.Count(window=2)}
+    columns = {"id": "order", "subject": {"column": "customer", "optional": True}}
+    key = ra.Key.for_testing(3)
+    return ra.Stream(schema, statistics, epsilon=1.0, delta=1e-6, horizon=64, columns=columns, key=key)
+
+
+SECRET = {"order": "order of the secret", "customer": "customer of the secret", "country": "land of the secret"}
+AMOUNT = 0x5EC2E75EC2
+
+
+def table_of(rows: range, *secrets: int) -> pyarrow.Table:
+    columns = {
+        "order": [f"order-{k}" for k in rows],
+        "customer": [f"customer-{k % 7}" for k in rows],
+        "country": [f"land-{k % 5}" for k in rows],
+    }
+    for name, column in columns.items():
+        for place in secrets:
+            column[place] = SECRET[name] + (str(place) if name == "order" else "")
+    return pyarrow.table({**columns, "amount": [AMOUNT if k in secrets else k for k in range(len(rows))]})
+
+
+def played(*, erased: bool) -> ra.Stream:
+    stream = orders()
+    stream.add(
+        table_of(range(500), 3, 400) if erased else table_of(range(500)).filter([k not in (3, 400) for k in range(500)])
+    )
+    stream.close_round()
+    stream.add(
+        table_of(range(400, 700), 7) if erased else table_of(range(400, 700)).filter([k != 7 for k in range(300)])
+    )
+    stream.delete(id=[f"order-{k}" for k in range(0, 90, 3) if k != 3])
+    if erased:
+        stream.erase(subject=SECRET["customer"])
+    stream.close_round()
+    return stream
+
+
+def test_the_hash_of_a_process_changes_nothing(monkeypatch) -> None:
+    states, releases = [], []
+    for seed in (1, 2):
+        monkeypatch.setattr(text_table, "_SEED", np.uint64(seed))
+        monkeypatch.setattr(text_table, "_KEY", bytes([seed]) * 32)
+        stream = played(erased=True)
+        states.append(stream.state())
+        releases.append(stream.close_round().encode())
+    assert states[0] == states[1]
+    assert releases[0] == releases[1]
+
+
+def reachable(start: object) -> Iterator[object]:
+    """Everything that can be reached from an object, but for modules, functions and classes."""
+    seen, waiting = {id(start)}, [start]
+    while waiting:
+        thing = waiting.pop()
+        yield thing
+        more = gc.get_referents(thing)
+        if isinstance(thing, np.ndarray):
+            more += [thing.base] + (thing.tolist() if thing.dtype == object else [])
+        for other in more:
+            if id(other) not in seen and not isinstance(other, ModuleType | FunctionType | type):
+                seen.add(id(other))
+                waiting.append(other)
+
+
+def found_in(stream: ra.Stream) -> set[str]:
+    """Which secrets are in a text or a buffer that the stream still reaches."""
+    needles = {name: text.encode() for name, text in SECRET.items()} | {"amount": AMOUNT.to_bytes(8, "little")}
+    found = set()
+    for thing in reachable(stream):
+        if isinstance(thing, str):
+            content = thing.encode(errors="replace")
+        elif isinstance(thing, np.ndarray) and thing.dtype != object:
+            content = thing.tobytes()
+        elif isinstance(thing, bytes | bytearray | memoryview | pyarrow.Buffer):
+            content = bytes(thing)
+        else:
+            continue
+        found |= {name for name, needle in needles.items() if needle in content}
+    ledger = stream._core.ledger
+    for held in (ledger._multiset, ledger._registers):
+        if (ledger._keys.layout.field("amount", held._words) == AMOUNT).any():
+            found.add("amount")
+    return found
+
+
+def test_after_an_erasure_no_buffer_of_the_stream_has_id_subject_or_values() -> None:
+    stream = orders()
+    given = table_of(range(500), 3, 400)
+    stream.add(given)
+    assert found_in(stream) == {"order", "customer", "country", "amount"}
+    stream.close_round()
+    assert found_in(stream) == {"order", "customer", "country", "amount"}
+    stream.erase(subject=SECRET["customer"])
+    stream.close_round()
+    assert found_in(stream) == set()
+    assert found_in(played(erased=True)) == set()
+    assert played(erased=True).state() == played(erased=False).state()
