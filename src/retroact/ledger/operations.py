@@ -12,7 +12,8 @@ from ..arrays import I64, Mask
 from ..errors import InputError
 from ..schema import Rows, Schema
 from ..schema.field import Record
-from ..texts import chosen, joined
+from ..texts import chosen as chosen_texts
+from ..texts import joined as joined_texts
 
 Subjects = Sequence[str | None] | str | None
 """One for all records, or one for each."""
@@ -55,7 +56,7 @@ class Stamped(msgspec.Struct, frozen=True, eq=False):
         where: I64 = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64, copy=False)
         subjects = self.subjects
         if subjects is not None and not isinstance(subjects, str):
-            subjects = chosen(subjects, where)
+            subjects = chosen_texts(subjects, where)
         numbers, copies = (None if part is None else part[chosen] for part in (self.numbers, self.copies))
         return Stamped(self.rows.take(chosen), self.stamps[chosen], subjects, numbers, copies)
 
@@ -73,7 +74,7 @@ class Stamped(msgspec.Struct, frozen=True, eq=False):
             return parts[0]
         subjects: Subjects = None
         if any(part.subjects is not None for part in parts):
-            subjects = joined([part.owners() for part in parts])
+            subjects = joined_texts([part.owners() for part in parts])
         copies = None
         if any(part.copies is not None for part in parts):
             copies = np.concatenate([part.counts for part in parts])
@@ -158,7 +159,7 @@ class Operations(msgspec.Struct, frozen=True, eq=False):
             self,
             added=self.added.take(~barred),
             placed=self.placed.take(~barred_placed),
-            ids=chosen(self.ids, np.flatnonzero(happens)),
+            ids=chosen_texts(self.ids, np.flatnonzero(happens)),
             emptied=np.flatnonzero(empties[happens]).tolist(),
         )
 
@@ -186,7 +187,7 @@ class Operations(msgspec.Struct, frozen=True, eq=False):
         for batch in batches:
             emptied += [count + place for place in batch.emptied]
             count += len(batch.ids)
-        ids = joined([batch.ids for batch in batches if len(batch.ids)])
+        ids = joined_texts([batch.ids for batch in batches if len(batch.ids)])
         parts = ((batch.added, batch.placed, batch.deleted) for batch in batches)
         added, placed, deleted = map(Stamped.concatenate, zip(*parts, strict=True))
         erased = [subject for batch in batches for subject in batch.erased]

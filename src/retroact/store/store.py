@@ -270,12 +270,12 @@ class Store(Authenticated):
             erased = self.select(ERASED, "where round = ?", [round])
             self.replace(ERASED, [(subject, self.sealed) for subject, _ in erased])
 
-    def purged(self, now: str, notes: Mapping[str, str] | None = None, *, since: str | None = None) -> None:
-        """What was applied is purged; and what was wiped since then is purged only now."""
+    def purged(self, now: str, notes: Mapping[str, str] | None = None, *, since: int | None = None) -> None:
+        """What was applied is purged; and what was applied since this round and only wiped so far is purged now."""
         with self.transaction("journal"):
             self._step("where state = ?", ["applied"], state="purged", purged=now)
             if since is not None:
-                self._step("where state = ? and purged >= ?", ["purged", since], purged=now)
+                self._step("where state = ? and round >= ?", ["purged", since], purged=now)
             self.replace(NOTE, list((notes or {}).items()))
 
     def _step(self, where: str, parameters: Sequence[Any], **changes: Any) -> None:
@@ -286,7 +286,11 @@ class Store(Authenticated):
     @property
     def unpurged(self) -> bool:
         """Whether an erasure was applied but not purged."""
-        return bool(self.select(REQUEST, "where state = ? limit 1", ["applied"]))
+        return bool(self.applied())
+
+    def applied(self) -> list[Request]:
+        """Erasures that were applied but not purged."""
+        return [Request(*row) for row in self.select(REQUEST, "where state = ?", ["applied"])]
 
     def releases(self, first: int = 1, last: int | None = None, problems: list[str] | None = None) -> list[Stored]:
         """In order. Changed releases are added to `problems`, if given, or raised."""

@@ -20,7 +20,7 @@ from ..store.tables import Request
 from .core import Core
 from .door import Names
 from .erasure import Asked, Earlier, Hashes, Requested, earlier_streams
-from .layout import Waiting
+from .layout import OldLayout
 from .outcome import Erasure
 from .stored import columns_note, untouched, written
 from .stream import Stream
@@ -98,7 +98,7 @@ class Durable(Stream):
         with self._core.lock:
             result = verify(self._core, self._vault, progress)
             result.notes += [self.moved_boundaries] if self.moved_boundaries else []
-            if waiting := Waiting.noted(self.store):
+            if waiting := OldLayout.noted(self.store):
                 result.notes.append(f"erased bytes are wiped; the layout of the data is {waiting}")
             return result
 

@@ -21,7 +21,7 @@ from ..store.receipt import Receipt, sign, verify
 from ..store.store import Store
 from ..store.tables import Request
 from .door import name_of
-from .layout import Waiting
+from .layout import OldLayout
 from .outcome import Erasure, Outcome
 
 if TYPE_CHECKING:
@@ -219,8 +219,8 @@ class Requested(Erasure):
         if request.state == "dry run":
             raise InputError("a dry run has no receipt")
         applied, purged = request.state in ("applied", "purged"), request.state == "purged"
-        waiting = Waiting.noted(stream.store)
-        wiped = waiting is not None and purged and str(request.purged) >= waiting.since
+        waiting = OldLayout.noted(stream.store)
+        wiped = waiting is not None and waiting.covers(request)
         receipt = Receipt(
             stream=stream.name,
             request=request.content.hex(),

@@ -212,7 +212,7 @@ class Vault(Persistence):
     def _purge(self, core: Core) -> None:
         """Purge what was erased. The erasures are applied already, so a failure here is retried later."""
         try:
-            layout.purge(self.store, core.round, now=core.over)
+            layout.purge(self.store, core.round, moment, now=core.over)
             # in any case: a log that says when there was something to purge would say when somebody was erased
             log(DEBUG, "%s: purged", self.store.where)
         except RetroactError as error:
@@ -221,7 +221,7 @@ class Vault(Persistence):
 
     def compact(self, core: Core) -> bool:
         """Rewrite the layout now, if erasures wait for that. Whether none waits any more."""
-        return layout.purge(self.store, core.round, now=True)
+        return layout.purge(self.store, core.round, moment, now=True)
 
     # Without a round -------------------------------------------------------------------------------------------------
 
