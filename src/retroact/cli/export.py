@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from retroact.cli.files import check_sources
-from retroact.cli.options import Secrets, StreamArgument, command, opened, option
+from retroact.cli.options import Secrets, StreamArgument, TestingKey, command, opened, option
 from retroact.cli.output import OutputOptions
 from retroact.store.targets import check_targets
 
@@ -17,6 +17,7 @@ def export(
     output: OutputOptions,
     first: Annotated[int, option("The first round to write.", min=1)] = 1,
     last: Annotated[int | None, option("The last round to write.", min=1)] = None,
+    testing_key: TestingKey = None,
 ) -> None:
     """Write what a stream has published, as JSON lines, CSV, Parquet or Arrow.
 
@@ -27,7 +28,7 @@ def export(
     """
     targets = [("--out", output.out)]
     check_targets(targets, store=stream, **vars(secrets))
-    with opened(stream, secrets) as open_stream:
+    with opened(stream, secrets, testing_key) as open_stream:
         check_sources(targets, open_stream)
         output.chosen()
         releases = open_stream.releases(first, last)
