@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from random import Random
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -107,7 +108,7 @@ def test_a_change_that_the_noise_is_not_made_for_is_found(monkeypatch):
     monkeypatch.setattr(
         ra.Distinct,
         "design",
-        lambda self, grant: replace(right(self, grant), process=Schauder(grant.releases)),
+        lambda self, grant: msgspec.structs.replace(right(self, grant), process=Schauder(grant.releases)),
     )
     (result,) = searched(ra.Distinct("country"), pairs=60, horizon=8, delta=1e-6)
     assert (result.verdict, result.void) == ("violation", False)

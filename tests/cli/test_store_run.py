@@ -165,3 +165,23 @@ def test_an_exhausted_horizon_leaves_the_store_as_it_was(program: Program, folde
     assert (ended.code, ended.out) == (0, "ben-c: 3 surviving records; purged; nothing is published after it (t)\n")
     assert program("export", "orders").out == text
     assert program("verify", "orders").code == 0
+
+
+def test_a_stream_with_a_testing_key_is_opened_by_every_command(program: Program, folder: Path) -> None:
+    (folder / "events.jsonl").write_text(lines(add(subject="u1"), CLOSE, add(subject="u2"), CLOSE))
+    key = ("--testing-key", 7)
+    made = program("run", "events.jsonl", *NEW, *key)
+    assert made.code == 0, made.err
+    erased = ("erase", "orders", "--subject", "u1", "--request", "r1", "--close", "--receipt", "r.json")
+    assert program(*erased).code != 0
+    for command in (
+        erased,
+        ("verify", "orders"),
+        ("verify", "r.json", "--stream", "orders"),
+        ("report", "orders", "--html", "page.html"),
+        ("columns", "orders"),
+    ):
+        ended = program(*command, *key)
+        assert ended.code == 0, (command, ended.err)
+    assert program("export", "orders", *key).out.startswith(made.out)
+    assert "signed by this stream" in program("verify", "r.json", "--stream", "orders", *key).out

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from ..errors import InputError
 from ..messages import show
 from .console import say
-from .options import Roles, Secrets, StreamArgument, command, opened, option
+from .options import Roles, Secrets, StreamArgument, TestingKey, command, opened, option
 
 
 @command
@@ -19,6 +19,7 @@ def columns(
         list[str] | None, option("Ignore it; repeatable. '*' for all others, '' for none.", "COLUMN")
     ] = None,
     source: Annotated[str | None, option("Change this source only, such as the path of a file.", "NAME")] = None,
+    testing_key: TestingKey = None,
 ) -> None:
     """Show which columns have which role in a stream, or assign roles to other columns from now on.
 
@@ -34,7 +35,7 @@ def columns(
         table["ignore"] = True if ignore == ["*"] else [column for column in ignore if column]
     if source is not None and not table:
         raise InputError("expected a role for a column of this source", place="--source")
-    with opened(stream, secrets) as open_stream:
+    with opened(stream, secrets, testing_key) as open_stream:
         if table:
             open_stream.change_columns(table, source=source)
         spec = open_stream.specification

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..errors import InputError
 from .console import say
-from .options import Secrets, StreamArgument, command, opened
+from .options import Secrets, StreamArgument, TestingKey, command, opened
 
 
 @command
-def compact(stream: StreamArgument, secrets: Secrets) -> None:
+def compact(stream: StreamArgument, secrets: Secrets, testing_key: TestingKey = None) -> None:
     """Rewrite the layout of the data now, if erasures wait for that.
 
     Erased bytes are gone when the round closes. In a store of 100 MB or more, the order of what is left is rewritten
@@ -18,7 +18,7 @@ def compact(stream: StreamArgument, secrets: Secrets) -> None:
     Example:
       retroact compact orders
     """
-    with opened(stream, secrets) as open_stream:
+    with opened(stream, secrets, testing_key=testing_key) as open_stream:
         where = open_stream.store.where
         if not open_stream.compact():
             raise InputError(f"{where}: expected nobody else to read the data: try again later")

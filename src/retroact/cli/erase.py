@@ -27,6 +27,7 @@ from .options import (
     Restoring,
     Secrets,
     StreamArgument,
+    TestingKey,
     command,
     flag,
     opened,
@@ -52,7 +53,13 @@ class EraseOptions:
 
 
 @command
-def erase(stream: StreamArgument, secrets: Secrets, restoring: Restoring, order: EraseOptions) -> None:
+def erase(
+    stream: StreamArgument,
+    secrets: Secrets,
+    restoring: Restoring,
+    order: EraseOptions,
+    testing_key: TestingKey = None,
+) -> None:
     """Erase all records of a subject. A request is received, applied when the round closes, and then purged.
 
     Repeated under the same --request, the command shows the state of the request and what it found, and writes the
@@ -83,7 +90,7 @@ def erase(stream: StreamArgument, secrets: Secrets, restoring: Restoring, order:
     used = {"file of requests": order.requests, **before.used}
     protected: dict[str, Any] = {"used": used, "store": stream, **vars(secrets)}
     check_targets([("--receipt", receipt)], folders=True, **protected)
-    with opened(stream, secrets, restoring) as open_stream:
+    with opened(stream, secrets, testing_key, restoring) as open_stream:
         if order.close and open_stream.specification.rounds.grid is not None:
             raise InputError(
                 "expected no --close on a grid: its rounds end when their time is over, and an erasure must not move "

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from ..store.targets import check_targets
 from .files import check_sources
-from .options import Secrets, StreamArgument, command, opened, option
+from .options import Secrets, StreamArgument, TestingKey, command, opened, option
 from .output import OutputOptions
 
 
@@ -17,6 +17,7 @@ def export(
     output: OutputOptions,
     first: Annotated[int, option("The first round to write.", min=1)] = 1,
     last: Annotated[int | None, option("The last round to write.", min=1)] = None,
+    testing_key: TestingKey = None,
 ) -> None:
     """Write what a stream has published, as JSON lines, CSV, Parquet or Arrow.
 
@@ -27,7 +28,7 @@ def export(
     """
     targets = [("--out", output.out)]
     check_targets(targets, store=stream, **vars(secrets))
-    with opened(stream, secrets) as open_stream:
+    with opened(stream, secrets, testing_key) as open_stream:
         check_sources(targets, open_stream)
         output.chosen()
         releases = open_stream.releases(first, last)

@@ -106,6 +106,7 @@ SPEC_HELP = "A TOML file that describes the stream. Default: retroact.toml, if i
 MISSING_HELP = "Exit with 0, not 5, when an erasure finds no record."
 QUIET_HELP = "Print nothing to stderr but errors."
 StreamArgument = Annotated[str, argument("The folder of a stream, or postgresql://...#name.", "STREAM")]
+TestingKey = Annotated[int | None, option("The testing key that the stream was made with: for tests only.", "SEED")]
 
 
 @dataclass(frozen=True)
@@ -158,12 +159,16 @@ class Roles:
 
 
 @contextmanager
-def opened(where: str, secrets: Secrets, restoring: Restoring | None = None) -> Iterator[Durable]:
+def opened(
+    where: str, secrets: Secrets, testing_key: int | None, restoring: Restoring | None = None
+) -> Iterator[Durable]:
     """A durable stream."""
+    from ..coins import Key
     from ..stream import Stream
 
+    key = None if testing_key is None else Key.for_testing(testing_key)
     given = {} if restoring is None else restoring.given
-    with Stream.open(where, **vars(secrets), **given) as stream:
+    with Stream.open(where, key=key, **vars(secrets), **given) as stream:
         yield stream
 
 

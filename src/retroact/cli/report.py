@@ -8,7 +8,7 @@ from typing import Annotated
 from ..store.targets import check_targets
 from .files import check_sources, put
 from .files import opened as opened_files
-from .options import Secrets, StreamArgument, command, opened, option
+from .options import Secrets, StreamArgument, TestingKey, command, opened, option
 
 
 @command
@@ -18,6 +18,7 @@ def report(
     html: Annotated[Path, option("Where the page goes; appears complete or not at all.", "FILE")] = Path("report.html"),
     first: Annotated[int, option("The first round to show.", min=1)] = 1,
     last: Annotated[int | None, option("The last round to show.", min=1)] = None,
+    testing_key: TestingKey = None,
 ) -> None:
     """Make a page of what a stream has published: every statistic as a chart with its 95 % band and the table behind
     it, what is protected, what it cost, and how many rounds are left. One file, which loads nothing.
@@ -29,7 +30,7 @@ def report(
     """
     targets = [("--html", html)]
     check_targets(targets, store=stream, **vars(secrets))
-    with opened(stream, secrets) as open_stream:
+    with opened(stream, secrets, testing_key) as open_stream:
         check_sources(targets, open_stream)
         with opened_files((html, "--html")) as pages:
             put(pages, [open_stream.releases(first, last).page().encode() for _ in pages])

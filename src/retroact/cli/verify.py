@@ -10,7 +10,7 @@ from ..errors import InputError, VerificationError
 from ..store.receipt import Receipt, public_key
 from ..store.receipt import verify as check
 from .console import console_for, plural, say
-from .options import Secrets, argument, command, opened, option
+from .options import Secrets, TestingKey, argument, command, opened, option
 from .progress import Progress
 
 
@@ -28,6 +28,7 @@ def verify(
     target: Annotated[str, argument("A stream, or the file of a receipt.", "STREAM|RECEIPT")],
     secrets: Secrets,
     order: ReceiptOptions,
+    testing_key: TestingKey = None,
 ) -> None:
     """Check a stream, or the receipt of an erasure. The exit code is 4 if anything differs.
 
@@ -40,11 +41,11 @@ def verify(
       retroact verify receipt.json --stream orders --subject u17 --request ticket-881
     """
     if Path(target).is_file():
-        _verify_receipt(Path(target), order, secrets)
+        _verify_receipt(Path(target), order, secrets, testing_key)
         return
     if order.stream is not None or order.subject or order.request:
         raise InputError(f"{target}: expected the file of a receipt with these options", place="--stream")
-    with opened(target, secrets) as open_stream, Progress(console_for("stderr")) as progress:
+    with opened(target, secrets, testing_key) as open_stream, Progress(console_for("stderr")) as progress:
         where = open_stream.store.where
         result = open_stream.verify(lambda done, total: progress.update(done, f"{done:,} of {total:,} rounds", total))
     for problem in result.problems[:20]:
@@ -63,7 +64,7 @@ def verify(
         say(f"note: {name} has randomness without a key, and cannot be computed again")
 
 
-def _verify_receipt(path: Path, order: ReceiptOptions, secrets: Secrets) -> None:
+def _verify_receipt(path: Path, order: ReceiptOptions, secrets: Secrets, testing_key: int | None) -> None:
     stream, subjects, request = order.stream, order.subject or [], order.request
     names: list[str] = []
     if stream is None:
@@ -71,7 +72,7 @@ def _verify_receipt(path: Path, order: ReceiptOptions, secrets: Secrets) -> None
             raise InputError("expected --stream: only its key tells whom a receipt is about", place="--subject")
         receipt = check(path.read_bytes(), place=str(path))
     else:
-        with opened(stream, secrets) as open_stream:
+        with opened(stream, secrets, testing_key) as open_stream:
             hashes = open_stream.hashes
             receipt = check(path.read_bytes(), place=str(path), public_key=public_key(hashes.signing))
             if receipt.stream != open_stream.name:

@@ -10,9 +10,7 @@ knows them, so its tables are validated by pyarrow first.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +21,7 @@ from ..arrays import I64, Mask
 from ..errors import InputError
 from ..messages import mismatch
 from ..texts import Texts
+from .arrow_checks import refusing, require, unreadable, validated
 from .packed import Coded, Days, Decimals, Masked, Packed, decimal_of
 from .packed_texts import PAD, PackedTexts
 
@@ -63,8 +62,8 @@ class ArrowBatches:
         import nanoarrow  # type: ignore[import-untyped]
 
         self._texts = texts
-        with _refusing():
-            self._stream = nanoarrow.c_array_stream(_validated(frame))
+        with refusing():
+            self._stream = nanoarrow.c_array_stream(validated(frame))
             schema = self._stream.get_schema()
             self._fields = list(schema.children) if schema.format == "+s" else []
             self.names: list[str] = [field.name for field in self._fields]
@@ -79,7 +78,7 @@ class ArrowBatches:
         with self._stream as stream:
             chunks = iter(stream)
             while True:
-                with _refusing():
+                with refusing():
                     chunk = next(chunks, None)
                     if chunk is None:
                         return
@@ -98,45 +97,7 @@ class ArrowBatches:
         except UnicodeDecodeError as error:
             raise mismatch("text in UTF-8", error.object, self.names[index]) from None
         except RuntimeError as error:
-            raise _unreadable(error).moved(self.names[index]) from None
-
-
-def _unreadable(error: Exception) -> InputError:
-    reason = str(error).split("\n")[0].rstrip(".")
-    return InputError(f"expected an Arrow table, got one that cannot be read ({reason})")
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """What the producer or nanoarrow cannot read is bad input. (The class of nanoarrow's errors is not public.)"""
-    try:
-        yield
-    except (RuntimeError, UnicodeDecodeError) as error:
-        raise _unreadable(error) from None
-
-
-def _validated(frame: Any) -> Any:
-    """The frame, validated by pyarrow if it is pyarrow's."""
-    pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is None:
-        return frame
-    name: str | None = None
-    try:
-        if isinstance(frame, pyarrow.RecordBatchReader):
-            frame = frame.read_all()
-        if isinstance(frame, pyarrow.Table | pyarrow.RecordBatch):
-            frame.validate()
-            for name, column in zip(frame.schema.names, frame.columns, strict=True):  # noqa: B007
-                column.validate(full=True)
-    except (pyarrow.ArrowException, UnicodeDecodeError) as error:
-        raise _unreadable(error).moved(name) from None
-    return frame
-
-
-def _require(holds: Any, wrong: str) -> None:
-    """Refuse a buffer that contradicts itself, as nanoarrow does."""
-    if not holds:
-        raise RuntimeError(wrong)
+            raise unreadable(error).moved(self.names[index]) from None
 
 
 def _join(chunks: list[Column]) -> Column:
@@ -165,7 +126,7 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
         words = list(_read(view.dictionary, schema.dictionary, 0, view.dictionary.length))
         codes = _fixed(view, _NUMBERS[letters], start, length)
         used = codes[present]
-        _require(not len(used) or (used.min() >= 0 and used.max() < len(words)), "a code that is none of a word")
+        require(not len(used) or (used.min() >= 0 and used.max() < len(words)), "a code that is none of a word")
         return Coded([*words, None], np.where(present, codes, len(words)).astype(np.int64))
     if letters in _NUMBERS:
         values = _fixed(view, _NUMBERS[letters], start, length)
@@ -207,7 +168,7 @@ def _read(view: Any, schema: Any, start: int, length: int) -> Column:
 
 
 def _start(view: Any, start: int, length: int) -> int:
-    _require(start >= 0 and length >= 0 and start + length <= view.length, "an array shorter than what refers to it")
+    require(start >= 0 and length >= 0 and start + length <= view.length, "an array shorter than what refers to it")
     return start + int(view.offset)
 
 
@@ -232,13 +193,13 @@ def _buffer(view: Any, index: int, dtype: str) -> NDArray[Any]:
 
 def _fixed(view: Any, dtype: str, start: int, length: int) -> NDArray[Any]:
     values = _buffer(view, 1, dtype)[start : start + length]
-    _require(len(values) == length, "a buffer shorter than its array")
+    require(len(values) == length, "a buffer shorter than its array")
     return values
 
 
 def _bits(view: Any, index: int, start: int, length: int) -> Mask:
     packed = _buffer(view, index, "u1")
-    _require(8 * len(packed) >= start + length, "a buffer shorter than its array")
+    require(8 * len(packed) >= start + length, "a buffer shorter than its array")
     bits = np.unpackbits(packed, bitorder="little", count=start + length)
     return bits[start:].astype(np.bool_)
 
@@ -253,15 +214,15 @@ def _offsets(view: Any, letters: str, start: int, length: int) -> I64:
     if not length:
         return np.zeros(1, np.int64)  # an array without elements may have no offsets
     offsets = _buffer(view, 1, "i4" if letters in _NARROW else "i8")[start : start + length + 1]
-    _require(len(offsets) == length + 1, "a buffer shorter than its array")
-    _require(offsets[0] >= 0 and (offsets[1:] >= offsets[:-1]).all(), "offsets that do not grow")
+    require(len(offsets) == length + 1, "a buffer shorter than its array")
+    require(offsets[0] >= 0 and (offsets[1:] >= offsets[:-1]).all(), "offsets that do not grow")
     return offsets.astype(np.int64)
 
 
 def _data(view: Any, offsets: I64) -> NDArray[np.uint8]:
     """The bytes between the first offset and the last."""
     data = _buffer(view, 2, "u1")
-    _require(offsets[-1] <= len(data), "an offset beyond the data")
+    require(offsets[-1] <= len(data), "an offset beyond the data")
     return data[offsets[0] : offsets[-1]]
 
 
@@ -300,7 +261,7 @@ def _views(view: Any, start: int, length: int, present: list[bool]) -> list[byte
             contents.append(head[4 : 4 + size].tobytes())
         else:
             inside = 0 <= store < len(stores) and 0 <= offset <= offset + size <= len(stores[store])
-            _require(size > 0 and inside, "a text beyond the data")
+            require(size > 0 and inside, "a text beyond the data")
             contents.append(stores[store][offset : offset + size])
     return contents
 
@@ -309,16 +270,16 @@ def _text_views(view: Any, start: int, length: int, present: Mask) -> PackedText
     heads = _fixed(view, "u1", 16 * start, 16 * length)
     sizes, _, store, offset = heads.copy().view("i4").reshape(-1, 4).T.astype(np.int64)
     sizes = np.where(present, sizes, 0)
-    _require((sizes >= 0).all(), "a text beyond the data")
+    require((sizes >= 0).all(), "a text beyond the data")
     # the last buffer lists the sizes of those in between
     stores = [_buffer(view, index, "u1") for index in range(2, view.n_buffers - 1)]
     starts = PAD + 16 * np.arange(length) + 4
     long = np.flatnonzero(sizes > 12)
     if long.size:
         ends, store, offset = np.array([0, *map(len, stores)]), store[long], offset[long]
-        _require(((store >= 0) & (store < len(stores))).all(), "a text beyond the data")
+        require(((store >= 0) & (store < len(stores))).all(), "a text beyond the data")
         inside = (offset >= 0) & (offset + sizes[long] <= ends[store + 1])
-        _require(inside.all(), "a text beyond the data")
+        require(inside.all(), "a text beyond the data")
         starts[long] = PAD + 16 * length + np.cumsum(ends)[store] + offset
     room = np.zeros(PAD, np.uint8)
     data = np.concatenate([room, heads, *(stores if long.size else ()), room])

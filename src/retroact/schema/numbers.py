@@ -132,6 +132,7 @@ class Bounded(Field):
 
     def encode_texts(self, texts: PackedTexts) -> I64 | None:
         units, places, clear = decimals(texts)
+        places = np.where(clear, places, 0)
         scale = int(places.max(initial=0))
         if scale and (places != scale).any():
             factor = _POWERS[scale - places]
