@@ -30,7 +30,7 @@ EPSILON, DELTA, ROUNDS, ADDITIONS = 1.0, 1e-6, 4095, 100
 CHECKED = np.linspace(1000, ROUNDS, 60).astype(int)
 SHAPES = {"uniform": 1.0, "skewed": 1.6}
 STUDY = {16: 74, 32: 113, 64: 151}
-CANDIDATES = 4096
+CANDIDATE_BITS = 12
 NAMES = ("Retroact", "exponential mechanism each round", "OpenDP each round")
 
 
@@ -50,9 +50,8 @@ class Peers:
         self.bits, self.rng = bits, rng
         rho = largest_rho() / releases
         self.epsilon = math.sqrt(8 * rho)
-        self._candidates = (np.arange(CANDIDATES, dtype=np.uint64) << np.uint64(bits)) // np.uint64(CANDIDATES)
-        if bits == 64:
-            self._candidates = np.arange(CANDIDATES, dtype=np.uint64) << np.uint64(52)
+        known = min(bits, CANDIDATE_BITS)
+        self._candidates = np.arange(1 << known, dtype=np.uint64) << np.uint64(bits - known)
         self._opendp = dp.m.make_private_quantile(
             dp.vector_domain(dp.atom_domain(T="u64")),
             dp.symmetric_distance(),

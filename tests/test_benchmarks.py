@@ -28,7 +28,7 @@ RUNS = [
     "feeds --rows 2000 --lines 2000",
     "gathering",
     "histogram --bins 200",
-    "ids --count 2000 --rounds 20",
+    "ids --count 2000 --only large",
     "ledger --count 2000 --repeats 1",
     "noise 4",
     "pictures {}",

@@ -7,7 +7,7 @@ should be. They are what the tests of privacy are tried on: one that misses its 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -54,14 +54,15 @@ def divided_by_height(truth: I64, runs: int, seeds: Seeds) -> Answers:
     return truth + tree_noise(len(truth), Fraction(Tree(len(truth)).height), runs, seeds.coins())
 
 
+def renewed_rounds(rounds: int, runs: int, seeds: Seeds) -> Iterator[I64]:
+    """Round after round of ``renewed``, runs x 1."""
+    for r in range(rounds):
+        yield tree_noise(rounds, exact_scale(rounds), runs, seeds.branch("round", r).coins(), only=r + 1)
+
+
 def renewed(truth: I64, runs: int, seeds: Seeds) -> Answers:
     """Every round draws the noise of its nodes anew: the mean of many rounds has little of it."""
-    rounds = len(truth)
-    noise = [
-        tree_noise(rounds, exact_scale(rounds), runs, seeds.branch("round", r).coins(), only=r + 1)
-        for r in range(rounds)
-    ]
-    return truth + np.concatenate(noise, axis=1)
+    return truth + np.concatenate(list(renewed_rounds(len(truth), runs, seeds)), axis=1)
 
 
 def floating(truth: I64, runs: int, seeds: Seeds) -> Answers:
