@@ -35,3 +35,21 @@ def test_one_text_for_anything_but_a_single_dict_is_refused(data, role):
         stream.delete([ONE], stamp=1, subject="tailnum")
     stream.add(ONE, **{role: "tailnum"})
     assert stream.close_round().applied.added == 1
+
+
+def test_which_ids_hold_a_record():
+    schema = {"age": ra.Integer(0, 120)}
+    stream = ra.Stream(schema, {"people": ra.Count()}, epsilon=1.0, horizon=10)
+    assert stream.holds(["a"]) == [False]
+    stream.add({"age": [31, 44, 52]}, id=["a", "b", "c"], subject=["u1", "u2", "u3"])
+    stream.add({"age": 60}, id="later", stamp=7)
+    assert stream.holds(["a", "b", "later", "nobody"]) == [True, True, False, False]
+    stream.close_round()
+    stream.delete(id="b")
+    stream.erase(subject="u3")
+    stream.add([{"age": 60}, {"age": 61}], id=["d", "e"])
+    assert stream.holds([*"abcde"]) == [True] * 5
+    stream.close_round()
+    assert stream.holds([*"abcde"]) == [True, False, False, True, True]
+    with pytest.raises(ra.InputError, match="got None"):
+        stream.holds([None])

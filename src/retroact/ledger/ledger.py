@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from ..arrays import I64, Words
+from ..arrays import I64, Mask, Words
 from ..errors import InputError
 from ..schema import Rows, Schema
 from ..texts import ABSENT, Texts
@@ -163,6 +163,10 @@ class Ledger:
             slots = self._registers.belonging_to(theirs)
             np.add.at(found, theirs.owners(sorted_keys.take(self._registers.words, slots)), 1)
         return [int(number) for number in found[codes]]
+
+    def holds(self, ids: Sequence[str]) -> Mask:
+        """Which of these ids hold a surviving record."""
+        return self._registers.holds(ids)
 
     def state(self) -> bytes:
         """The surviving data as bytes: equal for equal data."""

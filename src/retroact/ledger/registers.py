@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 
-from ..arrays import I64, U64, Words
+from ..arrays import I64, U64, Mask, Words
 from ..texts import Texts
 from . import sorted_keys
 from .subject_index import Erased, Owners, SubjectIndex, entries
@@ -62,6 +62,9 @@ class Registers:
 
     def ids(self, slots: I64) -> Texts:
         return self._ids[slots]
+
+    def holds(self, ids: Sequence[str]) -> Mask:
+        return self._ids.find(Texts.of(ids, place="id")) >= 0
 
     def belonging_to(self, erased: Erased) -> I64:
         """The slots of these subjects."""

@@ -103,6 +103,11 @@ class Updates:
         names: dict[Any, Any] = by_digest(who, self._owners)
         return [self._owners[names.get(each, each)] for each in who]
 
+    def ids_placed(self, round: int) -> Sequence[str]:
+        """The ids that get a record with a stamp up to this round, whatever else happens to them."""
+        whole = self.whole()
+        return chosen(whole.ids, whole.places[whole.placed.stamps <= round])
+
     def _begin(self, batch: Operations) -> None:
         """A batch, and room for the single records after it."""
         self._settled += len(self._singles) // PARTS + len(batch)
