@@ -190,6 +190,25 @@ def test_options_name_roles_and_columns(program: Program, folder: Path) -> None:
 HOSTILE = ['a"b', "x\\ny", "[columns]", "# note", "é à", "epsilon = 1", "\u202ereversed", "", "a.b"]
 
 
+def test_columns_that_number_things_are_not_measurements(program: Program, folder: Path) -> None:
+    (folder / "e.csv").write_text("rownames,idNum,license_number,number,no\n1,17-3,S1,4,2\n")
+    program("init", "e.csv")
+    written = (folder / "retroact.toml").read_text()
+    assert tomllib.loads(written)["columns"]["id"] == "idNum"
+    assert tomllib.loads(written)["schema"].keys() == {"rownames", "number", "no"}
+
+
+@pytest.mark.parametrize(
+    ("date", "says"), [("12/31/2026", True), ("2026-12-31", False), ("2026-12-31T10:00:00", False)]
+)
+def test_times_in_another_form_are_noticed_at_once(date: str, says: bool, program: Program, folder: Path) -> None:
+    (folder / "e.csv").write_text(f"date,amount\n{date},5\n")
+    ended = program("init", "e.csv")
+    note = "note: 'date' does not look like 2026-12-31 or 2026-12-31T23:59:59Z: a run refuses times in another form\n"
+    assert (note in ended.err) == says
+    assert date not in ended.err + (folder / "retroact.toml").read_text()
+
+
 def test_names_cannot_break_out_of_the_file(program: Program, folder: Path) -> None:
     pq.write_table(pa.table({name or "empty\nid = 1": [1.5] for name in HOSTILE}), folder / "e.parquet")
     assert program("init", "e.parquet", "--out", "h.toml").code == 0

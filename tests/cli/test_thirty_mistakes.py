@@ -82,6 +82,37 @@ MISTAKES: dict[str, Mistake] = {
         f"run orders.csv --count --by country=DE,FR {BUDGET}",
         ("orders.csv:2: expected one of 'DE', 'FR', got 'XX' - at country",),
     ),
+    "yes for true": Mistake(
+        "order,paid\no1,yes\n",
+        "run orders.csv --spec own.toml",
+        (
+            "orders.csv:2: expected true or false, got 'yes' - at paid",
+            'hint: other words for true and false are categories: { type = "category", values = ["yes", "no"] }',
+        ),
+        more={
+            "own.toml": SPEC.replace(
+                "[schema]", 'columns = { id = "order" }\n[schema]\npaid = { type = "boolean" }'
+            ).replace('amount = { type = "number", lower = 0, upper = 500 }\n', "")
+            + 'n = { type = "count", where = { paid = true } }\n'
+        },
+    ),
+    "a date in another order": Mistake(
+        HEADER + "o1,c1,DE,5,12/31/2026\n",
+        f"run orders.csv --count --time day --start 2026-01-01 --length 1mo --end 2027-01-01 {BUDGET}",
+        (
+            "orders.csv:2: expected a date such as 2020-12-31, got '12/31/2026' - at day",
+            "hint: dates and times are read in the form of ISO 8601 only; pandas.to_datetime reads most others",
+        ),
+    ),
+    "a ratio of words": Mistake(
+        ORDERS,
+        "run orders.csv --spec own.toml",
+        (
+            "own.toml:6: expected a count or a sum (in a file, such as { type = \"count\" }), got 'count'",
+            " - at statistics.n.top",
+        ),
+        more={"own.toml": SPEC + 'n = { type = "ratio", top = "count", bottom = "count" }\n'},
+    ),
     "a row with cells missing": Mistake(
         HEADER + "o1,c1,DE\n",
         f"run orders.csv --count {BUDGET}",

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.textpath import TextPath
 
 import retroact as ra
 from retroact.outputs.charts import MOST_BARS, Bars, Dots, Lines
@@ -174,6 +175,17 @@ def test_a_gap_in_a_line_is_explained():
     stream.close_round()
     page = stream.releases().page()
     assert "too few records to tell it from the noise" in page
+
+
+def test_names_of_bars_stay_inside_the_picture():
+    """Capitals are wider than other letters, and DejaVu Sans is wider than most fonts."""
+    names = ["SOUTHWEST AIRLINES AND OTHERS", "GÖTEBORG ÖSTRA", "miniature illumination", "a"]
+    stream = ra.Stream({"who": ra.Category(names)}, {"n": ra.GroupBy("who", ra.Count())}, epsilon=1.0, horizon=2)
+    stream.close_round()
+    drawn = re.findall(r'<text x="([\d.]+)" [^>]*text-anchor="end"[^>]*>([^<]+)</text>', stream.releases().page())
+    assert len(drawn) == 2 * len(names), "in a wide and in a narrow picture"
+    for x, name in drawn:
+        assert TextPath((0, 0), name, size=13).get_extents().width <= float(x), name
 
 
 NOTEBOOK = """

@@ -307,6 +307,27 @@ def test_records_are_a_public_part_of_the_specification(tmp_path):
             ra.Specification.from_dict({**tables, "records": bad})
 
 
+def test_a_window_is_planned_with_its_share_of_the_records():
+    """What it holds if they come evenly: the plan is that of so many records, and says so. Nothing else changes."""
+
+    def shown(statistic, **options):
+        row = ra.plan(spec_of(statistic, records=10_000, horizon=100, **options))["s"]
+        return row.half_width, [note for note in row.notes if "the share of a window" in note]
+
+    mean, of_all = shown(ra.Mean("x", window=10)), shown(ra.Mean("x", window=100))
+    assert mean[1] == ["errors for 1,000 records: the share of a window, if they come evenly"]
+    assert mean == shown(ra.Mean("x"), window=10), "of the whole stream"
+    bound = spec_of(ra.Mean("x", window=10), horizon=100).bounds["s"]
+    assert mean[0] == bound.expected_error(bound.outlook.worst, 1_000, 0.95)
+    assert mean[0] > 3 * of_all[0]
+    assert of_all[1] == shown(ra.Count(window=10))[1] == [], "a count does not depend on it"
+    wanted = ra.solve(SCHEMA, {"s": ra.Mean("x", window=10)}, errors={"s": mean[0]}, delta=1e-6, horizon=100)
+    assert wanted["s"].half_width <= mean[0]
+    endless = spec_of(ra.Mean("x", window=10), horizon=None)
+    assert endless.records_of("s") == 10_000, "nobody knows how many rounds there will be"
+    assert spec_of(ra.Mean("x", window=1), horizon=100, records=3).records_of("s") == 1
+
+
 # What a plan says ---------------------------------------------------------------------------------------------------
 
 

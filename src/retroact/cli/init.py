@@ -19,6 +19,8 @@ from .proposal import Proposal, proposed
 from .questions import Questions
 from .specification import DEFAULT_FILE
 
+FORMS_OF_TIMES = "2026-12-31 or 2026-12-31T23:59:59Z"
+
 
 @command
 def init(
@@ -56,6 +58,9 @@ def init(
     gaps = f"{plural(left, 'gap')} to fill in (search for FILL IN)" if left else "nothing left to fill in"
     own = "" if out == DEFAULT_FILE else f"{out} "
     say(f"{out}: {gaps}. Then: retroact check {own}{file}", err=True)
+    timed = found.roles.get("time")
+    if timed and header.columns.get(timed) == "text":
+        say(f"note: {show(timed)} does not look like {FORMS_OF_TIMES}: a run refuses times in another form", err=True)
 
 
 def _with_options(

@@ -18,11 +18,12 @@ def _words(text: str) -> set[str]:
 
 
 _IDS = _words("guid id uuid")
+_NUMBERS = _words("key no nr num number")
 _PEOPLE = _words(
     "account buyer client customer donor driver employee guest household member owner participant passenger patient "
     "person player pupil resident respondent rider seller student subject subscriber user visitor voter worker"
 )
-_ABOUT_PEOPLE = _IDS | _words("code email hash key login mail name no nr num number")
+_ABOUT_PEOPLE = _IDS | _NUMBERS | _words("code email hash login mail name")
 _TIMES = _words("at created date datetime day epoch event happened hour occurred time timestamp ts when")
 _MOMENTS = _words("created date happened occurred time")
 _CALENDAR = _words("minute month quarter second week weekday year")
@@ -78,7 +79,8 @@ def proposed(header: FileHeader) -> Proposal:
             continue
         parts = _parts(name)
         free = kind == "text" and not _FREE.isdisjoint(parts)
-        if free or kind in ("date", "time", "other") or not _IDS.isdisjoint(parts[-1:]):
+        named = _is_id(parts) or not _NUMBERS.isdisjoint(parts[1:][-1:])
+        if free or named or kind in ("date", "time", "other"):
             ignored.append(name)
         else:
             fields[name] = kind
@@ -101,7 +103,7 @@ def _roles(columns: Mapping[str, Kind]) -> dict[str, str]:
     people = [n for n, (parts, kind) in left.items() if {*parts} <= _PEOPLE | _ABOUT_PEOPLE and {*parts} & _PEOPLE]
     people = [name for name in people if left[name][1] in ("text", "number", "integer")]
     take("subject", [name for name in people if {*left[name][0]} & _IDS], people)
-    ids = [name for name, (parts, _) in left.items() if parts[-1:] and parts[-1] in _IDS and not {*parts} & _PEOPLE]
+    ids = [name for name, (parts, _) in left.items() if _is_id(parts) and not {*parts} & _PEOPLE]
     numbered = [name for name, (parts, _) in left.items() if parts in (["rownames"], ["index"], ["unnamed", "0"])]
     take("id", [name for name in ids if len(left[name][0]) == 1], ids, numbered)
     moments = [name for name, (_, kind) in left.items() if kind in ("time", "date")]
@@ -112,6 +114,14 @@ def _roles(columns: Mapping[str, Kind]) -> dict[str, str]:
     ]
     take("time", [name for name in moments if {*left[name][0]} & _TIMES], moments, named)
     return {role: found[role] for role in ("id", "subject", "time", "op") if role in found}
+
+
+def _is_id(parts: Sequence[str]) -> bool:
+    """
+    >>> [_is_id(_parts(name)) for name in ("order_id", "idNum", "number", "paid")]
+    [True, True, False, False]
+    """
+    return not _IDS.isdisjoint(parts[-1:]) or (not _IDS.isdisjoint(parts) and {*parts} <= _IDS | _NUMBERS)
 
 
 def _parts(name: str) -> list[str]:

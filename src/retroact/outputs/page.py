@@ -89,6 +89,7 @@ def _caption(chart: Chart) -> str:
 
 def _said(mark: ChartMark) -> str:
     value, interval = mark.cells
+    value = "no value" if mark.value is None else value
     return value if mark.low is None else f"{value}, 95 % interval {interval}"
 
 

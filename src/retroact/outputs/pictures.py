@@ -11,7 +11,7 @@ from ..report.axes import Entry, Panel, legend, ticks
 from ..report.svg import joined, picture, rectangle, segment, text
 from .charts import Bars, Chart, ChartMark, Dots, Lines, as_number, shown
 
-ROW, LETTER = 30.0, 7.0
+ROW, LETTER, CAPITAL = 30.0, 7.0, 9.0
 # The widest label of a bar, in letters, in wide and narrow windows.
 LONGEST = {960: 34, 400: 15}
 
@@ -140,7 +140,7 @@ def _rounds(chart: Lines, panel: Panel, about: int) -> Markup:
 def _bars(chart: Bars, width: int) -> tuple[Markup, float]:
     longest = LONGEST[width]
     names = [mark.label if len(mark.label) <= longest else f"{mark.label[: longest - 1]}…" for mark in chart.bars]
-    left = 16 + LETTER * max((len(name) for name in names), default=4)
+    left = 16 + max((_length(name) for name in names), default=4 * LETTER)
     entries: list[Entry] = [("area", "bar", "published"), ("line", "whisker", "95 % interval")]
     entries += [("mark", "erasure", "threshold")] if chart.threshold is not None else []
     shown_above, height = legend(entries, 0, 0, width)
@@ -159,6 +159,10 @@ def _bars(chart: Bars, width: int) -> tuple[Markup, float]:
         body.append(text(0, bottom + 14, f"and {chart.more:,} more", "note"))
         bottom += 20
     return joined(*body), bottom
+
+
+def _length(name: str) -> float:
+    return sum(CAPITAL if letter.isupper() else LETTER for letter in name)
 
 
 def _bar(panel: Panel, y: float, name: str, mark: ChartMark) -> Markup:

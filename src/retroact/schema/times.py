@@ -30,6 +30,7 @@ _LAST_SECOND = (date.max.toordinal() - _FIRST_DAY + 1) * _DAY
 _MOMENT = re.compile(
     r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?)(?:(?<=:\d\d:\d\d)[.,](\d{1,18}))?(Z|[+-]\d\d:?[0-5]\d)?", re.ASCII | re.I
 )
+_A_DATE, _A_TIMESTAMP = "a date such as 2020-12-31", "a timestamp such as 2020-12-31T23:59:59Z"
 _SECONDS = {"W": 7 * _DAY, "D": _DAY, "h": 3600, "m": 60, "s": 1}
 _FRACTIONS = {"ms": 3, "us": 6, "ns": 9, "ps": 12, "fs": 15, "as": 18}
 
@@ -61,7 +62,7 @@ class Date(Bounded):
             try:
                 value = date.fromisoformat(value)
             except ValueError:
-                raise mismatch("a date such as 2020-12-31", value, place) from None
+                raise _unreadable(_A_DATE, value, place) from None
         if isinstance(value, np.datetime64):
             return int(self._nearest_cells(np.array([value]), lambda _: place)[0])
         if isinstance(value, datetime):
@@ -157,8 +158,8 @@ def exact_seconds(value: object, place: str) -> tuple[int, int]:
     return microseconds * 1000 + getattr(value, "nanosecond", 0), 10**9
 
 
-def _unreadable(text: str, place: str) -> InputError:
-    error = mismatch("a timestamp such as 2020-12-31T23:59:59Z", text, place)
+def _unreadable(expected: str, found: object, place: str) -> InputError:
+    error = mismatch(expected, found, place)
     error.hint = "dates and times are read in the form of ISO 8601 only; pandas.to_datetime reads most others"
     return error
 
@@ -166,14 +167,14 @@ def _unreadable(text: str, place: str) -> InputError:
 def _seconds_of_text(text: str, place: str) -> tuple[int, int]:
     parts = _MOMENT.fullmatch(text)
     if parts is None:
-        raise _unreadable(text, place)
+        raise _unreadable(_A_TIMESTAMP, text, place)
     moment, digits, offset = parts.groups()
     if offset is None:
         raise _naive(text, place)
     try:
         since = datetime.fromisoformat(moment + offset.upper()) - _EPOCH
     except ValueError:
-        raise _unreadable(text, place) from None
+        raise _unreadable(_A_TIMESTAMP, text, place) from None
     # fromisoformat() would drop digits after the sixth
     scale = 10 ** len(digits or "")
     return (since.days * _DAY + since.seconds) * scale + int(digits or 0), scale

@@ -227,7 +227,7 @@ def _solved(spec: Specification, errors: Mapping[str, float]) -> Specification:
 
 def _ratio(spec: Specification, name: str, half_width: float, wanted: float) -> float:
     """By what factor the noise is too large; an error that is not noise stays, whatever the budget."""
-    bias = spec.bounds[name].floor(spec.records)
+    bias = spec.bounds[name].floor(spec.records_of(name))
     if wanted <= bias:
         raise InputError(
             f"expected more than {bias:.4g}, which no budget takes off (see the plan), got {wanted!r}",
@@ -253,9 +253,11 @@ def _rescale(spec: Specification, ratios: Mapping[str, float]) -> tuple[float, d
 
 
 def _expect(spec: Specification, name: str) -> Expected:
-    bound, records, limit = spec.bounds[name], spec.records, spec.releases(name)
+    bound, records, limit = spec.bounds[name], spec.records_of(name), spec.releases(name)
     worst, typical = bound.outlook.worst, bound.outlook.typical
     together = None if limit is None else bound.expected_error(worst, records, 1 - (1 - LEVEL) / limit)
+    half_width, of_all = (bound.expected_error(worst, many, LEVEL) for many in (records, spec.records))
+    share = f"errors for {records:,} records: the share of a window, if they come evenly"
     return Expected(
         name,
         bound.statistic.kind,
@@ -263,10 +265,10 @@ def _expect(spec: Specification, name: str) -> Expected:
         str(spec.measure_of(name)),
         bound.expected_error(worst, records),
         bound.expected_error(typical, records),
-        bound.expected_error(worst, records, LEVEL),
+        half_width,
         bound.expected_error(typical, records, LEVEL),
         None if together is None or math.isnan(together) else together,
-        bound.notes(records),
+        (*([share] if half_width > of_all else []), *bound.notes(records)),
     )
 
 

@@ -44,7 +44,8 @@ class Specification:
     >>> spec.choice.law, spec.processes["n"]
     ('gaussian', Schauder(1000))
 
-    ``records`` is the number of records for errors that depend on it; it is public, and never read from the data.
+    ``records`` is about how many records there will be, for errors that depend on it (a window holds its share of
+    them); it is public, and never read from the data.
     ``law`` fixes the law of the noise (laplace or gaussian), which is otherwise the better one; ``choice`` is that of a
     stored stream, so that nothing is chosen again.
     """
@@ -181,6 +182,13 @@ class Specification:
     def window_of(self, name: str) -> int | None:
         own = self.statistics[name].window
         return own if own is not None else self.window
+
+    def records_of(self, name: str) -> int:
+        """How many of the ``records`` count at once in a statistic, if they come evenly over the rounds."""
+        window = self.window_of(name)
+        if window is None or self.horizon is None or window >= self.horizon:
+            return self.records
+        return max(1, self.records * window // self.horizon)
 
     def digest(self, name: str) -> bytes:
         """A digest of everything that changes the noise of a statistic: equal digests share coins."""
