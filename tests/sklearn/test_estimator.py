@@ -18,8 +18,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import retroact as ra
 from retroact.messages import decimal_text
-from retroact.sklearn import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian
-from retroact.sklearn.fitted_stream import _step
+from retroact.sklearn import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian, WithdrawnError
+from retroact.sklearn.clusters import _step
 
 BOTH = pytest.mark.parametrize("kind", [RetroactiveKMeans, RetroactiveKMedian], ids=["means", "median"])
 quiet = pytest.mark.filterwarnings("ignore::retroact.sklearn.ClusterWarning")
@@ -133,22 +133,28 @@ def test_a_forgotten_cluster_has_never_been(kind):
     model = estimator(kind).fit(points)
     never = estimator(kind).fit(points[1000:])
     assert not same(model, never)
-    model.forget(range(1000))
-    never.update()
+    before = model.release_
+    assert model.forget(range(1000)).unknown == []
+    assert model.release_ is before
+    model.refresh()
+    never.refresh()
     assert same(model, never)
     assert np.linalg.norm(model.cluster_centers_ - CORNERS[0], axis=1).min() > 5
     extra = mixture(1, 50)
     assert same(model.partial_fit(extra), never.partial_fit(extra))
     # Numbers go on over all calls, also those of what is forgotten.
-    assert same(model.forget(np.arange(3000, 3150)), never.forget(np.arange(2000, 2150)))
-    assert same(model, estimator(kind).partial_fit(points[1000:]).update().update().update())
+    assert same(model.update(forget=np.arange(3000, 3150)), never.update(forget=np.arange(2000, 2150)))
+    assert same(model, estimator(kind).partial_fit(points[1000:]).refresh().refresh().refresh())
 
 
 @BOTH
 def test_unknown_ids_change_nothing(kind):
     points = mixture()
-    model = estimator(kind).fit(points).forget([3000, "nobody", 10**9])
-    assert same(model, estimator(kind).fit(points).update())
+    model = estimator(kind).fit(points)
+    done = model.forget([3000, "nobody", 10**9, 7])
+    assert (done.unknown, done.final) == (["3000", "nobody", "1000000000"], False)
+    model.partial_fit(points[7:8])
+    assert same(model, estimator(kind).fit(points).refresh())
 
 
 def test_ids_of_the_callers_own():
@@ -188,7 +194,7 @@ def test_an_interrupted_call_leaves_nothing_behind(failure, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("retroact.statistics.clusters.kmeans.KMeansBound.release", interrupted)
-        for call in (lambda: model.partial_fit(points), lambda: model.forget(range(100))):
+        for call in (lambda: model.partial_fit(points), lambda: model.update(forget=range(100))):
             with pytest.raises(failure):
                 call()
     assert vars(model) == before
@@ -202,18 +208,93 @@ def test_there_is_nothing_to_forget_before_a_fit():
         estimator().predict([[0, 0]])
 
 
+@BOTH
+def test_add_and_forget_publish_nothing(kind):
+    points = mixture()
+    model = estimator(kind).add(points[:1500])
+    with pytest.raises(NotFittedError, match="published nothing yet"):
+        model.predict(points)
+    assert not hasattr(model, "release_")
+    assert model.add(points[1500:]).forget([0, 1]).unknown == []
+    model.refresh()
+    assert model.n_releases_ == 1
+    assert same(model, estimator(kind).fit(points[2:]))
+
+
+def test_subjects_are_forgotten_with_all_their_records():
+    points = mixture()
+    owners = [f"u{i % 10}" for i in range(3000)]
+    model = estimator().fit(points, subjects=owners)
+    done = model.forget(subject=["u3", "nobody"])
+    assert (done.unknown, done.final) == (["nobody"], False)
+    kept = points[[i for i in range(3000) if i % 10 != 3]]
+    assert same(model.refresh(), estimator().fit(kept).refresh())
+    assert model.forget(subject="u3").unknown == ["u3"]
+    for wrong in ({}, {"ids": [1], "subject": "u1"}):
+        with pytest.raises(ra.InputError, match="either ids or a subject"):
+            model.forget(**wrong)
+
+
+def test_a_withdrawn_model_says_nothing_about_records():
+    points = mixture()
+    model = estimator().fit(points).withdraw()
+    for each in (model, pickle.loads(pickle.dumps(model))):
+        for read in (each.predict, each.transform, each.score):
+            with pytest.raises(WithdrawnError, match=r"^this model was withdrawn by its operator$"):
+                read(points)
+        assert not hasattr(each, "cluster_centers_")
+        assert not hasattr(each, "release_")
+    assert model.forget([0]).unknown == []
+    assert same(model.refresh(), estimator().fit(points[1:]).refresh())
+    assert len(model.predict(points)) == 3000
+
+
+def test_people_are_forgotten_after_a_restart(tmp_path):
+    points, place = mixture(), tmp_path / "clusters"
+    names, owners = [f"r{i}" for i in range(3000)], [f"u{i % 10}" for i in range(3000)]
+    parameters = {"center": [1.0, 1.0], "store": place}
+    model = estimator(**parameters).fit(points, ids=names, subjects=owners)
+    assert same(model, estimator(center=[1.0, 1.0]).fit(points))
+    model.add(points[:5], ids=[f"late{i}" for i in range(5)], subjects=["u3"] * 5).close()
+    with pytest.raises(ra.InputError, match="continue it"):
+        estimator(**parameters).fit(points, ids=names)
+    with pytest.raises(ra.InputError, match=r"made with.*'radius': '12'.* in the store, .*'11'.* given"):
+        estimator(**{**parameters, "radius": 11}).forget(["r0"])
+    again = estimator(**parameters)
+    assert again.forget(subject="u3").unknown == []
+    assert again.forget(["r0", "r3000"]).unknown == ["r3000"]
+    kept = points[[i for i in range(1, 3000) if i % 10 != 3]]
+    assert same(again.refresh(), estimator(center=[1.0, 1.0]).fit(kept).refresh())
+    with pytest.raises(ra.InputError, match="expected ids"):
+        again.partial_fit(points[:1])
+    again.close()
+    third = pickle.loads(pickle.dumps(again))
+    assert third.store is None
+    assert (third.predict(points) == again.predict(points)).all()
+    with pytest.raises(ra.InputError, match="copy"):
+        third.forget(["r1"])
+    with pytest.raises(ra.InputError, match="expected ids"):
+        estimator(store=tmp_path / "other").fit(points)
+
+
 # What is refused ------------------------------------------------------------------------------------------------------
 
 
 def test_releases_end_where_they_were_promised_to():
     points = mixture()
-    model = estimator(max_releases=2).fit(points).forget([0])
+    model = estimator(max_releases=2).fit(points).update(forget=[0])
     before, attributes = model._source.stream.state(), dict(vars(model))
-    for more in (lambda: model.partial_fit(points), lambda: model.forget([1]), model.update):
+    for more in (lambda: model.partial_fit(points), lambda: model.add(points), model.update, model.refresh):
         with pytest.raises(ra.ExhaustedError, match="max_releases"):
             more()
         assert model._source.stream.state() == before
         assert vars(model) == attributes
+    # Records are forgotten all the same, and at once; the published model stays.
+    done = model.forget([0, 1, 2])
+    assert (done.unknown, done.final) == (["0"], True)
+    assert "published model was made before" in str(done)
+    assert model._source.stream.records == 2997
+    assert vars(model) == attributes
     assert model.fit(points).n_releases_ == 1
 
 
@@ -368,11 +449,11 @@ def test_a_copy_has_the_published_model_alone(kind, copied):
     assert (twin.predict(points) == model.predict(points)).all()
     assert twin.score(points) == model.score(points)
     assert (twin.guarantee_, twin.n_releases_, twin.cost_) == (model.guarantee_, 1, model.cost_)
-    for more in (lambda: twin.partial_fit(points), lambda: twin.forget([1]), twin.update):
+    for more in (lambda: twin.partial_fit(points), lambda: twin.add(points), lambda: twin.forget([1]), twin.refresh):
         with pytest.raises(ra.InputError, match="copy"):
             more()
     assert twin.fit(points).n_releases_ == 1
-    assert model.forget([1]).n_releases_ == 2
+    assert model.update(forget=[1]).n_releases_ == 2
 
 
 # What is withheld, and what is told -----------------------------------------------------------------------------------

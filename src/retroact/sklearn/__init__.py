@@ -6,6 +6,7 @@ RetroactiveKMedian(n_clusters=3, radius=10)
 """
 
 try:
+    from .base import Forgotten, WithdrawnError
     from .clusters import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "sklearn":
@@ -16,4 +17,4 @@ except ImportError as error:
         path=error.path,
     ) from error
 
-__all__ = ["ClusterWarning", "RetroactiveKMeans", "RetroactiveKMedian"]
+__all__ = ["ClusterWarning", "Forgotten", "RetroactiveKMeans", "RetroactiveKMedian", "WithdrawnError"]

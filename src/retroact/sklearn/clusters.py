@@ -1,59 +1,44 @@
 """k-means and k-median as scikit-learn users know them, over a stream with one statistic.
 
-**Privacy.** Nothing is drawn or decided here. Each record is shifted and clipped by itself, with numbers declared in
-advance. Each call of `fit`, `partial_fit`, `forget` or `update` closes one round of the stream, and every fitted
-attribute is part of that release. Exact values about the records (`labels_`, `inertia_`) are never kept.
-**Retroactivity.** That of the stream: all attributes follow from the key, the number of the release and the surviving
-records.
+**Privacy.** Each record is shifted and clipped by itself, with numbers declared in advance. Exact values about the
+records (`labels_`, `inertia_`) are never kept; the rest is that of every estimator (`base.py`), and so is
+**retroactivity.**
 """
 
 from __future__ import annotations
 
-import copy
-import warnings
 from dataclasses import replace
-from typing import Any, ClassVar, NoReturn, Self
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
 
 from ..arrays import F64, I64
 from ..coins import Key
 from ..errors import InputError
+from ..schema import Vector
+from ..schema.numbers import exact_number
 from ..statistics.clusters import Centres, KMeans, KMedian
-from ..stream import Release
-from ..stream.door import required
-from .fitted_stream import FittedStream, batch_names
-
-NONE = object()
-"""No records at all; None as the records is a mistake."""
+from ..statistics.clusters.ball import BITS
+from ..stream import Release, Specification
+from .base import RetroactiveEstimator, Withheld
 
 
 class ClusterWarning(UserWarning):
     """A doubtful release: a loose radius, few records, or too few centres. Judged from noisy counters."""
 
 
-class _Withheld:
-    """An attribute that scikit-learn's clusterers have and a private one must not."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object, owner: type) -> NoReturn:
-        raise AttributeError(f"{owner.__name__} has no {self._name}: {self._reason}")
-
-
-class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class _Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, RetroactiveEstimator):  # type: ignore[misc]
     _statistic: ClassVar[type[KMeans]]
+    _called: ClassVar = {"k": "n_clusters", "horizon": "max_releases"}
+    _warning = ClusterWarning
 
-    labels_ = _Withheld("the labels of the records are not private; predict(X) labels points of your own")
-    inertia_ = _Withheld("the exact cost of the records is not private; cost_ is a private estimate, for k-means")
-    fit_predict = _Withheld("it is for the labels of the records, which are not private; fit, then predict")
+    labels_ = Withheld("the labels of the records are not private; predict(X) labels points of your own")
+    inertia_ = Withheld("the exact cost of the records is not private; cost_ is a private estimate, for k-means")
+    fit_predict = Withheld("it is for the labels of the records, which are not private; fit, then predict")
 
     def __init__(
         self,
@@ -68,6 +53,7 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         expected: int = 10_000,
         mode: Any = None,
         key: Key | int | None = None,
+        store: str | Path | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.radius = radius
@@ -79,22 +65,7 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.expected = expected
         self.mode = mode
         self.key = key
-
-    def fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
-        """Start over with these records, and publish. Each fit has its own budget: for the same people they add up."""
-        return self._publish(X, ids, None, fresh=True)
-
-    def partial_fit(self, X: Any, y: Any = None, *, ids: Any = None) -> Self:
-        """Add records, and publish. The first call starts the stream."""
-        return self._publish(X, ids, None, fresh=False)
-
-    def forget(self, ids: Any) -> Self:
-        """Delete the records with these ids, and publish: as if they had never been there. Unknown ids are ignored."""
-        return self._publish(NONE, None, ids, fresh=False)
-
-    def update(self, X: Any = None, *, ids: Any = None, forget: Any = None) -> Self:
-        """Add records and forget others in one release; an id in both is forgotten."""
-        return self._publish(NONE if X is None else X, ids, forget, fresh=False)
+        self.store = store
 
     def predict(self, X: Any) -> I64:
         """The index of the nearest centre of each point."""
@@ -113,114 +84,75 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
 
     def _around(self, X: Any) -> tuple[Centres, F64]:
         """Centres and points relative to the first centre: far from zero, squares would lose digits."""
-        check_is_fitted(self)
+        self._require_published()
         points = validate_data(self, X, dtype=np.float64, reset=False)
         origin = self.cluster_centers_[0]
         centres = self.cluster_centers_ - origin
         found = Centres(centres, self.cluster_weights_, columns=("x",), objective=self._statistic.objective)
         return found, points - origin
 
-    def _publish(self, X: Any, ids: Any, forget: Any, *, fresh: bool) -> Self:
-        """All or nothing. Warnings come last: one that is turned into an error interrupts nothing."""
-        before = dict(self.__dict__)
-        try:
-            notes = self._advance(X, ids, forget, fresh)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        for note in notes:
-            warnings.warn(note, stacklevel=3)
-        return self
-
-    def _advance(self, X: Any, ids: Any, forget: Any, fresh: bool) -> list[Warning]:
-        source = None if fresh else self._current()
-        forgotten = [] if forget is None else required(forget, "forget")
-        if X is NONE:
-            if ids is not None:
-                raise InputError("expected the records of these ids, got none", place="X")
-            if source is None:
-                raise NotFittedError(f"this {type(self).__name__} has no records yet: fit or partial_fit come first")
-            release, others = source.publish(None, [], forgotten)
-        else:
-            points = validate_data(self, X, dtype=np.float64, reset=source is None)
-            names = batch_names(ids, len(points), source)
-            source = self._started(points, named=ids is not None) if source is None else source
-            release, others = source.publish(points, names, forgotten)
-        self._source = source
-        self._show(release, source.centre)
-        return [*map(ClusterWarning, release.value.notes), *others]
-
-    def _started(self, points: F64, *, named: bool) -> FittedStream:
+    def _specification(self) -> Specification:
         if self.radius is None:
             raise InputError(
                 "expected a radius, the ball that the points lie in: all noise is in proportion to it, and one taken "
                 "from the data would reveal them. Declare it from what you know of the columns",
                 place="radius",
             )
-        return FittedStream.begin(self._statistic, points, named=named, **self.get_params(deep=False))
+        size, field = exact_number(self.radius, "radius"), self._field
+        points = Vector(self.n_features_in_, radius=size, step=_step(size), clip=self.clip)
+        statistic = self._statistic(
+            field, self.n_clusters, size, clip=self.clip, expected=self.expected, mode=self.mode
+        )
+        return Specification(
+            {field: points}, {"clusters": statistic}, epsilon=self.epsilon, delta=self.delta,
+            horizon=self.max_releases, late=False,
+        )  # fmt: skip
 
-    def _current(self) -> FittedStream | None:
-        source: FittedStream | None = vars(self).get("_source")
-        if source is not None:
-            source.check_room()
-        elif "cluster_centers_" in vars(self):
-            raise InputError(
-                "this is a copy, with the published model alone: records and key stay with the estimator that was "
-                "fitted. Go on with that one, or call fit"
-            )
-        return source
+    def _columns(self, X: Any, y: Any, *, reset: bool) -> dict[str, Any]:
+        """Points relative to the centre. The difference is rounded the same way on every machine, by less than a step
+        if the centre is within 2^36 radii."""
+        points = validate_data(self, X, dtype=np.float64, reset=reset)
+        if reset:
+            self._origin = None if self.center is None else _centre(self.center, self.n_features_in_)
+        return {self._field: points if self._origin is None else points - self._origin}
 
-    def _show(self, release: Release, centre: F64 | None) -> None:
-        """The release as attributes, in the caller's coordinates."""
-        if centre is not None:
-            moved = replace(release.value, centres=release.value.centres + centre, centre=centre, columns=("x",))
-            release = replace(release, value=moved)
+    def _adopt(self, specification: Specification) -> None:
+        [field] = specification.schema.fields.values()
+        self.n_features_in_ = getattr(field, "dimension", 0)
+        self._origin = None if self.center is None else _centre(self.center, self.n_features_in_)
+
+    @property
+    def _field(self) -> str:
+        """The name of the points, as errors show it."""
+        return "x" if self._origin is None else "x - center"
+
+    def _show(self, release: Release) -> None:
+        """In the caller's coordinates."""
+        if self._origin is not None:
+            centres = release.value.centres + self._origin
+            moved = replace(release.value, centres=centres, centre=self._origin, columns=("x",))
+            self.release_ = release = replace(release, value=moved)
         found: Centres = release.value
-        self.release_ = release
         self.cluster_centers_ = found.centres.copy()
         self.cluster_weights_ = found.weights.copy()
         self.cost_, self.cost_error_ = found.cost, found.cost_error
         self.n_records_ = found.records
-        self.n_releases_ = release.round
-        self.guarantee_ = release.guarantee.text
 
     @property
     def _n_features_out(self) -> int:
         return len(self.cluster_centers_)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.key is None
-        return tags
 
-    def __sklearn_clone__(self) -> Any:
-        # A key cannot be copied. It is shared, and refuses a second stream by itself.
-        bare = copy.copy(self)
-        bare.key = None
-        return BaseEstimator.__sklearn_clone__(bare).set_params(key=self.key)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Parameters and the published model, without the key, the stream and its records."""
-        state = dict(super().__getstate__())
-        state.pop("_source", None)
-        if isinstance(state["key"], Key):
-            state["key"] = None
-        if "release_" in state:
-            # The function that computes intervals may refer to anything.
-            state["release_"] = replace(state["release_"], _interval=_no_interval)
-        return state
-
-
-class RetroactiveKMeans(_Estimator):
+class RetroactiveKMeans(_Clusterer):
     """Private k-means that adds records and forgets them again: after `forget`, as if they had never been there.
 
     ``radius`` is required and public: points lie in a ball of this radius around ``center`` (zero if None); points
     outside are moved to its surface (``clip=True``) or refused. Bounds are never taken from the data. ``epsilon`` and
     ``delta`` are for one record and all ``max_releases`` releases of a stream together; each call of `fit`,
-    `partial_fit`, `forget` or `update` is one release. Use ``max_releases=1`` for a single `fit`, and None if the
-    number is unknown. ``expected`` is a public guess of the number of records; ``mode`` is that of `retroact.KMeans`.
-    Changed parameters take effect with the next `fit`.
+    `partial_fit`, `update` or `refresh` is one release, while `add` and `forget` publish nothing. Publish by a public
+    clock, never because of what came in. Use ``max_releases=1`` for a single `fit`, and None if the number is unknown.
+    ``expected`` is a public guess of the number of records; ``mode`` is that of `retroact.KMeans`. Changed parameters
+    take effect with the next `fit`.
 
     ``key`` is the secret from which the noise is derived: None for a fresh one in every `fit`, or a `retroact.Key`,
     which drives one stream only. A whole number makes results repeatable, like a ``random_state``, and is **not
@@ -228,7 +160,11 @@ class RetroactiveKMeans(_Estimator):
 
     Records are identified by ``ids``, texts or whole numbers. Without ids they are numbered from 0 in the order of
     arrival, over all calls since the stream started; give ids in every call, or in none. A record with the id of an
-    earlier one replaces it. There is no ``sample_weight``: a weight would multiply the influence of one record.
+    earlier one replaces it. ``subjects`` says whom each record belongs to, for `forget(subject=...)`.
+    There is no ``sample_weight``: a weight would multiply the influence of one record.
+
+    ``store``, a folder, makes the stream durable: an estimator with the same parameters and the same store continues it
+    after a restart, and can forget what was added before. The key is then in a file next to the folder.
 
     After fitting: ``cluster_centers_`` (at most ``n_clusters``), ``cluster_weights_`` (the records of each, noisy),
     ``n_records_`` (noisy), ``cost_`` and ``cost_error_`` (a private estimate and its standard error; None if there is
@@ -245,15 +181,17 @@ class RetroactiveKMeans(_Estimator):
     [[-5.0, 2.0], [5.0, 2.0]]
     >>> model.cluster_centers_[model.predict([[6, 1]])].round().tolist()
     [[5.0, 2.0]]
-    >>> never = RetroactiveKMeans(n_clusters=2, radius=8, epsilon=4, max_releases=4, key=1).fit(points[1000:]).update()
-    >>> model.forget(range(1000)).release_ == never.release_
+    >>> model.forget(range(1000)).unknown
+    []
+    >>> never = RetroactiveKMeans(n_clusters=2, radius=8, epsilon=4, max_releases=4, key=1).fit(points[1000:])
+    >>> model.refresh().release_ == never.refresh().release_
     True
     """
 
     _statistic = KMeans
 
 
-class RetroactiveKMedian(_Estimator):
+class RetroactiveKMedian(_Clusterer):
     """Like `RetroactiveKMeans`, with distances instead of their squares: less affected by outliers.
 
     ``cost_`` and ``cost_error_`` are None: no cost is published.
@@ -267,5 +205,22 @@ class RetroactiveKMedian(_Estimator):
     _statistic = KMedian
 
 
-def _no_interval(level: float) -> None:
-    return None
+def _step(radius: Fraction) -> Fraction:
+    """The largest power of two up to radius / 2^16: as fine as the steps of the ball itself, and an exact decimal.
+
+    >>> _step(Fraction(100)), _step(Fraction(1, 10)) == Fraction(1, 2**20)
+    (Fraction(1, 1024), True)
+    """
+    power = radius.numerator.bit_length() - radius.denominator.bit_length()
+    power -= Fraction(2) ** power > radius
+    return Fraction(2) ** (power - BITS)
+
+
+def _centre(given: Any, dimension: int) -> F64:
+    try:
+        centre = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        centre = np.zeros(0)
+    if centre.shape != (dimension,) or not np.isfinite(centre).all():
+        raise InputError(f"expected {dimension} finite numbers, one for each column, got {given!r}", place="center")
+    return centre
