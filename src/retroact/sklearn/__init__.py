@@ -8,6 +8,7 @@ RetroactiveKMedian(n_clusters=3, radius=10)
 try:
     from .base import Forgotten, WithdrawnError
     from .clusters import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian
+    from .public import PublicFourier, PublicPipeline, PublicScaler, make_pipeline
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "sklearn":
         raise
@@ -17,4 +18,14 @@ except ImportError as error:
         path=error.path,
     ) from error
 
-__all__ = ["ClusterWarning", "Forgotten", "RetroactiveKMeans", "RetroactiveKMedian", "WithdrawnError"]
+__all__ = [
+    "ClusterWarning",
+    "Forgotten",
+    "PublicFourier",
+    "PublicPipeline",
+    "PublicScaler",
+    "RetroactiveKMeans",
+    "RetroactiveKMedian",
+    "WithdrawnError",
+    "make_pipeline",
+]

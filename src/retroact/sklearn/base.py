@@ -252,7 +252,7 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(f"this {type(self).__name__} has published nothing yet: fit, or add and refresh")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "release_" in vars(self)
+        return "release_" in vars(self) or "_withdrawn" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
