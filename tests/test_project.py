@@ -217,6 +217,24 @@ def test_the_architecture_page_names_files_and_rooms_that_exist():
     assert order == sorted(order), "architecture.md has the rooms in another order than the layers"
 
 
+def test_the_architecture_page_names_symbols_that_exist():
+    """A method in the file of its class, a name in the file in brackets after it, and every other name somewhere."""
+    page = (ROOT / "docs" / "architecture.md").read_text().replace("```", "")
+    files = {path: path.read_text() for folder in (SOURCE, ROOT / "tests") for path in folder.rglob("*.py")}
+    known = {word for text in files.values() for word in re.findall(r"\w+", text)} | {path.stem for path in files}
+    found = re.findall(r"`([A-Za-z_]\w*(?:\.(?!py\b)\w+)?)(?:\(.*?\))?`(?: \(`((?:\w+/)*\w+\.py)`)?", page)
+    assert len(found) > 60
+    for name, path in found:
+        owner, _, last = name.rpartition(".")
+        texts = (
+            [text for text in files.values() if re.search(rf"^class {owner}\b", text, re.MULTILINE)] if owner else []
+        )
+        if path:
+            texts = [files[SOURCE / path]]
+        words = {word for text in texts for word in re.findall(r"\w+", text)} if texts else known
+        assert owner == "stream" or ((texts or not owner) and last in words), f"architecture.md names {name}: nowhere"
+
+
 def test_the_versioning_page_names_files_that_exist():
     for path in re.findall(r"`((?:\w+/)*\w+\.py)\b", (ROOT / "docs" / "versioning.md").read_text()):
         assert (SOURCE / path).exists(), f"versioning.md names {path}, which is nowhere"
