@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from functools import partial
@@ -25,9 +24,10 @@ EVERY = 223  # corruptions of each kind of file: 2,007 in all
 
 
 def play_corrupted(folder: Path, kind: str, count: int, seed: int) -> None:
-    program = [sys.executable, "-X", "faulthandler", str(Path(__file__).parents[1] / "support" / "corruptions.py")]
+    program = [sys.executable, "-X", "faulthandler", "-m", "support.corruptions"]
     arguments = [str(folder), kind, "0", str(count), str(seed)]
-    done = subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=600, env=os.environ)
+    tests = Path(__file__).parents[1]
+    done = subprocess.run([*program, *arguments], capture_output=True, text=True, timeout=600, cwd=tests)
     *numbers, last = done.stdout.splitlines() or [""]
     assert done.returncode == 0, (
         f"corruption {numbers[-1:]} ended the process: {done.returncode}\n{done.stderr[-2000:]}"

@@ -93,12 +93,12 @@ resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
 sys.path.insert(0, sys.argv[2])
 from support.feed_shop import Played
 from retroact.errors import InputError
+from support.memory import peak_memory
 try:
     Played(sys.argv[1])
 except InputError as error:
     print(error)
-    # of this program alone: getrusage begins with the size of the process that started it
-    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+    print(peak_memory())
 """
 
 
@@ -173,8 +173,9 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from support.feed_shop import Played
+from support.memory import peak_memory
 print(Played(Path(sys.argv[1])).totals.added)
-print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+print(peak_memory())
 """
 
 

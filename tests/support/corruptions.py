@@ -1,4 +1,4 @@
-"""Files with one byte changed, played by a process of its own: `python corruptions.py FOLDER KIND FIRST COUNT SEED`.
+"""Files with one byte changed, played by a process: `python -m support.corruptions FOLDER KIND FIRST COUNT SEED`.
 
 Every corruption goes through the program, whose exit code must be 0 or 2, and through `play`, which must take no text
 that the corrupted file does not hold. The process prints each number before it begins, so that whoever started it knows
@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import random
-import resource
 import sys
 import traceback
 from pathlib import Path
@@ -25,6 +24,7 @@ import retroact as ra
 from retroact.cli import main
 from retroact.feeds import play
 from retroact.feeds.readers import arrow
+from support.memory import peak_memory
 
 SPEC = """
 epsilon = 1.0
@@ -158,8 +158,7 @@ def run(folder: Path, kind: str, first: int, count: int, seed: int) -> None:
                 strange = [text for text in taken(into) if text not in broken]
                 if strange and kind in VERBATIM:
                     print(f"failed: {number}: {strange[0]!r} is not in the file")
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"done: {refused} refused, {most} kB")
+    print(f"done: {refused} refused, {peak_memory()} kB")
 
 
 if __name__ == "__main__":

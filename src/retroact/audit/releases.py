@@ -47,7 +47,8 @@ class Careless(StreamAlgorithm):
         added = [update for update in updates if isinstance(update, Add)]
         if not added:
             return super().release(updates)
-        same = [replace(update, value=self._choose(added, key=repr).value) for update in added]
+        value = self._choose(added, key=repr).value
+        same = [replace(update, value=value) for update in added]
         return super().release([*(update for update in updates if not isinstance(update, Add)), *same, *same])
 
 
