@@ -1,6 +1,6 @@
 """The strongest attack on known noise: the likelihood ratio of the claimed law, on noise from the laws of the stream.
 
-A process hides a change of the truth by moving independent noises ("nodes") by whole numbers. The attacker is given
+A process hides a change of the truth by moving independent noises ("nodes"). The attacker is given
 every noise that hides the worst change a search found (`testing.worst_pair`), which is at least what follows from the
 published numbers, and must tell whether the change is there. No test of a noise has more power against the claimed law,
 so on a correct mechanism the proven loss comes close to the claim, and a scale that is a little too small shows.
@@ -51,18 +51,19 @@ class Node:
 
     law: Law
     claimed: Fraction
-    shift: int
+    shift: Fraction
     refinement: int
     count: int
 
 
 def nodes(spec: Specification, name: str, candidate: Candidate) -> list[Node]:
     """The moved noises of a candidate, equal ones together."""
-    out: dict[tuple[Law, Fraction, int, int], int] = {}
+    out: dict[tuple[Law, Fraction, Fraction, int], int] = {}
     for coordinate, noise, shift in candidate.moved:
         unit, claim = noise.units[coordinate], _claim_of(spec, name, noise.process)
         for (level, _), value in shift.items():
-            key = noise.law(level, unit), claimed_size(claim, level, unit), abs(value), noise.refinement
+            far = abs(Fraction(value))
+            key = noise.law(level, unit), claimed_size(claim, level, unit), far, noise.refinement
             out[key] = out.get(key, 0) + 1
     return [Node(*key, count) for key, count in out.items()]
 

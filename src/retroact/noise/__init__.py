@@ -3,6 +3,7 @@
 from .any_rounds import AnyRounds
 from .bridge import Bridge
 from .by_size import BySize
+from .crossfade import Crossfade
 from .few_changes import FewChanges
 from .fresh import Fresh
 from .independent_copy import IndependentCopy
@@ -23,6 +24,7 @@ __all__ = [
     "AnyRounds",
     "Bridge",
     "BySize",
+    "Crossfade",
     "FewChanges",
     "Fresh",
     "GaussianThreshold",

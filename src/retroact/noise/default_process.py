@@ -9,7 +9,7 @@ and never the data, so it costs nothing. A test brute-forces all that can be cho
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Any, Literal, get_args
 
@@ -17,6 +17,8 @@ from ..errors import InputError
 from ..paper_forms import paper_form
 from ..privacy import Kind
 from .bridge import Bridge
+from .crossfade import LONGEST, Crossfade
+from .faded import GAUSSIAN
 from .fresh import Fresh
 from .mechanism import Oblivious
 from .process import Process
@@ -29,12 +31,14 @@ Law = Literal["gaussian", "laplace"]
 LAWS: tuple[Law, ...] = get_args(Law)
 """In order of preference, where two are equally good or no statistic has an interval to judge them by."""
 
-Name = Literal["schauder", "bridge", "tree", "fresh", "paper", "doubling"]
+Name = Literal["crossfade", "schauder", "bridge", "tree", "fresh", "paper", "doubling"]
 Choice = Name | type[Process] | Oblivious | None
 Candidates = Mapping[str, Process]
 
 NAMES: tuple[Name, ...] = get_args(Name)
-CLASSES: dict[type[Process], Name] = {Schauder: "schauder", Bridge: "bridge", Tree: "tree", Fresh: "fresh"}
+CLASSES: dict[type[Process], Name] = {
+    Crossfade: "crossfade", Schauder: "schauder", Bridge: "bridge", Tree: "tree", Fresh: "fresh",
+}  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
@@ -50,6 +54,10 @@ def _fresh(releases: int | None, live: int | None) -> Process | None:
 
 def _over(process: type[Process], releases: int | None, live: int | None) -> Process | None:
     return None if releases is None else _made(process, releases)
+
+
+def _crossfade(releases: int | None, live: int | None) -> Process | None:
+    return None if releases is None or releases > LONGEST else _made(Crossfade, releases)
 
 
 def _windowed(inner: type[Process], releases: int | None, live: int | None) -> Process | None:
@@ -71,6 +79,7 @@ PROCESSES: dict[str, Callable[[int | None, int | None], Process | None]] = {
     "tree": partial(_over, Tree),
     "schauder": partial(_over, Schauder),
     "bridge": partial(_over, Bridge),
+    "crossfade": _crossfade,
     "windowed schauder": partial(_windowed, Schauder),
     "windowed bridge": partial(_windowed, Bridge),
     "unbounded schauder": partial(_unbounded, Schauder),
@@ -89,8 +98,11 @@ def named(choice: Choice, place: str) -> Name | Oblivious | None:
     raise InputError(f"expected one of {', '.join(NAMES)}, got {choice!r}", place=place)
 
 
-def candidates(choice: Name | Oblivious | None, releases: int | None, live: int | None, place: str) -> Candidates:
-    """All that apply, by name, or the one that ``noise=`` asks for.
+def candidates(
+    choice: Name | Oblivious | None, releases: int | None, live: int | None, place: str, kind: Kind = "gaussian"
+) -> Candidates:
+    """All that apply, by name, or the one that ``noise=`` asks for. Where crossfade noise is not certified, Schauder
+    noise takes its place.
 
     >>> list(candidates(None, 1023, None, "")), list(candidates(None, None, 64, ""))
     (['fresh', 'tree', 'schauder', 'bridge'], ['fresh', 'windowed schauder', 'windowed bridge'])
@@ -98,7 +110,7 @@ def candidates(choice: Name | Oblivious | None, releases: int | None, live: int 
     Windowed(64, inner=Bridge)
     """
     wanted: object = choice
-    if choice in ("schauder", "bridge"):
+    if choice in ("crossfade", "schauder", "bridge"):
         wanted = f"{'windowed ' if _is_shorter(live, releases) else 'unbounded ' if releases is None else ''}{choice}"
     elif choice == "fresh" and releases is live is None:
         raise InputError("noise 'fresh' needs a horizon or a window", place=place)
@@ -109,11 +121,27 @@ def candidates(choice: Name | Oblivious | None, releases: int | None, live: int 
         return {"doubling": _made(paper_form("Doubling"))}
     if choice == "paper" or isinstance(choice, Oblivious):
         return {"paper": paper_form("PaperTree")(releases)}
-    found = {name: make(releases, live) for name, make in PROCESSES.items() if wanted in (None, name)}
-    return {name: process for name, process in found.items() if process is not None}
+    found = {name: process for name, process in _all(releases, live) if wanted in (None, name)}
+    if choice is None:
+        found.pop("crossfade", None)
+    if not found:
+        return candidates("schauder", releases, live, place, kind)
+    if kind != "pure":
+        return found
+    if choice == "crossfade":
+        raise InputError(GAUSSIAN, place=place)
+    return {name: process for name, process in found.items() if not process.gaussian_only}
+
+
+def _all(releases: int | None, live: int | None) -> Iterator[tuple[str, Process]]:
+    for name, make in PROCESSES.items():
+        process = make(releases, live)
+        if process is not None:
+            yield name, process
 
 
 def quietest(found: Candidates, kind: Kind, last: int) -> str:
     """The one with the smallest deviation in the worst release of 1 .. last: for noise without an interval."""
-    seen = {name: process.outlook(1 if kind == "pure" else 2, last) for name, process in found.items()}
-    return min(found, key=lambda name: math.inf if (one := seen[name]) is None else one.deviation)
+    fit = {name: process for name, process in found.items() if kind != "pure" or not process.gaussian_only}
+    seen = {name: process.outlook(1 if kind == "pure" else 2, last) for name, process in fit.items()}
+    return min(seen, key=lambda name: math.inf if (one := seen[name]) is None else one.deviation)

@@ -57,3 +57,6 @@ class IndependentCopy(Process):
     @property
     def kernel_squared(self) -> Fraction:
         return self.inner.kernel_squared
+
+    def discreteness(self, variance: Fraction) -> Fraction:
+        return self.inner.discreteness(variance)

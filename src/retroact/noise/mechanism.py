@@ -27,7 +27,7 @@ from ..coins import Coins, DiscreteGaussian, DiscreteLaplace, Law, integer_cells
 from ..coins.law import WIDEST
 from ..errors import InputError
 from ..params import Parameters
-from ..privacy import FINENESS, Share, discreteness
+from ..privacy import FINENESS, Share
 from .process import Process, Terms
 from .spread import Spread
 from .tails import Summand, Tail
@@ -138,7 +138,7 @@ class Mechanism:
         out: Integers = np.zeros((len(cells), len(coordinates)), dtype=np.int64)
         for column, coordinate in enumerate(coordinates):
             coins, laws = self._by_coordinate[coordinate], self._laws_of(terms.levels, self.units[coordinate])
-            if self._is_wide(laws, terms.weights):
+            if self._is_wide(terms, self.units[coordinate]):
                 out = out.astype(object)
             for law, own in laws:
                 weights = terms.weights[own].astype(out.dtype)
@@ -236,7 +236,7 @@ class Mechanism:
                 own = drawn[own]
                 words = self.coins.words(nodes.levels[own], nodes.indices[own], self._cells[coordinates])
                 samples[own] = law.sample(words)
-            if self._is_wide(laws, terms.weights):
+            if self._is_wide(terms, unit):
                 numerators, samples = numerators.astype(object), samples.astype(object)
             numerators[:, coordinates] = (terms.weights[:, :, None] * samples[nodes.where]).sum(axis=1)
         variances = {unit: self._variances(terms, unit) for unit in self._groups}
@@ -249,11 +249,11 @@ class Mechanism:
         laws = dict.fromkeys(by_level.values())
         return [(law, np.flatnonzero([by_level[level] is law for level in names])) for law in laws]
 
-    @staticmethod
-    def _is_wide(laws: list[tuple[Law, npt.NDArray[np.intp]]], weights: I64) -> bool:
+    def _is_wide(self, terms: Terms, unit: int) -> bool:
         """Whether the numerators might overflow 64 bits with more than a negligible probability."""
-        widest = max((law.variance for law, _ in laws), default=0.0)
-        return REACH * max(1.0, math.sqrt(widest)) * float(np.abs(weights).sum(axis=-1).max(initial=0)) >= HEADROOM
+        levels, places = terms.by_level
+        reach = np.array([REACH * max(1.0, math.sqrt(self.law(level, unit).variance)) for level in levels.tolist()])
+        return float((np.abs(terms.weights) * reach[places]).sum(axis=-1).max(initial=0)) >= HEADROOM
 
     def law(self, level: int, unit: int) -> Law:
         """The law of a level's nodes, in steps of the noise's lattice; levels of equal noise share one object."""
@@ -294,7 +294,7 @@ class Mechanism:
         refinement = 1
         while variance * refinement**2 < FINENESS**2 * max(sensitivity, self.process.kernel_squared):
             refinement *= 2
-        return refinement, discreteness(variance * refinement**2 / sensitivity)
+        return refinement, self.process.discreteness(variance * refinement**2)
 
 
 def _nothing_drawn() -> dict[str, Any]:

@@ -36,13 +36,14 @@ from ..arrays import I64
 from ..checks import choice, positive_int
 from ..errors import InputError
 from ..params import Parameters
+from ..privacy.gaussian import discreteness
 
 # Rounds times nodes examined for the worst and the typical round.
 LOOKED_AT = 1 << 21
 INDEX_BITS = 48
 KEPT_BLOCKS = 3
 
-Shift = dict[tuple[int, int], int]
+Shift = dict[tuple[int, int], int | Fraction]
 
 
 class Terms(msgspec.Struct, frozen=True, dict=True):
@@ -100,6 +101,9 @@ class Process(Parameters, ABC):
     kinds: ClassVar[dict[str, type[Any]]] = {}
     horizon: int | None
     most_intervals: int = 1
+    gaussian_only: ClassVar[bool] = False
+    crossable: ClassVar[bool] = True
+    """Whether its product with a process over past times is known to hide rectangles (`noise.Rectangle`)."""
     _latest: tuple[int, Terms] | None = None
     _blocks: dict[tuple[int, int], BlockNodes] | None = None
     _outlooks: dict[tuple[int, int], tuple[int, int, float] | None] | None = None
@@ -186,6 +190,10 @@ class Process(Parameters, ABC):
         Gaussian noise must be coarse compared with it (docs/proofs.md, 3a). It is 0 if there are as many nodes as
         rounds."""
         return Fraction(0)
+
+    def discreteness(self, variance: Fraction) -> Fraction:
+        """The factor on sigma that makes up for the lattice, for a node of spread 1 with this variance in its steps."""
+        return discreteness(variance / self.charge(2))
 
     def spread(self, level: int, p: int) -> Fraction:
         """How much larger the noise of a level is than the unit: a scale for p = 1, a variance for p = 2."""

@@ -103,7 +103,7 @@ class Restated(Wrapper):
             crossed = {
                 f"{CROSSED}{name}": Rectangle(process, grant.horizon, lag=self.lags[0], every=grant.every)
                 for name, process in found.items()
-                if process.horizon is not None
+                if process.horizon is not None and process.crossable
             }
         if self.across == "rectangle" and not crossed:
             raise InputError(

@@ -133,7 +133,7 @@ class Statistic(Parameters, ABC):
     def candidates(self, grant: Grant) -> Candidates:
         """The processes that hide every change one operation can make to it, by name; none relies on a promise that
         was not made. Of two equally good ones the first is taken."""
-        return candidates(self.noise, grant.releases, grant.live, place=f"{grant.place}.noise")
+        return candidates(self.noise, grant.releases, grant.live, f"{grant.place}.noise", grant.share.kind)
 
     def preferred(self, grant: Grant) -> str | None:
         """The name of the process to take without comparing candidates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
@@ -31,16 +32,22 @@ def nodes_hiding(mechanism: Mechanism, coordinate: int, patterns: Sequence[Patte
 
 def cost_of(mechanism: Mechanism, coordinate: int, shift: Shift) -> Fraction:
     """The cost of moving the nodes of one coordinate, in the exact scales of their laws: an epsilon, or a mu^2."""
-    total, unit, by_level = Fraction(0), mechanism.units[coordinate], dict[int, list[int]]()
+    total, unit, by_level = Fraction(0), mechanism.units[coordinate], dict[int, list[int | Fraction]]()
     for (level, _), value in shift.items():
         by_level.setdefault(level, []).append(value)
     for level, values in by_level.items():
         law = mechanism.law(level, unit)
         if isinstance(law, DiscreteLaplace):
-            total += sum(map(abs, values)) / law.scale
+            total += sum(abs(Fraction(value)) for value in values) / law.scale
         elif isinstance(law, DiscreteGaussian):
-            total += sum(value * value for value in values) * mechanism.refinement**2 / law.parameter
+            total += _squares(values) * mechanism.refinement**2 / law.parameter
     return total
+
+
+def _squares(values: Sequence[int | Fraction]) -> Fraction:
+    """Their sum, by one division."""
+    common = math.lcm(*{value.denominator for value in values})
+    return Fraction(sum((value.numerator * (common // value.denominator)) ** 2 for value in values), common**2)
 
 
 def _rectangles(processes: Sequence[Process], patterns: Sequence[Pattern]) -> list[Shift]:

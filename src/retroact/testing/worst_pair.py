@@ -18,6 +18,7 @@ from ..errors import InputError, VerificationError
 from ..ledger.definition import Add, Delete, Point, trajectory
 from ..ledger.definition import Sequence as History
 from ..noise import AnyRounds, BySize, FewChanges, IndependentCopy, Mechanism, StampedBlocks
+from ..noise.faded import Faded
 from ..noise.process import Process, Shift, combined, difference
 from ..noise.rectangle import Rectangle
 from ..statistics.grant import View
@@ -39,6 +40,8 @@ VALUES = 12
 LAST, WINDOWS = 1 << 20, 4
 # Processes in which any change moves every node of a block are not searched beyond this many releases.
 MOST_NODES = 1 << 14
+# Of crossfade noise, in which any change moves all nodes, the first releases are searched: what it hides, they show.
+PREFIX = 1 << 10
 BY_PATTERN = (AnyRounds, StampedBlocks, BySize)
 """Processes whose shift depends on the whole pattern, not on each end of an interval."""
 
@@ -112,6 +115,7 @@ class Search:
         self._definition, self._every = Definition(spec, name), spec.statistics[name].every
         self._totals: dict[tuple[int, frozenset[tuple[Point, int]]], Coordinates] = {}
         self._hidden: dict[tuple[int, tuple[Pattern, ...]], tuple[list[Moved], Fraction]] = {}
+        self._last = 0
         self._shifts: dict[tuple[int, int], Shift] = {}
         self._empty: list[Coordinates] = []
 
@@ -174,8 +178,10 @@ class Search:
         last = self.spec.releases(self.name) or LAST
         if live is not None:
             last = min(last, WINDOWS * live + 1)
-        if isinstance(bare_process(self.mechanism.process), BY_PATTERN) and last > MOST_NODES:
+        process = bare_process(self.mechanism.process)
+        if isinstance(process, BY_PATTERN) and last > MOST_NODES:
             return
+        self._last = last = min(last, PREFIX) if isinstance(process, Faded) else last
         by_value = [(value, amounts) for value in values if (amounts := self._amounts(value))]
         if not by_value:
             return
@@ -236,6 +242,8 @@ class Search:
     def _interval(self, process: Process, start: int, end: int) -> Shift:
         """Shifts are kept, since every end belongs to many intervals: by the object, which costs less to look up than
         what it is made of, and lives as long as the noise."""
+        if isinstance(bare_process(process), Faded):
+            return process.shift_hiding([0] * start + [1] * (end - start) + [0] * (self._last - end))
         for boundary in (start, end):
             if (id(process), boundary) not in self._shifts:
                 self._shifts[id(process), boundary] = process.shift(boundary)
