@@ -91,7 +91,7 @@ class Texts(Sequence[str | None]):
         padded[: len(data)] = data
         at = np.ndarray((len(data) + 1,), dtype="<u8", buffer=padded.data, strides=(1,))
         counts = _counts(lengths)
-        starts = np.cumsum(counts) - counts
+        starts = _starts(counts)
         words = at[places_of(begins, counts, _WORD)].astype(np.uint64, copy=False)
         last = starts + (counts - 1)
         words[last] &= _KEPT[np.maximum(lengths, 0) - _WORD * (counts - 1)]
@@ -116,11 +116,11 @@ class Texts(Sequence[str | None]):
     def concatenate(cls, parts: Sequence[Texts]) -> Texts:
         if len(parts) == 1:
             return parts[0]
-        parts = [part.copied() for part in parts]
-        shifts = np.cumsum([0, *(len(part.words) for part in parts)]).tolist()
-        starts = [part.starts + shift for part, shift in zip(parts, shifts, strict=False)]
-        words, lengths = ([getattr(part, name) for part in parts] for name in ("words", "lengths"))
-        return cls(np.concatenate(words), np.concatenate(starts), np.concatenate(lengths))
+        words, lengths = (
+            np.concatenate([part.packed for part in parts]),
+            np.concatenate([part.lengths for part in parts]),
+        )
+        return cls(words, _starts(_counts(lengths)), lengths)
 
     def without(self, gone: Mask) -> Texts:
         """With no text at some places."""
@@ -130,8 +130,19 @@ class Texts(Sequence[str | None]):
 
     def copied(self) -> Texts:
         """The same texts, with no word of any other."""
+        packed = self.packed
+        own = packed.copy() if np.may_share_memory(packed, self.words) else packed
+        return Texts(own, _starts(self.counts), self.lengths.copy())
+
+    @property
+    def packed(self) -> U64:
+        """The words of all texts, one text after the other: a part of `words` if they lie there in this way."""
         counts = self.counts
-        return Texts(self.words[places_of(self.starts, counts)], np.cumsum(counts) - counts, self.lengths.copy())
+        if not len(counts):
+            return np.zeros(0, dtype=np.uint64)
+        if (np.diff(self.starts) == counts[:-1]).all():
+            return self.words[self.starts[0] : self.starts[-1] + counts[-1]]
+        return self.words[places_of(self.starts, counts)]
 
     @property
     def counts(self) -> I64:
@@ -151,7 +162,14 @@ class Texts(Sequence[str | None]):
     def content(self) -> bytes:
         """All texts, concatenated."""
         counts, sizes = self.counts, np.maximum(self.lengths, 0)
-        data = self.words[places_of(self.starts, counts)].astype("<u8", copy=False).view(np.uint8)
+        data = self.packed.astype("<u8", copy=False).view(np.uint8)
+        wide = _WORD * int(counts.max(initial=1))
+        if len(data) == wide * len(self):
+            # as many words each, as ids often have
+            table, shortest = data.reshape(-1, wide), int(sizes.min(initial=wide))
+            if shortest == int(sizes.max(initial=0)):
+                return table[:, :shortest].tobytes()
+            return table[np.arange(wide) < sizes[:, None]].tobytes()
         unused = _WORD * counts - sizes
         if not unused.any():
             return data.tobytes()
@@ -257,6 +275,11 @@ def mixed(mark: U64, value: U64) -> U64:
     mark *= np.uint64(0xBF58476D1CE4E5B9)
     mark ^= mark >> np.uint64(32)
     return mark
+
+
+def _starts(counts: I64) -> I64:
+    starts: I64 = np.cumsum(counts) - counts
+    return starts
 
 
 def _counts(lengths: Lengths) -> I64:

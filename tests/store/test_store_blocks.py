@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import retroact as ra
 from retroact.errors import VerificationError
 from retroact.ledger import Ledger
-from retroact.ledger.codec import Records, pack, pack_whole, to_bytes, unpack, unpack_whole
+from retroact.ledger.codec import Records, pack, pack_whole, packed, to_bytes, unpack, unpack_whole
 from retroact.ledger.operations import NO_RECORDS, Stamped
 from retroact.schema import Rows, Schema
 from retroact.store import canonical_blocks
@@ -93,6 +93,26 @@ def test_texts_come_back(texts, others):
     assert packed.followed_by(more).strings() == [*texts, *others]
     where = np.arange(len(texts))[::-2]
     assert packed[where].strings() == [texts[k] for k in where]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    texts=st.lists(
+        st.none() | st.text("ab", max_size=40) | st.sampled_from(["", "é", "x" * 255, "x" * 256]), min_size=1
+    ),
+    times=st.sampled_from([1, 70]),
+)
+def test_a_column_of_texts_is_encoded_as_the_list_of_them(texts, times):
+    texts = texts * times
+    column = Texts.of(texts)
+    for some, one in ((column, texts), (column[::-1], texts[::-1]), (column.followed_by(column), [*texts, *texts])):
+        assert msgspec.msgpack.encode([packed(some)]) == msgspec.msgpack.encode([one])
+        assert some.content() == "".join(text or "" for text in one).encode()
+
+
+def test_a_long_column_of_texts_too():
+    texts = [f"order-{k}" for k in range(70_000)]
+    assert msgspec.msgpack.encode([packed(Texts.of(texts))]) == msgspec.msgpack.encode([texts])
 
 
 @settings(max_examples=60, deadline=None)

@@ -8,18 +8,18 @@ UTF-8 bytes, or a list where a block is not cut; a single text, as bytes, or Non
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
 import msgspec
 import numpy as np
 
-from ..arrays import I64
+from ..arrays import I64, Mask
 from ..checks import is_int
 from ..errors import InputError, VerificationError
 from ..schema import Rows, Schema
-from ..texts import ABSENT, Texts
+from ..texts import ABSENT, Texts, places_of
 from .operations import NO_RECORDS, Stamped
 
 FORMAT = "retroact ledger"
@@ -27,6 +27,9 @@ VERSION = 2
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Any]).decode
 Column = I64 | Texts
+MANY = 64
+"""Columns of fewer texts are encoded one by one."""
+_SHORT = 31
 
 
 class Records(msgspec.Struct, frozen=True, eq=False):
@@ -97,9 +100,7 @@ def _joined(one: Column, more: Column) -> Column:
 def pack(records: Records, cuts: Sequence[int]) -> list[bytes]:
     """One block for the records between each pair of neighbouring cuts."""
     columns = [
-        _text_parts(column, cuts)
-        if isinstance(column, Texts)
-        else [_number_part(column[begin:end]) for begin, end in pairwise(cuts)]
+        _text_parts(column, cuts) if isinstance(column, Texts) else _number_parts(column, cuts)
         for column in (records.stamps, records.counts, *records.content)
     ]
     return [_encode([end - begin, *parts]) for (begin, end), *parts in zip(pairwise(cuts), *columns, strict=True)]
@@ -111,11 +112,11 @@ def pack_whole(schema: Schema, part: Stamped) -> bytes | None:
     if not rows.count:
         return None
     fields = (
-        _text_part(column.tolist(), rows.count) if column.dtype == object else _number_part(column)
+        _text_part(column.tolist()) if column.dtype == object else _number_part(column)
         for column in rows.columns.values()
     )
     numbers = (_number_part(part.stamps), _number_part(part.counts))
-    names = (_text_part(texts, rows.count) for texts in (part.ids, part.subjects))
+    names = (_text_part(texts) for texts in (part.ids, part.subjects))
     return _encode([rows.count, *numbers, *fields, *map(_number_part, _flags(schema, rows)), *names])
 
 
@@ -214,6 +215,29 @@ def from_bytes(schema: Schema, state: bytes) -> Records:
     return records
 
 
+def _number_parts(column: I64, cuts: Sequence[int]) -> list[int | bytes]:
+    wide = 8 * int(np.prod(column.shape[1:], dtype=np.int64))
+    data = column.astype("<i8", copy=False).tobytes()
+    parts: list[int | bytes] = [data[wide * begin : wide * end] for begin, end in pairwise(cuts)]
+    if column.ndim == 1:
+        same = _uniform(cuts, lambda one, more: column[one] == column[more])
+        for place, first in zip(same.tolist(), column[np.array(cuts)[same]].tolist(), strict=True):
+            parts[place] = first
+    return parts
+
+
+def _uniform(cuts: Sequence[int], equal: Callable[[I64, I64], Mask]) -> I64:
+    """The blocks whose entries are all equal. `equal` compares entries at two lists of places."""
+    at = np.array(cuts)
+    begins, sizes = at[:-1], np.diff(at)
+    maybe = np.flatnonzero(equal(begins, at[1:] - 1))
+    if len(maybe):
+        sizes = sizes[maybe]
+        same = equal(places_of(begins[maybe], sizes), np.repeat(begins[maybe], sizes))
+        maybe = maybe[np.logical_and.reduceat(same, np.cumsum(sizes) - sizes)]
+    return maybe
+
+
 def _number_part(column: I64) -> int | bytes:
     first = column[0]
     if column.ndim == 1 and (column == first).all():
@@ -236,33 +260,51 @@ def _numbers(parts: Sequence[int | bytes], sizes: Sequence[int], shape: tuple[in
 
 
 def _text_parts(texts: Texts, cuts: Sequence[int]) -> list[list[bytes] | bytes | None]:
-    lengths, content, at = texts.lengths, texts.content(), np.array(cuts)
-    differs = ~texts[1:].equal(texts[:-1])
-    different = np.concatenate([[0], np.cumsum(differs)])
-    same = (different[at[:-1]] == different[at[1:] - 1]).tolist()
-    bounds = np.concatenate([[0], np.cumsum(np.maximum(lengths, 0))])[at].tolist()
-    parts: list[list[bytes] | bytes | None] = []
-    for (begin, end), (first, last), one in zip(pairwise(cuts), pairwise(bounds), same, strict=True):
-        if one and lengths[begin] == ABSENT:
-            parts.append(None)
-        elif one and end - begin > 1:
-            parts.append(content[first : first + lengths[begin]])
-        else:
-            parts.append([lengths[begin:end].astype("<i4").tobytes(), content[first:last]])
+    lengths, content = texts.lengths, texts.content()
+    sizes = lengths.astype("<i4", copy=False).tobytes()
+    bounds = np.concatenate([[0], np.cumsum(np.maximum(lengths, 0))])[cuts].tolist()
+    parts: list[list[bytes] | bytes | None] = [
+        [sizes[4 * begin : 4 * end], content[first:last]]
+        for (begin, end), (first, last) in zip(pairwise(cuts), pairwise(bounds), strict=True)
+    ]
+    for place in _uniform(cuts, lambda one, more: texts[one].equal(texts[more])).tolist():
+        begin, first = cuts[place], bounds[place]
+        if lengths[begin] == ABSENT:
+            parts[place] = None
+        elif cuts[place + 1] - begin > 1:
+            parts[place] = content[first : first + lengths[begin]]
     return parts
 
 
-def _text_part(texts: Sequence[str | None] | str | None, count: int) -> list[str | None] | bytes | None:
-    if texts is None:
-        return None
-    if isinstance(texts, str):
-        texts = [texts] * count
-    elif isinstance(texts, Texts):
-        texts = texts.strings()
+def _text_part(texts: Sequence[str | None] | str | None) -> list[str | None] | msgspec.Raw | bytes | None:
+    if texts is None or isinstance(texts, str):
+        return None if texts is None else texts.encode()
     first = texts[0]
-    if first == texts[-1] and texts.count(first) == count:
+    if first == texts[-1] and texts.count(first) == len(texts):
         return None if first is None else first.encode()
-    return list(texts)
+    return packed(texts)
+
+
+def packed(texts: Sequence[str | None]) -> list[str | None] | msgspec.Raw:
+    """Texts to be encoded; those of a column as they come out, without an object for each."""
+    if not isinstance(texts, Texts) or len(texts) < MANY or int(texts.lengths.max()) >= 1 << 8:
+        return list(texts)
+    content, lengths, sizes = texts.content(), texts.lengths, np.maximum(texts.lengths, 0)
+    if not content.isascii():
+        return list(texts)
+    # as MessagePack has it: a text of up to 31 bytes and none begin with one byte, others with two
+    heads = 1 + (sizes > _SHORT)
+    ends = np.cumsum(heads + sizes)
+    begins = ends - (heads + sizes)
+    data, own = np.empty(int(ends[-1]), np.uint8), np.ones(int(ends[-1]), np.bool_)
+    data[begins] = np.where(lengths == ABSENT, 0xC0, np.where(heads == 1, 0xA0 | sizes, 0xD9))
+    own[begins] = False
+    seconds, long = begins[heads > 1] + 1, sizes[heads > 1]
+    data[seconds], own[seconds] = long, False
+    data[own] = np.frombuffer(content, np.uint8)
+    count = len(texts)
+    head = b"\xdc" + count.to_bytes(2, "big") if count < 1 << 16 else b"\xdd" + count.to_bytes(4, "big")
+    return msgspec.Raw(head + data.tobytes())
 
 
 def _texts(parts: Sequence[list[Any] | bytes | None], sizes: Sequence[int]) -> Texts:

@@ -75,7 +75,7 @@ def edit(
     virtual = not places or places[0] != FIRST
     every = [FIRST, *places] if virtual else list(places)
     mark = marks(change)
-    order = np.lexsort((mark, change.stamps))
+    order = sorted_keys.order(_keys(change, mark))
     where = _find(every, sorted_keys.take(_keys(change, mark), order))
     begins = (_begins(mark) & (change.counts < 0))[order]
     # without its first record a block merges with the one before it
@@ -98,7 +98,7 @@ def canonical(marks: Marks, records: Records) -> list[tuple[Place, bytes]]:
 
 def _merged(records: Records, mark: I64) -> tuple[Records, I64]:
     """In order, with the counts of equal records added up, and without those that have no copies left."""
-    order = np.lexsort((mark, records.stamps))
+    order = sorted_keys.order(_keys(records, mark))
     records, mark = records.take(order), mark[order]
     run, ties = sorted_keys.ties(_keys(records, mark))
     if len(ties):

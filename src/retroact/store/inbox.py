@@ -9,7 +9,7 @@ import msgspec
 
 from ..errors import VerificationError
 from ..ledger import Entry, Operations, Removal, Single
-from ..ledger.codec import pack_whole, unpack_whole
+from ..ledger.codec import pack_whole, packed, unpack_whole
 from ..schema import Schema
 
 _Stored = tuple[list[Any], str | None, tuple[int, ...] | None, list[int], list[list[Any]]]
@@ -22,7 +22,13 @@ def write(schema: Schema, entry: Entry) -> bytes:
         operations: list[Any] = list(batch)
     else:
         stamped = (pack_whole(schema, part) for part in (batch.added, batch.placed, batch.deleted))
-        operations = [*stamped, list(batch.ids), list(map(int, batch.emptied)), list(batch.erased), list(batch.digests)]
+        operations = [
+            *stamped,
+            packed(batch.ids),
+            list(map(int, batch.emptied)),
+            list(batch.erased),
+            list(batch.digests),
+        ]
     return msgspec.msgpack.encode(
         [operations, entry.source, entry.position, list(entry.delivered), list(map(list, entry.requests))]
     )

@@ -67,7 +67,13 @@ class Seals:
         self._own = {side: tuple(table.name for table in tables(side, format)) for side in SIDES}
 
     def mac(self, table: StoredTable, row: Sequence[Any]) -> bytes:
-        parts = [_short(value) for value in row]
+        # a long value as its SHA-256, in a type that no value in a row has
+        parts = [
+            msgspec.msgpack.Ext(1, hashlib.sha256(value).digest())
+            if isinstance(value, bytes) and len(value) >= LONG
+            else value
+            for value in row
+        ]
         return hashlib.blake2b(self._encode(parts), key=self._rows[table.name], digest_size=SIZE).digest()
 
     def sum(self, macs: Iterable[bytes]) -> int:
@@ -100,10 +106,3 @@ class Seals:
     def _masked(self, tag: bytes, text: bytes) -> bytes:
         stream = hashlib.shake_256(self._mask + tag).digest(len(text))
         return (int.from_bytes(text, "big") ^ int.from_bytes(stream, "big")).to_bytes(len(text), "big")
-
-
-def _short(value: Any) -> Any:
-    """A long value as its SHA-256, in a type that no value in a row has."""
-    if isinstance(value, bytes) and len(value) >= LONG:
-        return msgspec.msgpack.Ext(1, hashlib.sha256(value).digest())
-    return value

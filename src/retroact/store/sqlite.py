@@ -31,7 +31,7 @@ CLEAN = 1 << 24
 transaction, and by an earlier version of this package when that opens the file."""
 LARGE = 100_000_000
 """Rewriting the layout of a file from this size on may wait."""
-LOGGED = 1000 * PAGE
+LOGGED = 4096 * PAGE
 """A log from this size on is cut."""
 # Set and read back on every connection, since the file does not keep them.
 PRAGMAS = {"synchronous": 2, "secure_delete": 1, "temp_store": 2, "trusted_schema": 0}

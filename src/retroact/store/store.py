@@ -158,8 +158,8 @@ class Store(Authenticated):
     def seal(self, round: int, edit: Edit) -> None:
         """Replace the surviving data by those of this round, and empty the inbox."""
         with self.transaction("data"):
+            self._fill_inbox([])  # first, as blocks then take its pages
             self.edit_blocks(edit)
-            self._fill_inbox([])
             self.replace(STATE, [("round", str(round))])
             self._digests["data"].round = round
 
