@@ -9,7 +9,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-import retroact.compilers  # noqa: F401 (its statistics are listed, too)
+import retroact.compilers
+import retroact.statistics.models  # noqa: F401 (their statistics are listed, too)
 from retroact.oneshot.base import OneShot
 from retroact.params import REQUIRED, Parameters
 from retroact.schema import Field

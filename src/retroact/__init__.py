@@ -29,8 +29,10 @@ if TYPE_CHECKING:
         Quantiles,
         Ratio,
         Restated,
+        Ridge,
         Sum,
         Variance,
+        load_model,
     )
     from .stream import Durable, HorizonWarning, Plan, Release, Round, Specification, Stream, plan, solve
 
@@ -70,6 +72,7 @@ __all__ = [
     "Release",
     "Restated",
     "RetroactError",
+    "Ridge",
     "Round",
     "Schema",
     "Specification",
@@ -84,6 +87,7 @@ __all__ = [
     "ZeroConcentratedDP",
     "audit",
     "feeds",
+    "load_model",
     "noise",
     "oneshot",
     "plan",

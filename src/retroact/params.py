@@ -146,8 +146,8 @@ class Parameters:
 
     @classmethod
     def find(cls, kind: str) -> type[Any] | None:
-        """The class of a kind. Clusters, the paper's forms and other packages are loaded when it is not known yet."""
-        for module in ("retroact.statistics.clusters", "retroact.paper"):
+        """The class of a kind. Clusters, models, the paper's forms and other packages are loaded when needed."""
+        for module in ("retroact.statistics.clusters", "retroact.statistics.models", "retroact.paper"):
             if kind not in cls.kinds:
                 importlib.import_module(module)
         if kind not in cls.kinds and cls.group:

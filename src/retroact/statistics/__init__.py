@@ -22,6 +22,7 @@ from .sum import Sum
 
 if TYPE_CHECKING:
     from .clusters import Centres, Distances, KMeans, KMedian
+    from .models import Ridge, load_model
 
 __all__ = [
     "Answer",
@@ -49,11 +50,14 @@ __all__ = [
     "Ranks",
     "Ratio",
     "Restated",
+    "Ridge",
     "Statistic",
     "Sum",
     "Variance",
     "View",
+    "load_model",
 ]
 
 # they take as long as all the others together
-__getattr__ = late_names(__name__, ("Centres", "Distances", "KMeans", "KMedian"), ("clusters",))
+_LATE = ("Centres", "Distances", "KMeans", "KMedian", "Ridge", "load_model")
+__getattr__ = late_names(__name__, _LATE, ("clusters", "models"))

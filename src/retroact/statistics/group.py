@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from ..arrays import F64
+from ..arrays import F64, I64
 from ..errors import InputError
 from ..messages import mismatch
 from ..params import Parameters
@@ -15,6 +16,7 @@ from .answer import Answer, Noisy, by_name
 from .answer_rows import AnswerRows, by_fields
 from .count import Count
 from .declared_groups import DeclaredGroups
+from .grant import Demand, StreamTerms
 from .linear import Contributions, Layout, Linear
 from .moments import Mean
 from .statistic import Example, Statistic
@@ -62,6 +64,10 @@ class GroupBy(Linear):
     def argument(self, name: str) -> Any:
         return one_or_list(self.by) if name == "by" else super().argument(name)
 
+    def demand(self, schema: Schema, stream: StreamTerms) -> Demand:
+        found = super().demand(schema, stream)
+        return replace(found, kind=found.kind or self.of.demand(schema, stream).kind)
+
     def layout(self, schema: Schema) -> Layout:
         inner = self.of.layout(schema)
         return Layout(
@@ -77,6 +83,11 @@ class GroupBy(Linear):
         inner = self.of.contribute(rows, schema)
         size = self.of.layout(schema).size
         return Contributions(inner.row, group[inner.row] * size + inner.coordinate, inner.amount)
+
+    def sums(self, rows: Rows, weights: I64, schema: Schema, group: I64, count: int) -> I64:
+        groups = DeclaredGroups(self.by, schema)
+        places = group * len(groups) + groups.codes(rows.columns)
+        return self.of.sums(rows, weights, schema, places, count * len(groups)).reshape(count, -1)
 
     def refuse(self, rows: Rows, schema: Schema) -> None:
         self.of.refuse(rows, schema)

@@ -25,6 +25,9 @@ from .by_round import Pick
 from .grant import Grant, Layout
 from .statistic import Statistic
 
+# With more coordinates, the totals of many rounds are gathered one by one, when they are asked for.
+WIDE = 256
+
 __all__ = ["Contributions", "Layout", "Linear", "OfField", "one_each"]
 
 
@@ -47,9 +50,23 @@ class Linear(Statistic):
     def answer(self, noisy: Noisy, schema: Schema) -> Answer:
         """Memoryless post-processing of the noisy totals."""
 
+    def sums(self, rows: Rows, weights: I64, schema: Schema, group: I64, count: int) -> I64:
+        """The sums of weight * contribution in each of ``count`` groups (groups by coordinates), modulo 2^64. That is
+        exact: streams keep totals within 2^62."""
+        size = self.layout(schema).size
+        out = np.zeros(count * size, dtype=np.int64)
+        if rows.count:
+            parts = self.contribute(rows, schema)
+            np.add.at(out, group[parts.row] * size + parts.coordinate, parts.amount * weights[parts.row])
+        return out.reshape(count, size)
+
     def error(self, deviations: F64, schema: Schema, records: int) -> float:
         """The standard error to expect from noise of these deviations when ``records`` records survive."""
         return float(deviations[0])
+
+    def notes(self, schema: Schema, records: int) -> tuple[str, ...]:
+        """What a plan should say in addition to its error."""
+        return ()
 
     refuses: bool = False
     """Whether `refuse` can raise."""
@@ -71,21 +88,14 @@ class LinearBound(Bound):
         self.refuses = statistic.refuses
 
     def _gather(self, rows: Rows, weights: I64) -> I64:
-        """The sum of weight * contribution, modulo 2^64. That is exact: streams keep totals within 2^62."""
-        return self._sums(rows, weights)
+        group = np.zeros(rows.count, dtype=np.int64)
+        return np.asarray(self.statistic.sums(rows, weights, self.schema, group, 1)[0])
 
     def _gather_by(self, rows: Rows, weights: I64, group: I64, count: int) -> Pick:
-        sums = self._sums(rows, weights, group * self.layout.size, count).reshape(count, self.layout.size)
+        if self.layout.size > WIDE:
+            return super()._gather_by(rows, weights, group, count)
+        sums = self.statistic.sums(rows, weights, self.schema, group, count)
         return lambda place: sums[place].copy()
-
-    def _sums(self, rows: Rows, weights: I64, first: I64 | None = None, count: int = 1) -> I64:
-        """``count`` totals end to end; ``first`` is where the one begins that a record is added to."""
-        out = np.zeros(count * self.layout.size, dtype=np.int64)
-        if rows.count:
-            parts = self.statistic.contribute(rows, self.schema)
-            place = parts.coordinate if first is None else first[parts.row] + parts.coordinate
-            np.add.at(out, place, parts.amount * weights[parts.row])
-        return out
 
     def _refuse(self, rows: Rows) -> None:
         self.statistic.refuse(rows, self.schema)
@@ -97,6 +107,9 @@ class LinearBound(Bound):
 
     def coordinates(self, totals: Totals) -> dict[Hashable, int]:
         return {i: amount for i, amount in enumerate(totals.tolist()) if amount}
+
+    def notes(self, records: int) -> tuple[str, ...]:
+        return self.statistic.notes(self.schema, records)
 
     def error(self, deviations: F64, records: int) -> float:
         return self.statistic.error(deviations, self.schema, records)

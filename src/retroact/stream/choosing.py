@@ -153,6 +153,10 @@ def _split(spec: Specification, law: Law) -> tuple[dict[str, Fraction], dict[str
     if left < 0 or slack < 0 or (kinds and left == 0):
         costs = ", ".join(f"{name} {float(epsilon):.4g}" for name, (epsilon, _) in fixed.items())
         raise InputError(f"expected a budget above the declared costs over the horizon: {costs}", place="epsilon")
+    only = [name for name, one in spec.demands.items() if one.kind == "gaussian"]
+    if only and failure == 0:
+        what = f"expected delta > 0: a {spec.statistics[only[0]].kind} has Gaussian noise"
+        raise InputError(what, place=f"statistics.{only[0]}")
     if "gaussian" in kinds.values() and slack == 0:
         raise InputError("expected a delta above what the declared laws cost", place="delta")
     shares = split(left, slack - sum(failures.values()), kinds, spec.weights) if kinds else {}

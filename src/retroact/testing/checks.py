@@ -20,6 +20,7 @@ from ..compilers import sample_in
 from ..ledger.definition import Add, Delete, DeleteId, Erase, Sequence, Update
 from ..schema import Field, Schema
 from ..statistics import Example, Statistic
+from ..statistics import models as models  # its kinds are among the examples
 from ..stream import HorizonWarning, Specification
 from .algorithm import CheckFailedError, Make, Persistent, StreamAlgorithm, run
 from .families import uniting_pairs, without_effect
