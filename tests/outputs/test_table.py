@@ -8,12 +8,14 @@ import pytest
 
 import retroact as ra
 from retroact.outputs.table import FIXED, NOT_PRIVATE
-from retroact.statistics import KMeans, Statistic
+from retroact.statistics import KMeans, Ridge, Statistic
 from retroact.statistics.statistic import EXAMPLE_SCHEMA
 from retroact.stream import releases as kept
 
-assert KMeans.kind in Statistic.kinds  # loaded by its name
+assert {KMeans.kind, Ridge.kind} <= {*Statistic.kinds}  # loaded by their names
 EXAMPLES = [example for kind in Statistic.kinds.values() for example in kind.examples() if kind.kind]
+# The parts of a model; the others say how to read it.
+IN_THE_TABLE = {"ridge": ["intercept", "coefficients"]}
 SCHEMA = {
     "day": ra.Date("2026-01-01", "2026-12-31"),
     "at": ra.Timestamp("2026-01-01T00:00:00Z", "2026-12-31T00:00:00Z"),
@@ -68,6 +70,9 @@ def test_every_statistic_gives_its_columns(example):
         expected = {part for part in flat(line["value"]) if isinstance(part, float | int)}
         if isinstance(line["value"], dict) and "centres" in line["value"]:
             expected = set(line["value"]["weights"])
+        if isinstance(line["value"], dict) and "model" in line["value"]:
+            shown = [line["value"][part] for part in IN_THE_TABLE[line["value"]["model"]]]
+            expected = {part for part in flat(shown) if isinstance(part, float | int)}
         assert expected <= numbers
 
 

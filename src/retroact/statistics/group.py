@@ -87,7 +87,8 @@ class GroupBy(Linear):
     def sums(self, rows: Rows, weights: I64, schema: Schema, group: I64, count: int) -> I64:
         groups = DeclaredGroups(self.by, schema)
         places = group * len(groups) + groups.codes(rows.columns)
-        return self.of.sums(rows, weights, schema, places, count * len(groups)).reshape(count, -1)
+        sums = self.of.sums(rows, weights, schema, places, count * len(groups))
+        return sums.reshape(count, len(groups) * self.of.layout(schema).size)
 
     def refuse(self, rows: Rows, schema: Schema) -> None:
         self.of.refuse(rows, schema)
