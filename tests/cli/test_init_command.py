@@ -191,11 +191,12 @@ HOSTILE = ['a"b', "x\\ny", "[columns]", "# note", "é à", "epsilon = 1", "\u202
 
 
 def test_columns_that_number_things_are_not_measurements(program: Program, folder: Path) -> None:
-    (folder / "e.csv").write_text("rownames,idNum,license_number,number,no\n1,17-3,S1,4,2\n")
+    (folder / "e.csv").write_text("rownames,idNum,license_number,number,no,zip_code\n1,17-3,S1,4,2,98108\n")
     program("init", "e.csv")
     written = (folder / "retroact.toml").read_text()
     assert tomllib.loads(written)["columns"]["id"] == "idNum"
-    assert tomllib.loads(written)["schema"].keys() == {"rownames", "number", "no"}
+    assert tomllib.loads(written)["schema"].keys() == {"rownames", "number", "no", "zip_code"}
+    assert tomllib.loads(written)["schema"]["zip_code"]["type"] == "category"
 
 
 @pytest.mark.parametrize(

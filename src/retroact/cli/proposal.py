@@ -26,6 +26,7 @@ _PEOPLE = _words(
 _ABOUT_PEOPLE = _IDS | _NUMBERS | _words("code email hash login mail name")
 _TIMES = _words("at created date datetime day epoch event happened hour occurred time timestamp ts when")
 _MOMENTS = _words("created date happened occurred time")
+_CODES = _words("code plz postal postcode zip zipcode")
 _CALENDAR = _words("minute month quarter second week weekday year")
 _FREE = _words(
     "address body comment comments description email mail message name note notes phone remark remarks subject text "
@@ -83,7 +84,8 @@ def proposed(header: FileHeader) -> Proposal:
         if free or named or kind in ("date", "time", "other"):
             ignored.append(name)
         else:
-            fields[name] = kind
+            # a code of digits is a name: nobody wants its mean
+            fields[name] = "text" if kind in ("number", "integer") and not _CODES.isdisjoint(parts) else kind
     # parts of a date, or hours and minutes in one number, say little as numbers
     usual = sorted(fields, key=lambda name: not (_TIMES | _CALENDAR).isdisjoint(_parts(name)))[:MOST]
     first = {name: kind for name, kind in fields.items() if name in usual}

@@ -19,6 +19,7 @@ from .options import Options
 from .sequence import Sequence, Versions
 
 _NO_TIME, _REFUSED = -1, -2
+REACH = "leave such rows out, or let the grid (start, end) reach further before anything is published"
 _UNITS: dict[str, moments.Unit] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 
 
@@ -66,7 +67,8 @@ class _OnGrid:
                 else f"expected a time on the grid, got one {where}"
             )
             same = odd & (cells == cells[row])
-            error = InputError(wrong, place=self._options.time).for_rows(np.flatnonzero(same) + 1)
+            further = None if cells[row] == _NO_TIME else REACH
+            error = InputError(wrong, place=self._options.time, hint=further).for_rows(np.flatnonzero(same) + 1)
             error = error.at(numbers, self._delivery.name, self._delivery.unit)
             if self._delivery.refusals is None:
                 raise error
