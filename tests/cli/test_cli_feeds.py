@@ -170,3 +170,26 @@ def test_rounds_by_the_calendar(program: Program, folder: Path) -> None:
     assert (wrong.code, "rounds.length" in wrong.err) == (2, True)
     wrong = program("run", "rows.csv", *options[:-1], "Europe/Berlyn", "--length", "1mo")
     assert (wrong.code, "did you mean 'Europe/Berlin'?) - at --time-zone" in wrong.err) == (2, True)
+
+
+def test_a_grid_is_delivered_in_parts(program: Program, folder: Path) -> None:
+    (folder / "1.csv").write_text("day,who,amount\n2026-01-02,ann,5\n2026-01-01,bob,1\n")
+    (folder / "2.csv").write_text("day,who,amount\n2026-01-06,cy,7\n")
+    options = [*["--count", "--sum", "amount:0..9", "--epsilon", "1", "--subject", "who", "--time", "day"]]
+    options += ["--start", "2026-01-01", "--length", "1d", "--end", "2026-01-11", "--testing-key", "1"]
+    for file, until in (("1.csv", "2026-01-04"), ("2.csv", "2026-01-10")):
+        checked = program("check", file, *options[:-2], "--until", until)
+        assert checked.code == 0, checked.err
+    stored = [*options, "--store", "s"]
+    ended = program("run", "1.csv", *stored, "--until", "2026-01-04")
+    assert {release["round"] for release in ended.releases} == {1, 2, 3}
+    assert program("erase", "s", "--subject", "ann", "--testing-key", "1").code == 0
+    ended = program("run", "2.csv", *stored, "--until", "2026-01-10")
+    assert {release["round"] for release in ended.releases} == {4, 5, 6, 7, 8, 9}
+    assert program("verify", "s", "--testing-key", "1").code == 0
+    ended = program("run", "2.csv", *stored, "--until", "2026-01-10T12:00:00Z")
+    assert ended.code == 2
+    assert ended.err.endswith("got '2026-01-10T12:00:00Z' - at --until\n")
+    ended = program("check", "2.csv", *options[:-2], "--until", "2026-01-05")
+    assert ended.code == 2
+    assert "got one from 2026-01-05 on (--until)" in ended.out

@@ -42,7 +42,7 @@ from .output import OutputOptions
 from .progress import Progress
 from .specification import RunSpecOptions, SpecOptions, at_options
 
-OF_THIS_RUN = ("rounds", "follow", "complete", "source", "input_format", "delimiter")
+OF_THIS_RUN = ("rounds", "until", "follow", "complete", "source", "input_format", "delimiter")
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class Cutting:
     """Where the rounds of a feed end, and how it is written."""
 
     rounds: int | None = option("Publish exactly this many rounds. Required for rounds by number.", min=1)
+    until: str | None = option("Publish the rounds of the grid up to this time; the file has all of them.", "TIME")
     close_by: str | None = option("What ends a round: lines, progress, grid or end.")
     start: str | None = option("Where the grid of time starts.", "TIME")
     length: str | None = option("The length of a round on the grid, such as 1h, 1d, 1w or 1mo.")
@@ -67,16 +68,16 @@ class Cutting:
         given = {key: value for key, value in asdict(self).items() if key not in OF_THIS_RUN and value is not None}
         if "late" in given:
             given["late_events"] = given.pop("late")
-        for key in ("start", "end"):
-            text = given.get(key, "")
-            if text.isascii() and text.isdigit():
-                given[key] = int(text)
-        return given
+        return given | {key: _time(given[key]) for key in ("start", "end") if key in given}
 
     @property
     def read(self) -> dict[str, Any]:
         """How the input is read, as `Options` have it."""
-        return {"format": self.input_format, "delimiter": self.delimiter}
+        return {"until": _time(self.until), "format": self.input_format, "delimiter": self.delimiter}
+
+
+def _time(text: str | None) -> str | int | None:
+    return int(text) if text and text.isascii() and text.isdigit() else text
 
 
 @dataclass(frozen=True)

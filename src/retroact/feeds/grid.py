@@ -19,6 +19,7 @@ from .options import Options
 from .sequence import Sequence, Versions
 
 _NO_TIME, _REFUSED = -1, -2
+NEXT_FILE = "such rows belong to the next file"
 REACH = "leave such rows out, or let the grid (start, end) reach further before anything is published"
 _UNITS: dict[str, moments.Unit] = {"_ms": "ms", "_us": "us", "_ns": "ns"}
 
@@ -33,6 +34,7 @@ class _OnGrid:
         self._options = options
         # that of the stream has the boundaries that were used
         self._grid: Grid = delivery.stream.grid or options.cut.grid
+        self._last = options.last
 
     def cells(self, times: Any, numbers: Any) -> I64:
         """The rounds of the times of rows with these numbers."""
@@ -56,19 +58,22 @@ class _OnGrid:
 
     def inside(self, cells: I64, numbers: I64) -> Mask:
         """Which times are on the grid; one that is not is refused."""
-        odd = (cells < 1) | (False if self._grid.rounds is None else cells > self._grid.rounds)
+        odd = (cells < 1) | (False if self._last is None else cells > self._last)
         on_grid, odd = ~odd, odd & (cells != _REFUSED)
         while odd.any():
             row = int(np.argmax(odd))
-            where = "before the start" if cells[row] < 1 else "after the end"
+            where, hint, until = "before the start", REACH, self._options.until
+            if cells[row] > 0:
+                where = "after the end" if until is None else f"from {until} on (--until)"
+                hint = REACH if until is None else NEXT_FILE
             wrong = (
                 "expected a time, got none: on a grid every event says when it happened, deletions too"
                 if cells[row] == _NO_TIME
                 else f"expected a time on the grid, got one {where}"
             )
             same = odd & (cells == cells[row])
-            further = None if cells[row] == _NO_TIME else REACH
-            error = InputError(wrong, place=self._options.time, hint=further).for_rows(np.flatnonzero(same) + 1)
+            error = InputError(wrong, place=self._options.time, hint=None if cells[row] == _NO_TIME else hint)
+            error = error.for_rows(np.flatnonzero(same) + 1)
             error = error.at(numbers, self._delivery.name, self._delivery.unit)
             if self._delivery.refusals is None:
                 raise error
@@ -107,34 +112,39 @@ class _OnGrid:
 
 class Complete(_OnGrid):
     """A complete source. Changes of later rounds than the open one wait; a round closes once every change of it, and of
-    the rounds before it, was read. All rounds of the grid close, empty ones too.
+    the rounds before it, was read. All rounds up to the last one of which it has everything close, empty ones too.
 
     Late changes belong to rounds that closed before the input began. They are played in the first open round, stamped
     with their own. Positions are (first round, round, row, number of rows), in the order of play.
     """
 
+    _last: int
+
     def __init__(self, delivery: Delivery, options: Options) -> None:
         super().__init__(delivery, options)
-        if self._grid.rounds is None:
+        if options.last is None:
             raise InputError(
                 "a complete file on a grid needs its end (--end): how many rounds are published is a public choice, "
                 "and must not be read off the last record",
                 place="end",
+                hint="--until TIME publishes the rounds up to a time",
             )
+        self._last = options.last
         reached, name = delivery.reached(), delivery.name
         if reached and len(reached) != 4:
             raise InputError(
                 f"{delivery.source} was read without a grid before: expected another source name (--source)"
             )
-        if not reached and self._stream.round > self._grid.rounds:
-            raise InputError(f"all {self._grid.rounds:,} rounds of the grid are closed", place="--end", source=name)
+        if not reached and self._stream.round > self._last:
+            which = "all" if self._last == self._grid.rounds else "the first"
+            place = "--end" if options.until is None else "--until"
+            raise InputError(f"{which} {self._last:,} rounds of the grid are closed", place=place, source=name)
         self._reached = reached
         self._first = reached[0] if reached else self._stream.round
-        self._last = self._grid.rounds
         self._versions = Versions()
         self._held: dict[int, list[Changes]] = {}
         if isinstance(self._stream, Durable):
-            self._stream.keep_boundaries()
+            self._stream.keep_boundaries(self._last)
 
     def read_times(self, times: Iterable[tuple[Any, Any]], source: Any) -> int:
         """Read the round of every row before any is played; return the row up to which all were played before.

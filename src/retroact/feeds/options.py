@@ -43,6 +43,8 @@ class Options:
     """csv, tsv or jsonl; by the name or the content of the source, if absent."""
     delimiter: str | None = None
     """What separates the cells of CSV; found from the header, if absent."""
+    until: Any = None
+    """On a grid, up to when a complete source has everything: the end of a round; by default the end of the grid."""
 
     def __post_init__(self) -> None:
         if self.format is not None:
@@ -55,6 +57,10 @@ class Options:
             object.__setattr__(self, "delimiter", "\t")
         if self.cut.grid is not None and self.rounds is not None:
             raise InputError("expected no number of rounds with a grid: its end says how many", place="rounds")
+        if self.until is not None:
+            if self.cut.grid is None or self.follow:
+                raise InputError("expected a complete source on a grid, which ends at this time", place="until")
+            self.cut.grid.rounds_until(self.until, "until")
         if self.cut.grid is not None and self.time is None and not self.follow:
             raise InputError("expected the column of the time (--time) with a grid", place="time")
         if self.cut.grid is not None and self.position is not None and not self.follow:
@@ -68,6 +74,12 @@ class Options:
     def time(self) -> str | None:
         """The column, or dotted path, of the time of an event, if there is a grid."""
         return None if self.cut.grid is None else self.columns.column("time")
+
+    @property
+    def last(self) -> int | None:
+        """The last round on a grid that this source has everything of."""
+        grid = self.cut.grid
+        return None if grid is None else grid.rounds if self.until is None else grid.rounds_until(self.until, "until")
 
     @property
     def position(self) -> str | None:

@@ -48,6 +48,7 @@ def play(
     contribution: int | None = None,
     publish: Publish | None = None,
     rounds: int | None = None,
+    until: Any = None,
     follow: bool = False,
     complete: bool = False,
     format: str | None = None,
@@ -59,6 +60,9 @@ def play(
 
     Columns have the roles that the stream declares; roles named here take precedence. Rounds are those of the stream; a
     stream in memory that declares none takes a grid and the like from here.
+
+    On a grid a source has everything up to ``until``, by default the end of the grid: the round that ends there is the
+    last one that closes.
 
     ``publish`` is called with every round that closes. An error names the line; rounds that closed before it stay
     closed, and what the open round was given stays in it.
@@ -81,6 +85,7 @@ def play(
     name = source_name or (os.fspath(source) if isinstance(source, str | os.PathLike) else None)
     run: dict[str, Any] = {
         "rounds": rounds,
+        "until": until,
         "follow": follow,
         "complete": complete,
         "format": format,

@@ -75,10 +75,10 @@ class Durable(Stream):
         for stored in sorted(found, key=lambda each: (each.round, order.get(each.statistic, len(order)))):
             yield msgspec.json.decode(stored.line)
 
-    def keep_boundaries(self) -> None:
-        """All boundaries of the grid, which must have an end, stay as they are from now on, since they are used."""
+    def keep_boundaries(self, last: int) -> None:
+        """The boundaries of the grid up to this round stay as they are from now on, since they are used."""
         with self._core.lock:
-            self._vault.keep_boundaries(self._core)
+            self._vault.keep_boundaries(self._core, last)
 
     @property
     def moved_boundaries(self) -> str:

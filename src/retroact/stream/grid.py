@@ -204,8 +204,19 @@ class Grid(Parameters):
             return local_text(self._length.after(self._start, number))
         return text_of(self.boundary(number))
 
-    def _count(self, end: Any) -> int:
-        time = self._time(end, "grid end")
+    def rounds_until(self, time: Any, place: str) -> int:
+        """How many rounds are over at a time, which must be the end of one.
+
+        >>> Grid("2026-01-01", "1mo", "2027-01-01").rounds_until("2026-03-01", "until")
+        2
+        """
+        number = self._count(time, place)
+        if self.rounds is not None and number > self.rounds:
+            raise mismatch(f"a time up to the end of the grid, {self.end}", time, place)
+        return number
+
+    def _count(self, end: Any, place: str = "grid end") -> int:
+        time = self._time(end, place)
         (number,) = self._length.number(self._start, np.array([time], np.int64)).tolist()
         if number > 0 and self._length.after(self._start, number) == time:
             return int(number)
@@ -213,7 +224,7 @@ class Grid(Parameters):
         wanted = (
             f"an end that is a whole number of lengths ({self.length}) after the start, such as {near or self._text(1)}"
         )
-        raise mismatch(wanted, end, "grid end")
+        raise mismatch(wanted, end, place)
 
 
 def last_rows(cells: I64, first: int, rounds: int) -> I64:

@@ -183,9 +183,8 @@ class Vault(Persistence):
                 core.grid.keep(boundaries)
         self._erased |= {*hashes}
 
-    def keep_boundaries(self, core: Core) -> None:
-        """Those of all rounds."""
-        if core.grid is not None and core.grid.rounds is not None and (unkept := _unkept(core, core.grid.rounds)):
+    def keep_boundaries(self, core: Core, last: int) -> None:
+        if core.grid is not None and (unkept := _unkept(core, last)):
             with self.writing():
                 self.store.keep_boundaries(unkept)
             core.grid.keep(unkept)
