@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import retroact as ra
 from retroact.messages import decimal_text
 from retroact.sklearn import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian, WithdrawnError
-from retroact.sklearn.clusters import _step
+from retroact.sklearn.public_columns import step_of
 
 BOTH = pytest.mark.parametrize("kind", [RetroactiveKMeans, RetroactiveKMedian], ids=["means", "median"])
 quiet = pytest.mark.filterwarnings("ignore::retroact.sklearn.ClusterWarning")
@@ -361,7 +361,7 @@ def test_parameters_are_checked_by_fit(changes, place):
 @pytest.mark.parametrize("radius", ["100", "0.1", "1", "65536", "1e-9", "7e12", "0.33333"])
 def test_the_lattice_is_as_fine_as_the_ball(radius):
     exact = Fraction(radius)
-    step = _step(exact)
+    step = step_of(exact)
     assert step <= exact / 2**16 < 2 * step
     assert decimal_text(step) is not None
     assert 1 in (step.numerator, step.denominator)

@@ -8,6 +8,7 @@ RetroactiveKMedian(n_clusters=3, radius=10)
 try:
     from .base import Forgotten, WithdrawnError
     from .clusters import ClusterWarning, RetroactiveKMeans, RetroactiveKMedian
+    from .models import ModelWarning, RetroactiveRidge
     from .public import PublicFourier, PublicPipeline, PublicScaler, make_pipeline
 except ImportError as error:
     if (error.name or "").partition(".")[0] != "sklearn":
@@ -21,11 +22,13 @@ except ImportError as error:
 __all__ = [
     "ClusterWarning",
     "Forgotten",
+    "ModelWarning",
     "PublicFourier",
     "PublicPipeline",
     "PublicScaler",
     "RetroactiveKMeans",
     "RetroactiveKMedian",
+    "RetroactiveRidge",
     "WithdrawnError",
     "make_pipeline",
 ]

@@ -260,10 +260,13 @@ class RetroactiveEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __sklearn_clone__(self) -> Any:
-        # A key cannot be copied. It is shared, and refuses a second stream by itself.
+        # A key cannot be copied, and copies have no store. They are shared: a second stream is refused.
         bare = copy.copy(self)
         bare.key = None
-        return BaseEstimator.__sklearn_clone__(bare).set_params(key=self.key, store=self.store)
+        known = self.get_params(deep=False)
+        return BaseEstimator.__sklearn_clone__(bare).set_params(
+            **{name: known[name] for name in ("key", "store") if name in known}
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Parameters and the published model, without the key, the stream and its records."""

@@ -8,7 +8,6 @@ records (`labels_`, `inertia_`) are never kept; the rest is that of every estima
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,12 +18,11 @@ from sklearn.utils.validation import validate_data
 from ..arrays import F64, I64
 from ..coins import Key
 from ..errors import InputError
-from ..schema import Vector
 from ..schema.numbers import exact_number
 from ..statistics.clusters import Centres, KMeans, KMedian
-from ..statistics.clusters.ball import BITS
 from ..stream import Release, Specification
 from .base import RetroactiveEstimator, Withheld
+from .public_columns import ball
 
 
 class ClusterWarning(UserWarning):
@@ -98,8 +96,8 @@ class _Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
                 "from the data would reveal them. Declare it from what you know of the columns",
                 place="radius",
             )
-        size, field = exact_number(self.radius, "radius"), self._field
-        points = Vector(self.n_features_in_, radius=size, step=_step(size), clip=self.clip)
+        field, points = self._field, ball(self.radius, self.n_features_in_, clip=self.clip)
+        size = exact_number(self.radius, "radius")
         statistic = self._statistic(
             field, self.n_clusters, size, clip=self.clip, expected=self.expected, mode=self.mode
         )
@@ -203,17 +201,6 @@ class RetroactiveKMedian(_Clusterer):
     """
 
     _statistic = KMedian
-
-
-def _step(radius: Fraction) -> Fraction:
-    """The largest power of two up to radius / 2^16: as fine as the steps of the ball itself, and an exact decimal.
-
-    >>> _step(Fraction(100)), _step(Fraction(1, 10)) == Fraction(1, 2**20)
-    (Fraction(1, 1024), True)
-    """
-    power = radius.numerator.bit_length() - radius.denominator.bit_length()
-    power -= Fraction(2) ** power > radius
-    return Fraction(2) ** (power - BITS)
 
 
 def _centre(given: Any, dimension: int) -> F64:

@@ -24,6 +24,7 @@ from ..arrays import F64, I64
 from ..checks import integer
 from ..errors import InputError
 from .base import Forgotten, RetroactiveEstimator
+from .public_columns import limits
 
 STEPS, TURN, FINE = 12, 1 << 36, 1 << 12
 """A column has 2^12 steps on either side of its middle, a turn 2^36; the table of cosines divides it into 2^12."""
@@ -110,14 +111,7 @@ class PublicFourier(ClassNamePrefixFeaturesOutMixin, _Public):  # type: ignore[m
 
 
 def _limits(bounds: Any, count: int) -> tuple[F64, F64]:
-    if bounds is None:
-        raise InputError("expected bounds of the columns: those of the records would reveal them", place="bounds")
-    try:
-        lower, upper = (np.broadcast_to(np.asarray(each, dtype=np.float64), count) for each in bounds)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"expected a lower and an upper bound, each one number or {count} of them, got {bounds!r}", place="bounds"
-        ) from None
+    lower, upper = np.array(limits(bounds, count), dtype=np.float64).T
     if not (np.isfinite(lower).all() and np.isfinite(upper).all() and (lower < upper).all()):
         raise InputError(f"expected finite lower bounds below the upper ones, got {bounds!r}", place="bounds")
     return lower, upper
