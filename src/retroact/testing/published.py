@@ -68,10 +68,10 @@ class Scene:
     """Enough records to pass any threshold, half of them old and half new in every round, and what is published of
     them under any key in any release: by random access, since a release remembers nothing."""
 
-    def __init__(self, spec: Specification, name: str, random: Random) -> None:
+    def __init__(self, spec: Specification, name: str, random: Random, *, whole: bool = False) -> None:
         self.spec, self.name, self.statistic = spec, name, spec.statistics[name]
         self.definition, self.bound = Definition(spec, name), spec.bounds[name]
-        self._values = list(dict.fromkeys(values_of(spec.schema, random)))
+        self.values = list(dict.fromkeys(values_of(spec.schema, random, whole=whole)))
         self._digest = spec.digest(name)
         self._latest: tuple[Coins, Bound] | None = None
         self.copies = self._enough()
@@ -98,7 +98,7 @@ class Scene:
     def records(self, index: int, *, other: bool = False) -> list[Record]:
         """The records of a release; ``other``: in other numbers, and of fewer values where values are counted."""
         round, out = index * self.statistic.every, []
-        for number, value in enumerate(self._values):
+        for number, value in enumerate(self.values):
             if other and number % 2 and isinstance(self.definition.inner, Distinct):
                 continue
             copies = self.copies + 7 * number + (self.copies // 3 + number if other else 0)

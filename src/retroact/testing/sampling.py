@@ -25,13 +25,11 @@ from ..compilers import SampleBound, WindowSample, sample_in
 from ..errors import VerificationError
 from ..oneshot import BOTTOM
 from ..schema import Rows, Schema
-from ..statistics.bound import At
 from ..stream import Specification
-from .definitions import Definition
-from .histories import values_of
+from .claimed_law import ENDLESS
 from .judgement import ERROR, Tested, bernstein, often
-from .published import CLEAR
-from .records import Record, lattice, rows_of
+from .published import CLEAR, Scene
+from .records import Record, lattice
 
 FEWEST = 12
 
@@ -43,71 +41,71 @@ class Drawn(NamedTuple):
     second: Counter[Any] | None
 
 
+class Drawing(Scene):
+    """Some copies of every value, the same in two releases, and an algorithm that returns what it gets."""
+
+    def __init__(self, spec: Specification, name: str, sample: SampleBound, random: Random) -> None:
+        spy, spied = copy(sample), copy(spec)
+        self.sample = spy.statistic = copy(sample.statistic)
+        spy.statistic.of = copy(spy.statistic.of)
+        spy.statistic.of.run = _counted  # type: ignore[method-assign]
+        spied.bounds = {**spec.bounds, name: spy}
+        last = spec.releases(name) or ENDLESS
+        first, window = max(1, min(3, last - 1)), sample.grant.window
+        both = first < last and (window is None or window > spy.statistic.every)
+        self.looks, self._limit = ((first, first + 1) if both else (first,)), sample.limit
+        super().__init__(spied, name, random, whole=True)
+
+    def _enough(self) -> int:
+        """In all."""
+        wanted = max(self.sample.size or 0, self.sample.occupancy or 0, FEWEST) * 2
+        if self._limit is None:
+            return wanted
+        limits = [float(self._limit.at(index)) for index in self.looks]
+        wide = max(self.bound.noise.deviation_of(0, index) for index in self.looks)
+        return max(wanted, int(max(limits) + CLEAR * wide))
+
+    def records(self, index: int, *, other: bool = False) -> list[Record]:
+        fields, stamp = self.spec.schema.fields, self.looks[0] * self.sample.every
+        records = [Record(dict(zip(fields, value, strict=True)), stamp, 1) for value in self.values]  # type: ignore[call-overload]
+        distinct = {self.value(record): record for record in records}
+        each = -(-self.copies // len(distinct))
+        return [record._replace(copies=each + number) for number, record in enumerate(distinct.values())]
+
+    def value(self, record: Record) -> tuple[Any, ...]:
+        """What the algorithm reads of a record."""
+        schema = self.spec.schema
+        return tuple(lattice(schema.fields[name], record.value[name]) for name in self.sample.of.reads(schema))
+
+    def drawn(self, key: Key) -> Drawn:
+        noise = self.noise(key)
+        seen = [self.release(noise, noise, index).answer.value for index in self.looks]
+        if BOTTOM in seen:
+            raise VerificationError(f"sample of {self.name}: no answer with {self.copies:,} live records or more")
+        return Drawn(seen[0], seen[1] if len(seen) > 1 else None)
+
+
 def check_sample(spec: Specification, name: str, random: Random, *, keys: int = 300) -> Tested | None:
     """Raises if the claimed sampling is refuted; returns the test with the smallest probability, or None if there is no
     sample."""
     bound = sample_in(spec.bounds[name])
     if bound is None:
         return None
-    sample = bound.statistic
-    records, drawn = _draw(spec, name, bound, random, keys)
-    definition = Definition(spec, name)
-    live = [record for record in records if definition.counts(record.value)]
+    scene = Drawing(spec, name, bound, random)
+    live = [record for record in scene.records(1) if scene.definition.counts(record.value)]
     if not live:
         return None  # no record meets the conditions
-    copies = Counter({_value(spec.schema, sample, record): record.copies for record in live})
-    tests = list(_tests(sample, copies, drawn))
+    copies = Counter({scene.value(record): record.copies for record in live})
+    tests = list(_tests(scene.sample, copies, [scene.drawn(Key.for_testing(seed + 1)) for seed in range(keys)]))
     worst = min(tests, key=lambda tested: tested.chance)
     if worst.chance * len(tests) <= ERROR:
         raise VerificationError(f"sample of {name}: refuted by {keys} keys: {worst.asked}")
     return worst
 
 
-def _draw(
-    spec: Specification, name: str, bound: SampleBound, random: Random, keys: int
-) -> tuple[list[Record], list[Drawn]]:
-    sample, spy = bound.statistic, copy(bound)
-    spy.statistic = copy(sample)
-    spy.statistic.of = copy(sample.of)
-    spy.statistic.of.run = _counted  # type: ignore[method-assign]
-    grant, every, limits = bound.grant, sample.every, bound.limit
-    last = spec.releases(name) or 1 << 20
-    index = max(1, min(3, last - 1))
-    noise = bound.noise
-    wanted = max(sample.size or 0, sample.occupancy or 0, FEWEST) * 2
-    if limits is not None:
-        limit = max(float(limits.at(i)) for i in (index, min(index + 1, last)))
-        wanted = max(wanted, int(limit + CLEAR * max(noise.deviation_of(0, i) for i in (index, min(index + 1, last)))))
-    by_value = {
-        _value(spec.schema, sample, record): record
-        for value in values_of(spec.schema, random, whole=True)
-        for record in [Record(dict(zip(spec.schema.fields, value, strict=True)), index * every, 1)]  # type: ignore[call-overload]
-    }
-    each = -(-wanted // len(by_value))
-    records = [record._replace(copies=each + number) for number, record in enumerate(by_value.values())]
-    rows, weights = rows_of(spec.schema, records)
-    both = index < last and (grant.window is None or grant.window > every)
-    out = []
-    for number in range(keys):
-        noise = spec.mechanism(name, Key.for_testing(number + 1).coins("stream"))
-        live = spy.named(spy.gather(rows, weights), noise.coins)
-        seen = [
-            spy.release([live], noise, At(i, i * every)).answer.value
-            for i in ((index, index + 1) if both else (index,))
-        ]
-        if BOTTOM in seen:
-            raise VerificationError(f"sample of {name}: no answer with {sum(weights):,} live records")
-        out.append(Drawn(seen[0], seen[1] if both else None))
-    return records, out
-
-
 def _counted(rows: Rows, schema: Schema, coins: Coins) -> Counter[Any]:
     columns = [[tuple(row) for row in c.tolist()] if c.ndim > 1 else c.tolist() for c in rows.columns.values()]
     return Counter(zip(*columns, strict=True))
-
-
-def _value(schema: Schema, sample: WindowSample, record: Record) -> tuple[Any, ...]:
-    return tuple(lattice(schema.fields[name], record.value[name]) for name in sample.of.reads(schema))
 
 
 def _tests(sample: WindowSample, copies: Counter[Any], drawn: list[Drawn]) -> list[Tested]:
