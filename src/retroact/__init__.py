@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from .privacy import ApproximateDP, GaussianDP, Guarantee, PureDP, ZeroConcentratedDP
     from .schema import Boolean, Bytes, Category, Date, Integer, Number, Schema, Text, Timestamp, Vector
     from .statistics import (
+        PCA,
+        CategoricalNB,
+        Classifier,
+        Correlation,
         Count,
+        Covariance,
         Distances,
         Distinct,
         GroupBy,
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
         Linear,
         LinearQuery,
         Mean,
+        NearestMean,
         Quantiles,
         Ratio,
         Restated,
@@ -39,11 +45,16 @@ if TYPE_CHECKING:
 __version__ = "0.4.0"
 
 __all__ = [
+    "PCA",
     "ApproximateDP",
     "Boolean",
     "Bytes",
+    "CategoricalNB",
     "Category",
+    "Classifier",
+    "Correlation",
     "Count",
+    "Covariance",
     "Date",
     "Distances",
     "Distinct",
@@ -64,6 +75,7 @@ __all__ = [
     "Linear",
     "LinearQuery",
     "Mean",
+    "NearestMean",
     "Number",
     "Plan",
     "PureDP",

@@ -33,6 +33,10 @@ MODELS = {
     "ridge": ra.Ridge(["age", "member", "country"], "amount"),
     "knots": ra.Ridge(["age", "country"], "amount", knots=3),
     "one column": ra.Ridge("age", "amount"),
+    "classifier": ra.Classifier(["age", "member", "amount"], "country"),
+    "nearest mean": ra.NearestMean(["age", "member", "amount"], "country"),
+    "covariance": ra.Covariance(["age", "member", "country"]),
+    "components": ra.PCA(["age", "member", "country"], 2),
 }
 
 
@@ -55,6 +59,25 @@ def test_no_record_adds_more_than_the_lemma_says(which):
     assert max(largest for _, _, largest in found) <= layout.largest
     # and it is nearly reached, by the longest rows with the largest targets
     assert max(two for _, two, _ in found) > 0.99
+    if which == "nearest mean":
+        assert max(one for one, _, _ in found) > 0.85 * layout.norm1
+
+
+def test_no_record_adds_more_than_counts_say():
+    """Naive Bayes: a one for the class and for each column, for every record."""
+    model = ra.CategoricalNB(["age", "country", "amount"], "member", bins=3)
+    rows, _ = SCHEMA.encode(every_value())
+    parts, layout = model.contribute(rows, SCHEMA), model.layout(SCHEMA)
+    assert (np.bincount(parts.row) == 4).all()
+    assert (parts.amount == 1).all()
+    assert len({*zip(parts.row.tolist(), parts.coordinate.tolist(), strict=True)}) == len(parts.row)
+    assert parts.coordinate.max() < layout.size == 2 * (1 + 3 + 3 + 3)
+    assert layout.norm1 == layout.norm2_squared == 4
+
+
+def every_value():
+    names = np.array(["DE", "FR", "IT"])
+    return {**COLUMNS, "country": names[COLUMNS["country"]], "member": COLUMNS["member"] == 1}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -106,8 +129,7 @@ def gathered(model, columns, weights=None):
 def some(count, seed=1):
     rng = np.random.default_rng(seed)
     chosen = rng.integers(0, len(EVERY), count)
-    shown = {name: column[chosen] for name, column in COLUMNS.items()}
-    return {**shown, "country": np.array(["DE", "FR", "IT"])[shown["country"]], "member": shown["member"] == 1}
+    return {name: column[chosen] for name, column in every_value().items()}
 
 
 @pytest.mark.parametrize("which", MODELS)

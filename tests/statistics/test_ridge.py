@@ -8,6 +8,7 @@ import pytest
 
 import retroact as ra
 from retroact.statistics.models.feature_map import LENGTH
+from support.exact_models import exact_answer
 
 SCHEMA = {
     "miles": ra.Number(0, 50),
@@ -108,7 +109,8 @@ def test_a_deleted_record_leaves_no_trace_in_any_later_model():
 
 def test_the_error_covers_the_model_of_the_exact_sums():
     """Of all numbers of 40 models, under as many keys, 95 % intervals hold the same model without noise."""
-    exact = _exact(ra.Ridge(COLUMNS, "fare"), rides(5000), epsilon=1.0)
+    model = exact_answer(SCHEMA, ra.Ridge(COLUMNS, "fare"), rides(5000), epsilon=1.0).value
+    exact = {"intercept": model.intercept, "coefficients": model.coefficients}
     inside = []
     for seed in range(40):
         release = released(ra.Ridge(COLUMNS, "fare"), rides(5000), epsilon=1.0, seed=seed)
@@ -117,21 +119,6 @@ def test_the_error_covers_the_model_of_the_exact_sums():
         for name, (low, high) in found["coefficients"].items():
             inside.append(low <= exact["coefficients"][name] <= high)
     assert 0.92 <= np.mean(inside) <= 0.995
-
-
-def _exact(statistic, columns, epsilon):
-    """The same model, with the same ridge, of sums without noise."""
-    spec = ra.Specification(SCHEMA, {"model": statistic}, epsilon=epsilon, delta=1e-6, horizon=63)
-    bound = spec.bounds["model"]
-    rows, _ = spec.schema.encode(columns)
-    totals = bound.gather(rows, np.ones(rows.count, dtype=np.int64))
-
-    class Exact:
-        values = totals.astype(float)
-        deviations = bound.noise.deviations(1)
-
-    answer = statistic.answer(Exact, spec.schema)
-    return {"intercept": answer.value.intercept, "coefficients": answer.value.coefficients}
 
 
 def test_without_records_a_model_is_modest():

@@ -22,14 +22,19 @@ from .sum import Sum
 
 if TYPE_CHECKING:
     from .clusters import Centres, Distances, KMeans, KMedian
-    from .models import Ridge, load_model
+    from .models import PCA, CategoricalNB, Classifier, Correlation, Covariance, NearestMean, Ridge, load_model
 
 __all__ = [
+    "PCA",
     "Answer",
     "Bins",
+    "CategoricalNB",
     "Centres",
+    "Classifier",
     "Contributions",
+    "Correlation",
     "Count",
+    "Covariance",
     "Demand",
     "Distances",
     "Distinct",
@@ -44,6 +49,7 @@ __all__ = [
     "LinearQuery",
     "Mapped",
     "Mean",
+    "NearestMean",
     "Noisy",
     "Published",
     "Quantiles",
@@ -59,5 +65,12 @@ __all__ = [
 ]
 
 # they take as long as all the others together
-_LATE = ("Centres", "Distances", "KMeans", "KMedian", "Ridge", "load_model")
+_LATE = {"Centres", "Distances", "KMeans", "KMedian", "Ridge", "load_model"} | {
+    "PCA",
+    "CategoricalNB",
+    "Classifier",
+    "Correlation",
+    "Covariance",
+    "NearestMean",
+}
 __getattr__ = late_names(__name__, _LATE, ("clusters", "models"))

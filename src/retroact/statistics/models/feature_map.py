@@ -98,30 +98,30 @@ class FeatureMap:
     def read(self, data: Any) -> F64:
         """The points of records to predict: a frame, columns, records or an array. Values out of bounds are clipped,
         whatever their field says; other columns are ignored; missing values and unknown levels are refused."""
-        clipping = {name: _clipping(field) for name, field in self.fields.items()}
-        rows, _ = Schema(clipping).encode(self._selected(data))
+        rows, _ = Schema({name: clipping(field) for name, field in self.fields.items()}).encode(
+            selected(self.fields, data)
+        )
         return self.points(rows.columns)
 
-    def _selected(self, data: Any) -> Any:
-        if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
-            return [self._selected(record) for record in data]
-        if isinstance(data, Mapping) or hasattr(data, "columns"):
-            known = data if isinstance(data, Mapping) else getattr(data, "column_names", data.columns)
-            for name in self.fields:
-                if name not in known:
-                    raise InputError(f"expected the columns {', '.join(self.fields)}, got none named {name!r}")
-            return {name: data[name] for name in self.fields}
-        return self._of_array(np.asarray(data))
 
-    def _of_array(self, table: Any) -> dict[str, Any]:
-        widths = [field.width for field in self.fields.values()]
-        if table.ndim != 2 or table.shape[1] != sum(widths):
-            raise mismatch(f"an array of {sum(widths)} columns", table.shape, "data")
-        parts = np.split(table, np.cumsum(widths)[:-1], axis=1)
-        each = zip(self.fields.items(), parts, strict=True)
-        return {name: part if isinstance(field, Vector) else part[:, 0] for (name, field), part in each}
+def selected(fields: Mapping[str, Field], data: Any) -> Any:
+    """The columns of these fields."""
+    if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
+        return [selected(fields, record) for record in data]
+    if isinstance(data, Mapping) or hasattr(data, "columns"):
+        known = data if isinstance(data, Mapping) else getattr(data, "column_names", data.columns)
+        for name in fields:
+            if name not in known:
+                raise InputError(f"expected the columns {', '.join(fields)}, got none named {name!r}")
+        return {name: data[name] for name in fields}
+    table, widths = np.asarray(data), [field.width for field in fields.values()]
+    if table.ndim != 2 or table.shape[1] != sum(widths):
+        raise mismatch(f"an array of {sum(widths)} columns", table.shape, "data")
+    parts = np.split(table, np.cumsum(widths)[:-1], axis=1)
+    each = zip(fields.items(), parts, strict=True)
+    return {name: part if isinstance(field, Vector) else part[:, 0] for (name, field), part in each}
 
 
-def _clipping(field: Field) -> Field:
+def clipping(field: Field) -> Field:
     """The same field, which moves what is out of bounds to the bound and refuses missing values."""
     return field.replace(missing="error", **({"clip": True} if "clip" in field.parameters() else {}))

@@ -18,7 +18,7 @@ import numpy as np
 from ...arrays import F64
 from ...errors import InputError
 from ...messages import check_keys, hint, show
-from ...schema import Schema
+from ...schema import Field, Schema
 from .feature_map import USUAL_REACH, FeatureMap
 
 VERSION = 1
@@ -33,6 +33,8 @@ class Model(ABC):
     kinds: ClassVar[dict[str, type[Model]]] = {}
     reach: ClassVar[Fraction] = USUAL_REACH
     """Of its `FeatureMap`."""
+    inputs: ClassVar[str] = "knots"
+    """What else its map needs, besides the fields."""
     keys: ClassVar[tuple[str, ...]]
     """Of its plain form, apart from those of every model."""
 
@@ -41,7 +43,7 @@ class Model(ABC):
         if "kind" in vars(cls):
             cls.kinds[cls.kind] = cls
 
-    def __init__(self, features: FeatureMap, records: float, notes: tuple[str, ...] = (), error: Any = None) -> None:
+    def __init__(self, features: Any, records: float, notes: tuple[str, ...] = (), error: Any = None) -> None:
         self.features, self.records, self.notes, self.error = features, float(records), tuple(notes), error
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +60,11 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def _of_parts(cls, parts: Mapping[str, Any], features: FeatureMap, shared: Mapping[str, Any]) -> Self: ...
+    def _of_parts(cls, parts: Mapping[str, Any], features: Any, shared: Mapping[str, Any]) -> Self: ...
+
+    @classmethod
+    def _mapped(cls, fields: Mapping[str, Field], options: Any) -> Any:
+        return FeatureMap(fields, knots=options, reach=cls.reach)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -66,7 +72,7 @@ class Model(ABC):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        return self.features.names
+        return tuple(self.features.names)
 
     def __repr__(self) -> str:
         inputs = ", ".join(self.columns)
@@ -105,11 +111,11 @@ def load_model(data: Any) -> Model:
 
 
 def _loaded(cls: type[Model], data: Mapping[str, Any]) -> Model:
-    needed = ("model", "version", "fields", "knots", *cls.keys, "records", "error", "notes")
+    needed = ("model", "version", "fields", cls.inputs, *cls.keys, "records", "error", "notes")
     check_keys(data, needed, "", needed)
     fields = Schema.from_spec(data["fields"], place="fields").fields
     try:
-        features = FeatureMap(fields, knots=data["knots"], reach=cls.reach)
+        features = cls._mapped(fields, data[cls.inputs])
         shared = {"records": data["records"], "notes": tuple(data["notes"]), "error": data["error"]}
         return cls._of_parts(data, features, shared)
     except (TypeError, ValueError, KeyError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -14,7 +14,7 @@ from ...schema import Field, Schema
 from ..answer import Answer, Noisy
 from ..answer_rows import AnswerRows, Row, part_of
 from ..statistic import Example
-from .feature_map import DEFAULT_MOST, LENGTH, FeatureMap
+from .feature_map import LENGTH, FeatureMap
 from .intervals import around
 from .model import Model, one_number_each
 from .moments import EXAMPLE_STREAM, WithTarget
@@ -48,11 +48,6 @@ class Ridge(WithTarget):
     kind: ClassVar[str] = "ridge"
     theorem: ClassVar[str] = 'Theorem "linear"'
     shares: ClassVar[Shares] = Shares(Fraction(1, 2), Fraction(9, 20), Fraction(1, 20))
-
-    def __init__(
-        self, columns: str | Sequence[str], target: str, *, knots: int = 0, most: int = DEFAULT_MOST, **options: Any
-    ) -> None:
-        super().__init__(columns, target, knots=knots, most=most, **options)
 
     @classmethod
     def examples(cls) -> list[Example]:
