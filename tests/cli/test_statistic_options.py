@@ -10,9 +10,9 @@ from retroact.cli.statistic_options import Described, described_by
 from retroact.errors import InputError
 from support.cli_program import Program
 
-NONE = dict.fromkeys(
-    ["sum", "mean", "variance", "quantiles", "histogram", "distinct", "kmeans", "ratio", "by", "where", "every"]
-)
+MODELS = ["ridge", "classifier", "nearest_mean", "naive_bayes", "covariance", "correlation", "pca"]
+OTHERS = ["sum", "mean", "variance", "quantiles", "histogram", "distinct", "kmeans", "ratio", "by", "where", "every"]
+NONE = dict.fromkeys([*OTHERS, *MODELS])
 
 
 def described(**given: Any) -> Described:
@@ -56,6 +56,26 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"kmeans": ["x:0..1,y:0..1:5"]},
         {"x": number("0", "1"), "y": number("0", "1")},
         {"kmeans_x_y": {"type": "kmeans", "fields": ["x", "y"], "k": 5}},
+    ),
+    "ridge": (
+        {"ridge": ["fare:0..300 ~ miles:0..50, car=small,large,*, hour:0..23:1"]},
+        {
+            "fare": number("0", "300"),
+            "miles": number("0", "50"),
+            "car": {"type": "category", "values": ["small", "large"], "other": "other"},
+            "hour": {**number("0", "23"), "step": "1"},
+        },
+        {"ridge_fare": {"type": "ridge", "target": "fare", "columns": ["miles", "car", "hour"]}},
+    ),
+    "naive Bayes": (
+        {"naive_bayes": ["late=yes,no~miles:0..50"]},
+        {"late": {"type": "category", "values": ["yes", "no"]}, "miles": number("0", "50")},
+        {"naive_bayes_late": {"type": "categorical_nb", "target": "late", "columns": ["miles"]}},
+    ),
+    "components by group": (
+        {"pca": ["x:0..1, y:0..1:1"], "by": ["city=A,B"]},
+        {"x": number("0", "1"), "y": number("0", "1"), "city": {"type": "category", "values": ["A", "B"]}},
+        {"pca_x_y_by_city": {"type": "pca", "columns": ["x", "y"], "k": 1, "by": "city"}},
     ),
     "conditions": (
         {"count": True, "where": ["age:0..120 > 17", "age < 65", "city in A, B"]},
@@ -118,6 +138,14 @@ REFUSED = {
     "two conditions": ({"count": True, "where": ["a = 1", "a = 2"]}, "expected one condition on 'a', got two"),
     "clusters in groups": ({"kmeans": ["x:0..1:2"], "by": ["c=A"]}, "clusters cannot - at --by"),
     "clusters without k": ({"kmeans": ["x:0..1"]}, "a number of clusters, such as x:0..1,y:0..1:5"),
+    "ridge without bounds": ({"ridge": ["fare:0..300 ~ miles"]}, "such as amount:0..500, got 'miles' - at --ridge"),
+    "classes without values": ({"classifier": ["late ~ miles:0..5"]}, "got 'late' - at --classifier"),
+    "a model without a target": (
+        {"nearest_mean": ["miles:0..5"]},
+        "expected a target and columns, such as 'late=yes,no",
+    ),
+    "two targets": ({"ridge": ["a:0..1, b:0..1 ~ c:0..1"]}, "expected one target, got 2 - at --ridge"),
+    "components without k": ({"pca": ["x:0..1"]}, "a number of components, such as x:0..1,y:0..1:2"),
     "ratio without bounds": (
         {"ratio": ["tip/count"]},
         "expected count, a number with its bounds such as tip:0..100, or a condition such as 'status = late', got 'tip'"
@@ -153,3 +181,20 @@ def test_every_common_statistic_runs_from_options_alone(program: Program) -> Non
     names = [release["statistic"] for release in ended.releases]
     expected = ["quantiles_age", "kmeans_age_amount", "ratio_late_count", "histogram_city", "distinct_user"]
     assert names == expected
+
+
+def test_every_model_runs_from_options_alone(program: Program) -> None:
+    rows = "".join(f"{i},{i % 50},{'AB'[i % 2]},{i % 90},{'yes' if i % 3 else 'no'}\n" for i in range(200))
+    columns = "amount:0..100, city=A,B"
+    asked = ["--ridge", f"age:0..120 ~ {columns}", "--covariance", "age:0..120,amount:0..100", "--pca", f"{columns}:2"]
+    for option in ("--classifier", "--nearest-mean", "--naive-bayes"):
+        asked += [option, f"late=yes,no ~ {columns}"]
+    asked += ["--correlation", "age:0..120,amount:0..100"]
+    Path("rides.csv").write_text("id,amount,city,age,late\n" + rows)
+    ended = program("run", "rides.csv", *asked, "--epsilon", 20, "--delta", 1e-6, "--testing-key", 1, "--quiet")
+    assert ended.code == 0, ended.err
+    kinds = [release["value"]["model"] for release in ended.releases]
+    assert kinds == ["ridge", "classifier", "nearest_mean", "categorical_nb", "covariance", "correlation", "pca"]
+    refused = program("run", "rides.csv", "--ridge", "age:0..120 ~ amount:0..100", "--epsilon", 1, "--testing-key", 1)
+    assert refused.code == 2
+    assert "expected delta > 0: a ridge has Gaussian noise" in refused.err

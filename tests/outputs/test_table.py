@@ -15,7 +15,11 @@ from retroact.stream import releases as kept
 assert {KMeans.kind, Ridge.kind} <= {*Statistic.kinds}  # loaded by their names
 EXAMPLES = [example for kind in Statistic.kinds.values() for example in kind.examples() if kind.kind]
 # The parts of a model; the others say how to read it.
-IN_THE_TABLE = {"ridge": ["intercept", "coefficients"]}
+IN_THE_TABLE = {
+    "ridge": ["intercept", "coefficients"], "classifier": ["intercepts", "coefficients"],
+    "nearest_mean": ["counts", "means"], "categorical_nb": ["priors", "probabilities"], "covariance": ["matrix"],
+    "correlation": ["matrix"], "pca": ["components", "variances"],
+}  # fmt: skip
 SCHEMA = {
     "day": ra.Date("2026-01-01", "2026-12-31"),
     "at": ra.Timestamp("2026-01-01T00:00:00Z", "2026-12-31T00:00:00Z"),

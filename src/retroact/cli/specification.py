@@ -25,7 +25,11 @@ from .toml_lines import naming_lines
 
 DEFAULT_FILE = Path("retroact.toml")
 LIMITS = ("delta", "horizon", "window", "records")
-STATISTICS = ("count", "sum", "mean", "variance", "quantiles", "histogram", "distinct", "kmeans", "ratio", "by")
+STATISTICS = (
+    "count", "sum", "mean", "variance", "quantiles", "histogram", "distinct", "kmeans", "ratio", "ridge", "classifier",
+    "nearest_mean", "naive_bayes", "covariance", "correlation", "pca", "by",
+)  # fmt: skip
+MODEL, COLUMNS = "TARGET ~ FIELD,...", "FIELD,..."
 _LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
 
 
@@ -43,6 +47,13 @@ class SpecOptions:
     distinct: list[str] | None = option("How many different values a field has.", "FIELD[,FIELD]")
     kmeans: list[str] | None = option("K clusters, such as x:0..1,y:0..1:5.", "FIELD:LOW..HIGH,...:K")
     ratio: list[str] | None = option("Two counts or sums, such as 'tip:0..100/fare:0..500'.", "A/B")
+    ridge: list[str] | None = option("Regression, such as 'fare:0..300 ~ miles:0..50, car=small,van'.", MODEL)
+    classifier: list[str] | None = option("A classifier, such as 'late=yes,no ~ miles:0..50'.", MODEL)
+    nearest_mean: list[str] | None = option("The class with the nearest mean.", MODEL)
+    naive_bayes: list[str] | None = option("Classes from counts; numbers in ten bins.", MODEL)
+    covariance: list[str] | None = option("Covariances, such as x:0..1,y:0..1.", COLUMNS)
+    correlation: list[str] | None = option("Correlations, such as x:0..1,y:0..1.", COLUMNS)
+    pca: list[str] | None = option("K principal components, such as x:0..1,y:0..1,z:0..1:2.", "FIELD,...:K")
     by: list[str] | None = option("All of these for each category; a last * is all others.", "FIELD=A,B,...")
     where: list[str] | None = option("Only records for which this holds, such as 'country = DE'.", "CONDITION")
     epsilon: float | None = option("The budget of the whole published sequence. Required with options.")

@@ -75,14 +75,14 @@ def bounded(text: str, option: str) -> tuple[str, Table]:
     return parts["field"], {"type": kind, **given}
 
 
-def categories(text: str) -> tuple[str, Table]:
+def categories(text: str, place: str = "--by") -> tuple[str, Table]:
     """
     >>> categories("country=DE,FR,*")
     ('country', {'type': 'category', 'values': ['DE', 'FR'], 'other': 'other'})
     """
     name, equals, values = text.partition("=")
     if not (name and equals and values):
-        raise InputError(f"expected a field with its categories, such as country=DE,FR,US, got {text!r}", place="--by")
+        raise InputError(f"expected a field with its categories, such as country=DE,FR,US, got {text!r}", place=place)
     listed = values.split(",")
     rest = {"other": "other"} if listed[-1] == REST else {}
     return name, {"type": "category", "values": listed[: len(listed) - len(rest)], **rest}
@@ -239,6 +239,9 @@ def _asked(options: Any, found: Described) -> Iterator[tuple[str, Table, str]]:
         yield *quantiles(text, found), f"--quantiles {text}"
     for text in options.kmeans or ():
         yield *clusters(text, found), f"--kmeans {text}"
+    from .model_options import models
+
+    yield from models(options, found)
     for text in options.ratio or ():
         yield *ratio(text, found), f"--ratio {text}"
     for kind in ("histogram", "distinct"):

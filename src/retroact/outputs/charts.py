@@ -1,7 +1,7 @@
 """What the chart of a statistic shows, as data: for pages and for plots alike, from the tidy table alone.
 
 Numbers over rounds are lines with their 95 % band, quantiles a fan of such lines. Numbers by key are bars of the latest
-round, largest first, and clusters are points of the latest round.
+round, largest first (those of a model by size), and clusters are points of the latest round.
 """
 
 from __future__ import annotations
@@ -121,11 +121,12 @@ def _chart(form: TableForm, name: str, rows: list[dict[str, Any]]) -> Chart:
         return _lines(name, over, bool(quantiles))
     marks = tuple(_mark(row, _label(row, keys)) for row in last)
     used = [key.replace("_", " ") for key in keys if any(row[key] is not None for row in last)]
-    numbers = [mark for mark in marks if isinstance(mark.value, float | int)]
-    largest = sorted(numbers, key=lambda mark: -mark.value)[:MOST_BARS]
-    return Bars(
-        name, latest, tuple(largest), len(marks) - len(largest), form.threshold(name, latest), marks, " · ".join(used)
-    )
+    signed = form.signed(name)
+    aside = [signed and any(str(row[key]).startswith("(") for key in keys) for row in last]
+    numbers = [one for one, left in zip(marks, aside, strict=True) if isinstance(one.value, float | int) and not left]
+    largest = sorted(numbers, key=lambda mark: -(abs(mark.value) if signed else mark.value))[:MOST_BARS]
+    more = len(marks) - sum(aside) - len(largest)
+    return Bars(name, latest, tuple(largest), more, form.threshold(name, latest), marks, " · ".join(used))
 
 
 def _lines(name: str, rows: Iterable[Mapping[str, Any]], quantiles: bool) -> Lines:

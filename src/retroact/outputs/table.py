@@ -135,6 +135,10 @@ class TableForm:
         """The key columns of one statistic."""
         return self._keys[statistic]
 
+    def signed(self, statistic: str) -> bool:
+        """Whether its numbers are compared by their size (`AnswerRows.signed`)."""
+        return self._statistics[statistic].signed
+
     def check(self) -> None:
         """Refuse key columns that would need another name; for streams that are made now."""
         for statistic, rows in self._statistics.items():

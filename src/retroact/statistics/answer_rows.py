@@ -48,6 +48,8 @@ class AnswerRows(ABC):
 
     keys: tuple[KeyColumn, ...] = ()
     values: tuple[Kind, ...] = ("number",)
+    signed: bool = False
+    """Whether a chart compares its numbers by their size, whatever their sign, without those named in parentheses."""
 
     @abstractmethod
     def rows(self, value: Any, error: Any, interval: Any) -> Iterator[Row]:
@@ -78,7 +80,7 @@ class ByKey(AnswerRows):
     """
 
     def __init__(self, keys: Sequence[KeyColumn], of: AnswerRows) -> None:
-        self.keys, self.values = (*keys, *of.keys), of.values
+        self.keys, self.values, self.signed = (*keys, *of.keys), of.values, of.signed
         self._own, self._of = [READ[kind] for _, kind in keys], of
 
     def rows(self, value: Any, error: Any, interval: Any) -> Iterator[Row]:

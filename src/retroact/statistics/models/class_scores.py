@@ -85,6 +85,7 @@ class ClassRows(AnswerRows):
     """
 
     keys = (("feature", "text"), ("class", "text"))
+    signed = True
 
     def __init__(self, own: str, name: str, table: str) -> None:
         self._own, self._name, self._table = own, name, table

@@ -144,6 +144,7 @@ class PairRows(AnswerRows):
     """
 
     keys = (("feature", "text"), ("other", "text"))
+    signed = True
 
     def rows(self, value: Any, error: Any, interval: Any) -> Iterator[Row]:
         names = value["features"]

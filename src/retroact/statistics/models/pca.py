@@ -154,6 +154,7 @@ class ComponentRows(AnswerRows):
     """
 
     keys = (("component", "integer"), ("feature", "text"))
+    signed = True
 
     def rows(self, value: Any, error: Any, interval: Any) -> Iterator[Row]:
         errors, intervals = part_of(error, "variances"), part_of(interval, "variances")

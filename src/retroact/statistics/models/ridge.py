@@ -206,6 +206,7 @@ class CoefficientRows(AnswerRows):
     """
 
     keys = (("feature", "text"),)
+    signed = True
 
     def rows(self, value: Any, error: Any, interval: Any) -> Iterator[Row]:
         low, high = part_of(interval, "intercept") or (None, None)
