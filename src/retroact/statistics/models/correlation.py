@@ -15,12 +15,15 @@ from .covariance import EVEN_VARIANCE, Covariance, CovarianceModel, common, cova
 from .feature_map import LENGTH, FeatureMap
 from .intervals import around
 from .moments import EXAMPLE_STREAM
-from .noisy_moments import LEAST, NoisyMoments, rounded, shortened
+from .noisy_moments import NoisyMoments, rounded, shortened
+
+# A variance is known where it is this many deviations of its noise: for fewer, first-order errors are too small.
+CLEAR = 6
 
 
 class Correlation(Covariance):
-    """The correlation of every pair of ``columns``, as `Covariance` reads them; None where a feature varies by less
-    than three deviations of its noise.
+    """The correlation of every pair of ``columns``, as `Covariance` reads them; None where the variance of a
+    feature is below six deviations of its noise.
 
     **Privacy.** That of `Covariance`. **Retroactivity.** That of `Covariance`.
 
@@ -40,7 +43,7 @@ class Correlation(Covariance):
     def _published(self, moments: NoisyMoments, features: FeatureMap) -> Answer:
         matrix, deviations = covariances(moments)
         variances = matrix.diagonal()
-        known = variances > LEAST * deviations.diagonal()
+        known = variances > CLEAR * deviations.diagonal()
         variances = np.where(known, variances, 1.0)
         lengths = np.sqrt(variances)
         found = np.clip(matrix / (lengths[:, None] * lengths), -1.0, 1.0)

@@ -71,9 +71,14 @@ class NoisyMoments:
         return np.asarray(self.squares[1:, 1:] - self.records * (means[:, None] * means))
 
     @cached_property
+    def raw_spectrum(self) -> tuple[F64, F64]:
+        """Of `centred`: eigenvalues, some perhaps below 0, and eigenvectors."""
+        return eigen(self.centred)
+
+    @property
     def spectrum(self) -> tuple[F64, F64]:
-        """Of `centred`: eigenvalues, none below 0, and eigenvectors."""
-        values, vectors = eigen(self.centred)
+        """The same, with no eigenvalue below 0."""
+        values, vectors = self.raw_spectrum
         return np.maximum(values, 0.0), vectors
 
     @property

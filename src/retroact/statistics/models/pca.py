@@ -18,11 +18,12 @@ from ..grant import Layout
 from ..statistic import Example
 from .class_scores import scaled
 from .covariance import common
+from .exact import product
 from .feature_map import LENGTH, FeatureMap
 from .intervals import around
 from .model import Model
 from .moments import EXAMPLE_STREAM, Moments
-from .noisy_moments import NoisyMoments, rounded, shortened
+from .noisy_moments import ONE, NoisyMoments, rounded, shortened
 from .products import Shares
 
 
@@ -35,9 +36,9 @@ class PCA(Moments):
     **Privacy.** `Moments`: what a record adds has at most the norm 1 (lemma in `products`). The noise is Gaussian.
     **Retroactivity.** Memoryless post-processing of noisy sums of products (Lemma "closure").
 
-    **Error.** Of the variances, from the noise alone: v'Ev has the deviation of the diagonal of the noise E for every
-    direction v. Noise makes the largest eigenvalues w larger, by about r^2 / 4w, with r the largest of the noise
-    (semicircle law); that is taken off again.
+    **Error.** Of the variances, from the noise alone, to first order: that of v'Av / n - (v'm)^2, where v'Ev has the
+    deviation of the diagonal of the noise E for every direction v. Noise makes the largest eigenvalues w larger, by
+    about r^2 / 4w, with r the largest of the noise (semicircle law); that is taken off again.
 
     >>> PCA(["height", "weight", "age"], 2)
     PCA(['height', 'weight', 'age'], 2)
@@ -76,7 +77,9 @@ class PCA(Moments):
         closest = np.minimum(gaps, np.append(np.inf, gaps[:-1]))
         turns = moments.deviation / np.maximum(closest, moments.deviation)
         unit = moments.records * features.stretch**2
-        errors = shortened(np.full(self.k, moments.deviation / unit))
+        along = product(np.ascontiguousarray(vectors[:, : self.k].T), moments.means) ** 2
+        through_count = along - values[: self.k] / moments.records
+        errors = shortened(np.sqrt(1 + 2 * along / ONE**2 + through_count**2 / ONE**4) * moments.deviation / unit)
         variances = rounded(deflated(values[: self.k], moments.radius) / unit, errors)
         factor = features.scales / features.stretch
         shown = common(moments, {"variances": errors.tolist()})

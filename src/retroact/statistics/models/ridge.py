@@ -14,6 +14,7 @@ from ...schema import Field, Schema
 from ..answer import Answer, Noisy
 from ..answer_rows import AnswerRows, Row, part_of
 from ..statistic import Example
+from .exact import product
 from .feature_map import LENGTH, FeatureMap
 from .intervals import around
 from .model import Model, one_number_each
@@ -22,6 +23,8 @@ from .noisy_moments import LEAST, ONE, SPREAD, NoisyMoments, radius, rounded, sh
 from .products import NumberTarget, Shares
 
 INTERCEPT_NAME = "(intercept)"
+# Eigenvalues that differ by less than this part of the largest are taken to be equal.
+NEAR = 1e-9
 
 
 class Ridge(WithTarget):
@@ -38,8 +41,7 @@ class Ridge(WithTarget):
     coefficients are f(S) c with f(w) = (w + 2k) / (w + k)^2: ridge regression and one step of iterated refinement.
 
     **Error.** Of the noise alone, neither of shrinkage nor of sampling: the deviation from the same model, with the
-    same k, of the exact sums. With E the noise of S and t the coefficients, these vary like f(S) (noise of c - E t);
-    E t has the covariance (|t|^2 1 + t t') s^2 / 2, s the deviation of the diagonal.
+    same k, of the exact sums, to first order.
 
     >>> Ridge(["miles", "hour"], "fare", knots=4)
     Ridge(['miles', 'hour'], 'fare', knots=4)
@@ -100,49 +102,85 @@ def _shrunk(eigenvalue: Any, ridge: float) -> Any:
     return (eigenvalue + 2 * ridge) / (eigenvalue + ridge) ** 2
 
 
+def _slope(eigenvalue: Any, ridge: float) -> Any:
+    """Its derivative."""
+    return -(eigenvalue + 3 * ridge) / (eigenvalue + ridge) ** 3
+
+
 class _Fitted:
     """Slopes and intercept for points of the unit ball and targets from -1 to 1, with the deviations of their noise."""
 
     def __init__(self, moments: NoisyMoments, features: FeatureMap) -> None:
+        self._moments, self._features = moments, features
+        self.ridge = 2 * moments.radius
         records, means, sums = moments.records, moments.means, moments.sums[:, 0]
         values, vectors = moments.spectrum
-        ridge = 2 * moments.radius
-        factors = _shrunk(values, ridge)
         average = min(max(float(sums[0]) / (ONE * records), -1.0), 1.0)
         joint = sums[1:] - means * (float(sums[0]) / ONE)
-        slopes = moments.turned(factors, joint)
+        self._turned = product(np.ascontiguousarray(vectors.T), joint)
+        own = _shrunk(values, self.ridge) * self._turned
+        slopes = product(vectors, own)
         self.slopes = features.balanced(slopes)
         self.bias = average - float((means * slopes).sum())
-        turning = moments.deviation**2 / 2
-        common = moments.sum_deviation**2 + turning * float((slopes * slopes).sum())
-        again = features.balanced(moments.turned(factors, slopes))
-        self.errors = np.sqrt((features.balanced(vectors * factors) ** 2).sum(axis=1) * common + turning * again**2)
-        # The mean of the target, the means of the features, the slopes, and the number of records.
-        towards = moments.turned(factors, means)
-        self.bias_error = math.sqrt(
-            (moments.sum_deviation / (ONE * records)) ** 2
-            + turning * float((slopes * slopes).sum()) / (ONE * records) ** 2
-            + common * float((towards * towards).sum()) + turning * float((towards * slopes).sum()) ** 2
-            + (self.bias * moments.count_deviation / records) ** 2
-        )  # fmt: skip
-        (self.records,) = rounded(np.array([moments.count]), moments.count_deviation).tolist()
-        self.notes = tuple(self._warnings(moments, bool((values[features.dependent :] < ridge).any())))
+        self.errors, self.bias_error = self._errors(own)
+        self.records = float(rounded(np.array(moments.count), moments.count_deviation))
+        self.notes = tuple(self._warnings(bool((values[features.dependent :] < self.ridge).any())))
         spread = moments.target_square - records * average**2
-        explained = 2 * float((joint * slopes).sum()) - float((slopes * _times(moments, slopes)).sum())
+        explained = 2 * float((self._turned * own).sum()) - float((values * own * own).sum())
         self.r_squared = None
         if spread > LEAST * moments.target_square_deviation:
             self.r_squared = round(min(max(explained / spread, 0.0), 1.0), 2)
 
-    @staticmethod
-    def _warnings(moments: NoisyMoments, shrinks: bool) -> Iterator[str]:
-        if moments.count < LEAST * moments.count_deviation:
+    def _errors(self, own: F64) -> tuple[F64, float]:
+        """To first order in all noise (docs/proofs.md, 11a). Everything is in the coordinates of the eigenvectors, in
+        which the noise of the squares has the same law."""
+        moments = self._moments
+        raw, vectors = moments.raw_spectrum
+        values, first = moments.spectrum[0], ONE**2 * moments.records
+        factors, turned = _shrunk(values, self.ridge), self._turned
+        quotients = _quotients(raw, factors, np.where(raw > 0, _slope(values, self.ridge), 0.0))
+        means = product(np.ascontiguousarray(vectors.T), moments.means) / ONE
+        beta = float(moments.sums[0, 0]) / first
+        noise, half = moments.sum_deviation, moments.deviation**2 / 2
+        # What moves with the squares; with the sums of the features; with the number of records; with the target's.
+        pairs = quotients**2 * (turned[:, None] * turned)
+        alone = product(quotients**2, turned**2)
+        through = means[:, None] * quotients * turned
+        np.fill_diagonal(through, through.diagonal() + product(quotients, means * turned) + beta * factors)
+        count = product(quotients, means * turned) * means + beta * factors * means
+        rows = self._features.balanced(vectors)
+        variances = (
+            half * (product(rows**2, alone) + (product(rows, pairs) * rows).sum(axis=1))
+            + noise**2 * (product(rows**2, factors**2) + product(rows, factors * means) ** 2)
+            + half * ((product(rows, through) ** 2).sum(axis=1) + 2 * product(rows, count) ** 2)
+        )
+        weighted = factors * means
+        by_sums = product(np.ascontiguousarray(through.T), means) - own / first
+        by_count = (float((means * own).sum()) - beta) / first - float((means * count).sum())
+        intercept = (
+            half * float((means**2 * alone).sum() + (product(pairs, means) * means).sum())
+            + noise**2 * (float((weighted**2).sum()) + (1 / first + float((means * weighted).sum())) ** 2)
+            + half * (float((by_sums**2).sum()) + 2 * by_count**2)
+        )
+        return np.sqrt(variances), ONE * math.sqrt(intercept)
+
+    def _warnings(self, shrinks: bool) -> Iterator[str]:
+        if self._moments.count < LEAST * self._moments.count_deviation:
             yield "too few records to tell from none"
         elif shrinks:
             yield "some features vary too little for this noise: their coefficients are shrunk towards 0"
 
 
-def _times(moments: NoisyMoments, slopes: F64) -> F64:
-    return moments.turned(moments.spectrum[0], slopes)
+def _quotients(points: F64, values: F64, slopes: F64) -> F64:
+    """(f(x) - f(y)) / (x - y) for all pairs of points, and the slope of f where they are (nearly) the same.
+
+    >>> _quotients(np.array([1.0, 3.0]), np.array([1.0, 9.0]), np.array([2.0, 6.0])).tolist()
+    [[2.0, 4.0], [4.0, 6.0]]
+    """
+    gaps = points[:, None] - points
+    near = np.abs(gaps) <= NEAR * np.abs(points).max(initial=0.0)
+    middle = (slopes[:, None] + slopes) / 2
+    return np.where(near, middle, (values[:, None] - values) / np.where(near, 1.0, gaps))
 
 
 class RidgeModel(Model):
