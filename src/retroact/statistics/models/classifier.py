@@ -77,8 +77,8 @@ class Classifier(ClassStatistic):
     @classmethod
     def examples(cls) -> list[Example]:
         return [
-            Example("classifier", cls(["age", "member"], "country", method="lda"), EXAMPLE_STREAM),
-            Example("classifier, any method", cls(["age", "amount"], "member"), EXAMPLE_STREAM),
+            Example("classifier", cls(["age"], "country", method="lda"), EXAMPLE_STREAM),
+            Example("classifier, any method", cls("country", "member"), EXAMPLE_STREAM),
         ]
 
     def answer_rows(self, schema: Schema) -> AnswerRows:

@@ -38,7 +38,7 @@ class Correlation(Covariance):
 
     @classmethod
     def examples(cls) -> list[Example]:
-        return [Example("correlation", cls(["age", "member", "amount"]), EXAMPLE_STREAM)]
+        return [Example("correlation", cls(["age", "amount"]), EXAMPLE_STREAM)]
 
     def _published(self, moments: NoisyMoments, features: FeatureMap) -> Answer:
         matrix, deviations = covariances(moments)

@@ -57,7 +57,7 @@ class CategoricalNB(Linear):
 
     @classmethod
     def examples(cls) -> list[Example]:
-        return [Example("naive Bayes", cls(["age", "country"], "member", bins=4))]
+        return [Example("naive Bayes", cls(["age", "country"], "member", bins=2))]
 
     def argument(self, name: str) -> Any:
         return one_or_list(self.columns) if name == "columns" else super().argument(name)

@@ -41,7 +41,7 @@ class NearestMean(ClassStatistic):
 
     @classmethod
     def examples(cls) -> list[Example]:
-        return [Example("nearest mean", cls(["age", "place"], "country"))]
+        return [Example("nearest mean", cls("place", "country"))]
 
     def answer_rows(self, schema: Schema) -> AnswerRows:
         return ClassRows("counts", COUNTS, "means")

@@ -54,7 +54,7 @@ class PCA(Moments):
 
     @classmethod
     def examples(cls) -> list[Example]:
-        return [Example("principal components", cls(["age", "amount", "place"], 2), EXAMPLE_STREAM)]
+        return [Example("principal components", cls(["age", "place"], 2), EXAMPLE_STREAM)]
 
     def _target(self, schema: Schema) -> None:
         return None

@@ -54,8 +54,8 @@ class Ridge(WithTarget):
     @classmethod
     def examples(cls) -> list[Example]:
         return [
-            Example("ridge", cls(["age", "country", "member"], "amount"), EXAMPLE_STREAM),
-            Example("ridge with knots", cls(["age", "place"], "amount", knots=3, window=4), EXAMPLE_STREAM),
+            Example("ridge", cls(["age", "member"], "amount"), EXAMPLE_STREAM),
+            Example("ridge with knots", cls("age", "amount", knots=2, window=4), EXAMPLE_STREAM),
         ]
 
     def _target(self, schema: Schema) -> NumberTarget:
